@@ -1,0 +1,54 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
+//
+//   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
+//                                          Vault -> CSystem      GroupFile -> CSQLite
+
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  .strictMemorySafety(),
+  .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+  name: "vault",
+  products: [
+    .library(name: "Vault", targets: ["Vault"]),
+    .executable(name: "vault", targets: ["VaultCLI"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+  ],
+  targets: [
+    // The system's libraries, and the few lines of C that Swift cannot call.
+    .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+    .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+    .target(name: "CSystem"),
+
+    .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
+    .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
+    .target(name: "Vault", dependencies: ["GroupFile", "Sealing", "CSystem"], swiftSettings: settings),
+    .target(
+      name: "VaultCommands",
+      dependencies: [
+        "Vault", "CSystem", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "VaultCLI", dependencies: ["VaultCommands", "CSystem"], swiftSettings: settings),
+
+    .testTarget(name: "SealingTests", dependencies: ["Sealing"], swiftSettings: settings),
+    .testTarget(
+      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite"], swiftSettings: settings),
+    .testTarget(
+      name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing"], swiftSettings: settings),
+    .testTarget(
+      name: "VaultCommandsTests", dependencies: ["VaultCommands", "Vault"], swiftSettings: settings),
+  ]
+)

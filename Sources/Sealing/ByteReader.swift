@@ -1,0 +1,84 @@
+/// Reads the format's layouts from bytes that nobody vouches for: it throws, and never reads past the end.
+package struct ByteReader: Sendable {
+  private let bytes: [UInt8]
+
+  /// How many bytes were read so far.
+  package private(set) var offset: Int
+
+  package init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    offset = 0
+  }
+
+  /// Bytes that do not follow their layout.
+  package enum Failure: Error, Equatable {
+    /// The bytes end before the layout does.
+    case truncated(offset: Int, needed: Int)
+    /// The layout ends before the bytes do.
+    case leftover(count: Int)
+    /// A label, flag or count is not one that the layout allows.
+    case unexpected(offset: Int)
+  }
+
+  /// How many bytes are left.
+  package var remaining: Int { bytes.count - offset }
+
+  /// Reads `count` bytes.
+  package mutating func read(count: Int) throws(Failure) -> ArraySlice<UInt8> {
+    guard count >= 0, count <= remaining else { throw .truncated(offset: offset, needed: count) }
+    defer { offset += count }
+    return bytes[offset..<offset + count]
+  }
+
+  /// Reads a big-endian integer in the width of its type.
+  package mutating func read<Integer: FixedWidthInteger & UnsignedInteger>(_: Integer.Type) throws(Failure) -> Integer {
+    var value: Integer = 0
+    for byte in try read(count: Integer.bitWidth / 8) { value = value << 8 | Integer(byte) }
+    return value
+  }
+
+  /// Reads a number below 2^53, the format's limit for counters.
+  package mutating func readCounter() throws(Failure) -> UInt64 {
+    let start = offset
+    let value = try read(UInt64.self)
+    guard value < ByteReader.counterLimit else { throw .unexpected(offset: start) }
+    return value
+  }
+
+  /// Reads 32 bytes.
+  package mutating func readBytes32() throws(Failure) -> Bytes32 { Bytes32(try read(count: 32))! }
+
+  /// Reads 16 bytes that must be `label`.
+  package mutating func expect(_ label: Label) throws(Failure) {
+    let start = offset
+    guard try read(count: 16).elementsEqual(label.padded) else { throw .unexpected(offset: start) }
+  }
+
+  /// Reads `count` bytes that must be zero.
+  package mutating func expectZeros(_ count: Int) throws(Failure) {
+    let start = offset
+    guard try read(count: count).allSatisfy({ $0 == 0 }) else { throw .unexpected(offset: start) }
+  }
+
+  /// Reads a two-byte count and that many bytes.
+  package mutating func readCounted16() throws(Failure) -> [UInt8] {
+    let count = try read(UInt16.self)
+    return Array(try read(count: Int(count)))
+  }
+
+  /// Reads a four-byte count, at most `limit`, and that many bytes.
+  package mutating func readCounted32(limit: Int) throws(Failure) -> [UInt8] {
+    let start = offset
+    let count = try read(UInt32.self)
+    guard count <= limit else { throw .unexpected(offset: start) }
+    return Array(try read(count: Int(count)))
+  }
+
+  /// Ends the reading: throws if a byte is left.
+  package func finish() throws(Failure) {
+    guard remaining == 0 else { throw .leftover(count: remaining) }
+  }
+
+  /// Counters (revisions, generations, epochs, versions, counts) stay below this.
+  package static let counterLimit: UInt64 = 1 << 53
+}

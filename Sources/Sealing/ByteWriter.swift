@@ -1,0 +1,34 @@
+/// Builds the format's layouts: big-endian integers, fixed bytes, counted bytes.
+package struct ByteWriter: Sendable {
+  /// What was written so far.
+  package private(set) var bytes: [UInt8] = []
+
+  package init(reservingCapacity capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+
+  /// Appends `value` big-endian, in the width of its type.
+  package mutating func write(_ value: some FixedWidthInteger & UnsignedInteger) {
+    unsafe withUnsafeBytes(of: value.bigEndian) { unsafe bytes.append(contentsOf: $0) }
+  }
+
+  /// Appends `raw` as it is.
+  package mutating func write(_ raw: some Sequence<UInt8>) { bytes.append(contentsOf: raw) }
+
+  /// Appends the 32 bytes of `value`.
+  package mutating func write(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
+
+  /// Appends the 16 bytes of `label`.
+  package mutating func write(_ label: Label) { bytes.append(contentsOf: label.padded) }
+
+  /// Appends a two-byte count and then `text`, at most 65,535 bytes.
+  package mutating func writeCounted16(_ text: [UInt8]) {
+    precondition(text.count <= 65_535)
+    write(UInt16(text.count))
+    bytes.append(contentsOf: text)
+  }
+
+  /// Appends a four-byte count and then `data`.
+  package mutating func writeCounted32(_ data: [UInt8]) {
+    write(UInt32(data.count))
+    bytes.append(contentsOf: data)
+  }
+}

@@ -1,0 +1,57 @@
+/// Thirty-two bytes held in place: a digest, a public key, a group id or a commitment.
+///
+/// Compares in byte order. It is not for secrets: it is copied freely and its comparison stops at the first difference.
+package struct Bytes32: Hashable, Sendable, Comparable {
+  // Big-endian words, so that comparing the words compares the bytes.
+  private var words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// Thirty-two zero bytes.
+  package static let zero = Bytes32(words: (0, 0, 0, 0))
+
+  /// The number of bytes: 32.
+  package static let byteCount = 32
+
+  private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
+
+  /// Makes a value from exactly 32 bytes; `nil` for any other count.
+  package init?(_ bytes: some Collection<UInt8>) {
+    guard bytes.count == 32 else { return nil }
+    var copy: [UInt64] = [0, 0, 0, 0]
+    for (offset, byte) in bytes.enumerated() { copy[offset >> 3] = copy[offset >> 3] << 8 | UInt64(byte) }
+    self.init(words: (copy[0], copy[1], copy[2], copy[3]))
+  }
+
+  /// Makes a value by letting `fill` write 32 bytes.
+  package init(filledBy fill: (UnsafeMutablePointer<UInt8>) -> Void) {
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    unsafe withUnsafeMutableBytes(of: &words) { buffer in
+      unsafe fill(buffer.baseAddress!.assumingMemoryBound(to: UInt8.self))
+    }
+    self.init(words: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian))
+  }
+
+  /// Lends the 32 bytes in order.
+  package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    let inOrder = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
+    return unsafe Swift.withUnsafeBytes(of: inOrder) { unsafe body($0) }
+  }
+
+  /// The 32 bytes as an array.
+  package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+
+  package static func == (left: Bytes32, right: Bytes32) -> Bool { left.words == right.words }
+
+  package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }
+
+  package func hash(into hasher: inout Hasher) {
+    // Digests are uniform, so one word tells them apart; an equal word still compares in full.
+    hasher.combine(words.0)
+  }
+}
+
+/// A BLAKE2b-256 digest.
+package typealias Digest = Bytes32
+/// An Ed25519 public key.
+package typealias PublicKey = Bytes32
+/// The random name of one access group, for ever.
+package typealias GroupID = Bytes32
