@@ -1,0 +1,87 @@
+internal import CSodium
+
+/// A 32-byte key in guarded memory: for MACs, for derivation and for sealing.
+///
+/// It cannot be copied by accident, printed, encoded or compared; ``copy()`` says that a second holder is meant.
+package struct Key: ~Copyable, Sendable {
+  /// The number of bytes: 32.
+  package static let byteCount = 32
+
+  // Never written after the initializer, so that copies may share it.
+  private let bytes: GuardedBytes
+
+  private init(sharing bytes: GuardedBytes) { self.bytes = bytes }
+
+  /// Takes over `bytes` as a key.
+  ///
+  /// The caller does not write to them any more.
+  /// - Throws: ``SealingError/wrongCount(_:expected:)`` if they are not 32.
+  package init(_ bytes: GuardedBytes) throws(SealingError) {
+    guard bytes.count == Key.byteCount else { throw .wrongCount(bytes.count, expected: Key.byteCount) }
+    self.bytes = bytes
+  }
+
+  /// Makes a key from a copy of 32 bytes; the caller wipes its own.
+  ///
+  /// - Throws: ``SealingError/wrongCount(_:expected:)`` or ``SealingError/outOfMemory``.
+  package init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
+    guard bytes.count == Key.byteCount else { throw .wrongCount(bytes.count, expected: Key.byteCount) }
+    self.bytes = try unsafe GuardedBytes(copying: bytes)
+  }
+
+  /// Makes a key of 32 random bytes.
+  ///
+  /// - Throws: ``SealingError/outOfMemory``.
+  package static func random() throws(SealingError) -> Key {
+    let bytes = try GuardedBytes(count: byteCount)
+    unsafe bytes.withUnsafeMutableBytes { unsafe randombytes_buf($0.baseAddress!, byteCount) }
+    return Key(sharing: bytes)
+  }
+
+  /// A second holder of the same key.
+  package func copy() -> Key { Key(sharing: bytes) }
+
+  /// Lends the 32 bytes.
+  @inlinable
+  package func withUnsafeBytes<Result: ~Copyable, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe guardedBytes.withUnsafeBytes(body)
+  }
+
+  @usableFromInline var guardedBytes: GuardedBytes { bytes }
+}
+
+// MARK: - MAC: keyed BLAKE2b-256 with the label as personal value, salt zero (format article, "Conventions")
+
+extension Key {
+  /// `MAC(key, label, message)` for a result that may be seen: check values, slot ids, tokens, commitments.
+  package borrowing func mac(_ label: Label, _ message: [UInt8]) -> Bytes32 {
+    unsafe message.withUnsafeBytes { unsafe mac(label, $0) }
+  }
+
+  /// `MAC(key, label, message)` for a result that may be seen.
+  package borrowing func mac(_ label: Label, _ message: UnsafeRawBufferPointer) -> Bytes32 {
+    unsafe Bytes32 { unsafe writeMAC(label, message, to: $0) }
+  }
+
+  /// `MAC(key, label, message)` for a result that is a key itself and never leaves guarded memory.
+  ///
+  /// - Throws: ``SealingError/outOfMemory``.
+  package borrowing func derive(_ label: Label, _ message: [UInt8] = []) throws(SealingError) -> Key {
+    let result = try GuardedBytes(count: Key.byteCount)
+    unsafe result.withUnsafeMutableBytes { result in
+      let output = unsafe result.baseAddress!.assumingMemoryBound(to: UInt8.self)
+      unsafe message.withUnsafeBytes { unsafe writeMAC(label, $0, to: output) }
+    }
+    return Key(sharing: result)
+  }
+
+  private borrowing func writeMAC(
+    _ label: Label, _ message: UnsafeRawBufferPointer, to output: UnsafeMutablePointer<UInt8>
+  ) {
+    unsafe withUnsafeBytes { key in
+      unsafe Blake2b.digest(label, message, key: key, to: output)
+    }
+  }
+}

@@ -1,0 +1,156 @@
+internal import CSodium
+
+/// The number used once of a sealed box: 24 bytes, so many that random ones do not meet.
+package struct Nonce: Sendable, Hashable {
+  /// The number of bytes: 24.
+  package static let byteCount = 24
+
+  // In place rather than in an array: one is read with every row.
+  private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
+
+  /// Makes a random nonce.
+  package init() {
+    Sodium.ready
+    unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe randombytes_buf($0.baseAddress!, Nonce.byteCount) }
+  }
+
+  /// Makes a nonce of 24 given bytes; `nil` for any other count.
+  package init?(_ bytes: some Collection<UInt8>) {
+    guard bytes.count == Nonce.byteCount else { return nil }
+    unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe $0.copyBytes(from: bytes) }
+  }
+
+  /// Lends the 24 bytes.
+  package func withUnsafeBytes<Result, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe Swift.withUnsafeBytes(of: words) { (bytes) throws(Failure) in try unsafe body(bytes) }
+  }
+
+  /// The 24 bytes as an array.
+  package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+
+  package static func == (left: Nonce, right: Nonce) -> Bool { left.words == right.words }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
+}
+
+/// `seal(key, nonce, binding, message)`: XChaCha20-Poly1305-IETF (draft-irtf-cfrg-xchacha-03).
+///
+/// A box is the encrypted message and a 16-byte tag. It opens only with the same key, nonce and binding; the binding
+/// says where the box belongs and is not part of it.
+package enum SealedBox {
+  /// How many bytes a box is longer than its message: 16.
+  package static let overhead = 16
+
+  /// Seals `message`.
+  package static func seal(
+    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+  ) -> [UInt8] {
+    Sodium.ready
+    let count = message.count + overhead
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initialized in
+      unsafe key.withUnsafeBytes { key in
+        unsafe nonce.withUnsafeBytes { nonce in
+          unsafe binding.withUnsafeBytes { binding in
+            _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
+              box.baseAddress!, nil, message.octets, UInt64(message.count), binding.octets, UInt64(binding.count),
+              nil, nonce.octets!, key.octets!)
+          }
+        }
+      }
+      initialized = count
+    }
+  }
+
+  /// Seals `message`.
+  package static func seal(
+    _ message: GuardedBytes, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+  ) -> [UInt8] {
+    // Closures cannot capture a borrowed key, so the message's lifetime is held by hand.
+    defer { extendLifetime(message) }
+    return unsafe seal(
+      UnsafeRawBufferPointer(start: message.memory, count: message.count), key: key, nonce: nonce, binding: binding)
+  }
+
+  /// Seals `message`, which is not secret enough for guarded memory.
+  package static func seal(_ message: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]) -> [UInt8] {
+    unsafe message.withUnsafeBytes { unsafe seal($0, key: key, nonce: nonce, binding: binding) }
+  }
+
+  /// Opens a box into guarded memory.
+  ///
+  /// - Throws: ``SealingError/doesNotOpen`` for another key, nonce or binding, for altered bytes and for a box that is
+  ///   too short; ``SealingError/outOfMemory``.
+  package static func open(
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+  ) throws(SealingError) -> GuardedBytes {
+    guard box.count >= overhead else { throw .doesNotOpen }
+    let message = try GuardedBytes(count: box.count - overhead)
+    defer { extendLifetime(message) }
+    guard unsafe open(box, key: key, nonce: nonce, binding: binding, into: message.memory) else { throw .doesNotOpen }
+    return message
+  }
+
+  /// Opens a box into guarded memory.
+  ///
+  /// - Throws: as ``open(_:key:nonce:binding:)-swift.type.method``.
+  package static func open(
+    _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
+  ) throws(SealingError) -> GuardedBytes {
+    try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
+      try unsafe open(box, key: key, nonce: nonce, binding: binding)
+    }
+  }
+
+  /// Opens a box into ordinary memory, which nobody wipes: for attributes, rosters and manifests, never for a secret.
+  ///
+  /// - Throws: ``SealingError/doesNotOpen``, as ``open(_:key:nonce:binding:)-swift.type.method``.
+  package static func openUnguarded(
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+  ) throws(SealingError) -> [UInt8] {
+    guard box.count >= overhead else { throw .doesNotOpen }
+    let count = box.count - overhead
+    var opens = false
+    // At least one byte of room, so that the buffer has an address.
+    let message = unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, initialized in
+      opens = unsafe open(box, key: key, nonce: nonce, binding: binding, into: buffer.baseAddress!)
+      initialized = opens ? count : 0
+    }
+    guard opens else { throw .doesNotOpen }
+    return message
+  }
+
+  /// Opens a box into ordinary memory, which nobody wipes.
+  ///
+  /// - Throws: ``SealingError/doesNotOpen``.
+  package static func openUnguarded(
+    _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
+  ) throws(SealingError) -> [UInt8] {
+    try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
+      try unsafe openUnguarded(box, key: key, nonce: nonce, binding: binding)
+    }
+  }
+
+  // libsodium checks the tag before it writes a byte of the message.
+  private static func open(
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8],
+    into message: UnsafeMutableRawPointer
+  ) -> Bool {
+    Sodium.ready
+    return unsafe key.withUnsafeBytes { key in
+      unsafe nonce.withUnsafeBytes { nonce in
+        unsafe binding.withUnsafeBytes { binding in
+          unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
+            message.assumingMemoryBound(to: UInt8.self), nil, nil, box.octets!, UInt64(box.count),
+            binding.octets, UInt64(binding.count), nonce.octets!, key.octets!) == 0
+        }
+      }
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// The start, as libsodium takes it.
+  var octets: UnsafePointer<UInt8>? { unsafe baseAddress?.assumingMemoryBound(to: UInt8.self) }
+}

@@ -1,0 +1,65 @@
+internal import CSodium
+
+/// An Ed25519 signing key (RFC 8032) in guarded memory.
+///
+/// What is signed begins with a ``Label``, so that a signature for one use means nothing in another.
+package struct SigningKey: ~Copyable, Sendable {
+  /// The number of bytes of a signature: 64.
+  package static let signatureByteCount = 64
+
+  /// The key that verifies what this one signs.
+  package let publicKey: PublicKey
+
+  // Seed and public key side by side, as libsodium keeps them.
+  private let expanded: GuardedBytes
+
+  /// Makes the signing key of a 32-byte seed; the same seed gives the same key.
+  ///
+  /// - Throws: ``SealingError/outOfMemory``.
+  package init(seed: borrowing Key) throws(SealingError) {
+    Sodium.ready
+    let expanded = try GuardedBytes(count: 64)
+    publicKey = unsafe PublicKey { publicKey in
+      unsafe seed.withUnsafeBytes { seed in
+        unsafe expanded.withUnsafeMutableBytes { expanded in
+          let secretKey = unsafe expanded.baseAddress!.assumingMemoryBound(to: UInt8.self)
+          _ = unsafe crypto_sign_seed_keypair(publicKey, secretKey, seed.octets!)
+        }
+      }
+    }
+    self.expanded = expanded
+  }
+
+  /// The signature of `message`: 64 bytes.
+  package borrowing func sign(_ message: [UInt8]) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: SigningKey.signatureByteCount) { signature, initialized in
+      unsafe expanded.withUnsafeBytes { expanded in
+        unsafe message.withUnsafeBytes { message in
+          _ = unsafe crypto_sign_detached(
+            signature.baseAddress!, nil, message.octets, UInt64(message.count), expanded.octets!)
+        }
+      }
+      initialized = SigningKey.signatureByteCount
+    }
+  }
+}
+
+extension PublicKey {
+  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are no key or no signature.
+  package func verifies(_ signature: some Collection<UInt8>, of message: [UInt8]) -> Bool {
+    unsafe message.withUnsafeBytes { unsafe verifies(signature, of: $0) }
+  }
+
+  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are no key or no signature.
+  package func verifies(_ signature: some Collection<UInt8>, of message: UnsafeRawBufferPointer) -> Bool {
+    guard signature.count == SigningKey.signatureByteCount else { return false }
+    Sodium.ready
+    let signature = Array(signature)
+    return unsafe withUnsafeBytes { key in
+      unsafe signature.withUnsafeBytes { signature in
+        unsafe crypto_sign_verify_detached(
+          signature.octets!, message.octets, UInt64(message.count), key.octets!) == 0
+      }
+    }
+  }
+}

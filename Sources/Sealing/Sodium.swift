@@ -1,0 +1,32 @@
+internal import CSodium
+
+/// The one place where libsodium is started.
+enum Sodium {
+  /// Touched before every call into libsodium: picks the processor's fastest code, once per process.
+  ///
+  /// Without it `sodium_malloc` aborts and every primitive runs its slowest form. It fails only where the system has no
+  /// randomness at all, and nothing in this module could be kept then.
+  static let ready: Void = {
+    guard sodium_init() >= 0 else { preconditionFailure("libsodium does not start: the system gives no random bytes") }
+  }()
+}
+
+/// The versions of the libraries that this module calls, for `vault --version` and bug reports.
+package enum LibraryVersions {
+  /// libsodium's, as it calls itself: `1.0.18`.
+  package static var sodium: String { unsafe String(cString: sodium_version_string()) }
+}
+
+/// Random bytes of the system that are not secret: salts, identifiers, file names.
+///
+/// Secret ones are made where they stay: ``Key/random()``.
+package enum Randomness {
+  /// Makes `count` random bytes.
+  package static func bytes(_ count: Int) -> [UInt8] {
+    Sodium.ready
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      if let base = buffer.baseAddress { unsafe randombytes_buf(base, count) }
+      initialized = count
+    }
+  }
+}
