@@ -1,5 +1,4 @@
 internal import CSodium
-internal import Synchronization
 
 /// Slots of guarded memory that are handed out again and again, because `sodium_malloc` and its free cost 24–40 µs.
 ///
@@ -11,7 +10,7 @@ final class SlotPool: Sendable {
   /// How many bytes a slot holds.
   let slotSize: Int
   private let slotsPerSlab: Int
-  private let free = Mutex(FreeSlots())
+  private let free = Locked(FreeSlots())
 
   // Pointers into slabs that nobody else knows; the mutex hands them from thread to thread.
   @safe private struct FreeSlots: @unchecked Sendable {

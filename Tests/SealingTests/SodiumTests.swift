@@ -1,0 +1,14 @@
+import Sealing
+import Testing
+
+@Suite struct SodiumTests {
+  @Test func `the version of libsodium has three numbers`() {
+    #expect(LibraryVersions.sodium.split(separator: ".").compactMap { Int($0) }.count == 3)
+  }
+
+  @Test func `random bytes are as many as asked for and not twice the same`() {
+    #expect(Randomness.bytes(0).isEmpty)
+    #expect(Randomness.bytes(33).count == 33)
+    #expect(Randomness.bytes(16) != Randomness.bytes(16))
+  }
+}
