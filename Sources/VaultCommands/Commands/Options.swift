@@ -1,0 +1,29 @@
+import ArgumentParser
+
+/// What names the key to the store: on every command.
+struct KeyOptions: ParsableArguments {
+  @Option(
+    name: .customLong("key-file"),
+    help: ArgumentHelp("Open the store with this key file (else VAULT_KEY_FILE).", valueName: "file"))
+  var keyFile: String?
+
+  @Option(
+    name: .customLong("passphrase-fd"),
+    help: ArgumentHelp("Read the passphrase from this descriptor: its first line.", valueName: "n"))
+  var passphraseDescriptor: Int32?
+
+  var source: KeySource { KeySource(keyFile: keyFile, passphraseDescriptor: passphraseDescriptor) }
+}
+
+/// The access group that a command on items works in.
+struct GroupOptions: ParsableArguments {
+  @Option(
+    name: [.customShort("g"), .customLong("group")],
+    help: ArgumentHelp("The access group (else VAULT_GROUP, else default).", valueName: "group"))
+  var group: String?
+}
+
+struct JSONOption: ParsableArguments {
+  @Flag(help: "Print JSON, and errors as one JSON object on stderr.")
+  var json = false
+}

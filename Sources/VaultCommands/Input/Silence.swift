@@ -1,0 +1,79 @@
+import CSystem
+import Glibc
+
+/// The time during which a terminal does not show what is typed.
+///
+/// Signals that end or stop the program are taken from a descriptor meanwhile, so that the terminal is never left
+/// silent: a handler could only do that with state that is global to the process.
+struct Silence: ~Copyable {
+  private let terminal: Int32
+  private let signals: Int32
+  private var before = termios()
+  private var maskBefore = sigset_t()
+
+  private static let watched = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
+
+  init(_ terminal: Int32) throws(Failure) {
+    self.terminal = terminal
+    var mask = sigset_t()
+    unsafe sigemptyset(&mask)
+    for signal in Self.watched { unsafe sigaddset(&mask, signal) }
+    signals = unsafe csystem_signal_descriptor(&mask)
+    guard signals >= 0, unsafe tcgetattr(terminal, &before) == 0 else {
+      throw Failure(.unexpected, "the terminal cannot be used: \(SystemReason.text(errno))")
+    }
+    unsafe pthread_sigmask(SIG_BLOCK, &mask, &maskBefore)
+    begin()
+  }
+
+  deinit { close(signals) }
+
+  /// Waits until a line can be read.
+  ///
+  /// - Returns: false if the program was stopped and continued meanwhile, so that the question is asked again.
+  /// - Throws: `Failure.interrupted`.
+  func hasLine() throws(Failure) -> Bool {
+    var requests = [
+      pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: terminal, events: Int16(POLLIN), revents: 0),
+    ]
+    while true {
+      _ = unsafe poll(&requests, 2, -1)
+      if requests[0].revents != 0 {
+        guard nextSignal() == SIGTSTP else { throw .interrupted }
+        stop()
+        return false
+      }
+      if requests[1].revents != 0 { return true }
+    }
+  }
+
+  /// Shows again what is typed.
+  func end() {
+    var (before, mask) = (before, maskBefore)
+    unsafe tcsetattr(terminal, TCSANOW, &before)
+    unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+  }
+
+  private func begin() {
+    var silent = before
+    silent.c_lflag &= ~tcflag_t(ECHO | ECHONL)
+    silent.c_lflag |= tcflag_t(ICANON | ISIG)
+    // What was typed ahead is kept: a script that answers before it is asked works.
+    unsafe tcsetattr(terminal, TCSANOW, &silent)
+  }
+
+  private func stop() {
+    var before = before
+    unsafe tcsetattr(terminal, TCSANOW, &before)
+    kill(getpid(), SIGSTOP)
+    begin()
+  }
+
+  private func nextSignal() -> Int32 {
+    // struct signalfd_siginfo is 128 bytes and begins with the number, ssi_signo.
+    var record = [UInt32](repeating: 0, count: 32)
+    let taken = unsafe record.withUnsafeMutableBytes { unsafe read(signals, $0.baseAddress, $0.count) }
+    return taken == 128 ? Int32(record[0]) : SIGTERM
+  }
+}

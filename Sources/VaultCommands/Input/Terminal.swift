@@ -1,0 +1,69 @@
+import CSystem
+import Glibc
+
+/// The terminal that passphrases and values are typed on, apart from whatever stdin and stdout are.
+final class Terminal {
+  private let descriptor: Int32
+
+  /// A terminal gives a line of at most this many bytes and drops the rest unsaid, so a line of that length is refused.
+  static let lineLimit = 4_095
+
+  /// - Returns: nil if there is no terminal, or this process may not ask on it because it runs in the background.
+  init?(path: String) {
+    descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { return nil }
+    // Reading from the background would stop the process: nobody is asked then, rather than kept waiting for ever.
+    let foreground = tcgetpgrp(descriptor)
+    guard isatty(descriptor) == 1, foreground == -1 || foreground == getpgrp() else {
+      close(descriptor)
+      return nil
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Asks for one line, without showing it as it is typed.
+  ///
+  /// - Throws: `Failure.interrupted` on SIGINT, SIGTERM or SIGHUP; `locked` if the user ends the input instead;
+  ///   `overLimit` for a line of `lineLimit` bytes. The terminal shows what is typed again in each case.
+  func ask(_ prompt: String) throws(Failure) -> WipedBytes {
+    let silence = try Silence(descriptor)
+    defer { silence.end() }
+    return try readLine(prompt, silence)
+  }
+
+  /// Asks for a new passphrase or value, and once more to be sure.
+  ///
+  /// - Throws: as `ask`; `usage` if the two differ or nothing was typed.
+  func askTwice(_ prompt: String, again: String) throws(Failure) -> WipedBytes {
+    let silence = try Silence(descriptor)
+    defer { silence.end() }
+    let first = try readLine(prompt, silence)
+    guard first.count > 0 else { throw .usage("nothing was typed") }
+    guard try readLine(again, silence).equals(first) else { throw .usage("the two are not the same") }
+    return first
+  }
+
+  private func readLine(_ prompt: String, _ silence: borrowing Silence) throws(Failure) -> WipedBytes {
+    try show(prompt)
+    let line = try WipedBytes(capacity: Self.lineLimit + 1)
+    while try !silence.hasLine() { try show(prompt) }
+    var end: Int32 = 0
+    unsafe line.appendBytes { free in
+      let taken = unsafe read(descriptor, free.baseAddress, free.count)
+      end = taken > 0 ? 0 : 1
+      return max(taken, 0)
+    }
+    try show("\n")
+    guard end == 0 else { throw Failure(.locked, "nothing was typed on the terminal") }
+    guard line.count < Self.lineLimit else {
+      throw Failure(.overLimit, "a terminal takes lines of at most 4094 bytes", hint: "pipe the value instead")
+    }
+    line.removeTrailingNewline()
+    return line
+  }
+
+  private func show(_ text: String) throws(Failure) {
+    try Descriptor.write(text, to: descriptor)
+  }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+
+/// A command of ours, and the words that lead to it.
+struct NamedCommand {
+  private(set) var path = "vault"
+  private(set) var type: any ParsableCommand.Type = CommandLineTree.self
+
+  /// The command that the arguments lead to, as far as they name one.
+  init(_ arguments: [String]) {
+    for argument in arguments {
+      guard let next = subcommands.first(where: { $0.configuration.commandName == argument }) else { break }
+      path += " " + argument
+      type = next
+    }
+  }
+
+  var subcommands: [any ParsableCommand.Type] {
+    let configuration = type.configuration
+    return configuration.subcommands + configuration.groupedSubcommands.flatMap { $0.subcommands }
+  }
+
+  /// `-g`, `--group`, and so on.
+  var options: [String] { helpWords.filter { $0.hasPrefix("-") && $0.count > 1 } }
+
+  var helpWords: [String] {
+    CommandLineTree.helpMessage(for: type).split { " ,\n<>[]()'.|".contains($0) }.map(String.init)
+  }
+}

@@ -1,0 +1,45 @@
+/// What the user is told when a command fails: words, or with `--json` one object, always on stderr.
+struct ErrorReport: Equatable {
+  let status: Int32
+  let name: String
+  let message: String
+  var hint: String?
+  /// Which proof failed, where one did.
+  var level: String?
+
+  /// Whether the forms of the command are shown under it.
+  var isAboutArguments = false
+
+  init(_ error: any Error) {
+    switch error {
+    case let failure as Failure: self.init(failure)
+    default: self.init(Failure(.unexpected, "something unexpected happened"))
+    }
+  }
+
+  private init(_ failure: Failure) {
+    status = failure.status.rawValue
+    name = failure.status.name
+    message = failure.message
+    hint = failure.hint
+    isAboutArguments = failure.isAboutArguments
+  }
+
+  /// The report's words, as `vault: error: …` and `vault: hint: …`.
+  func words(_ style: Style) -> String {
+    let error = style.red("vault: error:") + " \(message)\n"
+    return error + (hint.map { style.yellow("vault: hint:") + " \($0)\n" } ?? "")
+  }
+
+  func write(to output: Output) throws(Failure) {
+    var json = JSONWriter(output)
+    try json.object { (json) throws(Failure) in
+      try json.number("status", status)
+      try json.string("name", name)
+      try json.string("message", message)
+      try json.string("hint", orNull: hint)
+      try json.string("level", orNull: level)
+    }
+    try output.flush()
+  }
+}

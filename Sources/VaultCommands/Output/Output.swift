@@ -1,0 +1,78 @@
+import Glibc
+
+/// A descriptor that data is written to, through one buffer that is wiped: what passes here may be a secret.
+final class Output {
+  let descriptor: Int32
+  private let buffer: WipedBytes
+
+  init(descriptor: Int32) throws(Failure) {
+    self.descriptor = descriptor
+    buffer = try WipedBytes(capacity: 16_384)
+  }
+
+  var isTerminal: Bool { isatty(descriptor) == 1 }
+
+  /// - Throws: `Failure.readerGone` if nobody reads the pipe any more; `storage` if the bytes cannot be written.
+  func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    var rest = unsafe bytes[...]
+    while unsafe !rest.isEmpty {
+      if buffer.count == buffer.capacity { try flush() }
+      let taken = unsafe rest.prefix(buffer.capacity - buffer.count)
+      unsafe buffer.appendBytes { free in
+        unsafe free.copyBytes(from: taken)
+        return unsafe taken.count
+      }
+      unsafe rest = rest.dropFirst(taken.count)
+    }
+  }
+
+  func write(_ byte: UInt8) throws(Failure) {
+    if buffer.count == buffer.capacity { try flush() }
+    buffer.append(byte)
+  }
+
+  func write(_ text: String) throws(Failure) {
+    for byte in text.utf8 { try write(byte) }
+  }
+
+  /// Hands everything to the system, and wipes it here.
+  func flush() throws(Failure) {
+    defer { buffer.truncate(to: 0) }
+    try unsafe buffer.withUnsafeBytes { bytes throws(Failure) in
+      try unsafe Descriptor.write(bytes, to: descriptor)
+    }
+  }
+}
+
+enum Descriptor {
+  /// Writes all of `bytes`, however often the system takes only some.
+  static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(Failure) {
+    var rest = unsafe bytes[...]
+    while unsafe !rest.isEmpty {
+      let taken = unsafe Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if taken >= 0 {
+        unsafe rest = rest.dropFirst(taken)
+        continue
+      }
+      switch errno {
+      case EINTR: continue
+      case EAGAIN: wait(for: Int16(POLLOUT), on: descriptor)
+      case EPIPE: throw .readerGone
+      case let code: throw Failure(.storage, "the output cannot be written: \(SystemReason.text(code))")
+      }
+    }
+  }
+
+  static func write(_ text: String, to descriptor: Int32) throws(Failure) {
+    let bytes = Array(text.utf8)
+    try unsafe bytes.span.withUnsafeBytes { bytes throws(Failure) in try unsafe write(bytes, to: descriptor) }
+  }
+
+  /// Waits for a descriptor that somebody else made non-blocking.
+  static func wait(for events: Int16, on descriptor: Int32) {
+    var request = pollfd(fd: descriptor, events: events, revents: 0)
+    _ = unsafe poll(&request, 1, -1)
+  }
+
+  static func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) != -1 }
+}

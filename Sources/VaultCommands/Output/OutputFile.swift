@@ -1,0 +1,60 @@
+import Glibc
+
+/// A file that a command was told to write with `--output`: it appears whole or not at all, readable by its owner only.
+enum OutputFile {
+  /// Writes a new file beside `path` and renames it there; what stood there before is replaced.
+  ///
+  /// - Parameter content: writes the bytes; they are flushed here.
+  /// - Throws: `denied` for a symbolic link or anything else that is no regular file, or without permission; `usage`
+  ///   if the folder does not exist; `storage`. A file that stood there is unchanged then.
+  static func write(_ path: String, content: (Output) throws -> Void) throws {
+    try refuseWhatIsNoFile(path)
+    let draft = try Draft(beside: path)
+    defer { draft.discard() }
+    let output = try Output(descriptor: draft.descriptor)
+    try content(output)
+    try output.flush()
+    try draft.place()
+  }
+
+  private static func refuseWhatIsNoFile(_ path: String) throws(Failure) {
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0 else { return }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return
+    case S_IFLNK: throw Failure(.denied, "the file named by --output is a symbolic link, which is not followed")
+    default: throw Failure(.denied, "what --output names is not a regular file")
+    }
+  }
+
+  static func failure(_ code: Int32) -> Failure {
+    Failure(SystemReason.status(code), "the file named by --output cannot be written: \(SystemReason.text(code))")
+  }
+}
+
+/// The file under its temporary name.
+private final class Draft {
+  let descriptor: Int32
+  private let path: String
+  private let temporaryPath: String
+  private var isPlaced = false
+
+  init(beside path: String) throws(Failure) {
+    let number = UInt64.random(in: .min ... .max)
+    let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+    self.path = path
+    temporaryPath = "\(folder).vault-\(String(number, radix: 36)).tmp"
+    descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw OutputFile.failure(errno) }
+  }
+
+  func place() throws(Failure) {
+    guard fsync(descriptor) == 0, unsafe rename(temporaryPath, path) == 0 else { throw OutputFile.failure(errno) }
+    isPlaced = true
+  }
+
+  func discard() {
+    close(descriptor)
+    if !isPlaced { _ = unsafe unlink(temporaryPath) }
+  }
+}

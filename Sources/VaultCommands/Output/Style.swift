@@ -1,0 +1,15 @@
+import Glibc
+
+/// Colour: only on a terminal, and never against NO_COLOR (no-color.org) or on a terminal that has none.
+struct Style: Equatable {
+  let hasColour: Bool
+
+  init(descriptor: Int32, environment: [String: String]) {
+    hasColour =
+      isatty(descriptor) == 1 && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
+  }
+
+  func faint(_ text: String) -> String { hasColour ? "\u{1B}[2m\(text)\u{1B}[0m" : text }
+  func red(_ text: String) -> String { hasColour ? "\u{1B}[31m\(text)\u{1B}[0m" : text }
+  func yellow(_ text: String) -> String { hasColour ? "\u{1B}[33m\(text)\u{1B}[0m" : text }
+}

@@ -1,0 +1,54 @@
+import Glibc
+
+/// Rows of text. On a terminal: aligned columns under a header, cut to its width. Elsewhere: one row per line, cells
+/// between tabs, whole and without a header, as `cut` and `awk` want them.
+struct Table {
+  let header: [String]
+  private(set) var rows: [[String]] = []
+
+  init(_ header: String...) { self.header = header }
+
+  mutating func add(_ cells: String...) {
+    precondition(cells.count == header.count)
+    rows.append(cells.map(UTF8Text.onOneLine))
+  }
+
+  func write(to output: Output, style: Style) throws(Failure) {
+    guard output.isTerminal else {
+      for row in rows { try output.write(row.joined(separator: "\t") + "\n") }
+      return
+    }
+    guard !rows.isEmpty else { return }
+    let widths = columnWidths(terminalWidth: Self.width(of: output.descriptor))
+    try output.write(style.faint(line(header, widths)) + "\n")
+    for row in rows { try output.write(line(row, widths) + "\n") }
+  }
+
+  private func line(_ cells: [String], _ widths: [Int]) -> String {
+    var line = ""
+    for (cell, width) in zip(cells, widths) {
+      let cell = DisplayWidth.cut(cell, to: width)
+      line += cell + String(repeating: " ", count: width - DisplayWidth.of(cell) + 2)
+    }
+    return String(line.reversed().drop { $0 == " " }.reversed())
+  }
+
+  /// The width each column needs; while a line is too wide for the terminal, its widest column is made narrower.
+  func columnWidths(terminalWidth: Int) -> [Int] {
+    var widths = header.indices.map { column in
+      rows.reduce(DisplayWidth.of(header[column])) { max($0, DisplayWidth.of($1[column])) }
+    }
+    let least = 8
+    while widths.reduce(0, +) + 2 * (widths.count - 1) > terminalWidth {
+      guard let widest = widths.indices.max(by: { widths[$0] < widths[$1] }), widths[widest] > least else { break }
+      widths[widest] -= 1
+    }
+    return widths
+  }
+
+  private static func width(of terminal: Int32) -> Int {
+    var size = winsize()
+    guard unsafe ioctl(terminal, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
+  }
+}

@@ -1,0 +1,58 @@
+import ArgumentParser
+
+/// Runs one `vault` command.
+///
+/// - Parameters:
+///   - arguments: the command line without the program's name.
+///   - environment: what VAULT_HOME and its like are read from.
+///   - streams: what is read and written. Nothing is left in a buffer when this returns.
+/// - Returns: the exit status, a number of `ExitStatus`.
+public func run(arguments: [String], environment: [String: String], streams: Streams = Streams()) -> Int32 {
+  let session: Session
+  do throws(Failure) {
+    session = try Session(arguments: arguments, environment: environment, streams: streams)
+  } catch {
+    return error.status.rawValue
+  }
+  do {
+    try perform(arguments, session)
+    try session.finish()
+    return ExitStatus.success.rawValue
+  } catch {
+    return session.end(with: error)
+  }
+}
+
+private func perform(_ arguments: [String], _ session: Session) throws {
+  if arguments == ["--version"] { return try Versions.write(to: session.output) }
+  try parse(arguments, session)?.run(in: session)
+}
+
+/// - Returns: nil if the arguments asked for help or the like, which has been written.
+private func parse(_ arguments: [String], _ session: Session) throws -> (any SessionCommand)? {
+  do {
+    var command = try CommandLineTree.parseAsRoot(arguments)
+    if let command = command as? any SessionCommand { return command }
+    if command is any CommandFamily { throw ArgumentErrors.missingCommand(arguments) }
+    // The parser's own help command: it throws the help.
+    try command.run()
+  } catch where CommandLineTree.exitCode(for: error) == .success {
+    try session.output.write(CommandLineTree.fullMessage(for: error, columns: 100) + "\n")
+  } catch let failure as Failure {
+    throw failure
+  } catch {
+    throw ArgumentErrors.failure(for: error, arguments: arguments)
+  }
+  return nil
+}
+
+/// A command that does something.
+protocol SessionCommand: ParsableCommand {
+  /// Does it; what it prints on stdout need not be flushed.
+  ///
+  /// - Throws: a `VaultError`, or a `Failure` of the command line itself.
+  func run(in session: Session) throws
+}
+
+/// A command that only has commands below it.
+protocol CommandFamily: ParsableCommand {}

@@ -1,0 +1,33 @@
+import Glibc
+
+/// Runs the command that this process was started as, on its own streams.
+///
+/// - Returns: the exit status.
+public func runProcess() -> Int32 {
+  guard let arguments = decodedArguments() else {
+    let failure = Failure(.usage, "an argument is not UTF-8")
+    try? Descriptor.write(ErrorReport(failure).words(Style(descriptor: 2, environment: [:])), to: 2)
+    return failure.status.rawValue
+  }
+  return run(arguments: arguments, environment: environmentVariables())
+}
+
+/// Not `CommandLine.arguments`, which replaces what is not UTF-8: two names would become one.
+private func decodedArguments() -> [String]? {
+  var arguments: [String] = []
+  for number in 1..<max(1, Int(CommandLine.argc)) {
+    guard let argument = unsafe CommandLine.unsafeArgv[number], let text = unsafe String(validatingCString: argument)
+    else { return nil }
+    arguments.append(text)
+  }
+  return arguments
+}
+
+/// What the command reads of the environment, and no more: the rest may be large.
+private func environmentVariables() -> [String: String] {
+  var variables: [String: String] = [:]
+  for name in Session.variables {
+    if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
+  }
+  return variables
+}

@@ -1,0 +1,74 @@
+/// One run of the command: its streams and environment, and what it has to say on stderr.
+final class Session {
+  let arguments: [String]
+  let environment: [String: String]
+  let streams: Streams
+  let output: Output
+  private var warnings: [String] = []
+
+  /// Every environment variable that is looked at.
+  static let variables = [
+    "VAULT_HOME", "VAULT_STATE", "VAULT_GROUP", "VAULT_KEY_FILE", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME", "NO_COLOR",
+    "TERM",
+  ]
+
+  init(arguments: [String], environment: [String: String], streams: Streams) throws(Failure) {
+    self.arguments = arguments
+    self.environment = environment
+    self.streams = streams
+    output = try Output(descriptor: streams.output)
+  }
+
+  /// Whether errors are told as JSON. Also known when the arguments were not understood.
+  private var wantsJSON: Bool { arguments.prefix { $0 != "--" }.contains("--json") }
+
+  /// An environment variable; one that is empty counts as not set.
+  func variable(_ name: String) -> String? {
+    guard let value = environment[name], !value.isEmpty else { return nil }
+    return value
+  }
+
+  /// Keeps a warning until the command has ended: with `--json`, stderr holds an error's object and nothing else.
+  func warn(_ message: String) { warnings.append(message) }
+
+  /// Says something that is neither data nor an error, on stderr.
+  func say(_ message: String) { tell(UTF8Text.onOneLine(message) + "\n") }
+
+  /// Writes out everything.
+  func finish() throws(Failure) {
+    try output.flush()
+    tellWarnings()
+  }
+
+  /// Tells the error.
+  ///
+  /// - Returns: the exit status.
+  func end(with error: any Error) -> Int32 {
+    let report = ErrorReport(error)
+    if let failure = error as? Failure, failure.isSilent { return report.status }
+    // What was written before the error was found is data that was asked for; a failing pipe is not the error to tell.
+    try? output.flush()
+    if wantsJSON {
+      tell(report)
+    } else {
+      tellWarnings()
+      tell(report.words(style))
+      if report.status == ExitStatus.usage.rawValue, report.isAboutArguments { tell(ArgumentErrors.usage(of: arguments)) }
+    }
+    return report.status
+  }
+
+  private var style: Style { Style(descriptor: streams.errors, environment: environment) }
+
+  private func tellWarnings() {
+    for warning in warnings { tell(style.yellow("vault: warning:") + " \(UTF8Text.onOneLine(warning))\n") }
+    warnings = []
+  }
+
+  private func tell(_ text: String) { try? Descriptor.write(text, to: streams.errors) }
+
+  private func tell(_ report: ErrorReport) {
+    guard let errors = try? Output(descriptor: streams.errors) else { return }
+    try? report.write(to: errors)
+  }
+}

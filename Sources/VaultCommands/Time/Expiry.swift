@@ -1,0 +1,62 @@
+/// What `--expires` takes: a day, a minute or second of it, a length of time from now, or `never`.
+///
+/// `2027-01-31` · `2027-01-31T12:00Z` · `2027-01-31T12:00:30Z` · `15m` · `12h` · `30d` · `never`. All times are UTC, and a
+/// day without a time means its beginning.
+enum Expiry: Equatable {
+  case never
+  /// Milliseconds since 1970.
+  case at(Int64)
+
+  static let forms = "2027-01-31, 2027-01-31T12:00Z, 30d, 12h, 15m or never"
+
+  /// - Parameter now: milliseconds since 1970.
+  init?(_ text: String, now: Int64) {
+    if text == "never" {
+      self = .never
+    } else if let length = Self.length(text) {
+      let (instant, overflow) = now.addingReportingOverflow(length)
+      guard !overflow, instant < Self.end else { return nil }
+      self = .at(instant)
+    } else if let instant = Self.instant(text) {
+      self = .at(instant)
+    } else {
+      return nil
+    }
+  }
+
+  /// The first millisecond of the year 10000, which no text here can name.
+  private static let end: Int64 = 253_402_300_800_000
+
+  private static func length(_ text: String) -> Int64? {
+    let units: [Character: Int64] = ["m": 60_000, "h": 3_600_000, "d": UTCDate.millisecondsPerDay]
+    guard let last = text.last, let unit = units[last], let count = number(text.dropLast()) else { return nil }
+    let (length, overflow) = count.multipliedReportingOverflow(by: unit)
+    return overflow ? nil : length
+  }
+
+  private static func instant(_ text: String) -> Int64? {
+    let halves = text.split(separator: "T", omittingEmptySubsequences: false)
+    let date = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard halves.count <= 2, date.map(\.utf8.count) == [4, 2, 2], let year = number(date[0]),
+      let month = number(date[1]), let day = number(date[2]),
+      let midnight = UTCDate.milliseconds(year: year, month: month, day: day)
+    else { return nil }
+    guard halves.count == 2 else { return midnight }
+    return timeOfDay(halves[1]).map { midnight + $0 }
+  }
+
+  private static func timeOfDay(_ text: Substring) -> Int64? {
+    guard text.last == "Z" else { return nil }
+    let parts = text.dropLast().split(separator: ":", omittingEmptySubsequences: false)
+    let numbers = parts.compactMap { $0.utf8.count == 2 ? number($0) : nil }
+    guard (2...3).contains(parts.count), numbers.count == parts.count else { return nil }
+    let second = numbers.count == 3 ? numbers[2] : 0
+    guard numbers[0] < 24, numbers[1] < 60, second < 60 else { return nil }
+    return (numbers[0] * 3_600 + numbers[1] * 60 + second) * 1_000
+  }
+
+  /// Digits alone: `Int64("+7")` would be a number too.
+  private static func number(_ text: Substring) -> Int64? {
+    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
+  }
+}

@@ -1,0 +1,90 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct TerminalTests {
+  private func text(_ bytes: WipedBytes) -> String {
+    unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test func `what is typed is not shown, and is shown again afterwards`() throws {
+    let pty = PseudoTerminal()
+    let terminal = try #require(Terminal(path: pty.path))
+    let typist = Typist(pty, "hunter2\n")
+    #expect(text(try terminal.ask("passphrase: ")) == "hunter2")
+    typist.wait()
+    #expect(typist.sawSilence)
+    #expect(pty.showsWhatIsTyped)
+    #expect(pty.shown() == "passphrase: \r\n")
+  }
+
+  @Test func `asking twice wants the same twice`() throws {
+    let pty = PseudoTerminal()
+    let terminal = try #require(Terminal(path: pty.path))
+    pty.type("one\none\n")
+    #expect(text(try terminal.askTwice("new: ", again: "again: ")) == "one")
+    pty.type("one\ntwo\n")
+    let failure = #expect(throws: Failure.self) { try terminal.askTwice("new: ", again: "again: ") }
+    #expect(failure?.message == "the two are not the same")
+    #expect(pty.showsWhatIsTyped)
+  }
+
+  @Test func `nothing typed is no new passphrase`() throws {
+    let pty = PseudoTerminal()
+    let terminal = try #require(Terminal(path: pty.path))
+    pty.type("\n")
+    let failure = #expect(throws: Failure.self) { try terminal.askTwice("new: ", again: "again: ") }
+    #expect(failure?.message == "nothing was typed")
+  }
+
+  @Test func `the end of the input is no passphrase`() throws {
+    let pty = PseudoTerminal()
+    let terminal = try #require(Terminal(path: pty.path))
+    pty.type("\u{4}")
+    let failure = #expect(throws: Failure.self) { try terminal.ask("passphrase: ") }
+    #expect(failure?.status == .locked)
+    #expect(pty.showsWhatIsTyped)
+  }
+
+  @Test func `a line that the terminal cuts off is refused`() throws {
+    let pty = PseudoTerminal()
+    let terminal = try #require(Terminal(path: pty.path))
+    let typist = Typist(pty, String(repeating: "x", count: 4_200) + "\n")
+    let failure = #expect(throws: Failure.self) { try terminal.ask("passphrase: ") }
+    typist.wait()
+    #expect(failure?.status == .overLimit)
+  }
+
+  @Test func `what is no terminal is not asked`() {
+    #expect(Terminal(path: "/dev/null") == nil)
+    #expect(Terminal(path: "/nonexistent") == nil)
+  }
+}
+
+/// Types from another thread, once the terminal has fallen silent.
+private final class Typist: @unchecked Sendable {
+  private var thread = pthread_t()
+  private let pty: PseudoTerminal
+  private let text: String
+  private(set) var sawSilence = false
+
+  init(_ pty: PseudoTerminal, _ text: String) {
+    self.pty = pty
+    self.text = text
+    unsafe pthread_create(
+      &thread, nil,
+      { context in
+        unsafe Unmanaged<Typist>.fromOpaque(context!).takeRetainedValue().work()
+        return nil
+      }, Unmanaged.passRetained(self).toOpaque())
+  }
+
+  func wait() { pthread_join(thread, nil) }
+
+  private func work() {
+    for _ in 0..<1_000 where pty.showsWhatIsTyped { usleep(1_000) }
+    sawSilence = !pty.showsWhatIsTyped
+    pty.type(text)
+  }
+}

@@ -1,0 +1,58 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct OutputFileTests {
+  private let folder = TemporaryFolder()
+
+  private func write(_ text: String, to name: String) throws {
+    try OutputFile.write(folder.file(name)) { output in try output.write(text) }
+  }
+
+  @Test func `a new file is its owner's alone`() throws {
+    try write("s3cret", to: "out")
+    #expect(folder.read("out") == Array("s3cret".utf8))
+    #expect(folder.mode("out") == 0o600)
+    #expect(folder.names() == ["out"])
+  }
+
+  @Test func `a file that stood there is replaced, with its mode`() throws {
+    _ = folder.write("out", Array("before".utf8), mode: 0o644)
+    try write("after", to: "out")
+    #expect(folder.read("out") == Array("after".utf8))
+    #expect(folder.mode("out") == 0o600)
+  }
+
+  @Test func `a symbolic link is not followed`() throws {
+    _ = folder.write("victim", Array("before".utf8))
+    _ = unsafe symlink(folder.file("victim"), folder.file("out"))
+    let failure = #expect(throws: Failure.self) { try write("after", to: "out") }
+    #expect(failure?.status == .denied)
+    #expect(folder.read("victim") == Array("before".utf8))
+  }
+
+  @Test func `a folder or a device is refused`() {
+    for path in [folder.path, "/dev/null"] {
+      let failure = #expect(throws: Failure.self) { try OutputFile.write(path) { _ in } }
+      #expect(failure?.message == "what --output names is not a regular file")
+    }
+  }
+
+  @Test func `a folder that does not exist is told without its path`() {
+    let failure = #expect(throws: Failure.self) { try write("x", to: "absent/out") }
+    #expect(failure == Failure(.usage, "the file named by --output cannot be written: it does not exist"))
+  }
+
+  @Test func `nothing is left behind by a failure`() {
+    _ = folder.write("out", Array("before".utf8))
+    #expect(throws: Failure.interrupted) {
+      try OutputFile.write(folder.file("out")) { output in
+        try output.write("half")
+        throw Failure.interrupted
+      }
+    }
+    #expect(folder.read("out") == Array("before".utf8))
+    #expect(folder.names() == ["out"])
+  }
+}

@@ -1,0 +1,44 @@
+import Glibc
+
+/// Descriptors for tests to read from and write to.
+enum Pipe {
+  /// A descriptor that holds `bytes` and then ends. It is a file without a name, so that any count fits.
+  static func holding(_ bytes: [UInt8]) -> Int32 {
+    let descriptor = nameless()
+    precondition(unsafe write(descriptor, bytes, bytes.count) == bytes.count)
+    lseek(descriptor, 0, SEEK_SET)
+    return descriptor
+  }
+
+  /// A file without a name.
+  static func nameless() -> Int32 {
+    var path = Array("/tmp/vault-test-XXXXXX".utf8CString)
+    let descriptor = unsafe mkstemp(&path)
+    precondition(descriptor >= 0)
+    unsafe unlink(path)
+    return descriptor
+  }
+
+  static func pair() -> (reading: Int32, writing: Int32) {
+    var ends: [Int32] = [-1, -1]
+    precondition(unsafe pipe(&ends) == 0)
+    return (ends[0], ends[1])
+  }
+
+  /// All of a file from its beginning, and closes it.
+  static func contents(of descriptor: Int32) -> [UInt8] {
+    defer { close(descriptor) }
+    lseek(descriptor, 0, SEEK_SET)
+    return readAll(descriptor)
+  }
+
+  static func readAll(_ descriptor: Int32) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let taken = unsafe read(descriptor, &chunk, chunk.count)
+      guard taken > 0 else { return bytes }
+      bytes += chunk[..<taken]
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import Glibc
+
+@testable import VaultCommands
+
+/// A terminal whose keyboard and screen are the test's.
+final class PseudoTerminal {
+  let path: String
+  private let keyboard: Int32
+  private let screen: Int32
+
+  init(columns: UInt16 = 80) {
+    var ends: (Int32, Int32) = (-1, -1)
+    var name = [CChar](repeating: 0, count: 128)
+    var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+    precondition(unsafe openpty(&ends.0, &ends.1, &name, nil, &size) == 0)
+    (keyboard, screen) = ends
+    path = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  deinit {
+    close(keyboard)
+    close(screen)
+  }
+
+  /// The descriptor that a program under test writes to.
+  var descriptor: Int32 { screen }
+
+  func type(_ text: String) {
+    let bytes = Array(text.utf8)
+    precondition(unsafe write(keyboard, bytes, bytes.count) == bytes.count)
+  }
+
+  var showsWhatIsTyped: Bool {
+    var settings = termios()
+    unsafe tcgetattr(screen, &settings)
+    return settings.c_lflag & tcflag_t(ECHO) != 0
+  }
+
+  /// Everything that has been shown since the last call.
+  func shown() -> String {
+    var text: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4_096)
+    var request = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
+    while unsafe poll(&request, 1, 50) == 1 {
+      let taken = unsafe read(keyboard, &chunk, chunk.count)
+      guard taken > 0 else { break }
+      text += chunk[..<taken]
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+}
