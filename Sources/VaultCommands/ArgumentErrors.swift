@@ -59,7 +59,8 @@ enum ArgumentErrors {
     let names = parent.subcommands.compactMap { $0.configuration.commandName }
     let meant = Closeness.nearest(to: arguments[depth], among: names)
     return .usage(
-      "there is no such command", hint: meant.map { "did you mean '\(parent.path) \($0)'?" } ?? "see \(parent.path) --help")
+      "there is no such command",
+      hint: meant.map { "did you mean '\(parent.path) \($0)'?" } ?? "see \(parent.path) --help")
   }
 
   /// The option of ours that the parser's message is about: the last one in it, behind whatever was typed.

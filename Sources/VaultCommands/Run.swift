@@ -36,7 +36,7 @@ private func parse(_ arguments: [String], _ session: Session) throws -> (any Ses
     if command is any CommandFamily { throw ArgumentErrors.missingCommand(arguments) }
     // The parser's own help command: it throws the help.
     try command.run()
-  } catch where CommandLineTree.exitCode(for: error) == .success {
+  } catch  where CommandLineTree.exitCode(for: error) == .success {
     try session.output.write(CommandLineTree.fullMessage(for: error, columns: 100) + "\n")
   } catch let failure as Failure {
     throw failure

@@ -53,7 +53,9 @@ final class Session {
     } else {
       tellWarnings()
       tell(report.words(style))
-      if report.status == ExitStatus.usage.rawValue, report.isAboutArguments { tell(ArgumentErrors.usage(of: arguments)) }
+      if report.status == ExitStatus.usage.rawValue, report.isAboutArguments {
+        tell(ArgumentErrors.usage(of: arguments))
+      }
     }
     return report.status
   }

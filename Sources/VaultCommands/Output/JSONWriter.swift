@@ -8,11 +8,15 @@ struct JSONWriter {
 
   init(_ output: Output) { self.output = output }
 
-  mutating func object(_ key: StaticString? = nil, _ members: (inout JSONWriter) throws(Failure) -> Void) throws(Failure) {
+  mutating func object(_ key: StaticString? = nil, _ members: (inout JSONWriter) throws(Failure) -> Void)
+    throws(Failure)
+  {
     try enclose(key, "{", "}", members)
   }
 
-  mutating func array(_ key: StaticString? = nil, _ elements: (inout JSONWriter) throws(Failure) -> Void) throws(Failure) {
+  mutating func array(_ key: StaticString? = nil, _ elements: (inout JSONWriter) throws(Failure) -> Void)
+    throws(Failure)
+  {
     try enclose(key, "[", "]", elements)
   }
 
@@ -35,7 +39,7 @@ struct JSONWriter {
   mutating func text(_ key: StaticString, _ bytes: UnsafeRawBufferPointer) throws(Failure) {
     try begin(key)
     try output.write(UInt8(ascii: "\""))
-    for unsafe byte in unsafe bytes { try escape(byte) }
+    for unsafebyte in unsafe bytes { try escape(byte) }
     try output.write(UInt8(ascii: "\""))
   }
 
