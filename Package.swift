@@ -43,11 +43,15 @@ let package = Package(
     .executableTarget(
       name: "VaultCLI", dependencies: ["VaultCommands", "CSystem"], swiftSettings: settings),
 
-    .testTarget(name: "SealingTests", dependencies: ["Sealing"], swiftSettings: settings),
+    // What several test targets need.
+    .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
+    .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite"], swiftSettings: settings),
+      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
-      name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing"], swiftSettings: settings),
+      name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "VaultCommandsTests", dependencies: ["VaultCommands", "Vault"], swiftSettings: settings),
   ]

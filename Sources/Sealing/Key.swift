@@ -39,7 +39,7 @@ package struct Key: ~Copyable, Sendable {
   }
 
   /// A second holder of the same key.
-  package func copy() -> Key { Key(sharing: bytes) }
+  package borrowing func copy() -> Key { Key(sharing: bytes) }
 
   /// Lends the 32 bytes.
   @inlinable

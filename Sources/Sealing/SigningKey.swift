@@ -30,6 +30,14 @@ package struct SigningKey: ~Copyable, Sendable {
     self.expanded = expanded
   }
 
+  private init(sharing expanded: GuardedBytes, publicKey: PublicKey) {
+    self.expanded = expanded
+    self.publicKey = publicKey
+  }
+
+  /// A second holder of the same key.
+  package borrowing func copy() -> SigningKey { SigningKey(sharing: expanded, publicKey: publicKey) }
+
   /// The signature of `message`: 64 bytes.
   package borrowing func sign(_ message: [UInt8]) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: SigningKey.signatureByteCount) { signature, initialized in

@@ -1,5 +1,6 @@
 import Foundation
 import Sealing
+import TestSupport
 import Testing
 
 @Suite struct GuardedBytesTests {

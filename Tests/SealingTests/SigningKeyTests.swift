@@ -1,4 +1,5 @@
 import Sealing
+import TestSupport
 import Testing
 
 @Suite struct SigningKeyTests {
@@ -24,6 +25,12 @@ import Testing
     #expect(signingKey.publicKey.bytes.hex == key)
     #expect(signingKey.sign([UInt8](hex: message)).hex == signature)
     #expect(signingKey.publicKey.verifies([UInt8](hex: signature), of: [UInt8](hex: message)))
+  }
+
+  @Test func `a copy signs alike`() throws {
+    let signingKey = try SigningKey(seed: try Key.random())
+    #expect(signingKey.copy().publicKey == signingKey.publicKey)
+    #expect(signingKey.copy().sign([1]) == signingKey.sign([1]))
   }
 
   @Test func `no bit of key, signature or message can change`() throws {
