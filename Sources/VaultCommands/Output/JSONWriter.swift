@@ -39,7 +39,7 @@ struct JSONWriter {
   mutating func text(_ key: StaticString, _ bytes: UnsafeRawBufferPointer) throws(Failure) {
     try begin(key)
     try output.write(UInt8(ascii: "\""))
-    for unsafebyte in unsafe bytes { try escape(byte) }
+    for position in bytes.indices { try escape(unsafe bytes[position]) }
     try output.write(UInt8(ascii: "\""))
   }
 
