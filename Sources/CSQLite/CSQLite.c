@@ -1,1 +1,130 @@
+#define _GNU_SOURCE
 #include "CSQLite.h"
+#include "GuardingVFS.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int registered = SQLITE_ERROR;
+static volatile int fork_generation;
+
+static void count_fork(void) { fork_generation++; }
+
+static void prepare(void) {
+  pthread_atfork(NULL, NULL, count_fork);
+  registered = guarding_vfs_register();
+}
+
+int csqlite_fork_generation(void) {
+  pthread_once(&once, prepare);
+  return fork_generation;
+}
+
+static const struct { int option, value; } options[] = {
+  {SQLITE_DBCONFIG_DEFENSIVE, 1},           {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+  {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},      {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+  {SQLITE_DBCONFIG_DQS_DML, 0},             {SQLITE_DBCONFIG_DQS_DDL, 0},
+  {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},     {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+  {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
+};
+
+// The schema of a file is parsed before it can be compared, so these bound what parsing it can cost.
+static const struct { int limit, value; } limits[] = {
+  {SQLITE_LIMIT_LENGTH, 2 << 20},    {SQLITE_LIMIT_SQL_LENGTH, 4096},  {SQLITE_LIMIT_COLUMN, 16},
+  {SQLITE_LIMIT_EXPR_DEPTH, 16},     {SQLITE_LIMIT_COMPOUND_SELECT, 2}, {SQLITE_LIMIT_VDBE_OP, 25000},
+  {SQLITE_LIMIT_FUNCTION_ARG, 8},    {SQLITE_LIMIT_ATTACHED, 0},       {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 64},
+  {SQLITE_LIMIT_VARIABLE_NUMBER, 64}, {SQLITE_LIMIT_TRIGGER_DEPTH, 0},  {SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
+static int settle(sqlite3 *db) {
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    int now = -1;
+    int code = sqlite3_db_config(db, options[i].option, options[i].value, &now);
+    if (code != SQLITE_OK) return code;
+    if (now != options[i].value) return SQLITE_MISUSE;
+  }
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) sqlite3_limit(db, limits[i].limit, limits[i].value);
+  sqlite3_wal_autocheckpoint(db, 0);
+  sqlite3_int64 mapped = 0;
+  return sqlite3_file_control(db, "main", SQLITE_FCNTL_MMAP_SIZE, &mapped);
+}
+
+int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno) {
+  pthread_once(&once, prepare);
+  *db = NULL;
+  *system_errno = 0;
+  if (registered != SQLITE_OK) return registered;
+  int code = sqlite3_open_v2(path, db, flags, GUARDING_VFS_NAME);
+  if (code == SQLITE_OK) {
+    sqlite3_extended_result_codes(*db, 1);
+    code = settle(*db);
+    if (code == SQLITE_OK) code = csqlite_keep_log(*db, 1);
+  }
+  if (code != SQLITE_OK && *db) {
+    code = code == (sqlite3_extended_errcode(*db) & 0xff) ? sqlite3_extended_errcode(*db) : code;
+    *system_errno = sqlite3_system_errno(*db);
+    sqlite3_close(*db);
+    *db = NULL;
+  }
+  return code;
+}
+
+int csqlite_keep_log(sqlite3 *db, int keep) {
+  int now = keep;
+  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &now);
+  if (code != SQLITE_OK) return code;
+  return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep, &now);
+}
+
+int csqlite_read_header(sqlite3 *db, unsigned char header[100]) {
+  sqlite3_file *file = NULL;
+  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code != SQLITE_OK) return code;
+  if (!file || !file->pMethods) return SQLITE_CANTOPEN;
+  return file->pMethods->xRead(file, header, 100, 0);
+}
+
+int csqlite_has_moved(sqlite3 *db, int *moved) {
+  *moved = 1;
+  return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, moved);
+}
+
+int csqlite_data_version(sqlite3 *db, unsigned int *version) {
+  return sqlite3_file_control(db, "main", SQLITE_FCNTL_DATA_VERSION, version);
+}
+
+void csqlite_allow_attaching(sqlite3 *db, int count) { sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, count); }
+
+enum { budget_unit = 1000 };
+
+static int spend(void *context) {
+  struct csqlite_budget *budget = context;
+  budget->remaining -= budget_unit;
+  return budget->remaining < 0;
+}
+
+void csqlite_bound(sqlite3 *db, struct csqlite_budget *budget) {
+  sqlite3_progress_handler(db, budget_unit, spend, budget);
+}
+
+int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
+  return sqlite3_bind_blob(statement, index, count == 0 ? "" : bytes, count, SQLITE_TRANSIENT);
+}
+
+int csqlite_rename_new(const char *from, const char *to) {
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  // File systems without that flag have links, which fail where the name is taken.
+  return link(from, to) == 0 ? unlink(from) : -1;
+}
+
+uint32_t csqlite_file_system(const char *path) {
+  struct statfs answer;
+  return statfs(path, &answer) == 0 ? (uint32_t)answer.f_type : 0;
+}

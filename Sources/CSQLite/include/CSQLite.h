@@ -1,2 +1,41 @@
+// The system's SQLite, the guarding VFS, and the few calls that Swift cannot make (variadic, or behind a macro).
 #pragma once
 #include <sqlite3.h>
+#include <stdint.h>
+
+/// Opens `path` through the guarding VFS, registered on the first call, and applies the fixed settings of a connection
+/// before any statement runs. `path` is absolute and free of links. On failure `*db` is NULL and `*system_errno` says why.
+int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno);
+
+/// Whether -wal and -shm stay, unmerged, when the connection closes. On for every group file, off while one is made.
+int csqlite_keep_log(sqlite3 *db, int keep);
+
+/// Reads the first 100 bytes of the main file through SQLite's own descriptor; SQLITE_IOERR_SHORT_READ if it is shorter.
+int csqlite_read_header(sqlite3 *db, unsigned char header[100]);
+
+/// Asks SQLite whether the open main file is no longer the one at its path.
+int csqlite_has_moved(sqlite3 *db, int *moved);
+
+/// A number that changes when another connection has committed; fresh once a transaction has begun.
+int csqlite_data_version(sqlite3 *db, unsigned int *version);
+
+/// Lets VACUUM, which attaches a database in memory, run (or not).
+void csqlite_allow_attaching(sqlite3 *db, int count);
+
+/// The work a single call of `sqlite3_step` may still do, in instructions of SQLite's machine.
+struct csqlite_budget { long long remaining; };
+
+/// Interrupts the running statement of `db` when `budget` is used up. `budget` outlives the connection.
+void csqlite_bound(sqlite3 *db, struct csqlite_budget *budget);
+
+/// Binds a copy of `count` bytes; a count of zero binds a blob without bytes, never NULL.
+int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);
+
+/// How many times this process was forked before it became this one; the same for as long as it lives.
+int csqlite_fork_generation(void);
+
+/// Gives the file `from` the name `to`, atomically; fails with EEXIST where that name is taken.
+int csqlite_rename_new(const char *from, const char *to);
+
+/// The number of the file system that `path` lies on, as in linux/magic.h; 0 where that cannot be told.
+uint32_t csqlite_file_system(const char *path);

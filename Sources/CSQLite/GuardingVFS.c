@@ -1,0 +1,127 @@
+#include "GuardingVFS.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// A file that is being made has this ending; only the log of such a file may be deleted.
+static const char unplaced_log[] = ".new-wal";
+
+static int ends_with(const char *name, const char *ending) {
+  size_t length = strlen(name), tail = strlen(ending);
+  return length >= tail && memcmp(name + length - tail, ending, tail) == 0;
+}
+
+static sqlite3_vfs *base(sqlite3_vfs *vfs) { return vfs->pAppData; }
+
+// Opening a FIFO would hang, and a link leads elsewhere. What stat cannot answer is left to the open, whose errno counts.
+static int is_foreign(const char *name) {
+  struct stat status;
+  return lstat(name, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+static int is_foreign_index(const char *name) {
+  char index[1024];
+  size_t length = strlen(name);
+  if (length + sizeof "-shm" > sizeof index) return 1;
+  memcpy(index, name, length);
+  memcpy(index + length, "-shm", sizeof "-shm");
+  return is_foreign(index);
+}
+
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *outcome) {
+  file->pMethods = NULL;
+  if (name == NULL) return SQLITE_CANTOPEN;
+  if (flags & SQLITE_OPEN_MAIN_DB) {
+    // The main file always exists: SQLite creates none, it initialises the empty file that creation made.
+    if (flags & SQLITE_OPEN_CREATE) return SQLITE_CANTOPEN;
+    if (is_foreign(name) || is_foreign_index(name)) return SQLITE_NOTADB;
+  } else if (flags & SQLITE_OPEN_WAL) {
+    if (!ends_with(name, "-wal")) return SQLITE_CANTOPEN;
+    if (is_foreign(name)) return SQLITE_NOTADB;
+  } else {
+    // A rollback or super journal names files to delete; temporary files would hold rows in the clear folder.
+    return SQLITE_CANTOPEN;
+  }
+  return base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
+}
+
+static int delete_file(sqlite3_vfs *vfs, const char *name, int sync_folder) {
+  if (!ends_with(name, unplaced_log)) return SQLITE_IOERR_DELETE;
+  return base(vfs)->xDelete(base(vfs), name, sync_folder);
+}
+
+static int file_exists(sqlite3_vfs *vfs, const char *name, int what, int *answer) {
+  *answer = 0;
+  if (!ends_with(name, "-wal")) return SQLITE_OK;
+  if (is_foreign(name)) return SQLITE_NOTADB;
+  return base(vfs)->xAccess(base(vfs), name, what, answer);
+}
+
+// Paths come resolved; SQLite's own function would look at each folder of them again.
+static int full_path(sqlite3_vfs *vfs, const char *name, int capacity, char *full) {
+  size_t length = strlen(name);
+  if (name[0] != '/' || length >= (size_t)capacity || length >= (size_t)base(vfs)->mxPathname) return SQLITE_CANTOPEN;
+  memcpy(full, name, length + 1);
+  return SQLITE_OK;
+}
+
+static void *load_nothing(sqlite3_vfs *vfs, const char *name) {
+  (void)vfs, (void)name;
+  return NULL;
+}
+
+static void explain_nothing(sqlite3_vfs *vfs, int capacity, char *message) {
+  (void)vfs;
+  if (capacity > 0) message[0] = 0;
+}
+
+static void (*find_nothing(sqlite3_vfs *vfs, void *library, const char *symbol))(void) {
+  (void)vfs, (void)library, (void)symbol;
+  return NULL;
+}
+
+static void unload_nothing(sqlite3_vfs *vfs, void *library) { (void)vfs, (void)library; }
+
+static int random_bytes(sqlite3_vfs *vfs, int count, char *bytes) { return base(vfs)->xRandomness(base(vfs), count, bytes); }
+
+static int wait(sqlite3_vfs *vfs, int microseconds) { return base(vfs)->xSleep(base(vfs), microseconds); }
+
+static int time_now(sqlite3_vfs *vfs, double *days) { return base(vfs)->xCurrentTime(base(vfs), days); }
+
+static int last_error(sqlite3_vfs *vfs, int capacity, char *message) {
+  return base(vfs)->xGetLastError(base(vfs), capacity, message);
+}
+
+static int time_now_exact(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds) {
+  return base(vfs)->xCurrentTimeInt64(base(vfs), milliseconds);
+}
+
+static sqlite3_vfs guarding_vfs = {
+  .iVersion = 2,
+  .zName = GUARDING_VFS_NAME,
+  .xOpen = open_file,
+  .xDelete = delete_file,
+  .xAccess = file_exists,
+  .xFullPathname = full_path,
+  .xDlOpen = load_nothing,
+  .xDlError = explain_nothing,
+  .xDlSym = find_nothing,
+  .xDlClose = unload_nothing,
+  .xRandomness = random_bytes,
+  .xSleep = wait,
+  .xCurrentTime = time_now,
+  .xGetLastError = last_error,
+  .xCurrentTimeInt64 = time_now_exact,
+};
+
+int guarding_vfs_register(void) {
+  // By name: a program that uses the library may have put another default in its place.
+  sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
+  if (!unix_vfs) return SQLITE_ERROR;
+  guarding_vfs.szOsFile = unix_vfs->szOsFile;
+  guarding_vfs.mxPathname = unix_vfs->mxPathname;
+  guarding_vfs.pAppData = unix_vfs;
+  return sqlite3_vfs_register(&guarding_vfs, 0);
+}

@@ -1,0 +1,7 @@
+// A VFS around SQLite's own that lets a connection reach a group file and its log, and nothing else on the disk.
+#pragma once
+
+#define GUARDING_VFS_NAME "vault-guard"
+
+// Registers the VFS, not as the default one.
+int guarding_vfs_register(void);

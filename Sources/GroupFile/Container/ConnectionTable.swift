@@ -1,0 +1,119 @@
+internal import CSQLite
+internal import Glibc
+
+/// What this process has open: its idle connections, the files that are open at all, and the writers' turns.
+///
+/// SQLite keeps one record per file and process of the locks it holds, and a forked child inherits the record without
+/// the locks. Idle connections are therefore closed before a fork; a file that is open even so stays closed to the child.
+@safe final class ConnectionTable: @unchecked Sendable {
+  private struct Idle {
+    let connection: Connection
+    let access: Connection.Access
+  }
+
+  // A pthread mutex, because it has to be held across a fork: the child would inherit it locked by another thread.
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  // In the order of their return.
+  private var idle: [Idle] = []
+  private var openCounts: [FileIdentity: Int] = [:]
+  private var inherited: Set<FileIdentity> = []
+  private var turns: [String: WriterTurn] = [:]
+
+  /// The table of this process.
+  static let shared = ConnectionTable()
+
+  /// How many connections are kept open for nobody; each holds two or three descriptors.
+  static let idleLimit = 24
+
+  private init() {
+    unsafe pthread_mutex_init(mutex, nil)
+    pthread_atfork(
+      { ConnectionTable.shared.prepareFork() }, { ConnectionTable.shared.endFork() },
+      { ConnectionTable.shared.endForkInChild() })
+  }
+
+  private func locked<Result>(_ body: () throws(ContainerError) -> Result) throws(ContainerError) -> Result {
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    return try body()
+  }
+
+  // MARK: Idle connections
+
+  /// Takes out an idle connection to the file, if there is one.
+  func take(_ identity: FileIdentity, _ access: Connection.Access) -> Connection? {
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    guard let index = idle.lastIndex(where: { $0.connection.identity == identity && $0.access == access }) else {
+      return nil
+    }
+    return idle.remove(at: index).connection
+  }
+
+  /// Keeps `connection`, which is in no transaction, for the next; the one unused for longest is closed if need be.
+  func keep(_ connection: Connection) {
+    var surplus: Connection?
+    unsafe pthread_mutex_lock(mutex)
+    idle.append(Idle(connection: connection, access: connection.access))
+    if idle.count > ConnectionTable.idleLimit { surplus = idle.removeFirst().connection }
+    unsafe pthread_mutex_unlock(mutex)
+    surplus?.close()
+  }
+
+  /// Closes the idle connections that `isUnwanted` names.
+  func close(where isUnwanted: (Connection) -> Bool) {
+    unsafe pthread_mutex_lock(mutex)
+    let unwanted = idle.filter { isUnwanted($0.connection) }
+    idle.removeAll { isUnwanted($0.connection) }
+    unsafe pthread_mutex_unlock(mutex)
+    for entry in unwanted { entry.connection.close() }
+  }
+
+  /// The turn to write for whoever holds the lock file at `path`.
+  func turn(at path: String) -> WriterTurn {
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    if let turn = turns[path] { return turn }
+    let turn = WriterTurn()
+    turns[path] = turn
+    return turn
+  }
+
+  // MARK: Open files
+
+  /// Notes that a connection to the file is about to open.
+  ///
+  /// - Throws: `storage` where the parent of this process had the file open when it forked.
+  func willOpen(_ identity: FileIdentity) throws(ContainerError) {
+    try locked { () throws(ContainerError) in
+      guard !inherited.contains(identity) else { throw .storage(.forked) }
+      openCounts[identity, default: 0] += 1
+    }
+  }
+
+  /// Notes that a connection to the file was closed.
+  func didClose(_ identity: FileIdentity) {
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    let count = (openCounts[identity] ?? 1) - 1
+    openCounts[identity] = count == 0 ? nil : count
+  }
+
+  // MARK: Fork
+
+  private func prepareFork() {
+    close { _ in true }
+    unsafe pthread_mutex_lock(mutex)
+  }
+
+  private func endFork() { unsafe pthread_mutex_unlock(mutex) }
+
+  private func endForkInChild() {
+    inherited.formUnion(openCounts.keys)
+    openCounts = [:]
+    turns = [:]
+    // Empty but for what another thread gave back just now; it is left unclosed, like all that is the parent's.
+    idle = []
+    unsafe pthread_mutex_unlock(mutex)
+  }
+}

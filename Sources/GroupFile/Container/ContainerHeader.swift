@@ -1,0 +1,44 @@
+/// The first 100 bytes of a group's file (https://www.sqlite.org/fileformat.html, section 1.3): what they must say.
+enum ContainerHeader {
+  /// "VLT1": marks the file as a group's.
+  static let applicationID: UInt32 = 0x564C_5431
+  /// The newest format that this program reads, and the one that it writes.
+  static let readVersion: UInt16 = 1
+  static let writeVersion: UInt16 = 1
+  static let pageSize = 4096
+
+  /// A file's `user_version`: a reader needs to know the first half, a writer the second.
+  struct Versions: Equatable, Sendable {
+    let read: UInt16
+    let write: UInt16
+
+    init(userVersion: UInt32) {
+      read = UInt16(truncatingIfNeeded: userVersion >> 16)
+      write = UInt16(truncatingIfNeeded: userVersion)
+    }
+
+    /// Throws `newerFormat` where this program cannot do what is asked, and `altered` for versions that never were.
+    func check(_ access: Connection.Access) throws(ContainerError) {
+      if read > readVersion || access == .writing && write > writeVersion {
+        throw .newerFormat(read: read, write: write)
+      }
+      guard read >= 1, write >= read else { throw .altered("the file's version is none of the format's") }
+    }
+  }
+
+  /// Looks at the header before SQLite parses a thing: a newer format first, then what never changes in a file's life.
+  ///
+  /// - Parameter bytes: 100 bytes.
+  static func check(_ bytes: [UInt8], for access: Connection.Access) throws(ContainerError) {
+    func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+    guard bytes.count == 100, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID else {
+      throw .altered("it is not a vault file")
+    }
+    try Versions(userVersion: word(60)).check(access)
+    guard bytes[16] == 0x10, bytes[17] == 0, bytes[20] == 0 else { throw .altered("the file's page size is not 4096") }
+    // Anything but 2 means a rollback journal, whose recovery could delete files; it is never switched back.
+    guard bytes[18] == 2, bytes[19] == 2 else { throw .altered("the file does not use a write-ahead log") }
+    guard word(44) == 4, word(56) == 1 else { throw .altered("the file's encoding is not UTF-8") }
+    guard word(52) == 0, word(64) == 0 else { throw .altered("the file vacuums itself") }
+  }
+}

@@ -1,0 +1,58 @@
+internal import CSQLite
+
+/// One open SQLite handle, closed with its last user; in a forked child it is left alone.
+@safe final class Handle {
+  let database: OpaquePointer
+  private let budget: UnsafeMutablePointer<csqlite_budget>
+  private let forkGeneration = csqlite_fork_generation()
+  /// How many instructions one statement may run.
+  var stepLimit: Int = Handle.defaultStepLimit
+
+  private(set) var isClosed = false
+
+  package static let defaultStepLimit = 200_000
+
+  /// Opens `path`, which is absolute and free of links, for reading or writing.
+  init(path: String, writable: Bool) throws(ContainerError) {
+    let flags = (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
+      | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
+    var opened: OpaquePointer?
+    var systemError: Int32 = 0
+    let code = unsafe csqlite_open(path, flags, &opened, &systemError)
+    guard code == SQLITE_OK, let opened = unsafe opened else {
+      throw ResultCode.error(code, systemError: systemError)
+    }
+    unsafe database = opened
+    unsafe budget = UnsafeMutablePointer.allocate(capacity: 1)
+    unsafe budget.initialize(to: csqlite_budget(remaining: Int64(stepLimit)))
+    unsafe csqlite_bound(database, budget)
+  }
+
+  deinit { close() }
+
+  /// Closes the handle and ends its statements; later calls do nothing.
+  func close() {
+    // In a child this would touch locks, shared memory and mutexes that belong to the parent.
+    guard !isClosed, !isForked else { return }
+    isClosed = true
+    while let statement = unsafe sqlite3_next_stmt(database, nil) { _ = unsafe sqlite3_finalize(statement) }
+    _ = unsafe sqlite3_close(database)
+    unsafe budget.deallocate()
+  }
+
+  /// Whether this process is a child of the one that opened the handle.
+  var isForked: Bool { forkGeneration != csqlite_fork_generation() }
+
+  /// Grants the next call of `sqlite3_step` a statement's whole work.
+  func refillBudget() { unsafe budget.pointee.remaining = Int64(stepLimit) }
+
+  /// Turns a result code into an error, unless it is `SQLITE_OK`.
+  func check(_ code: Int32) throws(ContainerError) {
+    if code != SQLITE_OK { throw error(code) }
+  }
+
+  /// The error that `code`, just returned for this handle, stands for.
+  func error(_ code: Int32) -> ContainerError {
+    unsafe ResultCode.error(code, systemError: sqlite3_system_errno(database))
+  }
+}

@@ -1,0 +1,65 @@
+/// The tables of a group's file: a file whose list differs by one byte is not a group's file.
+enum Schema {
+  /// A line of `sqlite_schema`, without its root page.
+  struct Entry {
+    let type: StaticString
+    let name: StaticString
+    let table: StaticString
+    let sql: StaticString?
+
+    fileprivate static func table(_ name: StaticString, _ sql: StaticString) -> Entry {
+      Entry(type: "table", name: name, table: name, sql: sql)
+    }
+  }
+
+  /// The list, in the order in which the tables are made.
+  ///
+  /// Blobs lie in a table with row ids: to find one, SQLite then compares short keys, and not whole values of up to a
+  /// megabyte with their keys in front.
+  static let entries: [Entry] = [
+    .table("item", """
+      CREATE TABLE item(token BLOB NOT NULL PRIMARY KEY,version INTEGER NOT NULL,state INTEGER NOT NULL,\
+      oldest INTEGER NOT NULL,previous BLOB NOT NULL,nonce BLOB NOT NULL,attributes BLOB NOT NULL,\
+      place INTEGER NOT NULL,secret BLOB NOT NULL)STRICT,WITHOUT ROWID
+      """),
+    .table("version", """
+      CREATE TABLE version(token BLOB NOT NULL,version INTEGER NOT NULL,state INTEGER NOT NULL,\
+      oldest INTEGER NOT NULL,previous BLOB NOT NULL,nonce BLOB NOT NULL,attributes BLOB NOT NULL,\
+      place INTEGER NOT NULL,secret BLOB NOT NULL,PRIMARY KEY(token,version))STRICT,WITHOUT ROWID
+      """),
+    .table("blob", """
+      CREATE TABLE blob(token BLOB NOT NULL,version INTEGER NOT NULL,bytes BLOB NOT NULL,\
+      PRIMARY KEY(token,version))STRICT
+      """),
+    Entry(type: "index", name: "sqlite_autoindex_blob_1", table: "blob", sql: nil),
+    .table("node", """
+      CREATE TABLE node(prefix BLOB NOT NULL PRIMARY KEY,body BLOB NOT NULL)STRICT,WITHOUT ROWID
+      """),
+    .table("state", """
+      CREATE TABLE state(part INTEGER NOT NULL PRIMARY KEY,bytes BLOB NOT NULL)STRICT
+      """),
+    .table("wrap", """
+      CREATE TABLE wrap(slot BLOB NOT NULL PRIMARY KEY,sealed BLOB NOT NULL)STRICT,WITHOUT ROWID
+      """),
+    .table("chain", """
+      CREATE TABLE chain(epoch INTEGER NOT NULL PRIMARY KEY,rest BLOB NOT NULL)STRICT
+      """),
+  ]
+
+  /// Compares what the statement yields of `sqlite_schema` with the list.
+  ///
+  /// - Parameter rows: A statement with the columns type, name, tbl_name, sql and rootpage, in the order of row ids.
+  /// - Throws: `altered` at the first difference, one line too many, or a root page named twice.
+  static func compare(_ rows: Statement) throws(ContainerError) {
+    defer { rows.reset() }
+    var roots: Set<Int64> = [1]
+    for entry in entries {
+      guard try rows.step(), rows.holds(entry.type, 0), rows.holds(entry.name, 1), rows.holds(entry.table, 2),
+        rows.holds(entry.sql, 3), roots.insert(try rows.integer(4, in: 2...Int64(UInt32.max))).inserted
+      else { throw Schema.foreign }
+    }
+    guard try !rows.step() else { throw Schema.foreign }
+  }
+
+  private static let foreign = ContainerError.altered("the file's tables are not those of a group")
+}
