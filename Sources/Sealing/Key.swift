@@ -77,6 +77,25 @@ extension Key {
     return Key(sharing: result)
   }
 
+  /// `MAC(key, label, other ‖ suffix)`: the message holds a key, so it is put together in guarded memory.
+  ///
+  /// - Throws: ``SealingError/outOfMemory``.
+  package borrowing func derive(_ label: Label, _ other: borrowing Key, _ suffix: Bytes32) throws(SealingError) -> Key {
+    let message = try GuardedBytes(count: Key.byteCount + Bytes32.byteCount)
+    unsafe message.withUnsafeMutableBytes { message in
+      unsafe other.withUnsafeBytes { unsafe message.copyMemory(from: $0) }
+      unsafe suffix.withUnsafeBytes {
+        unsafe UnsafeMutableRawBufferPointer(rebasing: message[Key.byteCount...]).copyMemory(from: $0)
+      }
+    }
+    let result = try GuardedBytes(count: Key.byteCount)
+    unsafe result.withUnsafeMutableBytes { result in
+      let output = unsafe result.baseAddress!.assumingMemoryBound(to: UInt8.self)
+      unsafe message.withUnsafeBytes { unsafe writeMAC(label, $0, to: output) }
+    }
+    return Key(sharing: result)
+  }
+
   private borrowing func writeMAC(
     _ label: Label, _ message: UnsafeRawBufferPointer, to output: UnsafeMutablePointer<UInt8>
   ) {

@@ -1,0 +1,58 @@
+/// What can go wrong with a group file. No payload holds a name, an attribute or a value.
+package enum GroupFileError: Error, Equatable, Sendable {
+  /// The level at which bytes were refused, in the order in which a reader checks them (format article, "Order").
+  package enum Level: String, Sendable {
+    case path, container, wrap, roster, manifest, witness, chain, tree, row
+  }
+
+  /// The bytes are not what was written: wrong key, wrong place and altered bytes are one error per level.
+  case damaged(Level, String)
+  /// A higher version of the format is needed.
+  case newerFormat(read: UInt16, write: UInt16)
+  /// There is no group file.
+  case missing
+  /// This member has no entry in the group.
+  case notAMember
+  /// This member may only read.
+  case readOnlyMember
+  /// Only the owner may do this.
+  case ownerOnly
+  /// The operating system's permissions forbid it.
+  case permission
+  /// The state is older than, or not a descendant of, one this machine has verified.
+  case rolledBack(found: UInt64, known: UInt64, RollbackKind)
+  /// Another process holds the file for too long.
+  case busy
+  /// The storage failed: disk full, read-only, I/O.
+  case storage(String)
+  /// The folder lies on a file system without working locks.
+  case networkFileSystem(String)
+  /// The group is bound to a device whose key is not here.
+  case otherDevice
+  /// No such item.
+  case noItem
+  /// No such version of the item.
+  case noVersion(UInt64)
+  /// The item's present version is another one than expected.
+  case conflict(expected: UInt64, present: UInt64)
+  /// There is such a group already.
+  case exists
+  /// More than the format allows.
+  case overLimit(String)
+
+  /// How a state contradicts what was verified before.
+  package enum RollbackKind: String, Sendable {
+    /// The group's state is older.
+    case epoch
+    /// The roster is older.
+    case roster
+    /// The key is older.
+    case generation
+    /// Two states of one epoch, or one that does not descend from the known one.
+    case fork
+    /// A removed group came back.
+    case removed
+    /// The file is gone.
+    case vanished
+  }
+}

@@ -1,0 +1,119 @@
+import Sealing
+
+/// What accepting a group's present state came to.
+package enum Acceptance: Equatable, Sendable {
+  /// The state was in order already.
+  case nothingToAccept
+  /// The witness was replaced by this state.
+  case newWitness(epoch: UInt64)
+  /// The state was signed anew above all that was seen, so that every machine's chain can go on from it.
+  case newState(epoch: UInt64)
+  /// The group's file is gone, and the witness says so now.
+  case removal
+}
+
+extension AccessGroupFile {
+  /// Takes the group as it is now, although this machine has verified another state before.
+  ///
+  /// The file must verify in everything but the witness. A writer signs its state anew under the next epoch above both; a
+  /// reader only replaces his own witness. A state with an older roster or key would bring removed members back, so it is
+  /// not taken here (format article, rule 5).
+  ///
+  /// - Throws: `rolledBack` for an older roster or key; what a reader finds otherwise.
+  package func accept() throws(GroupFileError) -> Acceptance {
+    guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
+    let pool = try ConnectionPool.at(folder: folder)
+    let session = try WriteSession(pool, folder: folder, known: known)
+    let state = try VerifiedState.open(session.connection, as: context, known: nil)
+    switch witness.read() {
+    case .absent, .unavailable: return .nothingToAccept
+    case .invalid: return try replaceWitness(state)
+    case .valid(let record):
+      do {
+        _ = try WitnessRule.check(state, against: .valid(record), strict: true, session.connection)
+        return .nothingToAccept
+      } catch {
+        if record.groupID != state.manifest.groupID || record.ownerKey != state.roster.ownerKey {
+          return try replaceWitness(state)
+        }
+        try refuseOlderRoster(state, record)
+        return try signAnew(state, above: record.epoch, session)
+      }
+    }
+  }
+
+  private func refuseOlderRoster(_ state: VerifiedState, _ record: WitnessRecord) throws(GroupFileError) {
+    let kind: GroupFileError.RollbackKind? =
+      if state.manifest.rosterRevision < record.rosterRevision { .roster }
+      else if state.manifest.generation < record.generation { .generation }
+      else if state.manifest.rosterRevision == record.rosterRevision,
+        state.signedRoster.digest != record.rosterDigest
+      { .roster } else { nil }
+    if let kind { throw .rolledBack(found: state.manifest.epoch, known: record.epoch, kind) }
+  }
+
+  private func signAnew(
+    _ state: VerifiedState, above epoch: UInt64, _ session: WriteSession
+  ) throws(GroupFileError) -> Acceptance {
+    guard state.member.rights >= .write else { return try replaceWitness(state) }
+    let manifest = state.successor(
+      root: state.manifest.root, itemCount: state.manifest.itemCount,
+      versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
+    guard manifest.epoch < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
+    let signed = try session.sign(manifest, after: state, by: context.seed)
+    try session.commit()
+    _ = try replaceWitness(signed)
+    session.end(signed)
+    return .newState(epoch: manifest.epoch)
+  }
+
+  private func replaceWitness(_ state: VerifiedState) throws(GroupFileError) -> Acceptance {
+    try write { sequence in state.witnessRecord(sequence: sequence, flags: .acceptedByHand) }
+    return .newWitness(epoch: state.manifest.epoch)
+  }
+
+  private func acceptRemoval() throws(GroupFileError) -> Acceptance {
+    switch witness.read() {
+    case .valid(let record) where !record.flags.contains(.removed):
+      try markRemoved(record)
+      return .removal
+    case .invalid:
+      try markRemoved(nil)
+      return .removal
+    default: throw .missing
+    }
+  }
+
+  private func markRemoved(_ record: WitnessRecord?) throws(GroupFileError) {
+    try write { sequence in
+      var removed =
+        record
+        ?? WitnessRecord(
+          sequence: 0, groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0,
+          link: .zero, rosterDigest: .zero, flags: .acceptedByHand)
+      removed.sequence = sequence
+      removed.flags.insert(.removed)
+      return removed
+    }
+  }
+
+  private func write(_ record: (UInt64) -> WitnessRecord) throws(GroupFileError) {
+    let written = withoutActuallyEscaping(record) { record in
+      witness.raise { reading in
+        if case .valid(let old) = reading { return record(old.sequence + 1) }
+        return record(1)
+      }
+    }
+    guard written else { throw .storage("the state folder cannot be written") }
+  }
+
+  /// Removes the group's file and flags its witness, so that the file cannot be brought back unnoticed.
+  ///
+  /// - Throws: what a writer's checks find; the file is not removed then.
+  package func remove() throws(GroupFileError) {
+    let transaction = try beginWriting()
+    defer { transaction.rollback() }
+    try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
+    try ConnectionPool.removeFiles(folder: folder)
+  }
+}

@@ -1,0 +1,33 @@
+import Sealing
+
+/// What a complete proof of one group found in order.
+package struct VerifiedGroup: Sendable, Equatable {
+  /// Present items.
+  package var items: UInt64
+  package var tombstones: UInt64
+  /// Older versions.
+  package var versions: UInt64
+  package var epoch: UInt64
+  package var notices: [GroupNotice]
+}
+
+extension AccessGroupFile {
+  /// Proves everything in the file.
+  ///
+  /// - Parameter progress: called now and then with the number of rows proved so far.
+  /// - Throws: the first thing that is wrong; also what a read only gives notice of: an invalid or unavailable witness.
+  package func verify(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> VerifiedGroup {
+    let transaction = try beginReading()
+    for notice in transaction.view.notices {
+      switch notice {
+      case .witnessInvalid: throw .damaged(.witness, "neither record is valid")
+      case .witnessUnavailable(let reason): throw .damaged(.witness, "the state folder \(reason)")
+      case .gap: break
+      }
+    }
+    let counts = try FullProof.run(transaction.view, progress: progress)
+    return VerifiedGroup(
+      items: counts.items - counts.tombstones, tombstones: counts.tombstones, versions: counts.versions,
+      epoch: transaction.view.state.manifest.epoch, notices: transaction.view.notices)
+  }
+}

@@ -1,0 +1,189 @@
+package import Sealing
+
+/// What is sealed beside a value: its name and everything a listing shows.
+package struct Attributes: Sendable, Equatable {
+  /// Who wrote a version, as he stated it: another writer of the group can misstate it.
+  package struct Writer: Sendable, Hashable {
+    package var kind: Member.Kind
+    /// The issue number of an application's seed; 0 for the owner.
+    package var issue: UInt32
+    /// The application's id; empty for the owner.
+    package var application: String
+
+    package init(kind: Member.Kind, issue: UInt32, application: String) {
+      self.kind = kind
+      self.issue = issue
+      self.application = application
+    }
+  }
+
+  /// The item's name in NFC.
+  package var name: String
+  package var label: String?
+  /// Keys and values, as the user gave them; at most 64 pairs.
+  package var pairs: [String: String]
+  /// Milliseconds since 1970-01-01 UTC, by the writer's clock.
+  package var created: UInt64
+  /// When this version was written; same unit.
+  package var changed: UInt64
+  /// When the value should no longer be used; same unit.
+  package var expires: UInt64?
+  /// What the value is, by the number of its kind; the module above knows the kinds.
+  package var valueKind: UInt8
+  /// The name of an archived value's type.
+  package var typeName: String?
+  /// The epoch at which this very value was written: it stays through rotations and changes of attributes.
+  package var valueEpoch: UInt64
+  package var writer: Writer
+
+  package init(
+    name: String, label: String? = nil, pairs: [String: String] = [:], created: UInt64, changed: UInt64,
+    expires: UInt64? = nil, valueKind: UInt8, typeName: String? = nil, valueEpoch: UInt64 = 0,
+    writer: Writer = Writer(kind: .owner, issue: 0, application: "")
+  ) {
+    self.name = name
+    self.label = label
+    self.pairs = pairs
+    self.created = created
+    self.changed = changed
+    self.expires = expires
+    self.valueKind = valueKind
+    self.typeName = typeName
+    self.valueEpoch = valueEpoch
+    self.writer = writer
+  }
+}
+
+extension Attributes {
+  /// The tags of the encoding, in the order in which they stand.
+  private enum Tag: UInt8 {
+    case name = 1
+    case label, pairs, created, changed, expires, valueKind, typeName, valueEpoch, writer
+  }
+
+  /// The encoding: `u8 tag, rising ‖ u32 length ‖ bytes` for each field that has a value.
+  ///
+  /// - Throws: `overLimit` beyond 64 KiB, 64 pairs or a text too long for its count.
+  package func encoded() throws(GroupFileError) -> [UInt8] {
+    var fields = FieldWriter()
+    try fields.write(Tag.name.rawValue, text: name, limit: GroupLimits.nameByteCount, "the name")
+    if let label { try fields.write(Tag.label.rawValue, text: label, limit: 65_535, "the label") }
+    if !pairs.isEmpty { fields.write(Tag.pairs.rawValue, try encodedPairs()) }
+    fields.write(Tag.created.rawValue, created)
+    fields.write(Tag.changed.rawValue, changed)
+    if let expires { fields.write(Tag.expires.rawValue, expires) }
+    fields.write(Tag.valueKind.rawValue, [valueKind])
+    if let typeName { try fields.write(Tag.typeName.rawValue, text: typeName, limit: 65_535, "the type's name") }
+    fields.write(Tag.valueEpoch.rawValue, valueEpoch)
+    var writerField = ByteWriter()
+    writerField.write(writer.kind.rawValue)
+    writerField.write(writer.issue)
+    writerField.writeCounted16(Array(writer.application.utf8))
+    fields.write(Tag.writer.rawValue, writerField.bytes)
+    guard fields.bytes.count <= GroupLimits.attributesByteCount else { throw .overLimit("attributes of 64 KiB in all") }
+    return fields.bytes
+  }
+
+  private func encodedPairs() throws(GroupFileError) -> [UInt8] {
+    guard pairs.count <= GroupLimits.attributeCount else { throw .overLimit("64 attributes") }
+    var writer = ByteWriter()
+    let inOrder = pairs.map { (Array($0.key.utf8), Array($0.value.utf8)) }.sorted { $0.0.lexicographicallyPrecedes($1.0) }
+    for (key, value) in inOrder {
+      guard key.count <= 65_535, value.count <= 65_535 else { throw .overLimit("attributes of 64 KiB in all") }
+      writer.writeCounted16(key)
+      writer.writeCounted16(value)
+    }
+    return writer.bytes
+  }
+
+  /// Reads an encoding that was opened from a row.
+  ///
+  /// - Throws: `newerFormat` for a tag this version does not know, `damaged` for anything else out of place.
+  package init(decoding bytes: [UInt8]) throws(GroupFileError) {
+    do {
+      try self.init(parsing: bytes)
+    } catch let error as GroupFileError {
+      throw error
+    } catch {
+      throw .damaged(.row, "attributes")
+    }
+  }
+
+  private init(parsing bytes: [UInt8]) throws {
+    var reader = ByteReader(bytes)
+    var name: String?, label: String?, typeName: String?
+    var pairs: [String: String] = [:]
+    var created: UInt64?, changed: UInt64?, expires: UInt64?, epoch: UInt64?
+    var kind: UInt8?, writer: Writer?
+    var last: UInt8 = 0
+    while reader.remaining > 0 {
+      let number = try reader.read(UInt8.self)
+      guard number > last else { throw GroupFileError.damaged(.row, "order of attributes") }
+      last = number
+      guard let tag = Tag(rawValue: number) else {
+        throw GroupFileError.newerFormat(read: FormatVersion.read + 1, write: FormatVersion.write + 1)
+      }
+      let field = try reader.readCounted32(limit: GroupLimits.attributesByteCount)
+      switch tag {
+      case .name: name = try Attributes.text(field)
+      case .label: label = try Attributes.text(field)
+      case .pairs: pairs = try Attributes.decodePairs(field)
+      case .created: created = try Attributes.number(field)
+      case .changed: changed = try Attributes.number(field)
+      case .expires: expires = try Attributes.number(field)
+      case .valueKind:
+        guard field.count == 1 else { throw GroupFileError.damaged(.row, "kind of value") }
+        kind = field[0]
+      case .typeName: typeName = try Attributes.text(field)
+      case .valueEpoch: epoch = try Attributes.number(field)
+      case .writer: writer = try Attributes.decodeWriter(field)
+      }
+    }
+    guard let name, let created, let changed, let kind, let epoch, let writer else {
+      throw GroupFileError.damaged(.row, "missing attributes")
+    }
+    self.init(
+      name: name, label: label, pairs: pairs, created: created, changed: changed, expires: expires, valueKind: kind,
+      typeName: typeName, valueEpoch: epoch, writer: writer)
+  }
+
+  private static func text(_ field: [UInt8]) throws -> String {
+    guard let text = String(validating: field, as: UTF8.self) else { throw GroupFileError.damaged(.row, "text") }
+    return text
+  }
+
+  private static func number(_ field: [UInt8]) throws -> UInt64 {
+    var reader = ByteReader(field)
+    let value = try reader.readCounter()
+    try reader.finish()
+    return value
+  }
+
+  private static func decodePairs(_ field: [UInt8]) throws -> [String: String] {
+    var reader = ByteReader(field)
+    var pairs: [String: String] = [:]
+    var last: [UInt8]?
+    while reader.remaining > 0 {
+      let key = try reader.readCounted16()
+      if let last, !last.lexicographicallyPrecedes(key) { throw GroupFileError.damaged(.row, "order of attributes") }
+      last = key
+      guard pairs.count < GroupLimits.attributeCount else { throw GroupFileError.damaged(.row, "number of attributes") }
+      // Two keys may differ in bytes and yet be equal as strings (NFC and NFD): the text must not swallow one.
+      guard pairs.updateValue(try text(reader.readCounted16()), forKey: try text(key)) == nil else {
+        throw GroupFileError.damaged(.row, "repeated attribute")
+      }
+    }
+    return pairs
+  }
+
+  private static func decodeWriter(_ field: [UInt8]) throws -> Writer {
+    var reader = ByteReader(field)
+    guard let kind = Member.Kind(rawValue: try reader.read(UInt8.self)) else {
+      throw GroupFileError.damaged(.row, "kind of writer")
+    }
+    let issue = try reader.read(UInt32.self)
+    let application = try text(reader.readCounted16())
+    try reader.finish()
+    return Writer(kind: kind, issue: issue, application: application)
+  }
+}

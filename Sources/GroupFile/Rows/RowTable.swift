@@ -1,0 +1,135 @@
+import Sealing
+
+/// The rows of `item`, `version` and `blob`. Sizes and types are checked here; what a row says is proved by the tree.
+extension Connection {
+  /// The current row of `token`, unproved.
+  func currentRow(_ token: Token) throws(GroupFileError) -> Row? {
+    let statement = try statement(
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token = ?")
+    defer { statement.reset() }
+    statement.bind(1, token.bytes)
+    return try statement.step() ? try Row(statement) : nil
+  }
+
+  /// The row of an older version of `token`, unproved.
+  func olderRow(_ token: Token, version: UInt64) throws(GroupFileError) -> Row? {
+    let statement = try statement(
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?")
+    defer { statement.reset() }
+    statement.bind(1, token.bytes)
+    statement.bind(2, Int64(version))
+    return try statement.step() ? try Row(statement) : nil
+  }
+
+  /// All current rows in rising order of their tokens, unproved.
+  func currentRows() throws(GroupFileError) -> Statement {
+    try statement(
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item ORDER BY token")
+  }
+
+  /// All older rows in rising order of token and version, unproved.
+  func olderRows() throws(GroupFileError) -> Statement {
+    try statement(
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version ORDER BY token, version"
+    )
+  }
+
+  /// Adds the first row of a token that the tree does not hold.
+  func insertCurrent(_ row: Row) throws(GroupFileError) {
+    try run(
+      "INSERT INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      row)
+  }
+
+  /// Replaces the row of a token that the tree holds.
+  func replaceCurrent(_ row: Row) throws(GroupFileError) {
+    try run(
+      "REPLACE INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      row)
+  }
+
+  /// Keeps a row that was replaced.
+  func insertOlder(_ row: Row) throws(GroupFileError) {
+    try run(
+      "INSERT INTO version(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      row)
+  }
+
+  private func run(_ sql: StaticString, _ row: Row) throws(GroupFileError) {
+    let statement = try statement(sql)
+    defer { statement.reset() }
+    row.bind(to: statement)
+    _ = try statement.step()
+  }
+
+  /// Drops the kept rows of `token` below `oldest`, with their blobs.
+  func dropVersions(of token: Token, below oldest: UInt64) throws(GroupFileError) {
+    for sql: StaticString in [
+      "DELETE FROM version WHERE token = ? AND version < ?", "DELETE FROM blob WHERE token = ? AND version < ?",
+    ] {
+      let statement = try statement(sql)
+      defer { statement.reset() }
+      statement.bind(1, token.bytes)
+      statement.bind(2, Int64(oldest))
+      _ = try statement.step()
+    }
+  }
+
+  /// The sealed secret of a row whose place is a blob, unproved.
+  func blob(_ token: Token, version: UInt64) throws(GroupFileError) -> [UInt8]? {
+    let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")
+    defer { statement.reset() }
+    statement.bind(1, token.bytes)
+    statement.bind(2, Int64(version))
+    guard try statement.step() else { return nil }
+    return unsafe Array(try statement.blob(0, count: Row.blobByteCount))
+  }
+
+  /// Adds a sealed secret too large for its row.
+  func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(GroupFileError) {
+    let statement = try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
+    defer { statement.reset() }
+    statement.bind(1, token.bytes)
+    statement.bind(2, Int64(version))
+    statement.bind(3, bytes)
+    _ = try statement.step()
+  }
+}
+
+extension Row {
+  /// Reads the row that `statement` stands on.
+  ///
+  /// - Throws: `damaged(.row, …)` or what the columns throw.
+  init(_ statement: Statement) throws(GroupFileError) {
+    let counter: ClosedRange<Int64> = 1...Int64(ByteReader.counterLimit - 1)
+    let state = State(rawValue: UInt8(try statement.integer(2, in: 1...2)))!
+    let place = Place(rawValue: UInt8(try statement.integer(7, in: 0...2)))!
+    let secretByteCount: ClosedRange<Int> =
+      switch place {
+      case .none: 0...0
+      case .inline: Row.inlineByteCount
+      case .blob: Digest.byteCount...Digest.byteCount
+      }
+    guard (state == .removed) == (place == .none) else { throw .damaged(.row, "place") }
+    unsafe self.init(
+      token: Token(loadingFrom: try statement.blob(0, count: 16...16)),
+      version: UInt64(try statement.integer(1, in: counter)), state: state,
+      oldest: UInt64(try statement.integer(3, in: counter)), previous: try statement.blob(4, count: 32...32),
+      nonce: try statement.blob(5, count: 24...24),
+      attributes: try statement.blob(6, count: Row.sealedAttributesByteCount), place: place,
+      secret: try statement.blob(8, count: secretByteCount))
+  }
+
+  /// Binds the nine columns.
+  fileprivate func bind(to statement: Statement) {
+    statement.bind(1, token.bytes)
+    statement.bind(2, Int64(version))
+    statement.bind(3, Int64(state.rawValue))
+    statement.bind(4, Int64(oldest))
+    statement.bind(5, previous.bytes)
+    statement.bind(6, nonce.bytes)
+    statement.bind(7, Array(encoded[attributesRange]))
+    statement.bind(8, Int64(place.rawValue))
+    statement.bind(9, Array(encoded[secretRange]))
+  }
+}

@@ -1,0 +1,23 @@
+package import Sealing
+
+/// Who asks for which group: everything that must not be taken from the file itself.
+package struct GroupContext: Sendable {
+  /// The name the caller asked for; the signed roster must say the same.
+  package let groupName: String
+  /// The owner, from the identity or the credential.
+  package let ownerKey: PublicKey
+  /// The member as whom the group is opened.
+  package let seed: MemberSeed
+  /// Finds the key of a device by its id; `nil` where this machine is another one.
+  package let deviceKey: @Sendable ([UInt8]) -> Key?
+
+  package init(
+    groupName: String, ownerKey: PublicKey, seed: MemberSeed,
+    deviceKey: @escaping @Sendable ([UInt8]) -> Key? = { _ in nil }
+  ) {
+    self.groupName = groupName
+    self.ownerKey = ownerKey
+    self.seed = seed
+    self.deviceKey = deviceKey
+  }
+}

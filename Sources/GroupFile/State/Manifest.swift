@@ -1,0 +1,144 @@
+package import Sealing
+
+/// A writer's signed statement of a group's current state (format article, "Manifest").
+package struct Manifest: Sendable, Equatable {
+  package var readVersion: UInt16
+  package var writeVersion: UInt16
+  package var groupID: GroupID
+  package var rosterDigest: Digest
+  package var rosterRevision: UInt64
+  package var generation: UInt64
+  /// The number of the state, +1 per commit; after an accepted rollback it may jump.
+  package var epoch: UInt64
+  /// Rows in `item`, tombstones included.
+  package var itemCount: UInt64
+  /// Rows in `version`.
+  package var versionRowCount: UInt64
+  /// The root of the digest tree.
+  package var root: Digest
+  /// The link of the manifest before; zeros at the first.
+  package var previousLink: Digest
+  /// Who signs.
+  package var writerKey: PublicKey
+  /// Milliseconds since 1970-01-01 UTC, for information only.
+  package var time: UInt64
+
+  static let bodyByteCount = 232
+}
+
+extension Manifest {
+  /// The 232 bytes that the writer signs.
+  package func body() -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: Manifest.bodyByteCount)
+    writer.write(Label.manifest)
+    writer.write(readVersion)
+    writer.write(writeVersion)
+    writer.write(UInt32(0))
+    writer.write(groupID)
+    writer.write(rosterDigest)
+    writer.write(rosterRevision)
+    writer.write(generation)
+    writer.write(epoch)
+    writer.write(itemCount)
+    writer.write(versionRowCount)
+    writer.write(root)
+    writer.write(previousLink)
+    writer.write(writerKey)
+    writer.write(time)
+    return writer.bytes
+  }
+
+  /// `rest = H("vault1.man.rest", body without the previous link)`: what the chain keeps of this manifest.
+  package func rest() -> Digest {
+    let body = body()
+    return Hash.digest(.manifestRest, Array(body[..<160] + body[192...]))
+  }
+
+  /// `link = H("vault1.man.link", previous link ‖ rest)`: the name of this state and of all before it.
+  package func link() -> Digest { Manifest.link(after: previousLink, rest: rest()) }
+
+  /// The link that follows `previous` by a manifest whose rest is `rest`.
+  package static func link(after previous: Digest, rest: Digest) -> Digest {
+    Hash.digest(.manifestLink, previous.bytes + rest.bytes)
+  }
+
+  /// Reads a body.
+  ///
+  /// - Throws: `newerFormat` before anything else is looked at; otherwise `damaged(.manifest, …)`.
+  package init(parsing body: [UInt8]) throws(GroupFileError) {
+    do {
+      try self.init(reading: body)
+    } catch let error as GroupFileError {
+      throw error
+    } catch {
+      throw .damaged(.manifest, "layout")
+    }
+  }
+
+  private init(reading body: [UInt8]) throws {
+    var reader = ByteReader(body)
+    try reader.expect(.manifest)
+    readVersion = try reader.read(UInt16.self)
+    writeVersion = try reader.read(UInt16.self)
+    guard readVersion <= FormatVersion.read else {
+      throw GroupFileError.newerFormat(read: readVersion, write: writeVersion)
+    }
+    guard readVersion >= 1, writeVersion >= readVersion, try reader.read(UInt32.self) == 0 else {
+      throw GroupFileError.damaged(.manifest, "fields")
+    }
+    groupID = try reader.readBytes32()
+    rosterDigest = try reader.readBytes32()
+    rosterRevision = try reader.readCounter()
+    generation = try reader.readCounter()
+    epoch = try reader.readCounter()
+    itemCount = try reader.readCounter()
+    versionRowCount = try reader.readCounter()
+    root = try reader.readBytes32()
+    previousLink = try reader.readBytes32()
+    writerKey = try reader.readBytes32()
+    time = try reader.readCounter()
+    try reader.finish()
+    guard epoch >= 1, (epoch == 1) == (previousLink == .zero) else {
+      throw GroupFileError.damaged(.manifest, "fields")
+    }
+  }
+}
+
+/// A manifest with its signature, as it is sealed: `N 24 ‖ seal(meta key, N, binding, body ‖ signature)`.
+enum SignedManifest {
+  /// The stored form's size.
+  static let byteCount = Nonce.byteCount + Manifest.bodyByteCount + SigningKey.signatureByteCount + SealedBox.overhead
+
+  /// Signs and seals `manifest`.
+  static func seal(_ manifest: Manifest, by writer: borrowing SigningKey, with keys: GroupKeys) -> [UInt8] {
+    let body = manifest.body()
+    return keys.sealMeta(body + writer.sign(body), .manifestBinding)
+  }
+
+  /// Opens a stored manifest and checks it against `roster`: ids, digest, the writer's right and his signature.
+  static func open(_ stored: [UInt8], with keys: GroupKeys, roster: SignedRoster) throws(GroupFileError) -> Manifest {
+    guard let content = keys.openMeta(stored, .manifestBinding), content.count > SigningKey.signatureByteCount else {
+      throw .damaged(.manifest, "seal")
+    }
+    let body = Array(content.dropLast(SigningKey.signatureByteCount))
+    let manifest = try Manifest(parsing: body)
+    guard manifest.groupID == roster.roster.groupID, manifest.generation == roster.roster.generation,
+      manifest.rosterRevision == roster.roster.revision, manifest.rosterDigest == roster.digest
+    else { throw .damaged(.manifest, "roster") }
+    guard manifest.epoch >= roster.roster.firstEpoch else { throw .damaged(.manifest, "epoch before its roster") }
+    guard let writer = roster.roster.member(signing: manifest.writerKey), writer.rights == .write,
+      manifest.epoch != roster.roster.firstEpoch || writer.kind == .owner
+    else { throw .damaged(.manifest, "writer") }
+    guard manifest.writerKey.verifies(content.suffix(SigningKey.signatureByteCount), of: body) else {
+      throw .damaged(.manifest, "signature")
+    }
+    return manifest
+  }
+}
+
+extension Label {
+  static let manifest = Label("vault1.manifest")
+  static let manifestRest = Label("vault1.man.rest")
+  static let manifestLink = Label("vault1.man.link")
+  fileprivate static let manifestBinding = Label("vault1.meta.man")
+}

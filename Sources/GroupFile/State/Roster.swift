@@ -1,0 +1,178 @@
+package import Sealing
+
+/// The owner's signed statement of who is in a group, with which rights, under which key (format article, "Roster").
+package struct Roster: Sendable, Equatable {
+  /// What the owner decided about the whole group.
+  package struct Flags: OptionSet, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// The group is removed when its application is uninstalled.
+    package static let purgedAtUninstall = Flags(rawValue: 1)
+    /// The group opens only beside this machine's device key.
+    package static let thisDeviceOnly = Flags(rawValue: 2)
+    static let known: Flags = [.purgedAtUninstall, .thisDeviceOnly]
+  }
+
+  package var groupID: GroupID
+  package var ownerKey: PublicKey
+  /// The roster's own number, +1 per change.
+  package var revision: UInt64
+  /// The group key's number, +1 per rotation.
+  package var generation: UInt64
+  package var keyCommitment: Digest
+  /// Digest of the roster before; zeros at revision 1.
+  package var previous: Digest
+  /// The epoch of the manifest that was committed together with this roster.
+  package var firstEpoch: UInt64
+  package var flags: Flags
+  /// Names the device key of a group bound to a device; zeros otherwise. 16 bytes.
+  package var deviceKeyID: [UInt8]
+  /// Versions kept of each item, the current one included: 1...1,000.
+  package var keep: UInt16
+  package var groupName: String
+  /// Sorted by signing key.
+  package var members: [Member]
+  /// Sorted by application, issue, epoch.
+  package var removed: [RemovedMember]
+
+  /// The member that signs with `key`.
+  package func member(signing key: PublicKey) -> Member? { members.first { $0.signingKey == key } }
+}
+
+extension Roster {
+  /// The bytes that the owner signs.
+  package func body() -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 512)
+    writer.write(Label.roster)
+    writer.write(groupID)
+    writer.write(ownerKey)
+    writer.write(revision)
+    writer.write(generation)
+    writer.write(keyCommitment)
+    writer.write(previous)
+    writer.write(firstEpoch)
+    writer.write(flags.rawValue)
+    writer.write(deviceKeyID)
+    writer.write(keep)
+    writer.writeCounted16(Array(groupName.utf8))
+    writer.write(UInt32(members.count))
+    for member in members {
+      writer.write(member.kind.rawValue)
+      writer.write(member.rights.rawValue)
+      writer.write(member.issue)
+      writer.writeCounted16(Array(member.application.utf8))
+      writer.write(member.signingKey)
+      writer.write(member.slotID)
+      writer.write(member.wrapDigest)
+    }
+    writer.write(UInt32(removed.count))
+    for entry in removed {
+      writer.write(entry.issue)
+      writer.writeCounted16(Array(entry.application.utf8))
+      writer.write(entry.lastGeneration)
+      writer.write(entry.epoch)
+    }
+    return writer.bytes
+  }
+
+  /// Reads a body; every rule of the format that needs nothing but the body is checked.
+  ///
+  /// - Throws: `damaged(.roster, …)`.
+  package init(parsing body: [UInt8]) throws(GroupFileError) {
+    do {
+      var reader = ByteReader(body)
+      try self.init(reading: &reader)
+      try reader.finish()
+    } catch let error as GroupFileError {
+      throw error
+    } catch {
+      throw .damaged(.roster, "layout")
+    }
+  }
+
+  private init(reading reader: inout ByteReader) throws {
+    try reader.expect(.roster)
+    groupID = try reader.readBytes32()
+    ownerKey = try reader.readBytes32()
+    revision = try reader.readCounter()
+    generation = try reader.readCounter()
+    keyCommitment = try reader.readBytes32()
+    previous = try reader.readBytes32()
+    firstEpoch = try reader.readCounter()
+    flags = Flags(rawValue: try reader.read(UInt32.self))
+    deviceKeyID = Array(try reader.read(count: 16))
+    keep = try reader.read(UInt16.self)
+    groupName = try Roster.text(reader.readCounted16())
+    members = try Roster.readMembers(&reader)
+    removed = try Roster.readRemoved(&reader)
+    guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.isSubset(of: .known),
+      GroupLimits.keptVersions.contains(keep), (revision == 1) == (previous == .zero),
+      flags.contains(.thisDeviceOnly) || deviceKeyID.allSatisfy({ $0 == 0 })
+    else { throw GroupFileError.damaged(.roster, "fields") }
+  }
+
+  private static func text(_ bytes: [UInt8]) throws -> String {
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw GroupFileError.damaged(.roster, "text") }
+    return text
+  }
+
+  private static func readMembers(_ reader: inout ByteReader) throws -> [Member] {
+    let count = try reader.read(UInt32.self)
+    guard count <= GroupLimits.memberCount else { throw GroupFileError.damaged(.roster, "number of members") }
+    var members: [Member] = []
+    for _ in 0..<count {
+      guard let kind = Member.Kind(rawValue: try reader.read(UInt8.self)),
+        let rights = Member.Rights(rawValue: try reader.read(UInt8.self))
+      else { throw GroupFileError.damaged(.roster, "member") }
+      let member = Member(
+        kind: kind, rights: rights, issue: try reader.read(UInt32.self),
+        application: try text(reader.readCounted16()), signingKey: try reader.readBytes32(),
+        slotID: Array(try reader.read(count: 16)), wrapDigest: try reader.readBytes32())
+      if let last = members.last, last.signingKey >= member.signingKey {
+        throw GroupFileError.damaged(.roster, "order of members")
+      }
+      if kind == .owner, rights != .write || member.issue != 0 || !member.application.isEmpty {
+        throw GroupFileError.damaged(.roster, "owner's entry")
+      }
+      if kind == .application, member.application.isEmpty || member.issue == 0 {
+        throw GroupFileError.damaged(.roster, "application's entry")
+      }
+      members.append(member)
+    }
+    guard members.count(where: { $0.kind == .owner }) == 1 else {
+      throw GroupFileError.damaged(.roster, "owner's entry")
+    }
+    return members
+  }
+
+  private static func readRemoved(_ reader: inout ByteReader) throws -> [RemovedMember] {
+    let count = try reader.read(UInt32.self)
+    guard count <= GroupLimits.removedCount else { throw GroupFileError.damaged(.roster, "number of removed members") }
+    var removed: [RemovedMember] = []
+    for _ in 0..<count {
+      let entry = RemovedMember(
+        issue: try reader.read(UInt32.self), application: try text(reader.readCounted16()),
+        lastGeneration: try reader.readCounter(), epoch: try reader.readCounter())
+      if let last = removed.last, !RemovedMember.rises(from: last, to: entry) {
+        throw GroupFileError.damaged(.roster, "order of removed members")
+      }
+      removed.append(entry)
+    }
+    return removed
+  }
+}
+
+extension RemovedMember {
+  fileprivate static func rises(from left: RemovedMember, to right: RemovedMember) -> Bool {
+    let leftID = Array(left.application.utf8)
+    let rightID = Array(right.application.utf8)
+    if leftID != rightID { return leftID.lexicographicallyPrecedes(rightID) }
+    return (left.issue, left.epoch) < (right.issue, right.epoch)
+  }
+}
+
+extension Label {
+  static let roster = Label("vault1.roster")
+  static let rosterHash = Label("vault1.ros.hash")
+}

@@ -1,0 +1,126 @@
+import Sealing
+
+/// The three parts of table `state`.
+enum StatePart: Int64 {
+  /// Group id ‖ generation ‖ flags ‖ device key id, in the clear: needed to find the wrap.
+  case header = 1
+  case roster = 2
+  case manifest = 3
+}
+
+/// Tables `state`, `wrap` and `chain`.
+extension Connection {
+  /// The bytes of `part`, unproved.
+  ///
+  /// - Throws: `damaged(.container, …)` where they are missing.
+  func part(_ part: StatePart) throws(GroupFileError) -> [UInt8] {
+    let statement = try statement("SELECT bytes FROM state WHERE part = ?")
+    defer { statement.reset() }
+    statement.bind(1, part.rawValue)
+    guard try statement.step() else { throw .damaged(.container, "a part of the state is missing") }
+    return unsafe Array(try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024))
+  }
+
+  /// Whether `part` holds exactly `bytes`: the cheap question of every transaction.
+  func part(_ part: StatePart, equals bytes: [UInt8]) throws(GroupFileError) -> Bool {
+    let statement = try statement("SELECT bytes FROM state WHERE part = ?")
+    defer { statement.reset() }
+    statement.bind(1, part.rawValue)
+    guard try statement.step() else { throw .damaged(.container, "a part of the state is missing") }
+    let stored = unsafe try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024)
+    return unsafe stored.elementsEqual(bytes)
+  }
+
+  func storePart(_ part: StatePart, _ bytes: [UInt8]) throws(GroupFileError) {
+    let statement = try statement("REPLACE INTO state(part, bytes) VALUES(?, ?)")
+    defer { statement.reset() }
+    statement.bind(1, part.rawValue)
+    statement.bind(2, bytes)
+    _ = try statement.step()
+  }
+
+  /// The wrap of `slotID`.
+  func wrap(_ slotID: [UInt8]) throws(GroupFileError) -> [UInt8]? {
+    let statement = try statement("SELECT sealed FROM wrap WHERE slot = ?")
+    defer { statement.reset() }
+    statement.bind(1, slotID)
+    guard try statement.step() else { return nil }
+    return unsafe Array(try statement.blob(0, count: 1...1_024))
+  }
+
+  func storeWrap(_ slotID: [UInt8], _ sealed: [UInt8]) throws(GroupFileError) {
+    let statement = try statement("INSERT INTO wrap(slot, sealed) VALUES(?, ?)")
+    defer { statement.reset() }
+    statement.bind(1, slotID)
+    statement.bind(2, sealed)
+    _ = try statement.step()
+  }
+
+  /// The rests of the manifests with epochs above `epoch`, in rising order; at most the chain's length.
+  func chain(after epoch: UInt64) throws(GroupFileError) -> [(epoch: UInt64, rest: Digest)] {
+    let statement = try statement("SELECT epoch, rest FROM chain WHERE epoch > ? ORDER BY epoch")
+    defer { statement.reset() }
+    statement.bind(1, Int64(epoch))
+    var rows: [(epoch: UInt64, rest: Digest)] = []
+    var last = epoch
+    while try statement.step() {
+      let next = UInt64(try statement.integer(0, in: 1...Int64(ByteReader.counterLimit - 1)))
+      guard next > last || rows.isEmpty, rows.count < GroupLimits.chainLength else { throw .damaged(.chain, "order") }
+      last = next
+      rows.append((next, unsafe Digest(try statement.blob(1, count: 32...32))!))
+    }
+    return rows
+  }
+
+  /// Adds the rest of the manifest of `epoch` and drops those that are out of the chain's length.
+  func appendChain(_ epoch: UInt64, _ rest: Digest) throws(GroupFileError) {
+    let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
+    defer { insert.reset() }
+    insert.bind(1, Int64(epoch))
+    insert.bind(2, rest.bytes)
+    _ = try insert.step()
+    guard epoch > GroupLimits.chainLength else { return }
+    let drop = try statement("DELETE FROM chain WHERE epoch <= ?")
+    defer { drop.reset() }
+    drop.bind(1, Int64(epoch - GroupLimits.chainLength))
+    _ = try drop.step()
+  }
+}
+
+/// Part 1 of the state.
+struct StateHeader: Equatable {
+  var groupID: GroupID
+  var generation: UInt64
+  var flags: Roster.Flags
+  var deviceKeyID: [UInt8]
+
+  init(of roster: Roster) {
+    groupID = roster.groupID
+    generation = roster.generation
+    flags = roster.flags
+    deviceKeyID = roster.deviceKeyID
+  }
+
+  init(parsing bytes: [UInt8]) throws(GroupFileError) {
+    do {
+      var reader = ByteReader(bytes)
+      groupID = try reader.readBytes32()
+      generation = try reader.readCounter()
+      flags = Roster.Flags(rawValue: try reader.read(UInt32.self))
+      deviceKeyID = Array(try reader.read(count: 16))
+      try reader.finish()
+    } catch {
+      throw .damaged(.container, "the state's header")
+    }
+    guard flags.isSubset(of: .known) else { throw .damaged(.container, "the state's header") }
+  }
+
+  func serialized() -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 60)
+    writer.write(groupID)
+    writer.write(generation)
+    writer.write(flags.rawValue)
+    writer.write(deviceKeyID)
+    return writer.bytes
+  }
+}

@@ -1,0 +1,52 @@
+import Sealing
+
+/// Walks over all current rows in order of their tokens, each proved by its leaf.
+///
+/// The scan and the signed tree must tell the same: a row that the tree does not name, or one that is missing, ends the walk
+/// with an error, and never one row later than that.
+package final class RowWalk {
+  private let snapshot: Snapshot
+  private let rows: Statement
+  private var pending: [(digest: Digest, place: TreePlace)]
+  private var leaf: ArraySlice<TreeEntry> = []
+  private var finished = false
+
+  package init(_ snapshot: Snapshot) throws(GroupFileError) {
+    self.snapshot = snapshot
+    rows = try snapshot.connection.currentRows()
+    pending = [(snapshot.state.manifest.root, .root)]
+  }
+
+  deinit { rows.reset() }
+
+  /// The next row; `nil` after the last.
+  package func next() throws(GroupFileError) -> Row? {
+    guard !finished else { return nil }
+    guard let entry = try nextEntry() else {
+      finished = true
+      guard try !rows.step() else { throw .damaged(.row, "a row that the tree does not name") }
+      return nil
+    }
+    guard try rows.step() else { throw .damaged(.row, "a row is missing") }
+    let row = try Row(rows)
+    guard row.token == entry.token, row.digest == entry.digest else {
+      throw .damaged(.row, "a row does not match the tree")
+    }
+    return row
+  }
+
+  private func nextEntry() throws(GroupFileError) -> TreeEntry? {
+    while leaf.isEmpty {
+      guard let (digest, place) = pending.popLast() else { return nil }
+      switch try snapshot.load(digest, place) {
+      case .leaf(let entries): leaf = entries[...]
+      case .branch(let bitmap, let children):
+        for nibble in (0..<16).reversed() {
+          guard let child = TreeNode.child(nibble, bitmap: bitmap, children: children) else { continue }
+          pending.append((child, place.child(nibble)))
+        }
+      }
+    }
+    return leaf.popFirst()
+  }
+}

@@ -1,0 +1,151 @@
+package import Sealing
+
+/// One verified state of a group and a consistent view of its rows: every answer is proved against the signed root.
+package final class Snapshot {
+  let connection: Connection
+  package let state: VerifiedState
+  let cache: NodeCache
+  /// What the caller should tell the user.
+  package internal(set) var notices: [GroupNotice]
+  private let binding: RowBinding
+
+  init(_ connection: Connection, _ state: VerifiedState, _ cache: NodeCache, notices: [GroupNotice]) {
+    self.connection = connection
+    self.state = state
+    self.cache = cache
+    self.notices = notices
+    binding = RowBinding(groupID: state.manifest.groupID, generation: state.manifest.generation)
+  }
+
+  /// The node with `digest`, which the caller took from a proved parent or the signed root.
+  func load(_ digest: Digest, _ place: TreePlace) throws(GroupFileError) -> TreeNode {
+    if let node = cache[digest] { return node }
+    // An empty group has no stored node.
+    if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
+    guard let body = try connection.nodeBody(at: place), TreeNode.digest(ofBody: body, at: place) == digest else {
+      throw .damaged(.tree, "a node does not match its parent")
+    }
+    let node = try TreeNode(parsing: body, at: place)
+    cache.keep(node, digest)
+    return node
+  }
+
+  /// The digest of the row at `token`; `nil` is a proof of absence.
+  func digest(of token: Token) throws(GroupFileError) -> Digest? {
+    try TreeSearch.digest(of: token, below: state.manifest.root, at: .root) { (digest, place) throws(GroupFileError) in
+      try load(digest, place)
+    }
+  }
+
+  /// The current row at `token` if its bytes have the proved `digest`.
+  func row(_ token: Token, digest: Digest) throws(GroupFileError) -> Row {
+    guard let row = try connection.currentRow(token) else { throw .damaged(.row, "a row is missing") }
+    guard row.digest == digest else { throw .damaged(.row, "a row does not match the tree") }
+    return row
+  }
+
+  /// The version that `row`, which is proved, replaced; `nil` at the oldest one kept.
+  ///
+  /// - Parameter oldest: the current row's oldest version: a missing one at or above it is damage.
+  func predecessor(of row: Row, oldest: UInt64) throws(GroupFileError) -> Row? {
+    guard row.version > oldest else { return nil }
+    guard let older = try connection.olderRow(row.token, version: row.version - 1), older.digest == row.previous else {
+      throw .damaged(.row, "an older version does not match")
+    }
+    return older
+  }
+
+  /// Opens the attributes of a proved row and checks that the row stands where its name belongs.
+  package func attributes(of row: Row) throws(GroupFileError) -> Attributes {
+    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
+    let attributes: Attributes
+    do {
+      let padded = try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
+        try unsafe state.keys.openAttributes(
+          UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange]), nonce: row.nonce, binding: binding)
+      }
+      attributes = try Attributes(decoding: Array(Padding.unpadUnguarded(padded)))
+    } catch let error as GroupFileError {
+      throw error
+    } catch {
+      throw .damaged(.row, "attributes do not open")
+    }
+    guard state.keys.token(of: attributes.name) == row.token else { throw .damaged(.row, "a name in another's place") }
+    return attributes
+  }
+
+  /// Opens the secret of a proved row.
+  ///
+  /// - Throws: `damaged(.row, …)`; `storage` where there is no guarded memory left.
+  package func secret(of row: Row) throws(GroupFileError) -> OpenedSecret {
+    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .secret)
+    do {
+      let box = try sealedSecret(of: row)
+      let bytes = try unsafe box.bytes.span.withUnsafeBytes { (bytes) throws(SealingError) in
+        try unsafe state.keys.openSecret(
+          UnsafeRawBufferPointer(rebasing: bytes[box.range]), nonce: row.nonce, binding: binding)
+      }
+      let range = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
+      return OpenedSecret(bytes: bytes, range: range)
+    } catch let error as GroupFileError {
+      throw error
+    } catch SealingError.outOfMemory {
+      throw .storage("too little memory")
+    } catch {
+      throw .damaged(.row, "a secret does not open")
+    }
+  }
+
+  /// The sealed secret of a proved row: part of the row, or a blob with the digest that the row names.
+  func sealedSecret(of row: Row) throws(GroupFileError) -> (bytes: [UInt8], range: Range<Int>) {
+    switch row.place {
+    case .none: throw .noItem
+    case .inline: return (row.encoded, row.secretRange)
+    case .blob:
+      guard let blob = try connection.blob(row.token, version: row.version),
+        Hash.digest(.blob, blob).bytes.elementsEqual(row.encoded[row.secretRange])
+      else { throw .damaged(.row, "a large value does not match its row") }
+      return (blob, blob.indices)
+    }
+  }
+
+  /// Seals a new row of `token`; both halves are padded alike and share one nonce under two keys.
+  func seal(
+    _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest
+  ) throws(GroupFileError) -> (row: Row, blob: [UInt8]?) {
+    let rowState: Row.State = secret == nil ? .removed : .present
+    let nonce = Nonce()
+    let padded = Padding.padUnguarded(try attributes.encoded())
+    let sealedAttributes = unsafe padded.span.withUnsafeBytes { padded in
+      unsafe state.keys.seal(
+        padded, half: .attributes, nonce: nonce,
+        binding: binding.bytes(token: token, version: version, state: rowState, half: .attributes))
+    }
+    var box: [UInt8] = []
+    if let secret {
+      do {
+        box = try secret.withPadded { padded in
+          unsafe state.keys.seal(
+            padded, half: .secret, nonce: nonce,
+            binding: binding.bytes(token: token, version: version, state: rowState, half: .secret))
+        }
+      } catch {
+        throw GroupFileError(error)
+      }
+    }
+    let place: Row.Place = secret == nil ? .none : box.count <= GroupLimits.inlineSecretByteCount ? .inline : .blob
+    let stored = place == .blob ? Hash.digest(.blob, box).bytes : box
+    let row = unsafe previous.withUnsafeBytes { previous in
+      unsafe nonce.withUnsafeBytes { nonce in
+        unsafe sealedAttributes.withUnsafeBytes { sealed in
+          unsafe stored.withUnsafeBytes { stored in
+            unsafe Row(
+              token: token, version: version, state: rowState, oldest: oldest, previous: previous, nonce: nonce,
+              attributes: sealed, place: place, secret: stored)
+          }
+        }
+      }
+    }
+    return (row, place == .blob ? box : nil)
+  }
+}

@@ -1,0 +1,66 @@
+import Sealing
+
+/// The one writer of a group file: holds the lock and an immediate transaction until it ends.
+final class WriteSession {
+  let connection: Connection
+  private let pool: ConnectionPool
+  private let lock: WriterLock
+  private let known: KnownState
+  private var isOpen = true
+  private var isCommitted = false
+  /// Whether bytes were freed that should not stay in the write-ahead log.
+  var frees = false
+  /// Whether freed pages go back to the file system when the session ends.
+  var vacuums = false
+
+  init(_ pool: ConnectionPool, folder: String, known: KnownState) throws(GroupFileError) {
+    self.pool = pool
+    self.known = known
+    lock = try WriterLock(folder: folder)
+    connection = try pool.takeWriter()
+    do {
+      try connection.begin(.immediate)
+    } catch {
+      pool.giveBack(connection)
+      throw error
+    }
+  }
+
+  deinit { end() }
+
+  /// Signs `manifest` as `seed` and writes it with its link of the chain.
+  func sign(
+    _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
+  ) throws(GroupFileError) -> VerifiedState {
+    let sealed: [UInt8]
+    do {
+      sealed = SignedManifest.seal(manifest, by: try seed.signingKey(), with: state.keys)
+    } catch {
+      throw GroupFileError(error)
+    }
+    try connection.storePart(.manifest, sealed)
+    try connection.appendChain(manifest.epoch, manifest.rest())
+    return state.followed(by: manifest, sealed)
+  }
+
+  /// Makes the transaction durable.
+  func commit() throws(GroupFileError) {
+    try connection.commit()
+    isCommitted = true
+  }
+
+  /// Ends the session: rolls back what was not committed, checkpoints where it is due, and lets the next writer in.
+  func end(_ state: VerifiedState? = nil) {
+    guard isOpen else { return }
+    isOpen = false
+    if !isCommitted { connection.rollback() }
+    if let state { known.update(state) }
+    // What was committed is durable: housekeeping that does not succeed now is done by a later writer.
+    if vacuums { connection.vacuum() }
+    if isCommitted || vacuums {
+      if frees || vacuums { connection.truncatingCheckpoint() } else { connection.checkpointIfLarge() }
+    }
+    pool.giveBack(connection)
+    lock.unlock()
+  }
+}

@@ -1,0 +1,157 @@
+package import Sealing
+
+/// One change of a group: all or nothing, signed once.
+///
+/// It begins with all the checks of a read, keeps other writers out, and ends with `commit()` or, when it is let go without,
+/// with nothing changed.
+package final class WriteTransaction: ItemReading {
+  package let view: Snapshot
+  /// The number of the state that this transaction makes.
+  package let epoch: UInt64
+  /// Milliseconds since 1970-01-01 UTC, the same for all it writes.
+  package let time: UInt64
+  private let session: WriteSession
+  private let context: GroupContext
+  private let witness: any Witnessing
+  private var editor: TreeEditor
+  private var itemCount: UInt64
+  private var versionRowCount: UInt64
+  private var isChanged = false
+
+  init(
+    _ session: WriteSession, _ view: Snapshot, context: GroupContext, witness: any Witnessing, time: UInt64
+  ) throws(GroupFileError) {
+    let manifest = view.state.manifest
+    guard view.state.member.rights >= .write else { throw .readOnlyMember }
+    guard manifest.writeVersion <= FormatVersion.write else {
+      throw .newerFormat(read: manifest.readVersion, write: manifest.writeVersion)
+    }
+    guard manifest.epoch + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
+    self.session = session
+    self.view = view
+    self.context = context
+    self.witness = witness
+    self.time = time
+    epoch = manifest.epoch + 1
+    editor = TreeEditor(root: manifest.root)
+    itemCount = manifest.itemCount
+    versionRowCount = manifest.versionRowCount
+  }
+
+  package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? {
+    try editor.digest(of: token) { (digest, place) throws(GroupFileError) in try view.load(digest, place) }
+  }
+
+  /// Writes a new version of the item that `attributes` name; writer, dates and epochs are filled in here.
+  ///
+  /// - Parameters:
+  ///   - secret: the value; `nil` writes a tombstone.
+  ///   - keepsValue: the value is an older one of this item, so its epoch stays the one in `attributes`.
+  /// - Returns: the new version's number.
+  @discardableResult
+  package func put(
+    _ attributes: Attributes, _ secret: OpenedSecret?, keepsValue: Bool = false
+  ) throws(GroupFileError) -> UInt64 {
+    let token = view.state.keys.token(of: attributes.name)
+    guard let digest = try provedDigest(of: token) else {
+      try insert(attributes, secret, token)
+      return 1
+    }
+    let old = try view.row(token, digest: digest)
+    guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
+    let version = old.version + 1
+    let keep = UInt64(view.state.roster.keep)
+    let oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1)
+    let stamped = stamp(attributes, keepsValue: keepsValue)
+    let (row, blob) = try view.seal(
+      stamped, secret, token: token, version: version, oldest: oldest, previous: digest)
+    try view.connection.insertOlder(old)
+    try view.connection.replaceCurrent(row)
+    if let blob { try view.connection.insertBlob(token, version: version, blob) }
+    if oldest > old.oldest { try view.connection.dropVersions(of: token, below: oldest) }
+    versionRowCount = versionRowCount - (old.version - old.oldest) + (version - oldest)
+    try changed(row)
+    return version
+  }
+
+  /// Ends an item's history: a tombstone that keeps nothing, and nothing left of the older versions.
+  package func destroy(_ name: String) throws(GroupFileError) {
+    let token = view.state.keys.token(of: name)
+    guard let item = try stored(name) else { throw .noItem }
+    let old = item.row
+    guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
+    let version = old.version + 1
+    let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
+    let (row, _) = try view.seal(
+      stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero)
+    try view.connection.replaceCurrent(row)
+    try view.connection.dropVersions(of: token, below: version)
+    versionRowCount -= old.version - old.oldest
+    try changed(row)
+    session.frees = true
+  }
+
+  private func insert(_ attributes: Attributes, _ secret: OpenedSecret?, _ token: Token) throws(GroupFileError) {
+    let stamped = stamp(attributes, keepsValue: false)
+    let (row, blob) = try view.seal(stamped, secret, token: token, version: 1, oldest: 1, previous: .zero)
+    // A row that the tree does not name makes this fail: it is not ours to replace.
+    try view.connection.insertCurrent(row)
+    if let blob { try view.connection.insertBlob(token, version: 1, blob) }
+    itemCount += 1
+    try changed(row)
+  }
+
+  private func stamp(_ attributes: Attributes, keepsValue: Bool) -> Attributes {
+    var stamped = attributes
+    stamped.writer = view.state.member.asWriter
+    stamped.changed = time
+    if !keepsValue { stamped.valueEpoch = epoch }
+    return stamped
+  }
+
+  private func changed(_ row: Row) throws(GroupFileError) {
+    let entry = TreeEntry(token: row.token, digest: row.digest)
+    try editor.put(entry) { (digest, place) throws(GroupFileError) in try view.load(digest, place) }
+    isChanged = true
+  }
+
+  /// Signs the new state, makes it durable, raises the witness and lets the next writer in.
+  ///
+  /// - Throws: and then nothing is changed.
+  package func commit() throws(GroupFileError) {
+    guard isChanged else { return session.end() }
+    let connection = view.connection
+    let root = try editor.finish { (place, body, digest, node) throws(GroupFileError) in
+      try connection.storeNode(body, at: place)
+      view.cache.keep(node, digest)
+    }
+    let manifest = view.state.successor(
+      root: root, itemCount: itemCount, versionRowCount: versionRowCount, time: time)
+    let state = try session.sign(manifest, after: view.state, by: context.seed)
+    try session.commit()
+    if let notice = state.raise(witness) { view.notices.append(notice) }
+    session.end(state)
+  }
+
+  /// Lets the next writer in with nothing changed.
+  package func rollback() { session.end() }
+}
+
+extension VerifiedState {
+  /// The manifest of the state after this one, under the same roster.
+  ///
+  /// - Parameter known: a higher epoch that was seen elsewhere; the next one is above both.
+  func successor(
+    root: Digest, itemCount: UInt64, versionRowCount: UInt64, time: UInt64, above known: UInt64 = 0
+  ) -> Manifest {
+    var next = manifest
+    next.epoch = max(manifest.epoch, known) + 1
+    next.root = root
+    next.itemCount = itemCount
+    next.versionRowCount = versionRowCount
+    next.previousLink = link
+    next.writerKey = member.signingKey
+    next.time = time
+    return next
+  }
+}
