@@ -21,24 +21,23 @@ package final class AccessGroupFile: Sendable {
     self.now = now
   }
 
-  /// Whether there is a group file in `folder`.
-  package static func exists(in folder: String) -> Bool { ConnectionPool.exists(folder: folder) }
-
   /// Begins a verified view of the newest state.
   ///
   /// - Throws: what the checks of a reader find, in the order of the format's rule 10.
   package func beginReading() throws(GroupFileError) -> ReadTransaction {
-    let pool = try pool()
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
-    let connection = try pool.takeReader()
+    let lease: ConnectionLease
     do {
-      try connection.begin(.reading)
-      let snapshot = try snapshot(connection, reading, strict: false)
-      return ReadTransaction(snapshot, pool)
+      lease = try ConnectionPool.reader(at: ContainerPlace(folder: folder))
+      try lease.connection.begin(.reading)
     } catch {
-      connection.rollback()
-      pool.giveBack(connection)
+      throw missingMeans(error)
+    }
+    do {
+      return ReadTransaction(try snapshot(lease.connection, reading, strict: false), lease)
+    } catch {
+      lease.connection.rollback()
       throw error
     }
   }
@@ -47,27 +46,28 @@ package final class AccessGroupFile: Sendable {
   ///
   /// - Throws: as `beginReading`; `busy` after ten seconds; `readOnlyMember`.
   package func beginWriting() throws(GroupFileError) -> WriteTransaction {
-    let pool = try pool()
-    let session = try WriteSession(pool, folder: folder, known: known)
+    let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
     return try WriteTransaction(session, view, context: context, witness: witness, time: now())
   }
 
-
-  /// The connections to the file that is in the folder now.
-  ///
-  /// - Throws: `rolledBack` where a file that this machine knows is gone, `missing` where none was known.
-  func pool() throws(GroupFileError) -> ConnectionPool {
+  func beginSession() throws(GroupFileError) -> WriteSession {
     do {
-      return try ConnectionPool.at(folder: folder)
-    } catch .missing {
-      switch witness.read() {
-      case .valid(let record) where !record.flags.contains(.removed):
-        throw .rolledBack(found: 0, known: record.epoch, .vanished)
-      case .invalid: throw .damaged(.witness, "neither record is valid")
-      default: throw .missing
-      }
+      return try WriteSession(folder: folder, known: known)
+    } catch {
+      throw missingMeans(error)
+    }
+  }
+
+  /// A file that is missing although this machine knows it was taken away.
+  private func missingMeans(_ error: GroupFileError) -> GroupFileError {
+    guard error == .missing else { return error }
+    return switch witness.read() {
+    case .valid(let record) where !record.flags.contains(.removed):
+      .rolledBack(found: 0, known: record.epoch, .vanished)
+    case .invalid: .damaged(.witness, "neither record is valid")
+    default: .missing
     }
   }
 
@@ -86,17 +86,14 @@ package final class AccessGroupFile: Sendable {
 /// A verified view that gives its connection back when it ends.
 package final class ReadTransaction: ItemReading {
   package let view: Snapshot
-  private let pool: ConnectionPool
+  private let lease: ConnectionLease
 
-  init(_ view: Snapshot, _ pool: ConnectionPool) {
+  init(_ view: Snapshot, _ lease: consuming ConnectionLease) {
     self.view = view
-    self.pool = pool
+    self.lease = lease
   }
 
-  deinit {
-    view.connection.rollback()
-    pool.giveBack(view.connection)
-  }
+  deinit { view.connection.rollback() }
 
   package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? { try view.digest(of: token) }
 }

@@ -68,7 +68,7 @@ package struct GroupCreation: Sendable {
     } catch let error as GroupFileError {
       throw error
     } catch {
-      throw .storage("too little memory")
+      throw .storage(.memory)
     }
   }
 }

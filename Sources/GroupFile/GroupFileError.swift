@@ -2,11 +2,13 @@
 package enum GroupFileError: Error, Equatable, Sendable {
   /// The level at which bytes were refused, in the order in which a reader checks them (format article, "Order").
   package enum Level: String, Sendable {
-    case path, container, wrap, roster, manifest, witness, chain, tree, row
+    case container, wrap, roster, manifest, witness, chain, tree, row
   }
 
   /// The bytes are not what was written: wrong key, wrong place and altered bytes are one error per level.
   case damaged(Level, String)
+  /// The file, or one that lies beside it, is not the container that was written; the text says which rule it breaks.
+  case altered(String)
   /// A higher version of the format is needed.
   case newerFormat(read: UInt16, write: UInt16)
   /// There is no group file.
@@ -18,13 +20,15 @@ package enum GroupFileError: Error, Equatable, Sendable {
   /// Only the owner may do this.
   case ownerOnly
   /// The operating system's permissions forbid it.
-  case permission
+  case denied
+  /// The file at the path is no longer the one that was opened.
+  case moved
   /// The state is older than, or not a descendant of, one this machine has verified.
   case rolledBack(found: UInt64, known: UInt64, RollbackKind)
   /// Another process holds the file for too long.
   case busy
   /// The storage failed: disk full, read-only, I/O.
-  case storage(String)
+  case storage(StorageFailure)
   /// The folder lies on a file system without working locks.
   case networkFileSystem(String)
   /// The group is bound to a device whose key is not here.

@@ -22,8 +22,7 @@ extension AccessGroupFile {
   /// - Throws: `rolledBack` for an older roster or key; what a reader finds otherwise.
   package func accept() throws(GroupFileError) -> Acceptance {
     guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
-    let pool = try ConnectionPool.at(folder: folder)
-    let session = try WriteSession(pool, folder: folder, known: known)
+    let session = try WriteSession(folder: folder, known: known)
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
     switch witness.read() {
     case .absent, .unavailable: return .nothingToAccept
@@ -104,7 +103,7 @@ extension AccessGroupFile {
         return record(1)
       }
     }
-    guard written else { throw .storage("the state folder cannot be written") }
+    guard written else { throw .storage(.stateFolder) }
   }
 
   /// Removes the group's file and flags its witness, so that the file cannot be brought back unnoticed.
@@ -114,6 +113,6 @@ extension AccessGroupFile {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
     try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
-    try ConnectionPool.removeFiles(folder: folder)
+    try transaction.removeFiles()
   }
 }

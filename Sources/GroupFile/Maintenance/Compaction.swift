@@ -8,8 +8,7 @@ extension AccessGroupFile {
   /// - Returns: how many tombstones went.
   /// - Throws: and then nothing is changed.
   package func compact() throws(GroupFileError) -> UInt64 {
-    let pool = try pool()
-    let session = try WriteSession(pool, folder: folder, known: known)
+    let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
     guard view.state.member.rights >= .write else { throw .readOnlyMember }
@@ -54,7 +53,7 @@ extension Connection {
   fileprivate func dropCurrent(_ token: Token) throws(GroupFileError) {
     let statement = try statement("DELETE FROM item WHERE token = ?")
     defer { statement.reset() }
-    statement.bind(1, token.bytes)
+    try statement.bind(1, token.bytes)
     _ = try statement.step()
   }
 }

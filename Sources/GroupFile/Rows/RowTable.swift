@@ -7,7 +7,7 @@ extension Connection {
     let statement = try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token = ?")
     defer { statement.reset() }
-    statement.bind(1, token.bytes)
+    try statement.bind(1, token.bytes)
     return try statement.step() ? try Row(statement) : nil
   }
 
@@ -16,8 +16,8 @@ extension Connection {
     let statement = try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?")
     defer { statement.reset() }
-    statement.bind(1, token.bytes)
-    statement.bind(2, Int64(version))
+    try statement.bind(1, token.bytes)
+    try statement.bind(2, Int64(version))
     return try statement.step() ? try Row(statement) : nil
   }
 
@@ -58,7 +58,7 @@ extension Connection {
   private func run(_ sql: StaticString, _ row: Row) throws(GroupFileError) {
     let statement = try statement(sql)
     defer { statement.reset() }
-    row.bind(to: statement)
+    try row.bind(to: statement)
     _ = try statement.step()
   }
 
@@ -69,8 +69,8 @@ extension Connection {
     ] {
       let statement = try statement(sql)
       defer { statement.reset() }
-      statement.bind(1, token.bytes)
-      statement.bind(2, Int64(oldest))
+      try statement.bind(1, token.bytes)
+      try statement.bind(2, Int64(oldest))
       _ = try statement.step()
     }
   }
@@ -79,8 +79,8 @@ extension Connection {
   func blob(_ token: Token, version: UInt64) throws(GroupFileError) -> [UInt8]? {
     let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")
     defer { statement.reset() }
-    statement.bind(1, token.bytes)
-    statement.bind(2, Int64(version))
+    try statement.bind(1, token.bytes)
+    try statement.bind(2, Int64(version))
     guard try statement.step() else { return nil }
     return unsafe Array(try statement.blob(0, count: Row.blobByteCount))
   }
@@ -89,9 +89,9 @@ extension Connection {
   func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(GroupFileError) {
     let statement = try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
     defer { statement.reset() }
-    statement.bind(1, token.bytes)
-    statement.bind(2, Int64(version))
-    statement.bind(3, bytes)
+    try statement.bind(1, token.bytes)
+    try statement.bind(2, Int64(version))
+    try statement.bind(3, bytes)
     _ = try statement.step()
   }
 }
@@ -121,15 +121,15 @@ extension Row {
   }
 
   /// Binds the nine columns.
-  fileprivate func bind(to statement: Statement) {
-    statement.bind(1, token.bytes)
-    statement.bind(2, Int64(version))
-    statement.bind(3, Int64(state.rawValue))
-    statement.bind(4, Int64(oldest))
-    statement.bind(5, previous.bytes)
-    statement.bind(6, nonce.bytes)
-    statement.bind(7, Array(encoded[attributesRange]))
-    statement.bind(8, Int64(place.rawValue))
-    statement.bind(9, Array(encoded[secretRange]))
+  fileprivate func bind(to statement: Statement) throws(GroupFileError) {
+    try statement.bind(1, token.bytes)
+    try statement.bind(2, Int64(version))
+    try statement.bind(3, Int64(state.rawValue))
+    try statement.bind(4, Int64(oldest))
+    try statement.bind(5, previous)
+    try statement.bind(6, nonce.bytes)
+    try statement.bind(7, Array(encoded[attributesRange]))
+    try statement.bind(8, Int64(place.rawValue))
+    try statement.bind(9, Array(encoded[secretRange]))
   }
 }

@@ -16,7 +16,7 @@ extension Connection {
   func part(_ part: StatePart) throws(GroupFileError) -> [UInt8] {
     let statement = try statement("SELECT bytes FROM state WHERE part = ?")
     defer { statement.reset() }
-    statement.bind(1, part.rawValue)
+    try statement.bind(1, part.rawValue)
     guard try statement.step() else { throw .damaged(.container, "a part of the state is missing") }
     return unsafe Array(try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024))
   }
@@ -25,7 +25,7 @@ extension Connection {
   func part(_ part: StatePart, equals bytes: [UInt8]) throws(GroupFileError) -> Bool {
     let statement = try statement("SELECT bytes FROM state WHERE part = ?")
     defer { statement.reset() }
-    statement.bind(1, part.rawValue)
+    try statement.bind(1, part.rawValue)
     guard try statement.step() else { throw .damaged(.container, "a part of the state is missing") }
     let stored = unsafe try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024)
     return unsafe stored.elementsEqual(bytes)
@@ -34,8 +34,8 @@ extension Connection {
   func storePart(_ part: StatePart, _ bytes: [UInt8]) throws(GroupFileError) {
     let statement = try statement("REPLACE INTO state(part, bytes) VALUES(?, ?)")
     defer { statement.reset() }
-    statement.bind(1, part.rawValue)
-    statement.bind(2, bytes)
+    try statement.bind(1, part.rawValue)
+    try statement.bind(2, bytes)
     _ = try statement.step()
   }
 
@@ -43,7 +43,7 @@ extension Connection {
   func wrap(_ slotID: [UInt8]) throws(GroupFileError) -> [UInt8]? {
     let statement = try statement("SELECT sealed FROM wrap WHERE slot = ?")
     defer { statement.reset() }
-    statement.bind(1, slotID)
+    try statement.bind(1, slotID)
     guard try statement.step() else { return nil }
     return unsafe Array(try statement.blob(0, count: 1...1_024))
   }
@@ -51,8 +51,8 @@ extension Connection {
   func storeWrap(_ slotID: [UInt8], _ sealed: [UInt8]) throws(GroupFileError) {
     let statement = try statement("INSERT INTO wrap(slot, sealed) VALUES(?, ?)")
     defer { statement.reset() }
-    statement.bind(1, slotID)
-    statement.bind(2, sealed)
+    try statement.bind(1, slotID)
+    try statement.bind(2, sealed)
     _ = try statement.step()
   }
 
@@ -60,7 +60,7 @@ extension Connection {
   func chain(after epoch: UInt64) throws(GroupFileError) -> [(epoch: UInt64, rest: Digest)] {
     let statement = try statement("SELECT epoch, rest FROM chain WHERE epoch > ? ORDER BY epoch")
     defer { statement.reset() }
-    statement.bind(1, Int64(epoch))
+    try statement.bind(1, Int64(epoch))
     var rows: [(epoch: UInt64, rest: Digest)] = []
     var last = epoch
     while try statement.step() {
@@ -76,13 +76,13 @@ extension Connection {
   func appendChain(_ epoch: UInt64, _ rest: Digest) throws(GroupFileError) {
     let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
     defer { insert.reset() }
-    insert.bind(1, Int64(epoch))
-    insert.bind(2, rest.bytes)
+    try insert.bind(1, Int64(epoch))
+    try insert.bind(2, rest.bytes)
     _ = try insert.step()
     guard epoch > GroupLimits.chainLength else { return }
     let drop = try statement("DELETE FROM chain WHERE epoch <= ?")
     defer { drop.reset() }
-    drop.bind(1, Int64(epoch - GroupLimits.chainLength))
+    try drop.bind(1, Int64(epoch - GroupLimits.chainLength))
     _ = try drop.step()
   }
 }

@@ -53,8 +53,7 @@ extension VerifiedState {
     }
     let sealedManifest = try connection.part(.manifest)
     let manifest = try SignedManifest.open(sealedManifest, with: keys, roster: roster)
-    let version = try connection.formatVersion()
-    guard version.read == manifest.readVersion, version.write == manifest.writeVersion else {
+    guard connection.versions.read == manifest.readVersion, connection.versions.write == manifest.writeVersion else {
       throw .damaged(.manifest, "format version")
     }
     return VerifiedState(
@@ -118,7 +117,7 @@ extension GroupFileError {
   /// What failed sealing means where nothing from outside was opened.
   init(_ error: SealingError) {
     switch error {
-    case .outOfMemory: self = .storage("too little memory")
+    case .outOfMemory: self = .storage(.memory)
     default: self = .damaged(.row, "seal")
     }
   }

@@ -34,7 +34,7 @@ package enum Wrap {
         SealedBox.open(
           Array(stored[25...]), key: wrapKey, nonce: nonce, binding: binding(groupID, generation, slotID)))
     } catch .outOfMemory {
-      throw .storage("too little memory")
+      throw .storage(.memory)
     } catch {
       throw .damaged(.wrap, "seal")
     }

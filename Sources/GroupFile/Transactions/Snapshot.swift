@@ -90,7 +90,7 @@ package final class Snapshot {
     } catch let error as GroupFileError {
       throw error
     } catch SealingError.outOfMemory {
-      throw .storage("too little memory")
+      throw .storage(.memory)
     } catch {
       throw .damaged(.row, "a secret does not open")
     }

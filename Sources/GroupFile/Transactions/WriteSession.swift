@@ -3,8 +3,7 @@ import Sealing
 /// The one writer of a group file: holds the lock and an immediate transaction until it ends.
 final class WriteSession {
   let connection: Connection
-  private let pool: ConnectionPool
-  private let lock: WriterLock
+  private var lease: ConnectionLease?
   private let known: KnownState
   private var isOpen = true
   private var isCommitted = false
@@ -13,17 +12,12 @@ final class WriteSession {
   /// Whether freed pages go back to the file system when the session ends.
   var vacuums = false
 
-  init(_ pool: ConnectionPool, folder: String, known: KnownState) throws(GroupFileError) {
-    self.pool = pool
+  init(folder: String, known: KnownState) throws(GroupFileError) {
     self.known = known
-    lock = try WriterLock(folder: folder)
-    connection = try pool.takeWriter()
-    do {
-      try connection.begin(.immediate)
-    } catch {
-      pool.giveBack(connection)
-      throw error
-    }
+    let lease = try ConnectionPool.writer(at: ContainerPlace(folder: folder))
+    connection = lease.connection
+    try connection.begin(.immediate)
+    self.lease = consume lease
   }
 
   deinit { end() }
@@ -56,11 +50,12 @@ final class WriteSession {
     if !isCommitted { connection.rollback() }
     if let state { known.update(state) }
     // What was committed is durable: housekeeping that does not succeed now is done by a later writer.
-    if vacuums { connection.vacuum() }
-    if isCommitted || vacuums {
-      if frees || vacuums { connection.truncatingCheckpoint() } else { connection.checkpointIfLarge() }
+    if vacuums { try? connection.vacuum() }
+    if frees || vacuums {
+      try? connection.truncatingCheckpoint()
+    } else if isCommitted {
+      try? connection.checkpointIfLarge()
     }
-    pool.giveBack(connection)
-    lock.unlock()
+    lease = nil
   }
 }

@@ -7,7 +7,7 @@ extension Connection {
   func nodeBody(at place: TreePlace) throws(GroupFileError) -> [UInt8]? {
     let statement = try statement("SELECT body FROM node WHERE prefix = ?")
     defer { statement.reset() }
-    statement.bind(1, place.key)
+    try statement.bind(1, place.key)
     guard try statement.step() else { return nil }
     return unsafe Array(try statement.blob(0, count: 34...TreeNode.leafCapacity * 48))
   }
@@ -16,8 +16,8 @@ extension Connection {
   func storeNode(_ body: [UInt8], at place: TreePlace) throws(GroupFileError) {
     let statement = try statement("REPLACE INTO node(prefix, body) VALUES(?, ?)")
     defer { statement.reset() }
-    statement.bind(1, place.key)
-    statement.bind(2, body)
+    try statement.bind(1, place.key)
+    try statement.bind(2, body)
     _ = try statement.step()
   }
 

@@ -1,0 +1,38 @@
+internal import Foundation
+
+extension Item {
+  /// A valid name of an item: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
+  ///
+  /// `/` has no meaning but to people. Two spellings that Unicode calls canonically equal are one name.
+  public struct Name: Sendable, Hashable, CustomStringConvertible {
+    /// The name in NFC.
+    public let description: String
+
+    /// Checks and normalizes `text`.
+    ///
+    /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)``.
+    public init(_ text: String) throws(VaultError) {
+      let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
+      let normal = isASCII ? text : text.precomposedStringWithCanonicalMapping
+      guard !normal.isEmpty else { throw .invalid("an item's name must not be empty") }
+      guard normal.utf8.count <= 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
+      for scalar in normal.unicodeScalars {
+        guard !Name.isControl(scalar) else { throw .invalid("an item's name must not hold control characters") }
+        guard isASCII || Name.isStable(scalar) else {
+          throw .invalid("an item's name holds a character that Unicode 15.0 does not know")
+        }
+      }
+      description = normal
+    }
+
+    static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+      scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
+    }
+
+    /// NFC may change for characters that are assigned later, and with it the place of the item.
+    private static func isStable(_ scalar: Unicode.Scalar) -> Bool {
+      guard let age = scalar.properties.age else { return false }
+      return age.major <= 15 && (age.major < 15 || age.minor == 0)
+    }
+  }
+}
