@@ -1,4 +1,4 @@
-import Sealing
+package import Sealing
 import Synchronization
 
 /// One access group's file, opened as one member: begins verified reads and writes, from any thread.
@@ -19,6 +19,16 @@ package final class AccessGroupFile: Sendable {
     self.context = context
     self.witness = witness
     self.now = now
+  }
+
+  /// Whether something lies where the group's file would.
+  package static func exists(in folder: String) -> Bool {
+    guard let place = try? ContainerPlace(folder: folder) else { return false }
+    do {
+      return try ContainerPlace.status(place.path) != nil
+    } catch {
+      return true
+    }
   }
 
   /// Begins a verified view of the newest state.

@@ -45,7 +45,7 @@ package struct GroupCreation: Sendable {
       let slotID = seed.slotID(group: groupID, generation: 1)
       let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: groupID, generation: 1)
       let member = Member(
-        kind: .owner, rights: .write, issue: 0, application: "", signingKey: try seed.signingPublicKey(),
+        kind: .owner, rights: .write, issue: 0, application: "", signingKey: seed.signingPublicKey,
         slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID))
       let roster = SignedRoster(
         Roster(

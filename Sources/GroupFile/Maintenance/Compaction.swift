@@ -5,16 +5,17 @@ extension AccessGroupFile {
   ///
   /// The whole file is proved first: the new tree takes over every other row.
   ///
+  /// - Parameter progress: called now and then with the number of rows proved so far.
   /// - Returns: how many tombstones went.
   /// - Throws: and then nothing is changed.
-  package func compact() throws(GroupFileError) -> UInt64 {
+  package func compact(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> UInt64 {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
     guard view.state.member.rights >= .write else { throw .readOnlyMember }
     var kept = TreeBuilder()
     var tombstones: [Row] = []
-    _ = try FullProof.run(view) { (row) throws(GroupFileError) in
+    _ = try FullProof.run(view, progress: progress) { (row) throws(GroupFileError) in
       if row.state == .removed {
         tombstones.append(row)
       } else {

@@ -29,7 +29,8 @@ struct FullProof {
   /// - Parameter visit: gets each current row once it is known to be in order; it is proved only when this returns.
   /// - Throws: the first thing that is wrong.
   static func run(
-    _ view: Snapshot, progress: (UInt64) -> Void = { _ in }, visit: (Row) throws(GroupFileError) -> Void = { _ in }
+    _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
+    visit: (Row) throws(GroupFileError) -> Void = { _ in }
   ) throws(GroupFileError) -> Counts {
     try view.connection.quickCheck()
     var proof = FullProof(view)
@@ -106,7 +107,9 @@ struct FullProof {
     guard root == view.state.manifest.root else { throw .damaged(.tree, "the rows do not give the signed root") }
     let stored = try view.connection.nodes()
     defer { stored.reset() }
-    for _ in 0..<nodes where try !stored.step() { throw .damaged(.tree, "a node is missing") }
+    for _ in 0..<nodes {
+      guard try stored.step() else { throw .damaged(.tree, "a node is missing") }
+    }
     guard try !stored.step() else { throw .damaged(.tree, "a node too many") }
   }
 
@@ -166,7 +169,7 @@ extension Connection {
     let statement = try statement("SELECT slot FROM wrap ORDER BY slot")
     defer { statement.reset() }
     var count = 0
-    while try count < limit && statement.step() { count += 1 }
+    while count < limit, try statement.step() { count += 1 }
     return count
   }
 }

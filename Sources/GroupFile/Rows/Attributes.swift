@@ -1,4 +1,4 @@
-package import Sealing
+import Sealing
 
 /// What is sealed beside a value: its name and everything a listing shows.
 package struct Attributes: Sendable, Equatable {

@@ -1,4 +1,4 @@
-package import Sealing
+import Sealing
 
 /// One version of one item as it is stored: the very bytes that the tree hashes, and where its parts lie in them.
 ///

@@ -1,4 +1,4 @@
-package import Sealing
+import Sealing
 
 /// The keys of one group and generation, all derived from the group key (format article, "Keys").
 package final class GroupKeys: Sendable {

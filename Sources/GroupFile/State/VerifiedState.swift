@@ -87,7 +87,7 @@ extension VerifiedState {
     guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
     guard roster.roster.groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
     guard roster.roster.keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
-    guard let member = roster.roster.member(signing: try context.seed.signingPublicKey()), member.slotID == slotID,
+    guard let member = roster.roster.member(signing: context.seed.signingPublicKey), member.slotID == slotID,
       member.wrapDigest == Wrap.digest(wrap, slotID: slotID)
     else { throw .damaged(.roster, "own entry") }
     return (keys, roster, member)

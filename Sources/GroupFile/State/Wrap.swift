@@ -1,4 +1,4 @@
-package import Sealing
+import Sealing
 
 /// The group key sealed for one member: `u8 kind ‖ N 24 ‖ seal(wrap key, N, binding, G)` (format article, "Wraps").
 package enum Wrap {

@@ -1,4 +1,4 @@
-package import Sealing
+import Sealing
 
 /// A value's bytes while they are open: a range of guarded memory, wiped when the last reference goes.
 package struct OpenedSecret: Sendable {

@@ -1,4 +1,4 @@
-package import Sealing
+import Sealing
 
 /// One verified state of a group and a consistent view of its rows: every answer is proved against the signed root.
 package final class Snapshot {
@@ -124,7 +124,7 @@ package final class Snapshot {
     var box: [UInt8] = []
     if let secret {
       do {
-        box = try secret.withPadded { padded in
+        box = try unsafe secret.withPadded { padded in
           unsafe state.keys.seal(
             padded, half: .secret, nonce: nonce,
             binding: binding.bytes(token: token, version: version, state: rowState, half: .secret))

@@ -26,12 +26,7 @@ final class WriteSession {
   func sign(
     _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
   ) throws(GroupFileError) -> VerifiedState {
-    let sealed: [UInt8]
-    do {
-      sealed = SignedManifest.seal(manifest, by: try seed.signingKey(), with: state.keys)
-    } catch {
-      throw GroupFileError(error)
-    }
+    let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys)
     try connection.storePart(.manifest, sealed)
     try connection.appendChain(manifest.epoch, manifest.rest())
     return state.followed(by: manifest, sealed)
@@ -57,5 +52,12 @@ final class WriteSession {
       try? connection.checkpointIfLarge()
     }
     lease = nil
+  }
+
+  /// Removes the group's folder with all that belongs to the group.
+  func removeFiles() throws(GroupFileError) {
+    connection.rollback()
+    try connection.removeFiles()
+    end()
   }
 }

@@ -135,6 +135,9 @@ package final class WriteTransaction: ItemReading {
 
   /// Lets the next writer in with nothing changed.
   package func rollback() { session.end() }
+
+  /// Removes the group's files while no other writer can be at work; the transaction is over.
+  func removeFiles() throws(GroupFileError) { try session.removeFiles() }
 }
 
 extension VerifiedState {

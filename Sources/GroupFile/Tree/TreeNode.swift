@@ -1,4 +1,4 @@
-package import Sealing
+import Sealing
 
 /// A place in the digest tree: the subtree of all tokens that begin with `depth` nibbles of `prefix`.
 struct TreePlace: Hashable, Sendable {

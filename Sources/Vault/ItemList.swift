@@ -1,0 +1,65 @@
+internal import GroupFile
+
+/// A group's present items, one at a time, each proved before it is given; opens no secret.
+///
+/// It shows one state of the group until it is let go, however long that takes. The order is not that of the names: names
+/// are sealed. For one thread at a time.
+public final class ItemList {
+  private let transaction: ReadTransaction
+  private let walk: RowWalk
+  private let prefix: String
+  private let group: String
+
+  init(_ transaction: ReadTransaction, prefix: String, group: String) throws(VaultError) {
+    self.transaction = transaction
+    self.prefix = prefix
+    self.group = group
+    do { walk = try RowWalk(transaction.view) } catch { throw VaultError(error, group: group) }
+  }
+
+  /// The next item whose name begins with the prefix; `nil` after the last.
+  ///
+  /// - Throws: ``VaultError/damaged(group:level:detail:)`` and ``VaultError/storage(_:)``.
+  public func next() throws(VaultError) -> Item? {
+    do {
+      while let row = try walk.next() {
+        guard row.state == .present else { continue }
+        let attributes = try transaction.view.attributes(of: row)
+        guard prefix.isEmpty || attributes.name.utf8.starts(with: prefix.utf8) else { continue }
+        return try Item(StoredItem(row: row, attributes: attributes))
+      }
+      return nil
+    } catch let error as GroupFileError {
+      throw VaultError(error, group: group)
+    } catch let error as VaultError {
+      throw error
+    } catch {
+      throw .unexpected("a list that does not end")
+    }
+  }
+}
+
+extension AccessGroup {
+  /// The present items whose names begin with `prefix`, one at a time, in no particular order.
+  ///
+  /// - Parameter prefix: compared in NFC, byte by byte.
+  /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no name can have.
+  public func list(prefix: String = "") throws(VaultError) -> ItemList {
+    let prefix = prefix.isEmpty ? "" : try Item.Name(prefix).description
+    let transaction: ReadTransaction
+    do { transaction = try file.beginReading() } catch { throw VaultError(error, group: name.description) }
+    notices.post(transaction.view.notices, of: name)
+    return try ItemList(transaction, prefix: prefix, group: name.description)
+  }
+
+  /// The present items whose names begin with `prefix`, in order of their names' bytes.
+  ///
+  /// - Throws: as ``list(prefix:)``.
+  public func items(prefix: String = "") throws(VaultError) -> [Item] {
+    let list = try list(prefix: prefix)
+    var items: [Item] = []
+    while let item = try list.next() { items.append(item) }
+    items.sort { $0.name.description.utf8.lexicographicallyPrecedes($1.name.description.utf8) }
+    return items
+  }
+}
