@@ -37,18 +37,24 @@ package final class AccessGroupFile: Sendable {
   package func beginReading() throws(GroupFileError) -> ReadTransaction {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
-    let lease: ConnectionLease
+    let lease = try takeReader()
+    let connection = lease.connection
+    let view: Snapshot
     do {
-      lease = try ConnectionPool.reader(at: ContainerPlace(folder: folder))
-      try lease.connection.begin(.reading)
+      try connection.begin(.reading)
+      view = try snapshot(connection, reading, strict: false)
+    } catch {
+      connection.rollback()
+      throw error
+    }
+    return ReadTransaction(view, lease)
+  }
+
+  private func takeReader() throws(GroupFileError) -> ConnectionLease {
+    do {
+      return try ConnectionPool.reader(at: ContainerPlace(folder: folder))
     } catch {
       throw missingMeans(error)
-    }
-    do {
-      return ReadTransaction(try snapshot(lease.connection, reading, strict: false), lease)
-    } catch {
-      lease.connection.rollback()
-      throw error
     }
   }
 

@@ -27,20 +27,23 @@ public final class AccessGroup: Sendable {
   /// - Parameter version: a kept version; `nil` for the present one.
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/invalid(_:)`` for a name that cannot be one.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
-    try open(name, version: version).secret
+    Secret(try opened(name, version).1)
   }
 
   /// Opens the secret of `name` and tells what there is to tell about it, from one state.
   ///
   /// - Throws: as ``get(_:version:)``.
   public func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
+    let (item, secret) = try opened(name, version)
+    return OpenedItem(item: try Item(item), secret: Secret(secret))
+  }
+
+  private func opened(_ name: String, _ version: UInt64?) throws(VaultError) -> (StoredItem, OpenedSecret) {
     let name = try Item.Name(name).description
-    let (item, secret) = try reading { (view) throws(GroupFileError) in
-      let item =
-        if let version { try view.present(name, version: version) } else { try view.present(name) }
+    return try reading { (view) throws(GroupFileError) in
+      let item = if let version { try view.present(name, version: version) } else { try view.present(name) }
       return (item, try view.view.secret(of: item.row))
     }
-    return OpenedItem(item: try Item(item), secret: Secret(secret))
   }
 
   /// Tells about the present item `name` without opening its secret.
@@ -182,7 +185,7 @@ extension OpenedSecret {
   /// Takes a copy of `value`.
   init(_ value: some SecretValue) throws(VaultError) {
     do {
-      self = try value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }
+      self = try unsafe value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }
     } catch let error as GroupFileError {
       throw VaultError(error, group: "")
     } catch {

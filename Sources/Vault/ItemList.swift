@@ -21,21 +21,18 @@ public final class ItemList {
   ///
   /// - Throws: ``VaultError/damaged(group:level:detail:)`` and ``VaultError/storage(_:)``.
   public func next() throws(VaultError) -> Item? {
-    do {
-      while let row = try walk.next() {
-        guard row.state == .present else { continue }
-        let attributes = try transaction.view.attributes(of: row)
-        guard prefix.isEmpty || attributes.name.utf8.starts(with: prefix.utf8) else { continue }
-        return try Item(StoredItem(row: row, attributes: attributes))
-      }
-      return nil
-    } catch let error as GroupFileError {
-      throw VaultError(error, group: group)
-    } catch let error as VaultError {
-      throw error
-    } catch {
-      throw .unexpected("a list that does not end")
+    let stored: StoredItem?
+    do { stored = try nextStored() } catch { throw VaultError(error, group: group) }
+    return try stored.map { (stored) throws(VaultError) in try Item(stored) }
+  }
+
+  private func nextStored() throws(GroupFileError) -> StoredItem? {
+    while let row = try walk.next() {
+      guard row.state == .present else { continue }
+      let attributes = try transaction.view.attributes(of: row)
+      if attributes.name.utf8.starts(with: prefix.utf8) { return StoredItem(row: row, attributes: attributes) }
     }
+    return nil
   }
 }
 

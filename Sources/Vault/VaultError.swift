@@ -76,16 +76,18 @@ extension VaultError {
   init(_ error: GroupFileError, group: String) {
     switch error {
     case .damaged(let level, let detail): self = .damaged(group: group, level: level.rawValue, detail: detail)
+    case .altered(let detail): self = .damaged(group: group, level: "container", detail: detail)
+    case .moved: self = .storage("the group's file was replaced meanwhile")
     case .newerFormat(let read, let write): self = .newerFormat(read: Int(read), write: Int(write))
     case .missing: self = .notFound(.group)
     case .notAMember: self = .denied(.notAMember)
     case .readOnlyMember: self = .denied(.readOnly)
     case .ownerOnly: self = .denied(.ownerOnly)
-    case .permission: self = .denied(.permissions("the group's folder"))
+    case .denied: self = .denied(.permissions("the group's folder"))
     case .rolledBack(let found, let known, let kind):
       self = .rolledBack(group: group, found: found, known: known, reason: RollbackReason(rawValue: kind.rawValue) ?? .fork)
     case .busy: self = .busy(group: group)
-    case .storage(let reason): self = .storage(reason)
+    case .storage(let reason): self = .storage(reason.rawValue)
     case .networkFileSystem(let kind):
       self = .storage("\(kind) is a network file system, where locks are not kept reliably")
     case .otherDevice: self = .locked("the group is bound to another device")

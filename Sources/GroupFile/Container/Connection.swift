@@ -24,12 +24,12 @@ internal import CSQLite
   ///   `busy`, `storage`, `networkFileSystem`; `moved` where the file was replaced meanwhile. Nothing is changed.
   package convenience init(
     folder: String, file: String = ContainerPlace.groupFileName, access: Access
-  ) throws(ContainerError) {
+  ) throws(GroupFileError) {
     try self.init(at: ContainerPlace(folder: folder, name: file), access: access)
   }
 
   /// Opens the group's file at `place`, as `init(folder:file:access:)`.
-  package init(at place: ContainerPlace, access: Access) throws(ContainerError) {
+  package init(at place: ContainerPlace, access: Access) throws(GroupFileError) {
     let identity = try place.check()
     handle = try Connection.handle(path: place.path, identity, writable: access == .writing)
     self.access = access
@@ -43,7 +43,7 @@ internal import CSQLite
   }
 
   /// Opens the empty file that creation made at `place`, and makes the tables in it.
-  init(making place: ContainerPlace) throws(ContainerError) {
+  init(making place: ContainerPlace) throws(GroupFileError) {
     guard let status = try ContainerPlace.status(place.path), status.byteCount == 0 else { throw .exists }
     identity = status.identity
     handle = try Connection.handle(path: place.path, identity, writable: true)
@@ -68,9 +68,9 @@ internal import CSQLite
   /// Whether the next user may have it: open, in this process, and in no transaction.
   var isReusable: Bool { !handle.isForked && !handle.isClosed && !isInTransaction }
 
-  private static func handle(path: String, _ identity: FileIdentity, writable: Bool) throws(ContainerError) -> Handle {
+  private static func handle(path: String, _ identity: FileIdentity, writable: Bool) throws(GroupFileError) -> Handle {
     try ConnectionTable.shared.willOpen(identity)
-    do throws(ContainerError) { return try Handle(path: path, writable: writable) } catch {
+    do throws(GroupFileError) { return try Handle(path: path, writable: writable) } catch {
       ConnectionTable.shared.didClose(identity)
       throw error
     }
@@ -79,7 +79,7 @@ internal import CSQLite
   /// A statement for `sql`, prepared once and kept.
   ///
   /// - Throws: `altered` where the tables are not those of the format.
-  package func statement(_ sql: StaticString) throws(ContainerError) -> Statement {
+  package func statement(_ sql: StaticString) throws(GroupFileError) -> Statement {
     // The text of a literal never moves, so its address names it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
     if let kept = statements[key] { return kept }
@@ -88,7 +88,7 @@ internal import CSQLite
     return prepared
   }
 
-  private func makeTables() throws(ContainerError) {
+  private func makeTables() throws(GroupFileError) {
     for sql in Connection.makingSettings { try Statement(handle, sql).run() }
     for entry in Schema.entries { if let sql = entry.sql { try Statement(handle, sql).run() } }
     try Statement(handle, "PRAGMA journal_mode=WAL").run()
@@ -99,10 +99,10 @@ internal import CSQLite
   /// Begins a transaction, takes its snapshot, and checks that the tables are still those of the format.
   ///
   /// - Throws: `busy` where another writer holds the file; what opening throws. No transaction is open then.
-  package func begin(_ beginning: Beginning) throws(ContainerError) {
+  package func begin(_ beginning: Beginning) throws(GroupFileError) {
     guard !handle.isForked else { throw .storage(.forked) }
     try (beginning == .reading ? statement("BEGIN") : statement("BEGIN IMMEDIATE")).run()
-    do throws(ContainerError) { try checkSnapshot() } catch {
+    do throws(GroupFileError) { try checkSnapshot() } catch {
       rollback()
       throw error
     }
@@ -112,8 +112,8 @@ internal import CSQLite
   ///
   /// - Throws: `moved` where the file at the path is no longer the one that is open, and what SQLite reports; the
   ///   transaction is rolled back.
-  package func commit() throws(ContainerError) {
-    do throws(ContainerError) {
+  package func commit() throws(GroupFileError) {
+    do throws(GroupFileError) {
       endStatements()
       if isWriting, try hasMoved() { throw .moved }
       try statement("COMMIT").run()
@@ -148,7 +148,7 @@ internal import CSQLite
   // MARK: The file
 
   /// Whether the path no longer leads to the file that is open, or to its log and index.
-  package func hasMoved() throws(ContainerError) -> Bool {
+  package func hasMoved() throws(GroupFileError) -> Bool {
     var moved: Int32 = 1
     try handle.check(unsafe csqlite_has_moved(handle.database, &moved))
     guard moved == 0, let status = try ContainerPlace.status(location.path) else { return true }
@@ -167,9 +167,9 @@ internal import CSQLite
 
   /// Moves the log into the file if it is above 256 KiB, waiting `milliseconds` for readers; others finishing it later
   /// is no error.
-  package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(ContainerError) {
+  package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(GroupFileError) {
     guard let log = try ContainerPlace.status(location.logPath), log.byteCount > Connection.logLimit else { return }
-    do throws(ContainerError) { try truncatingCheckpoint(waiting: milliseconds) } catch {
+    do throws(GroupFileError) { try truncatingCheckpoint(waiting: milliseconds) } catch {
       guard error == .busy else { throw error }
     }
   }
@@ -177,7 +177,7 @@ internal import CSQLite
   /// Moves the log into the file and empties it.
   ///
   /// - Throws: `busy` where a reader still needs the log; the data is as safe as before.
-  package func truncatingCheckpoint(waiting milliseconds: Int32 = Connection.wait) throws(ContainerError) {
+  package func truncatingCheckpoint(waiting milliseconds: Int32 = Connection.wait) throws(GroupFileError) {
     _ = unsafe sqlite3_busy_timeout(handle.database, milliseconds)
     defer { _ = unsafe sqlite3_busy_timeout(handle.database, Connection.wait) }
     try handle.check(
@@ -187,7 +187,7 @@ internal import CSQLite
   /// Has SQLite look at the structure of the whole file, in or outside of a transaction.
   ///
   /// - Throws: `altered` at the first thing that is wrong.
-  package func quickCheck() throws(ContainerError) {
+  package func quickCheck() throws(GroupFileError) {
     let limit = handle.stepLimit
     defer { handle.stepLimit = limit }
     // The structure is looked at first, in one instruction; only a sound one is then read row by row.
@@ -200,7 +200,7 @@ internal import CSQLite
   }
 
   /// Rewrites the file without its free pages. Outside of a transaction only.
-  package func vacuum() throws(ContainerError) {
+  package func vacuum() throws(GroupFileError) {
     let limit = handle.stepLimit
     handle.stepLimit = Int(Int32.max)
     unsafe csqlite_allow_attaching(handle.database, 1)
@@ -217,7 +217,7 @@ internal import CSQLite
 
   // MARK: Checks
 
-  private func checkHeader() throws(ContainerError) {
+  private func checkHeader() throws(GroupFileError) {
     var bytes = [UInt8](repeating: 0, count: 100)
     let code = unsafe bytes.withUnsafeMutableBufferPointer {
       unsafe csqlite_read_header(handle.database, $0.baseAddress)
@@ -226,7 +226,7 @@ internal import CSQLite
     try ContainerHeader.check(bytes, for: access)
   }
 
-  private func settle() throws(ContainerError) {
+  private func settle() throws(GroupFileError) {
     try handle.check(unsafe sqlite3_busy_timeout(handle.database, Connection.wait))
     for sql in access == .writing ? Connection.writerSettings : Connection.readerSettings {
       try Statement(handle, sql).run()
@@ -242,7 +242,7 @@ internal import CSQLite
     "PRAGMA application_id=0x564C5431", "PRAGMA user_version=0x00010001",
   ]
 
-  private func checkSnapshot() throws(ContainerError) {
+  private func checkSnapshot() throws(GroupFileError) {
     let schemaVersion = try value("PRAGMA schema_version")
     let dataVersion = dataVersion
     if dataVersion == verifiedDataVersion && schemaVersion == verifiedSchemaVersion { return }
@@ -253,7 +253,7 @@ internal import CSQLite
     verifiedDataVersion = dataVersion
   }
 
-  private func checkSchema() throws(ContainerError) {
+  private func checkSchema() throws(GroupFileError) {
     guard try value("PRAGMA application_id") == Int64(ContainerHeader.applicationID),
       try value("PRAGMA page_size") == Int64(ContainerHeader.pageSize)
     else { throw .altered("it is not a vault file") }
@@ -265,7 +265,7 @@ internal import CSQLite
     }
   }
 
-  private func value(_ sql: StaticString) throws(ContainerError) -> Int64 {
+  private func value(_ sql: StaticString) throws(GroupFileError) -> Int64 {
     let statement = try statement(sql)
     defer { statement.reset() }
     guard try statement.step() else { throw .altered("SQLite finds the file malformed") }

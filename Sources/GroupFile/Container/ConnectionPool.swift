@@ -5,7 +5,7 @@ package enum ConnectionPool {
   /// A connection to read with: an idle one, or a new one.
   ///
   /// - Throws: What `Connection.init` throws.
-  package static func reader(at place: ContainerPlace) throws(ContainerError) -> ConnectionLease {
+  package static func reader(at place: ContainerPlace) throws(GroupFileError) -> ConnectionLease {
     ConnectionLease(try connection(at: place, for: .reading), lock: nil)
   }
 
@@ -15,7 +15,7 @@ package enum ConnectionPool {
   /// - Throws: `busy` after that, and what `Connection.init` throws.
   package static func writer(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000
-  ) throws(ContainerError) -> ConnectionLease {
+  ) throws(GroupFileError) -> ConnectionLease {
     let lock = try WriterLock(at: place, waiting: milliseconds)
     return ConnectionLease(try connection(at: place, for: .writing), lock: lock)
   }
@@ -27,7 +27,7 @@ package enum ConnectionPool {
 
   private static func connection(
     at place: ContainerPlace, for access: Connection.Access
-  ) throws(ContainerError) -> Connection {
+  ) throws(GroupFileError) -> Connection {
     let identity = try place.check()
     if let idle = ConnectionTable.shared.take(identity, access) { return idle }
     // What is open at this path and is another file was replaced; nobody will ask for it again.

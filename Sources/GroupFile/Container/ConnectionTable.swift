@@ -32,7 +32,7 @@ internal import Glibc
       { ConnectionTable.shared.endForkInChild() })
   }
 
-  private func locked<Result>(_ body: () throws(ContainerError) -> Result) throws(ContainerError) -> Result {
+  private func locked<Result>(_ body: () throws(GroupFileError) -> Result) throws(GroupFileError) -> Result {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
     return try body()
@@ -84,8 +84,8 @@ internal import Glibc
   /// Notes that a connection to the file is about to open.
   ///
   /// - Throws: `storage` where the parent of this process had the file open when it forked.
-  func willOpen(_ identity: FileIdentity) throws(ContainerError) {
-    try locked { () throws(ContainerError) in
+  func willOpen(_ identity: FileIdentity) throws(GroupFileError) {
+    try locked { () throws(GroupFileError) in
       guard !inherited.contains(identity) else { throw .storage(.forked) }
       openCounts[identity, default: 0] += 1
     }

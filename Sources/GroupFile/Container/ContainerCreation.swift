@@ -6,13 +6,13 @@ extension Connection {
   ///
   /// - Throws: `exists` where the folder already holds a group's file or what is left of one; `missing`, `denied`,
   ///   `storage`, `networkFileSystem`.
-  package static func create(folder: String, fileMode: UInt32 = 0o600) throws(ContainerError) -> Connection {
+  package static func create(folder: String, fileMode: UInt32 = 0o600) throws(GroupFileError) -> Connection {
     let final = try ContainerPlace(folder: folder)
     try final.checkVacant()
     let number = UInt64.random(in: .min ... .max)
     let place = final.sibling("\(ContainerPlace.groupFileName).\(String(number, radix: 16)).new")
     try makeEmptyFile(place.path, mode: fileMode)
-    do throws(ContainerError) {
+    do throws(GroupFileError) {
       return try Connection(making: place)
     } catch {
       unsafe unlink(place.path)
@@ -26,9 +26,9 @@ extension Connection {
   /// those who may only read the folder can open it.
   ///
   /// - Throws: `exists` where there is a group's file by now; `storage`, `denied`. The temporary file is removed then.
-  package func place() throws(ContainerError) {
+  package func place() throws(GroupFileError) {
     let final = location.sibling(ContainerPlace.groupFileName)
-    do throws(ContainerError) {
+    do throws(GroupFileError) {
       try finish()
       try final.checkVacant()
       try Connection.rename(location.path, to: final.path)
@@ -40,7 +40,23 @@ extension Connection {
     _ = try Connection(at: final, access: .writing)
   }
 
-  private func finish() throws(ContainerError) {
+  /// Removes a file made by `create` that shall not be placed; the connection is closed.
+  package func discard() {
+    close()
+    for path in [location.path, location.logPath, location.indexPath] { unsafe unlink(path) }
+  }
+
+  /// Removes the group's file, what lies beside it, and its folder.
+  ///
+  /// - Throws: `denied`, `storage`; the group's file goes first, so what is left then is no group.
+  func removeFiles() throws(GroupFileError) {
+    for path in [location.path, location.logPath, location.indexPath, location.lockPath] {
+      guard unsafe unlink(path) == 0 || errno == ENOENT else { throw ResultCode.error(errno: errno) }
+    }
+    guard unsafe rmdir(location.folder) == 0 || errno == ENOTEMPTY else { throw ResultCode.error(errno: errno) }
+  }
+
+  private func finish() throws(GroupFileError) {
     try truncatingCheckpoint()
     try handle.check(unsafe csqlite_keep_log(handle.database, 0))
     close()
@@ -49,7 +65,7 @@ extension Connection {
     }
   }
 
-  private static func makeEmptyFile(_ path: String, mode: UInt32) throws(ContainerError) {
+  private static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
     // Nobody has the file open yet, so that closing it here ends no lock of SQLite's.
     let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
@@ -57,11 +73,11 @@ extension Connection {
     guard fchmod(descriptor, mode) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
-  private static func rename(_ from: String, to: String) throws(ContainerError) {
+  private static func rename(_ from: String, to: String) throws(GroupFileError) {
     guard unsafe csqlite_rename_new(from, to) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
-  private static func synchronise(_ folder: String) throws(ContainerError) {
+  private static func synchronise(_ folder: String) throws(GroupFileError) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
     defer { Glibc.close(descriptor) }
@@ -71,7 +87,7 @@ extension Connection {
 
 extension ContainerPlace {
   /// Throws `exists` where the group's file, or one that belongs to it, lies here: a new file would inherit its log.
-  func checkVacant() throws(ContainerError) {
+  func checkVacant() throws(GroupFileError) {
     for path in [path, logPath, indexPath, journalPath] {
       guard try ContainerPlace.status(path) == nil else { throw .exists }
     }

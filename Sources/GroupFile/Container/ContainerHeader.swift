@@ -18,7 +18,7 @@ enum ContainerHeader {
     }
 
     /// Throws `newerFormat` where this program cannot do what is asked, and `altered` for versions that never were.
-    func check(_ access: Connection.Access) throws(ContainerError) {
+    func check(_ access: Connection.Access) throws(GroupFileError) {
       if read > readVersion || access == .writing && write > writeVersion {
         throw .newerFormat(read: read, write: write)
       }
@@ -29,7 +29,7 @@ enum ContainerHeader {
   /// Looks at the header before SQLite parses a thing: a newer format first, then what never changes in a file's life.
   ///
   /// - Parameter bytes: 100 bytes.
-  static func check(_ bytes: [UInt8], for access: Connection.Access) throws(ContainerError) {
+  static func check(_ bytes: [UInt8], for access: Connection.Access) throws(GroupFileError) {
     func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
     guard bytes.count == 100, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID else {
       throw .altered("it is not a vault file")

@@ -19,7 +19,7 @@ package struct ContainerPlace: Hashable, Sendable {
   /// Resolves `folder`.
   ///
   /// - Throws: `missing`, `denied`, `networkFileSystem`, or `storage` where the path is too long for SQLite.
-  package init(folder: String, name: String = ContainerPlace.groupFileName) throws(ContainerError) {
+  package init(folder: String, name: String = ContainerPlace.groupFileName) throws(GroupFileError) {
     guard let resolved = unsafe realpath(folder, nil) else { throw ResultCode.error(errno: errno) }
     defer { unsafe free(resolved) }
     let path = unsafe String(cString: resolved)
@@ -54,7 +54,7 @@ package struct ContainerPlace: Hashable, Sendable {
   /// - Returns: Which file the path leads to.
   /// - Throws: `missing` without a file; `altered` where the file, its log or its index is not a regular file, or where
   ///   a rollback journal lies beside it, which Vault never makes.
-  package func check() throws(ContainerError) -> FileIdentity {
+  package func check() throws(GroupFileError) -> FileIdentity {
     guard let status = try ContainerPlace.status(path) else { throw .missing }
     guard status.isRegular else { throw .altered("the group file is not a regular file") }
     guard try ContainerPlace.status(journalPath) == nil else { throw .altered("a journal lies beside the group file") }
@@ -75,7 +75,7 @@ package struct ContainerPlace: Hashable, Sendable {
   }
 
   /// What lies at `path`, not following a link there; `nil` if nothing does.
-  static func status(_ path: String) throws(ContainerError) -> Status? {
+  static func status(_ path: String) throws(GroupFileError) -> Status? {
     var found = stat()
     guard unsafe lstat(path, &found) == 0 else {
       if errno == ENOENT { return nil }

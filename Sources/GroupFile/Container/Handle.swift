@@ -13,7 +13,7 @@ internal import CSQLite
   package static let defaultStepLimit = 200_000
 
   /// Opens `path`, which is absolute and free of links, for reading or writing.
-  init(path: String, writable: Bool) throws(ContainerError) {
+  init(path: String, writable: Bool) throws(GroupFileError) {
     let flags = (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
       | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
     var opened: OpaquePointer?
@@ -47,12 +47,12 @@ internal import CSQLite
   func refillBudget() { unsafe budget.pointee.remaining = Int64(stepLimit) }
 
   /// Turns a result code into an error, unless it is `SQLITE_OK`.
-  func check(_ code: Int32) throws(ContainerError) {
+  func check(_ code: Int32) throws(GroupFileError) {
     if code != SQLITE_OK { throw error(code) }
   }
 
   /// The error that `code`, just returned for this handle, stands for.
-  func error(_ code: Int32) -> ContainerError {
+  func error(_ code: Int32) -> GroupFileError {
     unsafe ResultCode.error(code, systemError: sqlite3_system_errno(database))
   }
 }

@@ -5,7 +5,7 @@ package enum NetworkFileSystem {
   /// Refuses a folder on such a file system.
   ///
   /// - Throws: `networkFileSystem` with its kind; what cannot be asked is let through.
-  package static func refuse(_ folder: String) throws(ContainerError) {
+  package static func refuse(_ folder: String) throws(GroupFileError) {
     if let kind = kind(of: folder) { throw .networkFileSystem(kind) }
   }
 

@@ -4,7 +4,7 @@ internal import Glibc
 /// SQLite's result codes as errors of the container.
 enum ResultCode {
   /// The error that `code`, extended or not, stands for; `systemError` is the errno of the call that failed, or 0.
-  static func error(_ code: Int32, systemError: Int32) -> ContainerError {
+  static func error(_ code: Int32, systemError: Int32) -> GroupFileError {
     switch code & 0xff {
     case SQLITE_BUSY, SQLITE_LOCKED: .busy
     case SQLITE_FULL: .storage(.full)
@@ -22,7 +22,7 @@ enum ResultCode {
   }
 
   /// The error of a system call that failed with `number`.
-  static func error(errno number: Int32) -> ContainerError {
+  static func error(errno number: Int32) -> GroupFileError {
     switch number {
     case ENOENT: .missing
     case EACCES, EPERM: .denied
@@ -37,14 +37,14 @@ enum ResultCode {
     }
   }
 
-  private static func inputOutputError(_ code: Int32, systemError: Int32) -> ContainerError {
+  private static func inputOutputError(_ code: Int32, systemError: Int32) -> GroupFileError {
     if code == noMemoryForIO { return .storage(.memory) }
     // A page that the file should have and has not: the file was cut short.
     if code == shortRead { return .altered("the file is cut short") }
     return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)
   }
 
-  private static func openError(_ systemError: Int32) -> ContainerError {
+  private static func openError(_ systemError: Int32) -> GroupFileError {
     systemError == 0 ? .altered("a file of the group is not a regular file") : error(errno: systemError)
   }
 

@@ -50,7 +50,7 @@ enum Schema {
   ///
   /// - Parameter rows: A statement with the columns type, name, tbl_name, sql and rootpage, in the order of row ids.
   /// - Throws: `altered` at the first difference, one line too many, or a root page named twice.
-  static func compare(_ rows: Statement) throws(ContainerError) {
+  static func compare(_ rows: Statement) throws(GroupFileError) {
     defer { rows.reset() }
     var roots: Set<Int64> = [1]
     for entry in entries {
@@ -61,5 +61,5 @@ enum Schema {
     guard try !rows.step() else { throw Schema.foreign }
   }
 
-  private static let foreign = ContainerError.altered("the file's tables are not those of a group")
+  private static let foreign = GroupFileError.altered("the file's tables are not those of a group")
 }

@@ -9,7 +9,7 @@ package import Sealing
   private let statement: OpaquePointer
   private var isRunning = false
 
-  init(_ handle: Handle, _ sql: StaticString) throws(ContainerError) {
+  init(_ handle: Handle, _ sql: StaticString) throws(GroupFileError) {
     var prepared: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(
       handle.database, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self), Int32(sql.utf8CodeUnitCount),
@@ -28,14 +28,14 @@ package import Sealing
 
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(ContainerError) -> Statement {
+  package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(GroupFileError) -> Statement {
     try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count)))
     return self
   }
 
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ bytes: [UInt8]) throws(ContainerError) -> Statement {
+  package func bind(_ index: Int32, _ bytes: [UInt8]) throws(GroupFileError) -> Statement {
     let code = unsafe bytes.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, Int32($0.count)) }
     try handle.check(code)
     return self
@@ -43,21 +43,21 @@ package import Sealing
 
   /// Binds the 32 bytes of `value` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ value: Bytes32) throws(ContainerError) -> Statement {
+  package func bind(_ index: Int32, _ value: Bytes32) throws(GroupFileError) -> Statement {
     try handle.check(unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, 32) })
     return self
   }
 
   /// Binds `integer` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ integer: Int64) throws(ContainerError) -> Statement {
+  package func bind(_ index: Int32, _ integer: Int64) throws(GroupFileError) -> Statement {
     try handle.check(unsafe sqlite3_bind_int64(statement, index, integer))
     return self
   }
 
   /// Binds a counter, which is below 2^53, to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, counter: UInt64) throws(ContainerError) -> Statement {
+  package func bind(_ index: Int32, counter: UInt64) throws(GroupFileError) -> Statement {
     try bind(index, Int64(counter))
   }
 
@@ -68,7 +68,7 @@ package import Sealing
   /// - Returns: Whether there is a row.
   /// - Throws: `altered` where the statement needs more steps than its connection grants, and what SQLite reports; the
   ///   statement is reset.
-  package func step() throws(ContainerError) -> Bool {
+  package func step() throws(GroupFileError) -> Bool {
     precondition(!handle.isClosed, "a statement of a closed connection")
     if !isRunning {
       _ = unsafe sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1)
@@ -90,7 +90,7 @@ package import Sealing
   }
 
   /// Runs a statement that has no rows, or whose rows nobody needs, to its end.
-  package func run() throws(ContainerError) {
+  package func run() throws(GroupFileError) {
     while try step() {}
   }
 
@@ -107,7 +107,7 @@ package import Sealing
   ///
   /// - Parameter count: How many bytes the format allows.
   /// - Throws: `altered` where the value is no blob, or of another length.
-  package func blob(_ column: Int32, count: ClosedRange<Int>) throws(ContainerError) -> UnsafeRawBufferPointer {
+  package func blob(_ column: Int32, count: ClosedRange<Int>) throws(GroupFileError) -> UnsafeRawBufferPointer {
     guard unsafe sqlite3_column_type(statement, column) == SQLITE_BLOB else { throw Statement.wrongType }
     let bytes = unsafe sqlite3_column_blob(statement, column)
     let found = unsafe Int(sqlite3_column_bytes(statement, column))
@@ -118,19 +118,19 @@ package import Sealing
   }
 
   /// The bytes of a column that holds exactly `count` of them, as `blob(_:count:)`.
-  package func blob(_ column: Int32, count: Int) throws(ContainerError) -> UnsafeRawBufferPointer {
+  package func blob(_ column: Int32, count: Int) throws(GroupFileError) -> UnsafeRawBufferPointer {
     unsafe try blob(column, count: count...count)
   }
 
   /// A copy of the bytes of a column, as `blob(_:count:)`.
-  package func bytes(_ column: Int32, count: ClosedRange<Int>) throws(ContainerError) -> [UInt8] {
+  package func bytes(_ column: Int32, count: ClosedRange<Int>) throws(GroupFileError) -> [UInt8] {
     unsafe Array(try blob(column, count: count))
   }
 
   /// The integer of a column in the row just stepped to.
   ///
   /// - Throws: `altered` where the value is no integer, or outside of `range`.
-  package func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(ContainerError) -> Int64 {
+  package func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(GroupFileError) -> Int64 {
     guard unsafe sqlite3_column_type(statement, column) == SQLITE_INTEGER else { throw Statement.wrongType }
     let value = unsafe sqlite3_column_int64(statement, column)
     guard range.contains(value) else { throw Statement.wrongType }
@@ -138,7 +138,7 @@ package import Sealing
   }
 
   /// The counter, below 2^53, of a column in the row just stepped to.
-  package func counter(_ column: Int32) throws(ContainerError) -> UInt64 {
+  package func counter(_ column: Int32) throws(GroupFileError) -> UInt64 {
     UInt64(try integer(column, in: 0...Int64(ByteReader.counterLimit) - 1))
   }
 
@@ -151,5 +151,5 @@ package import Sealing
     return text.withUTF8Buffer { unsafe $0.elementsEqual(bytes) }
   }
 
-  private static let wrongType = ContainerError.altered("a value has not the type or length that the format says")
+  private static let wrongType = GroupFileError.altered("a value has not the type or length that the format says")
 }

@@ -11,10 +11,10 @@ package struct WriterLock: ~Copyable {
   ///
   /// - Parameter milliseconds: How long to wait, at most, for each of the two.
   /// - Throws: `busy` after that; `altered` where `lock` is not a regular file; `denied`, `storage`, `missing` (folder).
-  package init(at place: ContainerPlace, waiting milliseconds: Int = 10_000) throws(ContainerError) {
+  package init(at place: ContainerPlace, waiting milliseconds: Int = 10_000) throws(GroupFileError) {
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
     guard turn.take(waiting: milliseconds) else { throw .busy }
-    do throws(ContainerError) {
+    do throws(GroupFileError) {
       descriptor = try WriterLock.lock(place, waiting: milliseconds)
     } catch {
       turn.pass()
@@ -30,7 +30,7 @@ package struct WriterLock: ~Copyable {
     turn.pass()
   }
 
-  private static func lock(_ place: ContainerPlace, waiting milliseconds: Int) throws(ContainerError) -> Int32 {
+  private static func lock(_ place: ContainerPlace, waiting milliseconds: Int) throws(GroupFileError) -> Int32 {
     let deadline = ContinuousClock.now + .milliseconds(milliseconds)
     let mode = try WriterLock.mode(of: place)
     var nap: UInt32 = 200
@@ -38,7 +38,7 @@ package struct WriterLock: ~Copyable {
       let opened = try WriterLock.open(place, mode: mode)
       while flock(opened, LOCK_EX | LOCK_NB) != 0 {
         guard errno == EWOULDBLOCK || errno == EINTR, ContinuousClock.now < deadline else {
-          let failure: ContainerError = errno == EWOULDBLOCK || errno == EINTR ? .busy : ResultCode.error(errno: errno)
+          let failure: GroupFileError = errno == EWOULDBLOCK || errno == EINTR ? .busy : ResultCode.error(errno: errno)
           Glibc.close(opened)
           throw failure
         }
@@ -53,12 +53,12 @@ package struct WriterLock: ~Copyable {
   }
 
   /// Whoever may write the group's file may lock; one who may only read it must not keep writers out.
-  private static func mode(of place: ContainerPlace) throws(ContainerError) -> mode_t {
+  private static func mode(of place: ContainerPlace) throws(GroupFileError) -> mode_t {
     guard let status = try ContainerPlace.status(place.path) else { return 0o600 }
     return status.permissions & S_IWGRP == 0 ? 0o600 : 0o660
   }
 
-  private static func open(_ place: ContainerPlace, mode: mode_t) throws(ContainerError) -> Int32 {
+  private static func open(_ place: ContainerPlace, mode: mode_t) throws(GroupFileError) -> Int32 {
     let path = place.lockPath
     let found = try ContainerPlace.status(path)
     if let found, !found.isRegular { throw .altered("the lock file is not a regular file") }

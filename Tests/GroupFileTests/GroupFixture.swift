@@ -1,0 +1,87 @@
+import Foundation
+import Sealing
+import Synchronization
+
+@testable import GroupFile
+
+/// A group in a folder of its own, with its owner as the only member and a witness in memory.
+final class GroupFixture {
+  let folder: String
+  let owner: Key
+  let seed: MemberSeed
+  let groupID: GroupID
+  let witness = MemoryWitness()
+  let name: String
+
+  init(name: String = "team.shared", keep: UInt16 = 10) throws {
+    folder = NSTemporaryDirectory() + "vault-group-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    self.name = name
+    owner = try Key.random()
+    seed = try MemberSeed(Key.random())
+    groupID = GroupID(Randomness.bytes(32))!
+    var creation = GroupCreation(name: name, time: 1)
+    creation.keep = keep
+    let record = try creation.write(to: folder, groupID: groupID, owner: SigningKey(seed: owner), seed: seed)
+    _ = witness.raise { _ in record }
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  /// The group as a process would open it: nothing known yet but the witness.
+  func open(_ witness: (any Witnessing)? = nil) throws -> AccessGroupFile {
+    AccessGroupFile(
+      folder: folder,
+      context: GroupContext(groupName: name, ownerKey: try SigningKey(seed: owner).publicKey, seed: seed),
+      witness: witness ?? self.witness, now: { 1_000 })
+  }
+
+  /// Sets items in one transaction.
+  func set(_ values: [String: String]) throws {
+    let transaction = try open().beginWriting()
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) { try transaction.put(name, value) }
+    try transaction.commit()
+  }
+
+  func value(_ name: String) throws -> String { try open().value(name) }
+
+  /// The group's files as they lie on the disk.
+  func copy() throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for name in ["group.vault", "group.vault-wal", "group.vault-shm"] {
+      files[name] = FileManager.default.contents(atPath: folder + "/" + name)
+    }
+    return files
+  }
+}
+
+extension AccessGroupFile {
+  func value(_ name: String) throws -> String {
+    let transaction = try beginReading()
+    let item = try transaction.present(name)
+    let secret = try transaction.view.secret(of: item.row)
+    return unsafe secret.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+extension WriteTransaction {
+  @discardableResult
+  func put(_ name: String, _ value: String) throws -> UInt64 {
+    let secret = try unsafe Array(value.utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+    return try put(Attributes(name: name, created: 1, changed: 1, valueKind: 2), secret)
+  }
+}
+
+/// A witness that lives as long as the test.
+final class MemoryWitness: Witnessing {
+  private let record = Mutex<WitnessRecord?>(nil)
+
+  func read() -> WitnessReading { record.withLock { $0.map(WitnessReading.valid) ?? .absent } }
+
+  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
+    record.withLock { record in
+      if let new = update(record.map(WitnessReading.valid) ?? .absent) { record = new }
+    }
+    return true
+  }
+}

@@ -1,0 +1,77 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+struct WriteTransactionTests {
+  @Test func `what was set is there for the next process`() throws {
+    let group = try GroupFixture()
+    try group.set(["db/password": "s3cr3t"])
+    #expect(try group.value("db/password") == "s3cr3t")
+    #expect(throws: GroupFileError.noItem) { try group.value("db/passwort") }
+  }
+
+  @Test func `versions rise, older ones stay until they are pruned`() throws {
+    let group = try GroupFixture(keep: 3)
+    for value in ["a", "b", "c", "d", "e"] { try group.set(["name": value]) }
+    let view = try group.open().beginReading()
+    let history = try view.history("name")
+    #expect(history.map(\.row.version) == [5, 4, 3])
+    #expect(throws: GroupFileError.noVersion(2)) { try view.present("name", version: 2) }
+    #expect(try view.present("name", version: 3).row.version == 3)
+  }
+
+  @Test func `a thousand items, one by one found and listed`() throws {
+    let group = try GroupFixture()
+    let names = (0..<1_000).map { "item/\($0)" }
+    try group.set(Dictionary(uniqueKeysWithValues: names.map { ($0, "value of \($0)") }))
+    let file = try group.open()
+    for name in names { #expect(try file.value(name) == "value of \(name)") }
+    let view = try file.beginReading()
+    let walk = try RowWalk(view.view)
+    var found: Set<String> = []
+    while let row = try walk.next() { found.insert(try view.view.attributes(of: row).name) }
+    #expect(found == Set(names))
+    #expect(try file.verify().items == 1_000)
+  }
+
+  @Test func `a large value lies beside its row`() throws {
+    let group = try GroupFixture()
+    let large = String(repeating: "0123456789abcdef", count: 65_536)
+    try group.set(["large": large, "small": "x"])
+    try group.set(["large": large + ""])
+    #expect(try group.value("large") == large)
+    #expect(try group.open().verify().versions == 1)
+  }
+
+  @Test func `a transaction let go changes nothing`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "before"])
+    do {
+      let transaction = try group.open().beginWriting()
+      try transaction.put("name", "after")
+      try transaction.put("other", "new")
+    }
+    #expect(try group.value("name") == "before")
+    #expect(throws: GroupFileError.noItem) { try group.value("other") }
+    try group.set(["name": "later"])
+    #expect(try group.value("name") == "later")
+  }
+
+  @Test func `what was destroyed leaves a tombstone and nothing else`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "a"])
+    try group.set(["name": "b"])
+    let transaction = try group.open().beginWriting()
+    try transaction.destroy("name")
+    try transaction.commit()
+    #expect(throws: GroupFileError.noItem) { try group.value("name") }
+    #expect(try group.open().beginReading().history("name").count == 1)
+    let report = try group.open().verify()
+    #expect(report.items == 0 && report.tombstones == 1 && report.versions == 0)
+    #expect(try group.open().compact() == 1)
+    #expect(try group.open().verify().tombstones == 0)
+    try group.set(["name": "new"])
+    #expect(try group.open().beginReading().stored("name")?.row.version == 1)
+  }
+}
