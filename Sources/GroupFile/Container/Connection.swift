@@ -10,7 +10,7 @@ internal import CSQLite
   let handle: Handle
   package let access: Access
   let location: ContainerPlace
-  private var statements: [UInt: Statement] = [:]
+  private var statements: [(key: UInt, statement: Statement)] = []
   private var verifiedSchemaVersion: Int64?
   private var verifiedDataVersion: UInt32?
   /// What the file's `user_version` said when this connection last looked.
@@ -82,9 +82,9 @@ internal import CSQLite
   package func statement(_ sql: StaticString) throws(GroupFileError) -> Statement {
     // The text of a literal never moves, so its address names it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
-    if let kept = statements[key] { return kept }
+    for kept in statements where kept.key == key { return kept.statement }
     let prepared = try Statement(handle, sql)
-    statements[key] = prepared
+    statements.append((key, prepared))
     return prepared
   }
 

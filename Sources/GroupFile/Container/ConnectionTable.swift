@@ -15,9 +15,10 @@ internal import Glibc
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   // In the order of their return.
   private var idle: [Idle] = []
-  private var openCounts: [FileIdentity: Int] = [:]
-  private var inherited: Set<FileIdentity> = []
-  private var turns: [String: WriterTurn] = [:]
+  // Arrays, because they are short, and a process that reads one item should not pay for hashing.
+  private var open: [FileIdentity] = []
+  private var inherited: [FileIdentity] = []
+  private var turns: [(path: String, turn: WriterTurn)] = []
 
   /// The table of this process.
   static let shared = ConnectionTable()
@@ -73,9 +74,9 @@ internal import Glibc
   func turn(at path: String) -> WriterTurn {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
-    if let turn = turns[path] { return turn }
+    for known in turns where known.path == path { return known.turn }
     let turn = WriterTurn()
-    turns[path] = turn
+    turns.append((path, turn))
     return turn
   }
 
@@ -87,7 +88,7 @@ internal import Glibc
   func willOpen(_ identity: FileIdentity) throws(GroupFileError) {
     try locked { () throws(GroupFileError) in
       guard !inherited.contains(identity) else { throw .storage(.forked) }
-      openCounts[identity, default: 0] += 1
+      open.append(identity)
     }
   }
 
@@ -95,8 +96,7 @@ internal import Glibc
   func didClose(_ identity: FileIdentity) {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
-    let count = (openCounts[identity] ?? 1) - 1
-    openCounts[identity] = count == 0 ? nil : count
+    if let index = open.lastIndex(of: identity) { open.remove(at: index) }
   }
 
   // MARK: Fork
@@ -109,9 +109,9 @@ internal import Glibc
   private func endFork() { unsafe pthread_mutex_unlock(mutex) }
 
   private func endForkInChild() {
-    inherited.formUnion(openCounts.keys)
-    openCounts = [:]
-    turns = [:]
+    inherited += open
+    open = []
+    turns = []
     // Empty but for what another thread gave back just now; it is left unclosed, like all that is the parent's.
     idle = []
     unsafe pthread_mutex_unlock(mutex)

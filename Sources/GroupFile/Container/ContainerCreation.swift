@@ -60,7 +60,8 @@ extension Connection {
     try truncatingCheckpoint()
     try handle.check(unsafe csqlite_keep_log(handle.database, 0))
     close()
-    guard try ContainerPlace.status(location.logPath) == nil, try ContainerPlace.status(location.indexPath) == nil else {
+    guard try ContainerPlace.status(location.logPath) == nil, try ContainerPlace.status(location.indexPath) == nil
+    else {
       throw .storage(.inputOutput)
     }
   }

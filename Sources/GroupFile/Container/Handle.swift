@@ -14,7 +14,8 @@ internal import CSQLite
 
   /// Opens `path`, which is absolute and free of links, for reading or writing.
   init(path: String, writable: Bool) throws(GroupFileError) {
-    let flags = (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
+    let flags =
+      (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
       | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
     var opened: OpaquePointer?
     var systemError: Int32 = 0

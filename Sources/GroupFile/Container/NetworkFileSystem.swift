@@ -11,13 +11,23 @@ package enum NetworkFileSystem {
 
   /// The kind of network file system that `folder` lies on; `nil` for a local one.
   package static func kind(of folder: String) -> String? {
-    unsafe kinds[csqlite_file_system(folder)]
+    // From linux/magic.h, and from the sources of those that have no line there.
+    switch unsafe csqlite_file_system(folder) {
+    case 0x6969: "NFS"
+    case 0x517B: "SMB"
+    case 0xFF53_4D42: "CIFS"
+    case 0xFE53_4D42: "SMB2"
+    case 0x564C: "NCP"
+    case 0x7375_7245: "Coda"
+    case 0x5346_414F, 0x6B41_4653: "AFS"
+    case 0x0102_1997: "9P"
+    case 0x00C3_6400: "Ceph"
+    case 0x0BD0_0BD0: "Lustre"
+    case 0x7461_636F: "OCFS2"
+    case 0x0116_1970: "GFS2"
+    case 0x4750_4653: "GPFS"
+    case 0x1983_0326: "BeeGFS"
+    default: nil
+    }
   }
-
-  // linux/magic.h, and the sources of those that have no line there.
-  private static let kinds: [UInt32: String] = [
-    0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB2", 0x564C: "NCP", 0x7375_7245: "Coda",
-    0x5346_414F: "AFS", 0x6B41_4653: "AFS", 0x0102_1997: "9P", 0x00C3_6400: "Ceph", 0x0BD0_0BD0: "Lustre",
-    0x7461_636F: "OCFS2", 0x0116_1970: "GFS2", 0x4750_4653: "GPFS", 0x1983_0326: "BeeGFS",
-  ]
 }

@@ -17,31 +17,45 @@ enum Schema {
   /// Blobs lie in a table with row ids: to find one, SQLite then compares short keys, and not whole values of up to a
   /// megabyte with their keys in front.
   static let entries: [Entry] = [
-    .table("item", """
+    .table(
+      "item",
+      """
       CREATE TABLE item(token BLOB NOT NULL PRIMARY KEY,version INTEGER NOT NULL,state INTEGER NOT NULL,\
       oldest INTEGER NOT NULL,previous BLOB NOT NULL,nonce BLOB NOT NULL,attributes BLOB NOT NULL,\
       place INTEGER NOT NULL,secret BLOB NOT NULL)STRICT,WITHOUT ROWID
       """),
-    .table("version", """
+    .table(
+      "version",
+      """
       CREATE TABLE version(token BLOB NOT NULL,version INTEGER NOT NULL,state INTEGER NOT NULL,\
       oldest INTEGER NOT NULL,previous BLOB NOT NULL,nonce BLOB NOT NULL,attributes BLOB NOT NULL,\
       place INTEGER NOT NULL,secret BLOB NOT NULL,PRIMARY KEY(token,version))STRICT,WITHOUT ROWID
       """),
-    .table("blob", """
+    .table(
+      "blob",
+      """
       CREATE TABLE blob(token BLOB NOT NULL,version INTEGER NOT NULL,bytes BLOB NOT NULL,\
       PRIMARY KEY(token,version))STRICT
       """),
     Entry(type: "index", name: "sqlite_autoindex_blob_1", table: "blob", sql: nil),
-    .table("node", """
+    .table(
+      "node",
+      """
       CREATE TABLE node(prefix BLOB NOT NULL PRIMARY KEY,body BLOB NOT NULL)STRICT,WITHOUT ROWID
       """),
-    .table("state", """
+    .table(
+      "state",
+      """
       CREATE TABLE state(part INTEGER NOT NULL PRIMARY KEY,bytes BLOB NOT NULL)STRICT
       """),
-    .table("wrap", """
+    .table(
+      "wrap",
+      """
       CREATE TABLE wrap(slot BLOB NOT NULL PRIMARY KEY,sealed BLOB NOT NULL)STRICT,WITHOUT ROWID
       """),
-    .table("chain", """
+    .table(
+      "chain",
+      """
       CREATE TABLE chain(epoch INTEGER NOT NULL PRIMARY KEY,rest BLOB NOT NULL)STRICT
       """),
   ]
@@ -52,11 +66,14 @@ enum Schema {
   /// - Throws: `altered` at the first difference, one line too many, or a root page named twice.
   static func compare(_ rows: Statement) throws(GroupFileError) {
     defer { rows.reset() }
-    var roots: Set<Int64> = [1]
+    var roots: [Int64] = [1]
     for entry in entries {
       guard try rows.step(), rows.holds(entry.type, 0), rows.holds(entry.name, 1), rows.holds(entry.table, 2),
-        rows.holds(entry.sql, 3), roots.insert(try rows.integer(4, in: 2...Int64(UInt32.max))).inserted
+        rows.holds(entry.sql, 3)
       else { throw Schema.foreign }
+      let root = try rows.integer(4, in: 2...Int64(UInt32.max))
+      guard !roots.contains(root) else { throw Schema.foreign }
+      roots.append(root)
     }
     guard try !rows.step() else { throw Schema.foreign }
   }

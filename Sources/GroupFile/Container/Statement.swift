@@ -12,7 +12,8 @@ package import Sealing
   init(_ handle: Handle, _ sql: StaticString) throws(GroupFileError) {
     var prepared: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(
-      handle.database, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self), Int32(sql.utf8CodeUnitCount),
+      handle.database, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self),
+      Int32(sql.utf8CodeUnitCount),
       UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
     guard code == SQLITE_OK, let prepared = unsafe prepared else { throw handle.error(code) }
     self.handle = handle
@@ -36,7 +37,9 @@ package import Sealing
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ bytes: [UInt8]) throws(GroupFileError) -> Statement {
-    let code = unsafe bytes.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, Int32($0.count)) }
+    let code = unsafe bytes.withUnsafeBytes {
+      unsafe csqlite_bind_blob(statement, index, $0.baseAddress, Int32($0.count))
+    }
     try handle.check(code)
     return self
   }
