@@ -65,6 +65,9 @@ public final class Edit {
     return Secret(opened)
   }
 
+  /// Ends the edit: one that was kept beyond its transaction does nothing and says so.
+  func end() { failure = failure ?? .unexpected("the transaction is over") }
+
   private func change(_ body: (WriteTransaction) throws(VaultError) -> Void) {
     guard failure == nil else { return }
     do { try body(transaction) } catch { failure = error }
@@ -87,6 +90,7 @@ extension AccessGroup {
     do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
     defer { transaction.rollback() }
     let edit = Edit(transaction, group: name.description)
+    defer { edit.end() }
     let result = try body(edit)
     if let failure = edit.failure { throw failure }
     do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }

@@ -14,7 +14,7 @@ public final class ItemList {
     self.transaction = transaction
     self.prefix = prefix
     self.group = group
-    do { walk = try RowWalk(transaction.view) } catch { throw VaultError(error, group: group) }
+    do { walk = try RowWalk(transaction) } catch { throw VaultError(error, group: group) }
   }
 
   /// The next item whose name begins with the prefix; `nil` after the last.

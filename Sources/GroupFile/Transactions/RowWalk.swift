@@ -5,16 +5,17 @@ import Sealing
 /// The scan and the signed tree must tell the same: a row that the tree does not name, or one that is missing, ends the walk
 /// with an error, and never one row later than that.
 package final class RowWalk {
-  private let snapshot: Snapshot
+  // Kept as a whole: the connection must not be lent to another thread while the scan stands on it.
+  private let transaction: ReadTransaction
   private let rows: Statement
   private var pending: [(digest: Digest, place: TreePlace)]
   private var leaf: ArraySlice<TreeEntry> = []
   private var finished = false
 
-  package init(_ snapshot: Snapshot) throws(GroupFileError) {
-    self.snapshot = snapshot
-    rows = try snapshot.connection.currentRows()
-    pending = [(snapshot.state.manifest.root, .root)]
+  package init(_ transaction: ReadTransaction) throws(GroupFileError) {
+    self.transaction = transaction
+    rows = try transaction.view.connection.currentRows()
+    pending = [(transaction.view.state.manifest.root, .root)]
   }
 
   deinit { rows.reset() }
@@ -38,7 +39,7 @@ package final class RowWalk {
   private func nextEntry() throws(GroupFileError) -> TreeEntry? {
     while leaf.isEmpty {
       guard let (digest, place) = pending.popLast() else { return nil }
-      switch try snapshot.load(digest, place) {
+      switch try transaction.view.load(digest, place) {
       case .leaf(let entries): leaf = entries[...]
       case .branch(let bitmap, let children):
         for nibble in (0..<16).reversed() {

@@ -14,6 +14,9 @@ package final class Snapshot {
     self.state = state
     self.cache = cache
     self.notices = notices
+    // No honest scan needs more; a b-tree that repeats its pages would go on for ever.
+    let rows = state.manifest.itemCount + state.manifest.versionRowCount
+    connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))
     binding = RowBinding(groupID: state.manifest.groupID, generation: state.manifest.generation)
   }
 

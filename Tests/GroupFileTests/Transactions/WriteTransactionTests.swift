@@ -28,7 +28,7 @@ struct WriteTransactionTests {
     let file = try group.open()
     for name in names { #expect(try file.value(name) == "value of \(name)") }
     let view = try file.beginReading()
-    let walk = try RowWalk(view.view)
+    let walk = try RowWalk(view)
     var found: Set<String> = []
     while let row = try walk.next() { found.insert(try view.view.attributes(of: row).name) }
     #expect(found == Set(names))
