@@ -9,7 +9,9 @@ extension Array where Element == UInt8 {
   }
 
   /// `count` bytes that count up from `first`.
-  package init(countingFrom first: UInt8, count: Int) { self = (0..<count).map { first &+ UInt8(truncatingIfNeeded: $0) } }
+  package init(countingFrom first: UInt8, count: Int) {
+    self = (0..<count).map { first &+ UInt8(truncatingIfNeeded: $0) }
+  }
 
   /// The bytes in lower-case hexadecimal digits.
   package var hex: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }

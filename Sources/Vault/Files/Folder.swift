@@ -1,0 +1,127 @@
+internal import Glibc
+
+/// An open folder: what is done in it stays in it, whatever happens to the path meanwhile.
+struct Folder: ~Copyable {
+  let file: OpenFile
+
+  /// Opens the folder at `path`.
+  ///
+  /// - Parameter followingLink: whether `path` itself may be a link, as a user's choice of the store's place may be.
+  /// - Throws: `missing`, `link`, `wrongKind`, or what `trust` finds.
+  init(_ path: String, _ trust: FileTrust, followingLink: Bool = false) throws(FileFault) {
+    // A slash at the end makes the system follow a link there.
+    let file = try OpenFile(followingLink ? path + "/" : path, O_RDONLY | O_DIRECTORY)
+    try trust.check(try file.status())
+    self.file = file
+  }
+
+  /// Opens the folder `name` in this one.
+  func folder(_ name: String, _ trust: FileTrust) throws(FileFault) -> Folder {
+    let file = try OpenFile(name, in: file.descriptor, O_RDONLY | O_DIRECTORY)
+    try trust.check(try file.status())
+    return Folder(file: file)
+  }
+
+  private init(file: consuming OpenFile) { self.file = file }
+
+  /// Opens the file `name`.
+  func open(_ name: String, _ flags: CInt, mode: mode_t = 0) throws(FileFault) -> OpenFile {
+    try OpenFile(name, in: file.descriptor, flags, mode: mode)
+  }
+
+  /// Makes the folder `name`, mode 0700, and syncs this one; one that is there is left as it is.
+  func makeFolder(_ name: String) throws(FileFault) {
+    guard unsafe mkdirat(file.descriptor, name, 0o700) == 0 else {
+      if errno == EEXIST { return }
+      throw FileFault(errno: errno)
+    }
+    try file.synchronize()
+  }
+
+  /// Opens the file `name`, made if it is not there, and takes its lock.
+  func lockFile(_ name: String, waiting milliseconds: Int) throws(FileFault) -> OpenFile {
+    let file = try open(name, O_RDWR | O_CREAT, mode: 0o600)
+    guard try file.status().st_mode & S_IFMT == S_IFREG else { throw .wrongKind }
+    try file.lock(waiting: milliseconds)
+    return file
+  }
+
+  /// Reads the file `name`, whose size is at most `limit`.
+  func read(_ name: String, _ trust: FileTrust, limit: Int) throws(FileFault) -> [UInt8] {
+    let file = try open(name, O_RDONLY)
+    let size = try file.requireRegular(trust, size: 0...limit)
+    return try file.read(limit: size)
+  }
+
+  /// Puts `bytes` in the place of the file `name`, durably; on failure the old file is still there.
+  ///
+  /// The caller holds a lock that all writers of the file take: the new bytes stand under a name that they share.
+  func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
+    let temporary = ".\(name).new"
+    try remove(temporary)
+    do throws(FileFault) {
+      let new = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+      try new.write(bytes)
+      try new.synchronize()
+      guard unsafe renameat(file.descriptor, temporary, file.descriptor, name) == 0 else {
+        throw FileFault(errno: errno)
+      }
+    } catch {
+      try? remove(temporary)
+      throw error
+    }
+    try file.synchronize()
+  }
+
+  /// Whether anything has the name.
+  func contains(_ name: String) -> Bool {
+    var status = stat()
+    // Whatever cannot be looked at is there.
+    return unsafe fstatat(file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT
+  }
+
+  /// Removes the file `name`; it need not be there.
+  func remove(_ name: String) throws(FileFault) {
+    guard unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT else { throw FileFault(errno: errno) }
+  }
+
+  /// The names in the folder, sorted, without those that begin with a dot; `limit` of them at most.
+  func names(limit: Int = 10_000) throws(FileFault) -> [String] {
+    // The stream takes over a descriptor of its own.
+    let copy = unsafe openat(file.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0, let stream = unsafe fdopendir(copy) else { throw FileFault(errno: errno) }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while names.count < limit, let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+        unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+      }
+      if !name.hasPrefix(".") { names.append(name) }
+    }
+    return names.sorted()
+  }
+}
+
+extension Folder {
+  /// Makes the folder at the absolute `path` and those above it that are missing, mode 0700 each.
+  ///
+  /// - Throws: `wrongKind` where something else is in the way; `denied`, `storage`.
+  static func make(_ path: String) throws(FileFault) {
+    guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .missing }
+    var parent = "/"
+    for part in path.split(separator: "/") {
+      let made = parent + part
+      if unsafe mkdir(made, 0o700) == 0 {
+        // Without it the folder, and all that is synced in it, may be gone after a power failure. A parent that may be
+        // written but not read cannot be opened, and is left to the system.
+        try? OpenFile(parent, O_RDONLY | O_DIRECTORY).synchronize()
+      } else if errno != EEXIST {
+        throw FileFault(errno: errno)
+      }
+      parent = made + "/"
+    }
+    // A link to a folder is one: what lies above the store is the user's own choice.
+    var status = stat()
+    guard unsafe stat(parent, &status) == 0 else { throw FileFault(errno: errno) }
+  }
+}

@@ -1,0 +1,169 @@
+internal import GroupFile
+internal import Sealing
+
+/// What an application opens its groups with (format article, "Witness and credential").
+struct Credential: Sendable {
+  /// How often the owner issued a credential to this application after one was lost or stolen.
+  let issue: UInt32
+  /// The owner whose rosters count.
+  let ownerKey: PublicKey
+  /// The application's id.
+  let application: String
+  let member: MemberSeed
+  /// By rising group name.
+  let floors: [Floor]
+
+  /// The state below which a group is older than the owner knew when he issued the credential.
+  struct Floor: Equatable, Sendable {
+    let group: String
+    let groupID: GroupID
+    let rosterRevision: UInt64
+    let generation: UInt64
+    let epoch: UInt64
+    let link: Digest
+  }
+
+  /// The most bytes of a credential.
+  static let byteLimit = 65_536
+  /// The most floors: as many as fit.
+  static let floorLimit = 256
+
+  private static let version: UInt16 = 1
+  // Where the member's seed stands.
+  private static let seedRange = 56..<88
+
+  init(issue: UInt32, ownerKey: PublicKey, application: String, member: MemberSeed, floors: [Floor]) {
+    precondition(FolderName.isValid(application) && floors.allSatisfy { FolderName.isValid($0.group) })
+    precondition(floors.count <= Credential.floorLimit)
+    self.issue = issue
+    self.ownerKey = ownerKey
+    self.application = application
+    self.member = member
+    self.floors = floors.sorted { $0.group.utf8.lexicographicallyPrecedes($1.group.utf8) }
+  }
+
+  // MARK: - Bytes
+
+  /// The credential's bytes, in guarded memory because the seed is among them.
+  ///
+  /// - Throws: `storage`.
+  func serialized() throws(IdentityError) -> GuardedBytes {
+    var writer = ByteWriter()
+    writer.write(.credential)
+    writer.write(Credential.version)
+    writer.write(UInt16(0))
+    writer.write(issue)
+    writer.write(ownerKey)
+    // The seed never stands in the writer's memory, which nobody wipes.
+    writer.write(repeatElement(0, count: Key.byteCount))
+    writer.writeCounted16(Array(application.utf8))
+    writer.write(UInt16(floors.count))
+    for floor in floors { floor.write(to: &writer) }
+    let open = writer.bytes
+    let bytes = try sealing { () throws(SealingError) in
+      try GuardedBytes(count: open.count + Digest.byteCount)
+    }
+    unsafe bytes.withUnsafeMutableBytes { bytes in
+      unsafe bytes.copyBytes(from: open)
+      unsafe member.withUnsafeBytes { seed in
+        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[Credential.seedRange]).copyMemory(from: seed)
+      }
+      let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<open.count])
+      let digest = unsafe Hash.digest(.credentialHash, covered)
+      unsafe digest.withUnsafeBytes { digest in
+        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[open.count...]).copyMemory(from: digest)
+      }
+    }
+    return bytes
+  }
+
+  /// Reads a credential's bytes.
+  ///
+  /// - Throws: `damaged`; `newerFormat`; `storage`.
+  init(parsing bytes: GuardedBytes) throws(IdentityError) {
+    let open = try Credential.openPart(of: bytes)
+    do throws(ByteReader.Failure) {
+      var reader = ByteReader(open)
+      try reader.expect(.credential)
+      _ = try reader.read(count: 4)
+      issue = try reader.read(UInt32.self)
+      ownerKey = try reader.readBytes32()
+      _ = try reader.read(count: Key.byteCount)
+      application = try Credential.readName(&reader)
+      let count = Int(try reader.read(UInt16.self))
+      guard count <= Credential.floorLimit else { throw .unexpected(offset: reader.offset) }
+      var floors: [Floor] = []
+      for _ in 0..<count {
+        let floor = try Floor(from: &reader)
+        if let last = floors.last, !last.group.utf8.lexicographicallyPrecedes(floor.group.utf8) {
+          throw .unexpected(offset: reader.offset)
+        }
+        floors.append(floor)
+      }
+      self.floors = floors
+      try reader.finish()
+    } catch {
+      throw .damaged(.credential, "its fields do not follow the format")
+    }
+    member = try sealing { () throws(SealingError) in
+      let seed = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in
+        try unsafe Key(copying: UnsafeRawBufferPointer(rebasing: bytes[Credential.seedRange]))
+      }
+      return try MemberSeed(seed)
+    }
+  }
+
+  /// All before the hash, with zeros for the seed: what may lie in ordinary memory.
+  private static func openPart(of bytes: GuardedBytes) throws(IdentityError) -> [UInt8] {
+    let start = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(18)) }
+    if CheckedFile.isNewer(start.prefix(16), than: .credential) { throw .newerFormat(.credential) }
+    let count = bytes.count - Digest.byteCount
+    guard count >= seedRange.upperBound, bytes.count <= byteLimit, start.starts(with: Label.credential.padded) else {
+      throw .damaged(.credential, "it is not a vault credential")
+    }
+    guard start.suffix(2).elementsEqual([0, UInt8(version)]) else { throw .newerFormat(.credential) }
+    let isWhole = unsafe bytes.withUnsafeBytes { bytes in
+      let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])
+      return unsafe Hash.digest(.credentialHash, covered) == Digest(bytes[count...])
+    }
+    guard isWhole else { throw .damaged(.credential, "it was altered or cut short") }
+    let open = unsafe bytes.withUnsafeBytes { bytes in
+      let seed = repeatElement(UInt8(0), count: Key.byteCount)
+      return unsafe Array(bytes[..<seedRange.lowerBound]) + seed + Array(bytes[seedRange.upperBound..<count])
+    }
+    guard open[18..<20].elementsEqual([0, 0]) else { throw .damaged(.credential, "it has an unknown flag") }
+    return open
+  }
+
+  fileprivate static func readName(_ reader: inout ByteReader) throws(ByteReader.Failure) -> String {
+    let start = reader.offset
+    let name = String(decoding: try reader.readCounted16(), as: UTF8.self)
+    guard FolderName.isValid(name) else { throw .unexpected(offset: start) }
+    return name
+  }
+}
+
+extension Credential.Floor {
+  fileprivate func write(to writer: inout ByteWriter) {
+    writer.writeCounted16(Array(group.utf8))
+    writer.write(groupID)
+    writer.write(rosterRevision)
+    writer.write(generation)
+    writer.write(epoch)
+    writer.write(link)
+  }
+
+  fileprivate init(from reader: inout ByteReader) throws(ByteReader.Failure) {
+    group = try Credential.readName(&reader)
+    groupID = try reader.readBytes32()
+    rosterRevision = try reader.readCounter()
+    generation = try reader.readCounter()
+    epoch = try reader.readCounter()
+    link = try reader.readBytes32()
+  }
+}
+
+extension Label {
+  static let credential = Label("vault1.app.cred")
+  fileprivate static let credentialHash = Label("vault1.cred.hash")
+}

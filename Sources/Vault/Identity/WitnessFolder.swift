@@ -1,0 +1,116 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// Where the witnesses of one owner's groups are: `witness/OWNER` in the state folder.
+struct WitnessFolder: Sendable {
+  /// `nil` where nothing says where the state folder would be.
+  let stateFolder: String?
+  let ownerKey: PublicKey
+  let user: uid_t
+
+  static let name = "witness"
+
+  init(stateFolder: String?, ownerKey: PublicKey, user: uid_t = geteuid()) {
+    self.stateFolder = stateFolder
+    self.ownerKey = ownerKey
+    self.user = user
+  }
+
+  /// Why there is nothing to read or write.
+  enum Unusable: Error, Equatable {
+    /// The machine does not let us: a reason that a user can act on.
+    case unavailable(String)
+    /// What is there is no witness.
+    case invalid
+
+    init(_ fault: FileFault) {
+      self =
+        switch fault {
+        case .denied, .busy, .storage: .unavailable("the witness \(fault.reason)")
+        default: .invalid
+        }
+    }
+
+    var reading: WitnessReading {
+      switch self {
+      case .unavailable(let reason): .unavailable(reason: reason)
+      case .invalid: .invalid
+      }
+    }
+  }
+
+  /// Opens the folder.
+  ///
+  /// - Parameter making: whether it is made; the state folder itself never is, see ``Locations/makeStateFolder(of:)``.
+  /// - Returns: `nil` if it is not there.
+  func open(making: Bool = false) throws(Unusable) -> Folder? {
+    guard let stateFolder else { throw .unavailable("there is no home folder for the state folder") }
+    let trust = FileTrust.state(user: user)
+    let state: Folder
+    do { state = try Folder(stateFolder, trust, followingLink: true) } catch {
+      throw .unavailable("the state folder \(error.reason)")
+    }
+    do throws(FileFault) {
+      if making { try state.makeFolder(WitnessFolder.name) }
+      let all = try state.folder(WitnessFolder.name, trust)
+      if making { try all.makeFolder(ownerKey.shortName) }
+      return try all.folder(ownerKey.shortName, trust)
+    } catch {
+      if error == .missing { return nil }
+      throw Unusable(error)
+    }
+  }
+
+  /// The groups that have a witness, sorted: what this machine has seen of the owner.
+  ///
+  /// - Throws: why it cannot be told.
+  func groups() throws(Unusable) -> [String] {
+    guard let folder = try open() else { return [] }
+    do { return try folder.names().filter(FolderName.isValid) } catch { throw Unusable(error) }
+  }
+}
+
+/// The open file of one witness: two records, of which the valid one with the higher sequence counts.
+struct WitnessFile: ~Copyable {
+  private let file: OpenFile
+
+  /// The number of bytes: 512.
+  static let byteCount = 2 * WitnessRecord.byteCount
+
+  /// - Throws: `missing`, or why it is no witness.
+  init(_ name: String, in folder: borrowing Folder, _ flags: CInt, _ trust: FileTrust) throws(FileFault) {
+    let file = try folder.open(name, flags)
+    _ = try file.requireRegular(trust, size: WitnessFile.byteCount...WitnessFile.byteCount)
+    self.file = file
+  }
+
+  /// The bytes of a new file.
+  static func initial(_ record: WitnessRecord) -> [UInt8] {
+    record.serialized() + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
+  }
+
+  /// Whether the file still has a name; without one it witnesses nothing.
+  var isLinked: Bool { (try? file.status())?.st_nlink ?? 0 > 0 }
+
+  /// The record that counts, and which of the two it is.
+  struct Newest {
+    let record: WitnessRecord
+    let position: Int
+  }
+
+  /// Reads the record that counts; `nil` if neither is a valid one of this owner.
+  func newest(of ownerKey: PublicKey) throws(FileFault) -> Newest? {
+    let bytes = try file.read(limit: WitnessFile.byteCount)
+    return (0...1).compactMap { position -> Newest? in
+      let half = bytes.dropFirst(position * WitnessRecord.byteCount).prefix(WitnessRecord.byteCount)
+      guard let record = try? WitnessRecord(parsing: Array(half)), record.ownerKey == ownerKey else { return nil }
+      return Newest(record: record, position: position)
+    }.max { $0.record.sequence < $1.record.sequence }
+  }
+
+  /// Writes `record` over the one that does not count.
+  func write(_ record: WitnessRecord, after newest: Newest) throws(FileFault) {
+    try file.write(record.serialized(), at: (1 - newest.position) * WitnessRecord.byteCount)
+  }
+}
