@@ -28,7 +28,7 @@ package enum ConnectionPool {
   private static func connection(
     at place: ContainerPlace, for access: Connection.Access
   ) throws(GroupFileError) -> Connection {
-    let identity = try place.check()
+    let identity = try place.identity()
     if let idle = ConnectionTable.shared.take(identity, access) { return idle }
     // What is open at this path and is another file was replaced; nobody will ask for it again.
     ConnectionTable.shared.close { $0.location == place && $0.identity != identity }

@@ -5,17 +5,18 @@ extension Connection {
   /// Makes an empty group's file under a temporary name in `folder`, with `fileMode`, open for its first transaction.
   ///
   /// - Throws: `exists` where the folder already holds a group's file or what is left of one; `missing`, `denied`,
-  ///   `storage`, `networkFileSystem`.
+  ///   `storage`, `networkFileSystem`. Nothing is left in the folder then.
   package static func create(folder: String, fileMode: UInt32 = 0o600) throws(GroupFileError) -> Connection {
     let final = try ContainerPlace(folder: folder)
     try final.checkVacant()
     let number = UInt64.random(in: .min ... .max)
-    let place = final.sibling("\(ContainerPlace.groupFileName).\(String(number, radix: 16)).new")
-    try makeEmptyFile(place.path, mode: fileMode)
+    // The VFS knows the ending: of no other file may the log be deleted.
+    let draft = final.sibling("\(ContainerPlace.groupFileName).\(String(number, radix: 16)).new")
+    try makeEmptyFile(draft.path, mode: fileMode)
     do throws(GroupFileError) {
-      return try Connection(making: place)
+      return try Connection(making: draft)
     } catch {
-      unsafe unlink(place.path)
+      remove(draft)
       throw error
     }
   }
@@ -31,39 +32,39 @@ extension Connection {
     do throws(GroupFileError) {
       try finish()
       try final.checkVacant()
-      try Connection.rename(location.path, to: final.path)
+      guard unsafe csqlite_rename_new(location.path, final.path) == 0 else { throw ResultCode.error(errno: errno) }
     } catch {
-      unsafe unlink(location.path)
+      discard()
       throw error
     }
     try Connection.synchronise(location.folder)
-    _ = try Connection(at: final, access: .writing)
+    try Connection(at: final, access: .writing).close()
   }
 
   /// Removes a file made by `create` that shall not be placed; the connection is closed.
   package func discard() {
     close()
-    for path in [location.path, location.logPath, location.indexPath] { unsafe unlink(path) }
+    Connection.remove(location)
   }
 
-  /// Removes the group's file, what lies beside it, and its folder.
-  ///
-  /// - Throws: `denied`, `storage`; the group's file goes first, so what is left then is no group.
-  func removeFiles() throws(GroupFileError) {
-    for path in [location.path, location.logPath, location.indexPath, location.lockPath] {
-      guard unsafe unlink(path) == 0 || errno == ENOENT else { throw ResultCode.error(errno: errno) }
-    }
-    guard unsafe rmdir(location.folder) == 0 || errno == ENOTEMPTY else { throw ResultCode.error(errno: errno) }
+  func makeTables() throws(GroupFileError) {
+    // The journal is in memory until there is a log: the VFS lets no journal onto the disk.
+    try Statement(handle, "PRAGMA journal_mode=MEMORY").run()
+    try Statement(handle, "PRAGMA page_size=4096").run()
+    try Statement(handle, "PRAGMA encoding='UTF-8'").run()
+    try Statement(handle, "PRAGMA auto_vacuum=NONE").run()
+    try Statement(handle, "PRAGMA application_id=0x564C5431").run()
+    try Statement(handle, "PRAGMA user_version=0x00010001").run()
+    for entry in Schema.entries { if let sql = entry.sql { try Statement(handle, sql).run() } }
+    try Statement(handle, "PRAGMA journal_mode=WAL").run()
   }
 
+  // Closing, SQLite merges the log into the file, syncs it, and deletes log and index.
   private func finish() throws(GroupFileError) {
     try truncatingCheckpoint()
     try handle.check(unsafe csqlite_keep_log(handle.database, 0))
     close()
-    guard try ContainerPlace.status(location.logPath) == nil, try ContainerPlace.status(location.indexPath) == nil
-    else {
-      throw .storage(.inputOutput)
-    }
+    guard try findCompanions() == [nil, nil] else { throw .storage(.inputOutput) }
   }
 
   private static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
@@ -74,23 +75,32 @@ extension Connection {
     guard fchmod(descriptor, mode) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
-  private static func rename(_ from: String, to: String) throws(GroupFileError) {
-    guard unsafe csqlite_rename_new(from, to) == 0 else { throw ResultCode.error(errno: errno) }
-  }
-
   private static func synchronise(_ folder: String) throws(GroupFileError) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
     defer { Glibc.close(descriptor) }
     guard fsync(descriptor) == 0 else { throw ResultCode.error(errno: errno) }
   }
-}
 
-extension ContainerPlace {
-  /// Throws `exists` where the group's file, or one that belongs to it, lies here: a new file would inherit its log.
-  func checkVacant() throws(GroupFileError) {
-    for path in [path, logPath, indexPath, journalPath] {
-      guard try ContainerPlace.status(path) == nil else { throw .exists }
+  private static func remove(_ draft: ContainerPlace) {
+    for path in [draft.path, draft.logPath, draft.indexPath] { unsafe unlink(path) }
+  }
+
+  /// Removes the group's file, what lies beside it, and its folder.
+  ///
+  /// - Throws: `denied`, `storage`, `moved`; what is left then is a whole group, or no group's file.
+  func removeFiles() throws(GroupFileError) {
+    // With the log merged, the file alone is the newest state: it can go last. Otherwise it would be an older one.
+    let isMerged = (try? truncatingCheckpoint()) != nil
+    let beside = [location.logPath, location.indexPath]
+    for path in isMerged ? beside + [location.path] : [location.path] + beside {
+      try Connection.unlinkIfPresent(path)
     }
+    try Connection.unlinkIfPresent(location.lockPath)
+    guard unsafe rmdir(location.folder) == 0 || errno == ENOTEMPTY else { throw ResultCode.error(errno: errno) }
+  }
+
+  private static func unlinkIfPresent(_ path: String) throws(GroupFileError) {
+    guard unsafe unlink(path) == 0 || errno == ENOENT else { throw ResultCode.error(errno: errno) }
   }
 }

@@ -2,10 +2,8 @@
 enum ContainerHeader {
   /// "VLT1": marks the file as a group's.
   static let applicationID: UInt32 = 0x564C_5431
-  /// The newest format that this program reads, and the one that it writes.
-  static let readVersion: UInt16 = 1
-  static let writeVersion: UInt16 = 1
   static let pageSize = 4096
+  static let byteCount = 100
 
   /// A file's `user_version`: a reader needs to know the first half, a writer the second.
   struct Versions: Equatable, Sendable {
@@ -19,7 +17,7 @@ enum ContainerHeader {
 
     /// Throws `newerFormat` where this program cannot do what is asked, and `altered` for versions that never were.
     func check(_ access: Connection.Access) throws(GroupFileError) {
-      if read > readVersion || access == .writing && write > writeVersion {
+      if read > FormatVersion.read || access == .writing && write > FormatVersion.write {
         throw .newerFormat(read: read, write: write)
       }
       guard read >= 1, write >= read else { throw .altered("the file's version is none of the format's") }
@@ -31,7 +29,7 @@ enum ContainerHeader {
   /// - Parameter bytes: 100 bytes.
   static func check(_ bytes: [UInt8], for access: Connection.Access) throws(GroupFileError) {
     func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
-    guard bytes.count == 100, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID else {
+    guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID else {
       throw .altered("it is not a vault file")
     }
     try Versions(userVersion: word(60)).check(access)

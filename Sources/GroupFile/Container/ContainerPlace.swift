@@ -1,3 +1,4 @@
+internal import CSQLite
 internal import Glibc
 
 /// Which file a path led to: what tells two spellings of one path from two files.
@@ -10,11 +11,15 @@ package struct FileIdentity: Hashable, Sendable {
 ///
 /// Nobody but SQLite opens the group's file, its log or its index: the locks that SQLite holds end when the process
 /// closes *any* descriptor of the file, and an acknowledged write is lost with them.
-package struct ContainerPlace: Hashable, Sendable {
+package struct ContainerPlace: Equatable, Sendable {
   /// The folder's path, absolute and free of links.
   package let folder: String
-  /// The name of the group's file in it.
-  package let name: String
+  /// The path of the group's file.
+  let path: String
+  // Kept, because each reading looks at them.
+  let logPath: String
+  let indexPath: String
+  let journalPath: String
 
   /// Resolves `folder`.
   ///
@@ -25,49 +30,69 @@ package struct ContainerPlace: Hashable, Sendable {
     let path = unsafe String(cString: resolved)
     guard path.utf8.count + name.utf8.count <= ContainerPlace.pathLimit else { throw .storage(.pathTooLong) }
     try NetworkFileSystem.refuse(path)
-    self.folder = path
-    self.name = name
+    self.init(resolved: path, name: name)
   }
 
   private init(resolved folder: String, name: String) {
     self.folder = folder
-    self.name = name
+    path = folder + "/" + name
+    logPath = path + "-wal"
+    indexPath = path + "-shm"
+    journalPath = path + "-journal"
   }
 
   /// The place of another file in the same folder.
   func sibling(_ name: String) -> ContainerPlace { ContainerPlace(resolved: folder, name: name) }
 
   package static let groupFileName = "group.vault"
-  package static let lockName = "lock"
 
   // SQLite copies paths of up to 512 bytes, the longest ending included, into arrays on its stack.
   private static let pathLimit = 480
 
-  var path: String { folder + "/" + name }
-  var logPath: String { path + "-wal" }
-  var indexPath: String { path + "-shm" }
-  var journalPath: String { path + "-journal" }
-  var lockPath: String { folder + "/" + ContainerPlace.lockName }
+  var lockPath: String { folder + "/lock" }
+
+  // MARK: Shape
+
+  /// What lies in the folder of a group, once it was found to be what it should.
+  struct Shape: Equatable {
+    let identity: FileIdentity
+    let log: Status?
+    let index: Status?
+  }
 
   /// Looks at the shape of the group's files: a reader's first refusals.
   ///
-  /// - Returns: Which file the path leads to.
   /// - Throws: `missing` without a file; `altered` where the file, its log or its index is not a regular file, or where
   ///   a rollback journal lies beside it, which Vault never makes.
-  package func check() throws(GroupFileError) -> FileIdentity {
-    guard let status = try ContainerPlace.status(path) else { throw .missing }
-    guard status.isRegular else { throw .altered("the group file is not a regular file") }
-    guard try ContainerPlace.status(journalPath) == nil else { throw .altered("a journal lies beside the group file") }
-    for beside in [logPath, indexPath] {
-      if let status = try ContainerPlace.status(beside), !status.isRegular {
-        throw .altered("a file beside the group file is not a regular file")
-      }
+  func shape() throws(GroupFileError) -> Shape {
+    let identity = try identity()
+    let log = try ContainerPlace.status(logPath)
+    let index = try ContainerPlace.status(indexPath)
+    guard log?.isRegular != false, index?.isRegular != false else {
+      throw .altered("a file beside the group file is not a regular file")
     }
-    return status.identity
+    return Shape(identity: identity, log: log, index: index)
+  }
+
+  /// Which file lies at the path, looking only at it and for a journal: enough for a connection that is open already.
+  ///
+  /// - Throws: as `shape`.
+  func identity() throws(GroupFileError) -> FileIdentity {
+    guard let file = try ContainerPlace.status(path) else { throw .missing }
+    guard file.isRegular else { throw .altered("the group file is not a regular file") }
+    guard try ContainerPlace.status(journalPath) == nil else { throw .altered("a journal lies beside the group file") }
+    return file.identity
+  }
+
+  /// Throws `exists` where a group's file, or one that belongs to it, lies here: a new file would inherit its log.
+  func checkVacant() throws(GroupFileError) {
+    for path in [path, logPath, indexPath, journalPath] {
+      guard try ContainerPlace.status(path) == nil else { throw .exists }
+    }
   }
 
   /// What `lstat` says of a path.
-  struct Status {
+  struct Status: Equatable {
     let identity: FileIdentity
     let isRegular: Bool
     let byteCount: Int
@@ -84,5 +109,29 @@ package struct ContainerPlace: Hashable, Sendable {
     return Status(
       identity: FileIdentity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)),
       isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size), permissions: found.st_mode & 0o777)
+  }
+
+  /// Throws what forbids this process to write to `path`, a file or a folder: `denied`, or `storage` (read-only).
+  static func checkWritable(_ path: String) throws(GroupFileError) {
+    guard unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else { throw ResultCode.error(errno: errno) }
+  }
+}
+
+extension ContainerPlace {
+  /// Whether the file can only be read as it lies there: its log or index is missing, and cannot be made in the folder.
+  ///
+  /// A log that holds something cannot be read without an index. An empty one, or none, has nothing to add to the file,
+  /// and nobody writes to the file while that is so.
+  ///
+  /// - Throws: `storage` or `denied` where a log with content lacks its index.
+  func isFrozen(_ shape: Shape) throws(GroupFileError) -> Bool {
+    guard shape.log == nil || shape.index == nil else { return false }
+    do throws(GroupFileError) {
+      try ContainerPlace.checkWritable(folder)
+      return false
+    } catch {
+      guard shape.log?.byteCount ?? 0 == 0 else { throw error }
+      return true
+    }
   }
 }

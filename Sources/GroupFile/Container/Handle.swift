@@ -13,13 +13,18 @@ internal import CSQLite
   package static let defaultStepLimit = 200_000
 
   /// Opens `path`, which is absolute and free of links, for reading or writing.
-  init(path: String, writable: Bool) throws(GroupFileError) {
+  ///
+  /// - Parameter isFrozen: Nobody can write the file where it lies, and it has no log: SQLite takes no locks.
+  init(path: String, writable: Bool, isFrozen: Bool) throws(GroupFileError) {
     let flags =
       (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
       | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
     var opened: OpaquePointer?
     var systemError: Int32 = 0
-    let code = unsafe csqlite_open(path, flags, &opened, &systemError)
+    let code =
+      isFrozen
+      ? unsafe csqlite_open(Handle.frozenURI(path), flags | SQLITE_OPEN_URI, &opened, &systemError)
+      : unsafe csqlite_open(path, flags, &opened, &systemError)
     guard code == SQLITE_OK, let opened = unsafe opened else {
       throw ResultCode.error(code, systemError: systemError)
     }
@@ -27,6 +32,14 @@ internal import CSQLite
     unsafe budget = UnsafeMutablePointer.allocate(capacity: 1)
     unsafe budget.initialize(to: csqlite_budget(remaining: Int64(stepLimit)))
     unsafe csqlite_bound(database, budget)
+  }
+
+  private static func frozenURI(_ path: String) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    let encoded = path.utf8.flatMap { byte in
+      byte == UInt8(ascii: "/") ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+    return "file://" + String(decoding: encoded, as: UTF8.self) + "?immutable=1"
   }
 
   deinit { close() }
@@ -54,6 +67,8 @@ internal import CSQLite
 
   /// The error that `code`, just returned for this handle, stands for.
   func error(_ code: Int32) -> GroupFileError {
-    unsafe ResultCode.error(code, systemError: sqlite3_system_errno(database))
+    let error = unsafe ResultCode.error(code, systemError: sqlite3_system_errno(database))
+    // It was there when it was opened.
+    return error == .missing ? .moved : error
   }
 }

@@ -27,9 +27,12 @@ package import Sealing
 
   // MARK: Parameters
 
+  // Binding ends a run: the next step is the first of a new one.
+
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(GroupFileError) -> Statement {
+    reset()
     try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count)))
     return self
   }
@@ -37,6 +40,7 @@ package import Sealing
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ bytes: [UInt8]) throws(GroupFileError) -> Statement {
+    reset()
     let code = unsafe bytes.withUnsafeBytes {
       unsafe csqlite_bind_blob(statement, index, $0.baseAddress, Int32($0.count))
     }
@@ -47,6 +51,7 @@ package import Sealing
   /// Binds the 32 bytes of `value` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ value: Bytes32) throws(GroupFileError) -> Statement {
+    reset()
     try handle.check(unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, 32) })
     return self
   }
@@ -54,6 +59,7 @@ package import Sealing
   /// Binds `integer` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ integer: Int64) throws(GroupFileError) -> Statement {
+    reset()
     try handle.check(unsafe sqlite3_bind_int64(statement, index, integer))
     return self
   }
@@ -99,7 +105,7 @@ package import Sealing
 
   /// Ends the run, so that the statement holds no snapshot and can run again.
   package func reset() {
-    guard !handle.isClosed else { return }
+    guard isRunning, !handle.isClosed else { return }
     unsafe sqlite3_reset(statement)
     isRunning = false
   }

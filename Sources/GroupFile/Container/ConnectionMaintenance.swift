@@ -1,0 +1,70 @@
+internal import CSQLite
+
+extension Connection {
+  /// Whether the path no longer leads to the file that is open, or to its log and index.
+  ///
+  /// What is written to a file that was moved away, or to a log that was deleted, nobody will ever read.
+  package func hasMoved() throws(GroupFileError) -> Bool {
+    var moved: Int32 = 1
+    try handle.check(unsafe csqlite_has_moved(handle.database, &moved))
+    guard moved == 0, try ContainerPlace.status(location.path)?.identity == identity else { return true }
+    return companions.isEmpty ? false : try findCompanions() != companions
+  }
+
+  func findCompanions() throws(GroupFileError) -> [FileIdentity?] {
+    [
+      try ContainerPlace.status(location.logPath)?.identity,
+      try ContainerPlace.status(location.indexPath)?.identity,
+    ]
+  }
+
+  /// Moves the log into the file if it is above 256 KiB, waiting `milliseconds` for readers; that they keep it is no
+  /// error, a later writer does it then.
+  package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(GroupFileError) {
+    guard let log = try ContainerPlace.status(location.logPath), log.byteCount > Connection.logLimit else { return }
+    do throws(GroupFileError) { try truncatingCheckpoint(waiting: milliseconds) } catch {
+      guard error == .busy else { throw error }
+    }
+  }
+
+  /// Moves the log into the file and empties it.
+  ///
+  /// - Throws: `busy` where a reader still needs the log; the data is as safe as before.
+  package func truncatingCheckpoint(waiting milliseconds: Int32 = 1000) throws(GroupFileError) {
+    guard try !hasMoved() else { throw .moved }
+    unsafe sqlite3_busy_timeout(handle.database, milliseconds)
+    defer { unsafe sqlite3_busy_timeout(handle.database, Connection.wait) }
+    try handle.check(
+      unsafe sqlite3_wal_checkpoint_v2(handle.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil))
+  }
+
+  /// Has SQLite look at the structure of the whole file, in or outside of a transaction.
+  ///
+  /// - Throws: `altered` at the first thing that is wrong.
+  package func quickCheck() throws(GroupFileError) {
+    let limit = handle.stepLimit
+    defer { handle.stepLimit = limit }
+    // The structure is looked at first, in one instruction; only a sound one is then read row by row.
+    handle.stepLimit = Int(Int32.max)
+    let check = try statement("PRAGMA quick_check(1)")
+    defer { check.reset() }
+    guard try check.step(), check.holds("ok", 0), try !check.step() else {
+      throw .altered("the file's structure is damaged")
+    }
+  }
+
+  /// Rewrites the file without its free pages. Outside of a transaction only.
+  package func vacuum() throws(GroupFileError) {
+    guard try !hasMoved() else { throw .moved }
+    let limit = handle.stepLimit
+    handle.stepLimit = Int(Int32.max)
+    unsafe csqlite_allow_attaching(handle.database, 1)
+    defer {
+      unsafe csqlite_allow_attaching(handle.database, 0)
+      handle.stepLimit = limit
+    }
+    try statement("VACUUM").run()
+  }
+
+  private static let logLimit = 256 << 10
+}

@@ -1,0 +1,85 @@
+internal import CSQLite
+
+/// What a connection last found its file to be; looked at again in each transaction, in full when tables have changed.
+struct SnapshotCheck {
+  /// What the file's `user_version` says.
+  private(set) var versions = ContainerHeader.Versions(userVersion: 0)
+  private var schemaVersion: Int64?
+  private var dataVersion: UInt32?
+
+  /// Takes the snapshot of the transaction that just began and checks it.
+  ///
+  /// Reading `schema_version` parses no table. Statements that SQLite would prepare anew because it changed run only
+  /// after the new tables were compared.
+  ///
+  /// - Throws: `newerFormat` before anything else is looked at; `altered`.
+  mutating func check(_ connection: Connection) throws(GroupFileError) {
+    let schemaVersion = try connection.value("PRAGMA schema_version")
+    let dataVersion = connection.dataVersion
+    if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
+    let userVersion = UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version"))
+    versions = ContainerHeader.Versions(userVersion: userVersion)
+    try versions.check(connection.access)
+    if schemaVersion != self.schemaVersion { try checkConstants(connection) }
+    self.schemaVersion = schemaVersion
+    self.dataVersion = dataVersion
+  }
+
+  // The header of the main file said so already, but the log may hold a newer first page.
+  private func checkConstants(_ connection: Connection) throws(GroupFileError) {
+    guard try connection.value("PRAGMA application_id") == Int64(ContainerHeader.applicationID) else {
+      throw .altered("it is not a vault file")
+    }
+    guard try connection.value("PRAGMA page_size") == Int64(ContainerHeader.pageSize) else {
+      throw .altered("the file's page size is not 4096")
+    }
+    try Schema.compare(
+      connection.statement("SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"))
+    let encoding = try connection.statement("PRAGMA encoding")
+    defer { encoding.reset() }
+    guard try encoding.step(), encoding.holds("UTF-8", 0) else { throw .altered("the file's encoding is not UTF-8") }
+    guard try connection.value("PRAGMA auto_vacuum") == 0 else { throw .altered("the file vacuums itself") }
+  }
+}
+
+extension Connection {
+  /// The versions that the file said to have when the last transaction began.
+  var versions: ContainerHeader.Versions { verified.versions }
+
+  /// A number that changes when another connection has committed; fresh after `begin`.
+  package var dataVersion: UInt32 {
+    var version: UInt32 = 0
+    _ = unsafe csqlite_data_version(handle.database, &version)
+    return version
+  }
+
+  /// The integer that a statement with one row and one column yields.
+  func value(_ sql: StaticString) throws(GroupFileError) -> Int64 {
+    let statement = try statement(sql)
+    defer { statement.reset() }
+    guard try statement.step() else { throw .altered("SQLite finds the file malformed") }
+    return try statement.integer(0, in: Int64.min...Int64.max)
+  }
+
+  func checkHeader() throws(GroupFileError) {
+    var bytes = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
+    let code = unsafe bytes.withUnsafeMutableBufferPointer {
+      unsafe csqlite_read_header(handle.database, $0.baseAddress)
+    }
+    try handle.check(code)
+    try ContainerHeader.check(bytes, for: access)
+  }
+
+  /// What is set by statements; the rest is set in C before any statement runs.
+  func settle() throws(GroupFileError) {
+    try handle.check(unsafe sqlite3_busy_timeout(handle.database, Connection.wait))
+    try Statement(handle, "PRAGMA temp_store=MEMORY").run()
+    try Statement(handle, "PRAGMA cell_size_check=ON").run()
+    guard access == .writing else { return }
+    try Statement(handle, "PRAGMA secure_delete=ON").run()
+    try Statement(handle, "PRAGMA synchronous=FULL").run()
+  }
+
+  /// How long SQLite waits for another process, in milliseconds.
+  static let wait: Int32 = 10_000
+}
