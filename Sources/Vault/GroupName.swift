@@ -9,29 +9,21 @@ extension AccessGroup {
     ///
     /// - Throws: ``VaultError/invalid(_:)``.
     public init(_ text: String) throws(VaultError) {
-      guard Name.isValid(text) else {
+      guard FolderName.isValid(text) else {
         throw .invalid(
           "a group's name has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'")
       }
       description = text
     }
 
-    private static func isValid(_ text: String) -> Bool {
-      let bytes = Array(text.utf8)
-      func isAlphanumeric(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) }
-      guard let first = bytes.first, isAlphanumeric(first), bytes.count <= 128 else { return false }
-      guard bytes.allSatisfy({ isAlphanumeric($0) || $0 == 0x2E || $0 == 0x5F || $0 == 0x2D }) else { return false }
-      return !zip(bytes, bytes.dropFirst()).contains { $0 == 0x2E && $1 == 0x2E }
-    }
+    private init(trusted: String) { description = trusted }
 
     /// The group that `init` makes and that is meant where none is named.
     public static let `default` = Name(trusted: "default")
     /// The owner's registry of groups and applications; not for items.
     static let registry = Name(trusted: "vault.owner")
 
-    private init(trusted: String) { description = trusted }
-
     /// Whether the name is kept for the store itself.
-    public var isReserved: Bool { self == .default || description.hasPrefix("vault.") }
+    var isReserved: Bool { description.hasPrefix("vault.") }
   }
 }

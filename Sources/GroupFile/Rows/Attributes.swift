@@ -110,20 +110,15 @@ extension Attributes {
   }
 
   private init(parsing bytes: [UInt8]) throws {
-    var reader = ByteReader(bytes)
+    var reader = FieldReader(bytes, limit: GroupLimits.attributesByteCount)
     var name: String?, label: String?, typeName: String?
     var pairs: [String: String] = [:]
     var created: UInt64?, changed: UInt64?, expires: UInt64?, epoch: UInt64?
     var kind: UInt8?, writer: Writer?
-    var last: UInt8 = 0
-    while reader.remaining > 0 {
-      let number = try reader.read(UInt8.self)
-      guard number > last else { throw GroupFileError.damaged(.row, "order of attributes") }
-      last = number
+    while let (number, field) = try reader.next() {
       guard let tag = Tag(rawValue: number) else {
         throw GroupFileError.newerFormat(read: FormatVersion.read + 1, write: FormatVersion.write + 1)
       }
-      let field = try reader.readCounted32(limit: GroupLimits.attributesByteCount)
       switch tag {
       case .name: name = try Attributes.text(field)
       case .label: label = try Attributes.text(field)

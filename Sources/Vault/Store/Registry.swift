@@ -1,0 +1,97 @@
+internal import GroupFile
+internal import Sealing
+
+/// The owner's list of his groups: itself a sealed, signed and witnessed group, `vault.owner`, of which he is the only
+/// member.
+///
+/// It tells a group that was never there from one whose file is gone. Items: `group/NAME`.
+struct Registry {
+  let group: AccessGroup
+
+  /// What the owner knows of one group.
+  struct Entry: Equatable {
+    var groupID: GroupID
+    var presence: Presence
+    /// When the group was made; milliseconds since 1970-01-01 UTC.
+    var created: UInt64
+  }
+
+  /// Whether the group's file should be there.
+  enum Presence: UInt8 {
+    case present = 1
+    case absent = 2
+    /// Being made or removed: it may be there or not. What a killed process leaves.
+    case changing = 3
+  }
+
+  private static let prefix = "group/"
+
+  /// All groups that ever were, by name.
+  func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
+    var entries: [AccessGroup.Name: Entry] = [:]
+    let list = try group.list(prefix: Registry.prefix)
+    while let item = try list.next() {
+      let name = try AccessGroup.Name(String(item.name.description.dropFirst(Registry.prefix.count)))
+      entries[name] = try entry(of: name)
+    }
+    return entries
+  }
+
+  /// What is known of `name`; `nil` if there never was such a group.
+  func entry(of name: AccessGroup.Name) throws(VaultError) -> Entry? {
+    let secret: Secret
+    do {
+      secret = try group.get(Registry.prefix + name.description)
+    } catch .notFound(.item) {
+      return nil
+    }
+    let bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
+    return try Entry(parsing: bytes)
+  }
+
+  /// Writes what is known of `name`.
+  func record(_ entry: Entry, of name: AccessGroup.Name) throws(VaultError) {
+    try group.set(Registry.prefix + name.description, to: entry.serialized())
+  }
+}
+
+extension Registry.Entry {
+  private enum Tag: UInt8 {
+    case groupID = 1
+    case presence, created
+  }
+
+  func serialized() -> [UInt8] {
+    var fields = FieldWriter()
+    fields.write(Tag.groupID.rawValue, groupID.bytes)
+    fields.write(Tag.presence.rawValue, [presence.rawValue])
+    fields.write(Tag.created.rawValue, created)
+    return fields.bytes
+  }
+
+  init(parsing bytes: [UInt8]) throws(VaultError) {
+    do {
+      var reader = FieldReader(bytes, limit: 1_024)
+      var groupID: GroupID?, presence: Registry.Presence?, created: UInt64?
+      while let (tag, field) = try reader.next() {
+        switch Tag(rawValue: tag) {
+        case .groupID: groupID = GroupID(field)
+        case .presence: presence = field.count == 1 ? Registry.Presence(rawValue: field[0]) : nil
+        case .created:
+          var number = ByteReader(field)
+          created = try number.readCounter()
+          try number.finish()
+        case nil: throw VaultError.newerFormat(read: 2, write: 2)
+        }
+      }
+      guard let groupID, let presence, let created else {
+        throw VaultError.damaged(group: AccessGroup.Name.registry.description, level: "registry", detail: "entry")
+      }
+      self.init(groupID: groupID, presence: presence, created: created)
+    } catch let error as VaultError {
+      throw error
+    } catch {
+      throw .damaged(group: AccessGroup.Name.registry.description, level: "registry", detail: "entry")
+    }
+  }
+}

@@ -1,0 +1,103 @@
+internal import GroupFile
+internal import Sealing
+
+extension SecretStore {
+  /// Makes a store with the group `default`.
+  ///
+  /// Where a store's creation was interrupted, it is finished with the same source.
+  ///
+  /// - Throws: ``VaultError/exists(_:)`` if there is a store; it is not touched. ``VaultError/locked(_:)`` for a key file that
+  ///   cannot be used, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  @discardableResult
+  public static func create(
+    at location: StoreLocation? = nil, with slot: consuming NewSlot
+  ) throws(VaultError) -> SecretStore {
+    let location = try location ?? StoreLocation.standard()
+    let store: SecretStore
+    switch consume slot {
+    case .keyFile(let path):
+      store = try create(location, keyFile: path)
+      location.remember(keyFile: path, of: store.access.ownerKey)
+    case .passphrase(let passphrase): store = try create(location, passphrase)
+    }
+    try store.makeFirstGroups()
+    return store
+  }
+
+  private static func create(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> SecretStore {
+    if let file = try unfinished(location) {
+      return try SecretStore(location, .owner(location.opening { () throws(IdentityError) in
+        try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+      }))
+    }
+    return try make(location) { (identity) throws(IdentityError) in
+      let key = try KeyFile.readOrMake(path, outside: location.home)
+      return try Slot(number: 1, key: key, use: .keyFile, sealing: identity)
+    }
+  }
+
+  private static func create(_ location: StoreLocation, _ passphrase: borrowing Secret) throws(VaultError) -> SecretStore {
+    if let file = try unfinished(location) {
+      let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
+      return try SecretStore(location, .owner(location.opening { () throws(IdentityError) in
+        try file.open(passphrase: bytes)
+      }))
+    }
+    guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
+    let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
+    return try make(location) { (identity) throws(IdentityError) in
+      try Slot(number: 1, passphrase: bytes, cost: .forNewSlots, sealing: identity)
+    }
+  }
+
+  /// The identity file of a store whose creation was interrupted; `nil` where there is none yet.
+  ///
+  /// - Throws: ``VaultError/exists(_:)`` for a store that is whole.
+  private static func unfinished(_ location: StoreLocation) throws(VaultError) -> IdentityFile? {
+    let file: IdentityFile
+    do {
+      file = try location.identityFolder.read()
+    } catch .noStore {
+      return nil
+    } catch {
+      throw VaultError(error)
+    }
+    let registry = location.places.groupFolder(AccessGroup.Name.registry.description)
+    let state = location.places.stateFolder(of: file.ownerKey)
+    let witness = Witness(
+      of: AccessGroup.Name.registry.description, in: WitnessFolder(state: state, ownerKey: file.ownerKey))
+    guard !AccessGroupFile.exists(in: registry), witness.read() == .absent else { throw .exists("a store at this place") }
+    return file
+  }
+
+  private static func make(
+    _ location: StoreLocation, _ slot: (Identity) throws(IdentityError) -> Slot
+  ) throws(VaultError) -> SecretStore {
+    let identity = try location.opening { () throws(IdentityError) in
+      let identity = try sealing { () throws(SealingError) in try Identity.random() }
+      let file = IdentityFile(ownerKey: identity.ownerKey, first: try slot(identity))
+      try location.identityFolder.create(file)
+      return identity
+    }
+    return try SecretStore(location, .owner(identity))
+  }
+
+  private func makeFirstGroups() throws(VaultError) {
+    try location.opening { () throws(IdentityError) in
+      try location.places.makeStateFolder(of: access.ownerKey)
+    }
+    let registry = try registry()
+    if !AccessGroupFile.exists(in: registry.group.file.folder) {
+      try make(.registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
+        groupID: GroupID(Randomness.bytes(32))!, as: registry.group.file.context.seed)
+    }
+    if try registry.entry(of: .default) == nil { try createGroup(AccessGroup.Name.default.description) }
+  }
+}
+
+extension StoreLocation {
+  /// Runs `body` and says what its errors mean to users.
+  func opening<Result>(_ body: () throws(IdentityError) -> Result) throws(VaultError) -> Result {
+    do { return try body() } catch { throw VaultError(error) }
+  }
+}

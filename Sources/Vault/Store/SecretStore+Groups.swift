@@ -1,0 +1,148 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+extension SecretStore {
+  /// The names of the groups whose folders are here, sorted; nothing is verified.
+  ///
+  /// - Throws: ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  public func groupNames() throws(VaultError) -> [String] { try location.groupNames() }
+
+  /// Makes a group; the owner is its only member.
+  ///
+  /// - Parameter keep: how many versions of an item stay, the present one included: 1...1,000.
+  /// - Throws: ``VaultError/exists(_:)``; ``VaultError/rolledBack(group:found:known:reason:)`` where a group of this name
+  ///   vanished; ``VaultError/denied(_:)`` for anybody but the owner; ``VaultError/invalid(_:)``.
+  @discardableResult
+  public func createGroup(_ name: String, keep: Int = 10) throws(VaultError) -> AccessGroup {
+    let name = try AccessGroup.Name(name)
+    guard !name.isReserved else { throw .invalid("names that begin with 'vault.' are the store's own") }
+    guard let keep = UInt16(exactly: keep), GroupLimits.keptVersions.contains(keep) else {
+      throw .invalid("a group keeps 1 to 1,000 versions of an item")
+    }
+    let registry = try registry()
+    try refuseKnown(name)
+    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
+    creation.keep = keep
+    // Noted before and after, so that a process killed between leaves neither an unknown group nor a vanished one.
+    var entry = Registry.Entry(
+      groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
+    try registry.record(entry, of: name)
+    try make(name, creation, groupID: entry.groupID, as: member)
+    entry.presence = .present
+    try registry.record(entry, of: name)
+    return group(name)
+  }
+
+  /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner, and for a group that does not
+  ///   verify what is wrong with it.
+  public func removeGroup(_ name: String) throws(VaultError) {
+    let group = try group(name)
+    let registry = try registry()
+    var entry = try registry.entry(of: group.name)
+    do {
+      let id = try group.file.beginReading().view.state.roster.groupID
+      entry = Registry.Entry(
+        groupID: id, presence: .changing, created: entry?.created ?? SystemClock.milliseconds())
+    } catch {
+      throw VaultError(error, group: name)
+    }
+    guard var entry else { throw .notFound(.group) }
+    try registry.record(entry, of: group.name)
+    do { try group.file.remove() } catch { throw VaultError(error, group: name) }
+    entry.presence = .absent
+    try registry.record(entry, of: group.name)
+  }
+
+  /// Takes a group as it is now, although this machine has seen another state: after a backup was put back by hand.
+  ///
+  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key.
+  @discardableResult
+  public func acceptGroup(_ name: String) throws(VaultError) -> AcceptedState {
+    let name = try AccessGroup.Name(name)
+    let file = name == .registry ? try registry().group.file : group(name).file
+    let acceptance: Acceptance
+    do { acceptance = try file.accept() } catch { throw VaultError(error, group: name.description) }
+    switch acceptance {
+    case .nothingToAccept: return .nothingToAccept
+    case .newWitness(let epoch), .newState(let epoch): return .accepted(epoch: epoch)
+    case .removal:
+      if case .owner = access, name != .registry { try noteRemoval(of: name) }
+      return .removal
+    }
+  }
+
+  /// What ``acceptGroup(_:)`` came to.
+  @nonexhaustive
+  public enum AcceptedState: Sendable, Equatable {
+    case nothingToAccept
+    /// The group goes on from its present state.
+    case accepted(epoch: UInt64)
+    /// The group's file is gone, and that is known now; a group of this name can be made again.
+    case removal
+  }
+
+  /// Drops tombstones and gives freed space back.
+  ///
+  /// - Parameter progress: called now and then with the number of items proved so far.
+  /// - Returns: how many tombstones went.
+  /// - Throws: what is wrong with the group; it is proved completely first, and not changed then.
+  @discardableResult
+  public func compactGroup(_ name: String, progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
+    let group = try group(name)
+    do { return try group.file.compact(progress: progress) } catch { throw VaultError(error, group: name) }
+  }
+
+  // MARK: Steps
+
+  func make(
+    _ name: AccessGroup.Name, _ creation: GroupCreation, groupID: GroupID, as seed: MemberSeed
+  ) throws(VaultError) {
+    let identity = try owner()
+    let folder = location.places.groupFolder(name.description)
+    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+      throw VaultError(IdentityError(FileFault(errno: errno), at: .store))
+    }
+    do {
+      let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)
+      // A state folder that cannot be written is noticed by the first read, as for any other group.
+      _ = witness(name).raise { _ in record }
+    } catch {
+      throw VaultError(error, group: name.description)
+    }
+  }
+
+  /// A name whose last file vanished is not free, nor is one whose group is here.
+  private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
+    guard !AccessGroupFile.exists(in: location.places.groupFolder(name.description)) else {
+      throw .exists("a group of this name")
+    }
+    switch witness(name).read() {
+    case .valid(let record) where !record.flags.contains(.removed):
+      throw .rolledBack(group: name.description, found: 0, known: record.epoch, reason: .vanished)
+    case .invalid: throw .damaged(group: name.description, level: "witness", detail: "neither record is valid")
+    default: break
+    }
+  }
+
+  private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
+    let registry = try registry()
+    guard var entry = try registry.entry(of: name) else { return }
+    entry.presence = .absent
+    try registry.record(entry, of: name)
+  }
+}
+
+extension StoreLocation {
+  /// The names of the groups whose folders are here, sorted; the registry is not among them.
+  func groupNames() throws(VaultError) -> [String] {
+    do throws(FileFault) {
+      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
+      return try folder.names().filter { FolderName.isValid($0) && $0 != AccessGroup.Name.registry.description }.sorted()
+    } catch {
+      throw error == .missing ? .noStore(path: home) : VaultError(IdentityError(error, at: .store))
+    }
+  }
+}

@@ -1,0 +1,99 @@
+internal import GroupFile
+internal import Sealing
+internal import Synchronization
+
+/// A store that is open: an identity and the access groups below one folder.
+///
+/// Safe from any number of threads. It keeps no lock and no plaintext between calls; keys stay in guarded memory until it is
+/// let go.
+public final class SecretStore: Sendable {
+  /// Where the store is.
+  public let location: StoreLocation
+  let access: StoreAccess
+  let member: MemberSeed
+  let notices = NoticeBoard()
+  private let groups = Mutex<[AccessGroup.Name: AccessGroup]>([:])
+
+  init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
+    self.location = location
+    self.access = access
+    switch access {
+    case .application(let credential): member = credential.member
+    case .owner(let identity):
+      do { member = try identity.personalMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
+    }
+  }
+
+  /// Opens a store.
+  ///
+  /// - Parameters:
+  ///   - location: by default what this process's environment names.
+  ///   - unlocking: by default what the environment names, then the key file that opened the store before; nobody is asked.
+  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/locked(_:)``, ``VaultError/wrongKey(_:)``,
+  ///   ``VaultError/damaged(group:level:detail:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  public static func open(
+    at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
+  ) throws(VaultError) -> SecretStore {
+    let location = try location ?? StoreLocation.standard()
+    return try SecretStore(location, StoreAccess.open(location, unlocking))
+  }
+
+  /// The access group `name`; whether it exists and lets this member in shows with its first use.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)`` for a name that no group of items can have.
+  public func group(_ name: String) throws(VaultError) -> AccessGroup {
+    let name = try AccessGroup.Name(name)
+    guard name != .registry else { throw .invalid("'\(name)' is the store's own group") }
+    return group(name)
+  }
+
+  /// The group that is meant where none is named: `default`, or an application's private one.
+  public var defaultGroupName: String {
+    switch access {
+    case .owner: AccessGroup.Name.default.description
+    case .application(let credential): credential.application
+    }
+  }
+
+  /// What users should know although all went well, since the last call.
+  public func takeNotices() -> [Notice] { notices.take() }
+
+  func group(_ name: AccessGroup.Name) -> AccessGroup {
+    groups.withLock { groups in
+      if let group = groups[name] { return group }
+      let group = AccessGroup(name, file(name, as: member), notices)
+      groups[name] = group
+      return group
+    }
+  }
+
+  func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
+    AccessGroupFile(
+      folder: location.places.groupFolder(name.description),
+      context: GroupContext(groupName: name.description, ownerKey: access.ownerKey, seed: member),
+      witness: witness(name), now: { SystemClock.milliseconds() })
+  }
+
+  func witness(_ name: AccessGroup.Name) -> Witness {
+    let state = location.places.stateFolder(of: access.ownerKey)
+    return Witness(of: name.description, in: WitnessFolder(state: state, ownerKey: access.ownerKey))
+  }
+
+  /// The identity, for what only the owner may do.
+  ///
+  /// - Throws: ``VaultError/denied(_:)``.
+  func owner() throws(VaultError) -> Identity {
+    guard case .owner(let identity) = access else { throw .denied(.ownerOnly) }
+    return identity
+  }
+
+  /// The registry of groups.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner.
+  func registry() throws(VaultError) -> Registry {
+    let identity = try owner()
+    let seed: MemberSeed
+    do { seed = try identity.registryMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
+    return Registry(group: AccessGroup(.registry, file(.registry, as: seed), notices))
+  }
+}

@@ -1,0 +1,132 @@
+internal import Sealing
+
+/// How a store is opened. A source that is named is final: if it fails, nothing else is tried.
+public enum Unlocking: ~Copyable, Sendable {
+  /// What the environment names, else the key file that opened the store on this machine before, else `prompt`.
+  ///
+  /// - Parameter prompt: asks for the passphrase; `nil` where nobody can be asked.
+  case automatic(prompt: (@Sendable () throws(VaultError) -> Secret)? = nil)
+  /// The key file at this path.
+  case keyFile(String)
+  case passphrase(Secret)
+}
+
+/// What shall open a new store.
+public enum NewSlot: ~Copyable, Sendable {
+  /// The key file at this path, outside the store: exactly 32 random bytes, made if it is not there.
+  case keyFile(String)
+  case passphrase(Secret)
+}
+
+/// As whom a store is open.
+enum StoreAccess: Sendable {
+  case owner(Identity)
+  case application(Credential)
+
+  var ownerKey: PublicKey {
+    switch self {
+    case .owner(let identity): identity.ownerKey
+    case .application(let credential): credential.ownerKey
+    }
+  }
+}
+
+extension StoreAccess {
+  /// Opens what `unlocking` says.
+  static func open(
+    _ location: StoreLocation, _ unlocking: consuming Unlocking
+  ) throws(VaultError) -> StoreAccess {
+    switch consume unlocking {
+    case .keyFile(let path): try owner(location, keyFile: path)
+    case .passphrase(let passphrase): try owner(location, passphrase)
+    case .automatic(let prompt): try automatic(location, prompt)
+    }
+  }
+
+  private static func automatic(
+    _ location: StoreLocation, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
+  ) throws(VaultError) -> StoreAccess {
+    if let path = location.variable("VAULT_CREDENTIAL") { return try application(path) }
+    if let folder = location.variable("CREDENTIALS_DIRECTORY"), let access = try systemd(location, folder + "/vault") {
+      return access
+    }
+    if let path = location.variable("VAULT_KEY_FILE") { return try owner(location, keyFile: path) }
+    let file = try location.identityFile()
+    if let path = location.rememberedKeyFile(of: file.ownerKey) { return try owner(location, keyFile: path) }
+    guard file.slots.contains(where: { $0.use == .passphrase }) else {
+      throw .locked("the store opens with a key file, and none was named")
+    }
+    guard let prompt else { throw .locked("there is no terminal to ask for the passphrase on") }
+    return try owner(location, try prompt())
+  }
+
+  private static func application(_ path: String) throws(VaultError) -> StoreAccess {
+    do { return .application(try CredentialFile.read(path)) } catch { throw VaultError(error) }
+  }
+
+  /// What systemd put there decides by its content: a credential, or the 32 bytes of a slot's key.
+  private static func systemd(_ location: StoreLocation, _ path: String) throws(VaultError) -> StoreAccess? {
+    do {
+      guard let content = try SystemdCredential.read(path) else { return nil }
+      switch content {
+      case .application(let credential): return .application(credential)
+      case .slotKey(let key): return .owner(try location.identityFolder.read().open(key: key.key, use: .systemd))
+      }
+    } catch {
+      throw VaultError(error)
+    }
+  }
+
+  private static func owner(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> StoreAccess {
+    do {
+      // The store first: a key file for nothing is no error to begin with.
+      let file = try location.identityFolder.read()
+      return .owner(try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile))
+    } catch {
+      throw VaultError(error)
+    }
+  }
+
+  private static func owner(_ location: StoreLocation, _ passphrase: borrowing Secret) throws(VaultError) -> StoreAccess {
+    do {
+      return .owner(try location.identityFolder.read().open(passphrase: passphrase.guarded()))
+    } catch {
+      throw VaultError(error)
+    }
+  }
+}
+
+extension StoreLocation {
+  /// A variable of the environment; one that is empty counts as not set.
+  func variable(_ name: String) -> String? {
+    guard let value = environment[name], !value.isEmpty else { return nil }
+    return value
+  }
+
+  var identityFolder: IdentityFolder { IdentityFolder(store: home) }
+
+  func identityFile() throws(VaultError) -> IdentityFile {
+    do { return try identityFolder.read() } catch { throw VaultError(error) }
+  }
+
+  /// The key file that opened the store on this machine; damaged settings count as none.
+  func rememberedKeyFile(of ownerKey: PublicKey) -> String? {
+    guard let folder = places.stateFolder(of: ownerKey) else { return nil }
+    return try? Settings.read(in: folder).keyFile
+  }
+
+  /// Remembers the key file for the next time; where that is not possible, it must be named again.
+  func remember(keyFile path: String, of ownerKey: PublicKey) {
+    guard let folder = places.stateFolder(of: ownerKey) else { return }
+    try? Settings.change(in: folder) { $0.keyFile = Locations.absolute(path) }
+  }
+}
+
+extension Secret {
+  /// The bytes in a guarded slot of their own.
+  func guarded() throws(IdentityError) -> GuardedBytes {
+    try unsafe withUnsafeBytes { (bytes) throws(IdentityError) in
+      do { return unsafe try GuardedBytes(copying: bytes) } catch { throw IdentityError(error) }
+    }
+  }
+}
