@@ -59,11 +59,7 @@ extension Item {
     expires = attributes.expires.map(Timestamp.init(milliseconds:))
     kind = SecretKind(rawValue: attributes.valueKind)
     typeName = attributes.typeName
-    writer =
-      switch attributes.writer.kind {
-      case .owner: .owner
-      case .application: .application(attributes.writer.application, issue: attributes.writer.issue)
-      }
+    writer = Writer(attributes.writer)
     isRemoved = !stored.isPresent
   }
 }

@@ -15,7 +15,7 @@ public enum Notice: Sendable, Hashable {
   public var message: String {
     switch self {
     case .witnessUnavailable(let reason):
-      "an older copy of the store would not be noticed: the state folder \(reason)"
+      "an older copy of the store would not be noticed: \(reason)"
     case .witnessInvalid(let group):
       "the witness of '\(group)' is damaged; nothing is written to it until: vault group accept \(group)"
     case .gap(let group, let from, let to):

@@ -113,6 +113,6 @@ extension VerifiedState {
         return self.witnessRecord(sequence: record.sequence + 1, flags: flags)
       }
     }
-    return written ? nil : .witnessUnavailable("cannot be written")
+    return written ? nil : .witnessUnavailable("the witness cannot be written")
   }
 }

@@ -78,7 +78,7 @@ struct Locations: Equatable, Sendable {
     folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
   }
 
-  private static func absolute(_ path: String) -> String {
+  static func absolute(_ path: String) -> String {
     var path = path
     if !path.hasPrefix("/"), let current = unsafe getcwd(nil, 0) {
       path = join(unsafe String(cString: current), path)
@@ -91,9 +91,12 @@ struct Locations: Equatable, Sendable {
 
 extension PublicKey {
   /// The first 16 bytes in lower-case hexadecimal digits: names the folders of one owner.
-  var shortName: String {
+  var shortName: String { String(hexadecimal.prefix(32)) }
+
+  /// All bytes in lower-case hexadecimal digits.
+  var hexadecimal: String {
     let digits = Array("0123456789abcdef")
-    return String(bytes.prefix(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
   }
 }
 

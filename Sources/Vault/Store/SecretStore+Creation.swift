@@ -12,16 +12,18 @@ extension SecretStore {
   public static func create(
     at location: StoreLocation? = nil, with slot: consuming NewSlot
   ) throws(VaultError) -> SecretStore {
-    let location = try location ?? StoreLocation.standard()
-    let store: SecretStore
+    let location = if let location { location } else { try StoreLocation.standard() }
     switch consume slot {
     case .keyFile(let path):
-      store = try create(location, keyFile: path)
+      let store = try create(location, keyFile: path)
+      try store.makeFirstGroups()
       location.remember(keyFile: path, of: store.access.ownerKey)
-    case .passphrase(let passphrase): store = try create(location, passphrase)
+      return store
+    case .passphrase(let passphrase):
+      let store = try create(location, passphrase)
+      try store.makeFirstGroups()
+      return store
     }
-    try store.makeFirstGroups()
-    return store
   }
 
   private static func create(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> SecretStore {
@@ -46,7 +48,7 @@ extension SecretStore {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
     return try make(location) { (identity) throws(IdentityError) in
-      try Slot(number: 1, passphrase: bytes, cost: .forNewSlots, sealing: identity)
+      try Slot(number: 1, passphrase: bytes, sealing: identity)
     }
   }
 
@@ -65,7 +67,7 @@ extension SecretStore {
     let registry = location.places.groupFolder(AccessGroup.Name.registry.description)
     let state = location.places.stateFolder(of: file.ownerKey)
     let witness = Witness(
-      of: AccessGroup.Name.registry.description, in: WitnessFolder(state: state, ownerKey: file.ownerKey))
+      of: AccessGroup.Name.registry.description, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
     guard !AccessGroupFile.exists(in: registry), witness.read() == .absent else { throw .exists("a store at this place") }
     return file
   }

@@ -34,7 +34,7 @@ public final class SecretStore: Sendable {
   public static func open(
     at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
   ) throws(VaultError) -> SecretStore {
-    let location = try location ?? StoreLocation.standard()
+    let location = if let location { location } else { try StoreLocation.standard() }
     return try SecretStore(location, StoreAccess.open(location, unlocking))
   }
 
@@ -76,7 +76,7 @@ public final class SecretStore: Sendable {
 
   func witness(_ name: AccessGroup.Name) -> Witness {
     let state = location.places.stateFolder(of: access.ownerKey)
-    return Witness(of: name.description, in: WitnessFolder(state: state, ownerKey: access.ownerKey))
+    return Witness(of: name.description, in: WitnessFolder(stateFolder: state, ownerKey: access.ownerKey))
   }
 
   /// The identity, for what only the owner may do.

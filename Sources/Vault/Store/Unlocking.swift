@@ -126,7 +126,7 @@ extension Secret {
   /// The bytes in a guarded slot of their own.
   func guarded() throws(IdentityError) -> GuardedBytes {
     try unsafe withUnsafeBytes { (bytes) throws(IdentityError) in
-      do { return unsafe try GuardedBytes(copying: bytes) } catch { throw IdentityError(error) }
+      try sealing { () throws(SealingError) in try unsafe GuardedBytes(copying: bytes) }
     }
   }
 }

@@ -14,7 +14,7 @@ extension VaultError {
     case .lastSlot: self = .contradiction("the last slot cannot be removed: nothing would open the store")
     case .noSlot(let number): self = .contradiction("there is no slot \(number)")
     case .storage(let failure): self = .storage(failure.rawValue)
-    case .denied(let level, let fault): self = .denied(.permissions("the \(level.rawValue) \(fault.words)"))
+    case .denied(let level, let fault): self = .denied(.permissions("the \(level.rawValue) \(fault.reason)"))
     case .overLimit(let limit): self = .overLimit(limit)
     case .busy: self = .busy(group: nil)
     case .networkFileSystem(let kind):
@@ -26,10 +26,10 @@ extension VaultError {
 extension IdentityError.Lock {
   fileprivate var words: String {
     switch self {
-    case .keyFile(let fault): "the key file \(fault.words)"
-    case .keyFileFolder(let fault): "the key file's folder \(fault.words)"
+    case .keyFile(let fault): "the key file \(fault.reason)"
+    case .keyFileFolder(let fault): "the key file's folder \(fault.reason)"
     case .keyFileInsideStore: "the key file must lie outside of the store that it opens"
-    case .credential(let fault): "the credential \(fault.words)"
+    case .credential(let fault): "the credential \(fault.reason)"
     case .noSlot(let use): "the store has no slot for a \(use.words)"
     }
   }
@@ -43,24 +43,6 @@ extension Slot.Use {
     case .keyFile: "key file"
     case .recoveryCode: "recovery code"
     case .systemd: "systemd credential"
-    }
-  }
-}
-
-extension FileFault {
-  /// What is wrong with a file, after its name.
-  fileprivate var words: String {
-    switch self {
-    case .missing: "is not there"
-    case .taken: "is there already"
-    case .link: "is a symbolic link"
-    case .wrongKind: "is not a regular file or folder"
-    case .foreignOwner: "belongs to somebody else"
-    case .openToOthers(let mode): "is open to others (mode \(String(mode, radix: 8)); it should be 600)"
-    case .wrongSize: "has not the right size"
-    case .denied: "cannot be read by this user"
-    case .busy: "is in use by another process"
-    case .storage(let failure): "cannot be used: \(failure.rawValue)"
     }
   }
 }

@@ -1,0 +1,90 @@
+internal import GroupFile
+
+/// What can be said of a store at a glance; it is made locked or unlocked, and never asks for anything.
+public struct StoreStatus: Sendable {
+  /// The store's folder.
+  public let home: String
+  /// The state folder; `nil` where nothing says where it would be.
+  public let state: String?
+  /// The owner's public key, in hexadecimal digits.
+  public let ownerKey: String
+  /// What opens the store, such as "key file", by slot number.
+  public let slots: [(number: Int, kind: String)]
+  /// The groups, sorted by name.
+  public let groups: [GroupStatus]
+  /// Why the store is locked; `nil` if it is open.
+  public let lock: VaultError?
+}
+
+/// One group in a status.
+public struct GroupStatus: Sendable {
+  public let name: String
+  /// Whether the numbers come from the verified group, or only from the state folder of this machine.
+  public let isVerified: Bool
+  /// The number of the group's state; `nil` where neither source tells.
+  public let epoch: UInt64?
+  /// The number of its key.
+  public let generation: UInt64?
+  /// Its items, removed ones included; `nil` where the group was not verified.
+  public let itemCount: UInt64?
+  /// What is wrong with the group.
+  public let problem: VaultError?
+}
+
+extension SecretStore {
+  /// Looks at the store at `location`; where nothing opens it, tells what can be told without.
+  ///
+  /// - Throws: ``VaultError/noStore(path:)`` and what keeps the identity file from being read.
+  public static func status(
+    at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
+  ) throws(VaultError) -> StoreStatus {
+    let location = if let location { location } else { try StoreLocation.standard() }
+    do {
+      return try SecretStore.open(at: location, unlocking: unlocking).status()
+    } catch .locked(let reason) {
+      return try lockedStatus(location, .locked(reason))
+    }
+  }
+
+  /// Looks at the open store: each group's state is verified.
+  public func status() throws(VaultError) -> StoreStatus {
+    let groups = try groupNames().map { name in
+      do {
+        let manifest = try group(name).file.beginReading().view.state.manifest
+        return GroupStatus(
+          name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
+          itemCount: manifest.itemCount, problem: nil)
+      } catch {
+        let problem = (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
+        return GroupStatus(
+          name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem)
+      }
+    }
+    return StoreStatus(
+      home: location.home, state: location.places.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey.hexadecimal,
+      slots: location.slots(), groups: groups, lock: nil)
+  }
+
+  private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
+    let file = try location.identityFile()
+    let state = location.places.stateFolder(of: file.ownerKey)
+    let groups = try location.groupNames().map { name in
+      let witness = Witness(of: name, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
+      var record: WitnessRecord?
+      if case .valid(let found) = witness.read() { record = found }
+      return GroupStatus(
+        name: name, isVerified: false, epoch: record?.epoch, generation: record?.generation, itemCount: nil, problem: nil)
+    }
+    return StoreStatus(
+      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: location.slots(), groups: groups,
+      lock: lock)
+  }
+}
+
+extension StoreLocation {
+  /// The kinds of slots; none where the identity file cannot be read, as for an application.
+  fileprivate func slots() -> [(number: Int, kind: String)] {
+    guard let file = try? identityFile() else { return [] }
+    return file.slots.map { (Int($0.number), $0.use.words) }
+  }
+}

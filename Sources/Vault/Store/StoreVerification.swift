@@ -1,0 +1,87 @@
+internal import GroupFile
+
+/// What a complete proof of one group came to.
+public struct GroupVerification: Sendable {
+  public let name: String
+  /// What was gone over, or what is wrong.
+  public let result: Result<Counts, VaultError>
+
+  /// What a proof went over.
+  public struct Counts: Sendable, Equatable {
+    /// Present items.
+    public let items: UInt64
+    /// Removed items that are still noted.
+    public let removed: UInt64
+    /// Older versions.
+    public let versions: UInt64
+    /// The number of the state that was proved.
+    public let epoch: UInt64
+  }
+}
+
+extension SecretStore {
+  /// Proves everything in the named groups, or in all: each item, version and large value, the tree, the roster, the chain.
+  ///
+  /// For the owner, all groups include his registry, which is compared with the folders: a group that vanished is found.
+  ///
+  /// - Parameter progress: called now and then with a group's name and the number of items proved so far.
+  /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/denied(_:)`` or ``VaultError/storage(_:)`` where there is nothing to
+  ///   verify yet; what is wrong with a group stands in its result.
+  public func verify(
+    groups names: [String] = [], progress: (String, UInt64) -> Void = { _, _ in }
+  ) throws(VaultError) -> [GroupVerification] {
+    guard names.isEmpty else {
+      var results: [GroupVerification] = []
+      for name in names { results.append(verify(try group(name), progress)) }
+      return results
+    }
+    var results: [GroupVerification] = []
+    for name in try groupNames() { results.append(verify(try group(name), progress)) }
+    if case .owner = access { results += try verifyRegistry(found: results.map(\.name), progress) }
+    return results.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  private func verify(_ group: AccessGroup, _ progress: (String, UInt64) -> Void) -> GroupVerification {
+    let name = group.name.description
+    do {
+      let report = try group.file.verify { progress(name, $0) }
+      notices.post(report.notices, of: group.name)
+      let counts = GroupVerification.Counts(
+        items: report.items, removed: report.tombstones, versions: report.versions, epoch: report.epoch)
+      return GroupVerification(name: name, result: .success(counts))
+    } catch {
+      return GroupVerification(name: name, result: .failure(VaultError(error, group: name)))
+    }
+  }
+
+  /// Proves the registry, and that the groups it names are the ones that are here.
+  private func verifyRegistry(
+    found: [String], _ progress: (String, UInt64) -> Void
+  ) throws(VaultError) -> [GroupVerification] {
+    let registry = try registry()
+    let own = verify(registry.group, progress)
+    guard case .success = own.result else { return [own] }
+    var results = [own]
+    let entries = try registry.groups()
+    for (name, entry) in entries where entry.presence == .present && !found.contains(name.description) {
+      results.append(
+        GroupVerification(
+          name: name.description,
+          result: .failure(.rolledBack(group: name.description, found: 0, known: 1, reason: .vanished))))
+    }
+    for name in found {
+      guard let problem = contradiction(name, entries[try AccessGroup.Name(name)]) else { continue }
+      results.append(GroupVerification(name: name, result: .failure(problem)))
+    }
+    return results
+  }
+
+  private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {
+    func damaged(_ detail: String) -> VaultError { .damaged(group: name, level: "registry", detail: detail) }
+    guard let entry else { return damaged("the owner never made this group") }
+    if entry.presence == .changing { return nil }
+    if entry.presence == .absent { return damaged("the owner removed this group") }
+    guard let id = try? group(name).file.beginReading().view.state.roster.groupID else { return nil }
+    return id == entry.groupID ? nil : damaged("it is another group of the same name")
+  }
+}
