@@ -9,6 +9,8 @@ package final class AccessGroupFile: Sendable {
   let witness: any Witnessing
   let known = KnownState()
   let cache = NodeCache()
+  // Resolving a folder takes several system calls, and every transaction would make them.
+  private let place = Mutex<ContainerPlace?>(nil)
   /// The clock, milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
@@ -52,7 +54,7 @@ package final class AccessGroupFile: Sendable {
 
   private func takeReader() throws(GroupFileError) -> ConnectionLease {
     do {
-      return try ConnectionPool.reader(at: ContainerPlace(folder: folder))
+      return try ConnectionPool.reader(at: resolvedPlace())
     } catch {
       throw missingMeans(error)
     }
@@ -70,15 +72,23 @@ package final class AccessGroupFile: Sendable {
 
   func beginSession() throws(GroupFileError) -> WriteSession {
     do {
-      return try WriteSession(folder: folder, known: known)
+      return try WriteSession(at: resolvedPlace(), known: known)
     } catch {
       throw missingMeans(error)
     }
   }
 
+  private func resolvedPlace() throws(GroupFileError) -> ContainerPlace {
+    if let place = place.withLock({ $0 }) { return place }
+    let resolved = try ContainerPlace(folder: folder)
+    place.withLock { $0 = resolved }
+    return resolved
+  }
+
   /// A file that is missing although this machine knows it was taken away.
   private func missingMeans(_ error: GroupFileError) -> GroupFileError {
     guard error == .missing else { return error }
+    place.withLock { $0 = nil }
     return switch witness.read() {
     case .valid(let record) where !record.flags.contains(.removed):
       .rolledBack(found: 0, known: record.epoch, .vanished)

@@ -61,7 +61,7 @@ package struct WitnessRecord: Equatable, Sendable {
     writer.write(link)
     writer.write(rosterDigest)
     writer.write(flags.rawValue)
-    writer.write(repeatElement(0, count: 40))
+    writer.writeZeros(40)
     writer.write(Hash.digest(.witnessHash, writer.bytes))
     return writer.bytes
   }

@@ -30,10 +30,25 @@ package struct ByteReader: Sendable {
     return bytes[offset..<offset + count]
   }
 
-  /// Reads a big-endian integer in the width of its type.
-  package mutating func read<Integer: FixedWidthInteger & UnsignedInteger>(_: Integer.Type) throws(Failure) -> Integer {
-    var value: Integer = 0
-    for byte in try read(count: Integer.bitWidth / 8) { value = value << 8 | Integer(byte) }
+  // Overloads for each width, and not one generic method: other modules would call that unspecialized.
+
+  /// Reads one byte.
+  package mutating func read(_: UInt8.Type) throws(Failure) -> UInt8 { UInt8(truncatingIfNeeded: try readInteger(1)) }
+
+  /// Reads two bytes, big-endian.
+  package mutating func read(_: UInt16.Type) throws(Failure) -> UInt16 { UInt16(truncatingIfNeeded: try readInteger(2)) }
+
+  /// Reads four bytes, big-endian.
+  package mutating func read(_: UInt32.Type) throws(Failure) -> UInt32 { UInt32(truncatingIfNeeded: try readInteger(4)) }
+
+  /// Reads eight bytes, big-endian.
+  package mutating func read(_: UInt64.Type) throws(Failure) -> UInt64 { try readInteger(8) }
+
+  private mutating func readInteger(_ count: Int) throws(Failure) -> UInt64 {
+    guard count <= remaining else { throw .truncated(offset: offset, needed: count) }
+    var value: UInt64 = 0
+    for index in offset..<offset + count { value = value << 8 | UInt64(bytes[index]) }
+    offset += count
     return value
   }
 

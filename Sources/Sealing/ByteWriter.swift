@@ -5,13 +5,38 @@ package struct ByteWriter: Sendable {
 
   package init(reservingCapacity capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
-  /// Appends `value` big-endian, in the width of its type.
-  package mutating func write(_ value: some FixedWidthInteger & UnsignedInteger) {
+  // Overloads for each type, and not generic methods: other modules would call those unspecialized.
+
+  /// Appends one byte.
+  package mutating func write(_ value: UInt8) { bytes.append(value) }
+
+  /// Appends two bytes, big-endian.
+  package mutating func write(_ value: UInt16) {
+    bytes.append(UInt8(truncatingIfNeeded: value >> 8))
+    bytes.append(UInt8(truncatingIfNeeded: value))
+  }
+
+  /// Appends four bytes, big-endian.
+  package mutating func write(_ value: UInt32) {
+    unsafe withUnsafeBytes(of: value.bigEndian) { unsafe bytes.append(contentsOf: $0) }
+  }
+
+  /// Appends eight bytes, big-endian.
+  package mutating func write(_ value: UInt64) {
     unsafe withUnsafeBytes(of: value.bigEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 
   /// Appends `raw` as it is.
-  package mutating func write(_ raw: some Sequence<UInt8>) { bytes.append(contentsOf: raw) }
+  package mutating func write(_ raw: [UInt8]) { bytes.append(contentsOf: raw) }
+
+  /// Appends `raw` as it is.
+  package mutating func write(_ raw: ArraySlice<UInt8>) { bytes.append(contentsOf: raw) }
+
+  /// Appends `raw` as it is.
+  package mutating func write(_ raw: UnsafeRawBufferPointer) { unsafe bytes.append(contentsOf: raw) }
+
+  /// Appends `count` zeros.
+  package mutating func writeZeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 
   /// Appends the 32 bytes of `value`.
   package mutating func write(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }

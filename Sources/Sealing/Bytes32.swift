@@ -13,12 +13,28 @@ package struct Bytes32: Hashable, Sendable, Comparable {
 
   private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
 
+  // Overloads for each kind of bytes, and not one generic initializer: other modules would call that unspecialized.
+
   /// Makes a value from exactly 32 bytes; `nil` for any other count.
-  package init?(_ bytes: some Collection<UInt8>) {
+  package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Bytes32($0) }) }
+
+  /// Makes a value from exactly 32 bytes; `nil` for any other count.
+  package init?(_ bytes: ArraySlice<UInt8>) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Bytes32($0) }) }
+
+  /// Makes a value from exactly 32 bytes; `nil` for any other count.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == 32 else { return nil }
-    var copy: [UInt64] = [0, 0, 0, 0]
-    for (offset, byte) in bytes.enumerated() { copy[offset >> 3] = copy[offset >> 3] << 8 | UInt64(byte) }
-    self.init(words: (copy[0], copy[1], copy[2], copy[3]))
+    words = unsafe (
+      UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
+    )
+  }
+
+  private init?(_ value: Bytes32?) {
+    guard let value else { return nil }
+    self = value
   }
 
   /// Makes a value by letting `fill` write 32 bytes.

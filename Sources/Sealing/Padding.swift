@@ -39,7 +39,7 @@ package enum Padding {
     let size = padded(count: text.count)
     var writer = ByteWriter(reservingCapacity: size)
     writer.writeCounted32(text)
-    writer.write(repeatElement(0, count: size - lengthByteCount - text.count))
+    writer.writeZeros(size - lengthByteCount - text.count)
     return writer.bytes
   }
 

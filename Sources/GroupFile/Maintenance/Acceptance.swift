@@ -22,7 +22,7 @@ extension AccessGroupFile {
   /// - Throws: `rolledBack` for an older roster or key; what a reader finds otherwise.
   package func accept() throws(GroupFileError) -> Acceptance {
     guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
-    let session = try WriteSession(folder: folder, known: known)
+    let session = try beginSession()
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
     switch witness.read() {
     case .absent, .unavailable: return .nothingToAccept

@@ -41,7 +41,7 @@ package struct SignedRoster: Sendable, Equatable {
   func sealed(with keys: GroupKeys) -> [UInt8] {
     var content = ByteWriter(reservingCapacity: SignedRoster.paddedCount(signed.count))
     content.writeCounted32(signed)
-    content.write(repeatElement(0, count: SignedRoster.paddedCount(signed.count) - 4 - signed.count))
+    content.writeZeros(SignedRoster.paddedCount(signed.count) - 4 - signed.count)
     return keys.sealMeta(content.bytes, .rosterBinding)
   }
 

@@ -12,9 +12,9 @@ final class WriteSession {
   /// Whether freed pages go back to the file system when the session ends.
   var vacuums = false
 
-  init(folder: String, known: KnownState) throws(GroupFileError) {
+  init(at place: ContainerPlace, known: KnownState) throws(GroupFileError) {
     self.known = known
-    let lease = try ConnectionPool.writer(at: ContainerPlace(folder: folder))
+    let lease = try ConnectionPool.writer(at: place)
     connection = lease.connection
     try connection.begin(.immediate)
     self.lease = consume lease

@@ -55,7 +55,7 @@ struct Credential: Sendable {
     writer.write(issue)
     writer.write(ownerKey)
     // The seed never stands in the writer's memory, which nobody wipes.
-    writer.write(repeatElement(0, count: Key.byteCount))
+    writer.writeZeros(Key.byteCount)
     writer.writeCounted16(Array(application.utf8))
     writer.write(UInt16(floors.count))
     for floor in floors { floor.write(to: &writer) }
@@ -124,7 +124,7 @@ struct Credential: Sendable {
     guard start.suffix(2).elementsEqual([0, UInt8(version)]) else { throw .newerFormat(.credential) }
     let isWhole = unsafe bytes.withUnsafeBytes { bytes in
       let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])
-      return unsafe Hash.digest(.credentialHash, covered) == Digest(bytes[count...])
+      return unsafe Hash.digest(.credentialHash, covered) == Digest(UnsafeRawBufferPointer(rebasing: bytes[count...]))
     }
     guard isWhole else { throw .damaged(.credential, "it was altered or cut short") }
     let open = unsafe bytes.withUnsafeBytes { bytes in

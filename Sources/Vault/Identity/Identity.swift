@@ -32,7 +32,7 @@ final class Identity: Sendable {
   func applicationMember(id: String, issue: UInt32) throws(SealingError) -> MemberSeed {
     var place = ByteWriter()
     place.write(issue)
-    place.write(id.utf8)
+    place.write(Array(id.utf8))
     return try MemberSeed(try rootSeed.derive(.applicationRoot).derive(.applicationSeed, place.bytes))
   }
 
