@@ -42,28 +42,36 @@ extension Connection {
   ///
   /// - Throws: `altered` at the first thing that is wrong.
   package func quickCheck() throws(GroupFileError) {
-    let limit = handle.stepLimit
-    defer { handle.stepLimit = limit }
     // The structure is looked at first, in one instruction; only a sound one is then read row by row.
-    handle.stepLimit = Int(Int32.max)
-    let check = try statement("PRAGMA quick_check(1)")
-    defer { check.reset() }
-    guard try check.step(), check.holds("ok", 0), try !check.step() else {
-      throw .altered("the file's structure is damaged")
+    try withBoundOfWholeFile { () throws(GroupFileError) in
+      let check = try statement("PRAGMA quick_check(1)")
+      defer { check.reset() }
+      guard try check.step(), check.holds("ok", 0), try !check.step() else {
+        throw .altered("the file's structure is damaged")
+      }
     }
   }
 
   /// Rewrites the file without its free pages. Outside of a transaction only.
+  ///
+  /// - Throws: `altered` where the file holds more rows than bytes, what SQLite reports; the file is as before.
   package func vacuum() throws(GroupFileError) {
     guard try !hasMoved() else { throw .moved }
-    let limit = handle.stepLimit
-    handle.stepLimit = Int(Int32.max)
     unsafe csqlite_allow_attaching(handle.database, 1)
-    defer {
-      unsafe csqlite_allow_attaching(handle.database, 0)
-      handle.stepLimit = limit
-    }
-    try statement("VACUUM").run()
+    defer { unsafe csqlite_allow_attaching(handle.database, 0) }
+    try withBoundOfWholeFile { () throws(GroupFileError) in try statement("VACUUM").run() }
+  }
+
+  /// Grants each statement in `body` what the rows can need that the file has room for, and no more: a table's tree may
+  /// repeat its pages.
+  private func withBoundOfWholeFile(_ body: () throws(GroupFileError) -> Void) throws(GroupFileError) {
+    let file = try ContainerPlace.status(location.path)?.byteCount ?? 0
+    let log = try ContainerPlace.status(location.logPath)?.byteCount ?? 0
+    let limit = handle.stepLimit
+    defer { handle.stepLimit = limit }
+    // The smallest row has 40 bytes, and checking it takes some 30 instructions.
+    handle.stepLimit = 2 * (file + log) + Handle.defaultStepLimit
+    try body()
   }
 
   private static let logLimit = 256 << 10

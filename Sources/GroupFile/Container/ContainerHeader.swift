@@ -29,7 +29,8 @@ enum ContainerHeader {
   /// - Parameter bytes: 100 bytes.
   static func check(_ bytes: [UInt8], for access: Connection.Access) throws(GroupFileError) {
     func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
-    guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID else {
+    guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID
+    else {
       throw .altered("it is not a vault file")
     }
     try Versions(userVersion: word(60)).check(access)

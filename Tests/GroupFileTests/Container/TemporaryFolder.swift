@@ -13,6 +13,28 @@ final class TemporaryFolder {
 
   func file(_ name: String) -> String { path + "/" + name }
 
+  /// The path of the group's file.
+  var group: String { file("group.vault") }
+
   /// The names of what is in it, sorted.
   func names() -> [String] { try! FileManager.default.contentsOfDirectory(atPath: path).sorted() }
+
+  func exists(_ name: String) -> Bool { (try? FileManager.default.attributesOfItem(atPath: file(name))) != nil }
+
+  func write(_ bytes: [UInt8], to name: String) {
+    precondition(FileManager.default.createFile(atPath: file(name), contents: Data(bytes)))
+  }
+
+  func bytes(of name: String) -> [UInt8] { [UInt8](FileManager.default.contents(atPath: file(name))!) }
+
+  func remove(_ name: String) { try! FileManager.default.removeItem(atPath: file(name)) }
+
+  /// Writes `bytes` over what lies at `offset` of a file that nobody has open.
+  func patch(_ name: String, at offset: Int, _ bytes: [UInt8]) {
+    var all = self.bytes(of: name)
+    all.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    let handle = FileHandle(forWritingAtPath: file(name))!
+    handle.write(Data(all))
+    handle.closeFile()
+  }
 }

@@ -1,0 +1,73 @@
+import CSQLite
+import Glibc
+import Testing
+
+/// The VFS alone, without the looks at the folder that come before it.
+@Suite struct GuardingVFSTests {
+  /// Opens with the given VFS and runs a statement, as somebody who looks at nothing first.
+  private func run(_ path: String, vfs: String, _ sql: String = "SELECT * FROM state", create: Bool = false) -> Int32 {
+    var database: OpaquePointer?
+    defer { unsafe sqlite3_close(database) }
+    let flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0)
+    let code = unsafe sqlite3_open_v2(path, &database, flags, vfs)
+    return code == SQLITE_OK ? unsafe sqlite3_exec(database, sql, nil, nil, nil) : code
+  }
+
+  @Test func `a planted journal deletes no file that it names`() throws {
+    _ = csqlite_fork_generation()
+    let folder = try TemporaryFolder().makeGroup()
+    try Journal.plant(in: folder)
+    var database: OpaquePointer?
+    var systemError: Int32 = 0
+    let flags = SQLITE_OPEN_READWRITE
+    try #require(unsafe csqlite_open(folder.group, flags, &database, &systemError) == SQLITE_OK)
+    #expect(unsafe sqlite3_exec(database, "SELECT * FROM state", nil, nil, nil) == SQLITE_OK)
+    unsafe sqlite3_close(database)
+    #expect(folder.exists("victim"))
+    #expect(folder.exists("group.vault-journal"))
+    // The trap is real: SQLite's own VFS walks into it.
+    _ = run(folder.group, vfs: "unix")
+    #expect(!folder.exists("victim"))
+  }
+
+  @Test func `no file is made but a log`() throws {
+    let folder = TemporaryFolder()
+    #expect(run(folder.file("new"), vfs: "vault-guard", "CREATE TABLE a(b)", create: true) == SQLITE_CANTOPEN)
+    folder.write([], to: "empty")
+    #expect(run(folder.file("empty"), vfs: "vault-guard", "CREATE TABLE a(b)") == SQLITE_CANTOPEN)
+    #expect(folder.names() == ["empty"])
+  }
+
+  @Test func `no other database can be attached, and no extension loaded`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    #expect(RawFile.run(folder.file("other"), ["CREATE TABLE a(b)"]))
+    var database: OpaquePointer?
+    var systemError: Int32 = 0
+    try #require(unsafe csqlite_open(folder.group, SQLITE_OPEN_READWRITE, &database, &systemError) == SQLITE_OK)
+    defer { unsafe sqlite3_close(database) }
+    #expect(unsafe sqlite3_exec(database, "ATTACH '\(folder.file("other"))' AS b", nil, nil, nil) != SQLITE_OK)
+    #expect(unsafe sqlite3_exec(database, "ATTACH '' AS b", nil, nil, nil) != SQLITE_OK)
+    #expect(unsafe sqlite3_exec(database, "SELECT load_extension('x')", nil, nil, nil) != SQLITE_OK)
+  }
+
+  @Test func `a log that is no regular file is not opened, and nothing is deleted`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    folder.write([7], to: "victim")
+    for name in ["group.vault-wal", "group.vault-shm"] {
+      let path = folder.file(name)
+      folder.remove(name)
+      #expect(unsafe symlink(folder.file("victim"), path) == 0)
+      #expect(run(folder.group, vfs: "vault-guard") == SQLITE_NOTADB)
+      folder.remove(name)
+    }
+    #expect(folder.bytes(of: "victim") == [7])
+  }
+
+  @Test func `closing merges and deletes no log of a group file`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    // Without the settings of a connection SQLite merges the log and tries to delete it.
+    #expect(run(folder.group, vfs: "vault-guard", "INSERT INTO state VALUES(9,x'00')") == SQLITE_OK)
+    #expect(folder.exists("group.vault-wal"))
+    #expect(folder.exists("group.vault-shm") == false || folder.exists("group.vault"))
+  }
+}

@@ -1,0 +1,139 @@
+import Testing
+
+@testable import GroupFile
+
+/// Files that SQLite opens and that are not a group's, or are cut short.
+@Suite struct HostileContainerTests {
+  @Test(arguments: [
+    "CREATE TABLE intruder(a)", "CREATE VIEW intruder AS SELECT * FROM item", "CREATE INDEX intruder ON state(bytes)",
+    "CREATE TRIGGER intruder AFTER INSERT ON state BEGIN DELETE FROM item; END", "DROP TABLE chain",
+    "ALTER TABLE state ADD COLUMN more BLOB", "CREATE VIRTUAL TABLE intruder USING fts5(a)",
+    "ALTER TABLE node RENAME COLUMN body TO other", "ANALYZE",
+  ])
+  func `another list of tables is altered`(_ sql: String) throws {
+    let folder = try TemporaryFolder().makeGroup()
+    #expect(folder.reading() == nil)
+    #expect(RawFile.run(folder.group, [sql]))
+    #expect(folder.reading() == .altered("the file's tables are not those of a group"))
+    #expect(folder.reading(.writing).isAltered)
+  }
+
+  @Test(arguments: [
+    "UPDATE sqlite_schema SET sql=sql||' ' WHERE name='item'",
+    "UPDATE sqlite_schema SET rootpage=(SELECT rootpage FROM sqlite_schema WHERE name='node') WHERE name='wrap'",
+    "UPDATE sqlite_schema SET rootpage=1 WHERE name='wrap'", "UPDATE sqlite_schema SET rootpage=0 WHERE name='wrap'",
+    "UPDATE sqlite_schema SET rootpage=70000 WHERE name='wrap'",
+    "UPDATE sqlite_schema SET sql=NULL WHERE name='wrap'",
+    "UPDATE sqlite_schema SET sql='CREATE TABLE wrap(' WHERE name='wrap'",
+    "UPDATE sqlite_schema SET sql=zeroblob(1000000) WHERE name='wrap'", "DELETE FROM sqlite_schema WHERE name='wrap'",
+    "UPDATE sqlite_schema SET tbl_name='node' WHERE name='wrap'",
+    "INSERT INTO sqlite_schema SELECT * FROM sqlite_schema",
+    "UPDATE sqlite_schema SET sql='CREATE TABLE wrap(slot,sealed CHECK(load_extension(''x'')))' WHERE name='wrap'",
+  ])
+  func `an edited list of tables is altered`(_ sql: String) throws {
+    let folder = try TemporaryFolder().makeGroup()
+    #expect(RawFile.run(folder.group, ["PRAGMA writable_schema=ON", sql]))
+    #expect(folder.reading().isAltered)
+  }
+
+  @Test(
+    arguments: [
+      (["PRAGMA page_size=1024"], "WAL"), (["PRAGMA page_size=65536"], "WAL"), (["PRAGMA auto_vacuum=FULL"], "WAL"),
+      (["PRAGMA auto_vacuum=INCREMENTAL"], "WAL"), (["PRAGMA encoding='UTF-16le'"], "WAL"),
+      (["PRAGMA encoding='UTF-16be'"], "WAL"), ([], "DELETE"), ([], "PERSIST"),
+    ] as [([String], String)])
+  func `other settings are altered`(_ settings: [String], _ journal: String) throws {
+    let folder = TemporaryFolder()
+    #expect(RawFile.make(folder.group, settings: settings, journal: journal))
+    if folder.exists("group.vault-journal") { folder.remove("group.vault-journal") }
+    let bytes = folder.bytes(of: "group.vault")
+    #expect(folder.reading().isAltered)
+    #expect(folder.reading(.writing).isAltered)
+    #expect(folder.bytes(of: "group.vault") == bytes)
+    #expect(folder.names() == ["group.vault"])
+  }
+
+  @Test func `the same file with the format's settings is read`() {
+    let folder = TemporaryFolder()
+    #expect(RawFile.make(folder.group, settings: ["PRAGMA page_size=4096", "PRAGMA auto_vacuum=NONE"]))
+    #expect(folder.reading() == nil)
+  }
+
+  @Test(
+    arguments: [
+      (60, [0, 2, 0, 2], .newerFormat(read: 2, write: 2)), (60, [0, 2, 0, 1], .newerFormat(read: 2, write: 1)),
+      (60, [0, 0, 0, 0], .altered("the file's version is none of the format's")),
+      (68, [0, 0, 0, 0], .altered("it is not a vault file")),
+      (18, [1, 1], .altered("the file does not use a write-ahead log")),
+      (20, [32], .altered("the file's page size is not 4096")),
+    ] as [(Int, [UInt8], GroupFileError)])
+  func `the header is looked at first`(_ offset: Int, _ bytes: [UInt8], _ error: GroupFileError) throws {
+    let folder = try TemporaryFolder().makeGroup()
+    folder.patch("group.vault", at: offset, bytes)
+    #expect(folder.reading() == error)
+  }
+
+  @Test func `a newer format is named even where nothing else is known`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    folder.patch("group.vault", at: 16, [0x02, 0x00, 1, 1, 7])
+    folder.patch("group.vault", at: 60, [0, 9, 0, 9])
+    #expect(folder.reading() == .newerFormat(read: 9, write: 9))
+  }
+
+  @Test func `a newer write version can be read and not written`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    folder.patch("group.vault", at: 60, [0, 1, 0, 2])
+    #expect(folder.reading(.reading) == nil)
+    #expect(folder.reading(.writing) == .newerFormat(read: 1, write: 2))
+  }
+
+  @Test(arguments: [0, 1, 15, 16, 99, 100, 511, 512, 4095, 4096, 4097, 8192, 12_288, 20_480, 32_768])
+  func `a file cut short is altered, and an empty one stays empty`(_ count: Int) throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let bytes = folder.bytes(of: "group.vault")
+    try #require(bytes.count == 36_864)
+    folder.write(Array(bytes[..<count]), to: "group.vault")
+    #expect(folder.reading(.reading).isAltered)
+    #expect(folder.reading(.writing).isAltered)
+    #expect(folder.bytes(of: "group.vault").count == count)
+  }
+
+  @Test func `random bytes are altered`() throws {
+    for count in [1, 100, 4096, 40_960] {
+      let folder = TemporaryFolder()
+      folder.write((0..<count).map { _ in UInt8.random(in: 0...255) }, to: "group.vault")
+      #expect(folder.reading().isAltered)
+      #expect(folder.names() == ["group.vault"])
+    }
+  }
+
+  @Test func `random bytes behind a good header are altered`() throws {
+    for page in 0..<9 {
+      let folder = try TemporaryFolder().makeGroup()
+      let count = page == 0 ? 3996 : 4096
+      folder.patch(
+        "group.vault", at: page == 0 ? 100 : page * 4096, (0..<count).map { _ in UInt8.random(in: 128...255) })
+      let failure = folder.reading()
+      // Only the pages of the tables' list and of `state` are read here.
+      #expect(failure == nil || failure.isAltered)
+      if page == 0 { #expect(failure.isAltered) }
+      let connection = try? Connection(folder: folder.path, access: .reading)
+      if let connection { #expect(throws: GroupFileError.self) { try connection.quickCheck() } }
+    }
+  }
+
+  @Test func `a table that is changed under an open connection is found before it is used`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let connection = try Connection(folder: folder.path, access: .reading)
+    #expect(RawFile.run(folder.group, ["CREATE TABLE intruder(a)"], keepingLog: true))
+    #expect(throws: GroupFileError.altered("the file's tables are not those of a group")) {
+      try connection.begin(.reading)
+    }
+    #expect(!connection.isInTransaction)
+    #expect(RawFile.run(folder.group, ["DROP TABLE intruder"], keepingLog: true))
+    try connection.begin(.reading)
+    try connection.commit()
+    #expect(RawFile.run(folder.group, ["PRAGMA user_version=0x00020002"], keepingLog: true))
+    #expect(throws: GroupFileError.newerFormat(read: 2, write: 2)) { try connection.begin(.reading) }
+  }
+}

@@ -1,0 +1,73 @@
+import CSQLite
+import Testing
+
+@testable import GroupFile
+
+/// What somebody does to a file with SQLite's ordinary means.
+struct RawFile {
+
+  /// Opens or makes the file, runs `statements`, and closes it.
+  @discardableResult
+  static func run(_ path: String, _ statements: [String], keepingLog: Bool = false) -> Bool {
+    var database: OpaquePointer?
+    defer { unsafe sqlite3_close(database) }
+    guard unsafe sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "unix") == SQLITE_OK
+    else { return false }
+    if keepingLog { unsafe csqlite_keep_log(database, 1) }
+    return statements.allSatisfy { unsafe sqlite3_exec(database, $0, nil, nil, nil) == SQLITE_OK }
+  }
+
+  /// Makes a file with the tables of the format, but with other settings first.
+  static func make(_ path: String, settings: [String] = [], journal: String = "WAL") -> Bool {
+    run(
+      path,
+      settings + ["PRAGMA application_id=0x564C5431", "PRAGMA user_version=0x00010001"]
+        + Schema.entries.compactMap { $0.sql?.description } + ["PRAGMA journal_mode=\(journal)"])
+  }
+
+  /// Runs `statements` while the tables have no constraints, and gives them their constraints back.
+  static func runUnconstrained(_ path: String, _ statements: [String]) -> Bool {
+    let loosen = [")STRICT,WITHOUT", ")STRICT", " NOT NULL"].map { strict in
+      let loose = strict == ")STRICT,WITHOUT" ? ")WITHOUT" : strict == ")STRICT" ? ")" : ""
+      return "UPDATE sqlite_schema SET sql=replace(sql,'\(strict)','\(loose)')"
+    }
+    let restore = Schema.entries.compactMap { entry in
+      entry.sql.map { "UPDATE sqlite_schema SET sql='\($0)' WHERE name='\(entry.name)'" }
+    }
+    return run(path, ["PRAGMA writable_schema=ON"] + loosen) && run(path, statements)
+      && run(path, ["PRAGMA writable_schema=ON"] + restore)
+  }
+}
+
+extension TemporaryFolder {
+  /// Makes a group's file with one row in `state`, its log and index beside it, and no connection to it.
+  @discardableResult
+  func makeGroup() throws -> TemporaryFolder {
+    let making = try Connection.create(folder: path)
+    try making.begin(.immediate)
+    try making.statement("INSERT INTO state VALUES(?,?)").bind(1, Int64(1)).bind(2, [1, 2, 3]).run()
+    try making.commit()
+    try making.place()
+    return self
+  }
+
+  /// What opening and reading the group ends with.
+  func reading(_ access: Connection.Access = .reading) -> GroupFileError? {
+    do throws(GroupFileError) {
+      let connection = try Connection(folder: path, access: access)
+      try connection.begin(.reading)
+      try connection.statement("SELECT bytes FROM state").run()
+      try connection.commit()
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
+
+extension GroupFileError? {
+  /// Whether it is `altered`, whatever the reason.
+  var isAltered: Bool {
+    if case .altered = self { true } else { false }
+  }
+}
