@@ -25,11 +25,11 @@ package final class AccessGroupFile: Sendable {
 
   /// Whether something lies where the group's file would.
   package static func exists(in folder: String) -> Bool {
-    guard let place = try? ContainerPlace(folder: folder) else { return false }
-    do {
-      return try ContainerPlace.status(place.path) != nil
+    do throws(GroupFileError) {
+      return try ContainerPlace.status(ContainerPlace(folder: folder).path) != nil
     } catch {
-      return true
+      // What cannot be looked at is not absent.
+      return error != .missing
     }
   }
 
@@ -85,15 +85,21 @@ package final class AccessGroupFile: Sendable {
     return resolved
   }
 
-  /// A file that is missing although this machine knows it was taken away.
+  /// A file that is missing although this machine verified it was taken away.
+  ///
+  /// Between two looks another process may have made the group or removed it, so the witness must say the same before
+  /// and after the file is found missing once more.
   private func missingMeans(_ error: GroupFileError) -> GroupFileError {
     guard error == .missing else { return error }
     place.withLock { $0 = nil }
-    return switch witness.read() {
+    switch witness.read() {
     case .valid(let record) where !record.flags.contains(.removed):
-      .rolledBack(found: 0, known: record.epoch, .vanished)
-    case .invalid: .damaged(.witness, "neither record is valid")
-    default: .missing
+      guard !AccessGroupFile.exists(in: folder), case .valid(let after) = witness.read(),
+        after.groupID == record.groupID, !after.flags.contains(.removed)
+      else { return .missing }
+      return .rolledBack(found: 0, known: record.epoch, .vanished)
+    case .invalid: return .damaged(.witness, "neither record is valid")
+    default: return .missing
     }
   }
 
@@ -103,9 +109,10 @@ package final class AccessGroupFile: Sendable {
     let state = try VerifiedState.open(connection, as: context, known: known.newest)
     let outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
     known.update(state)
-    var notices = outcome.notice.map { [$0] } ?? []
-    if outcome.isAhead, let notice = state.raise(witness, gapSeen: outcome.gapSeen) { notices.append(notice) }
-    return Snapshot(connection, state, cache, notices: notices)
+    let view = Snapshot(connection, state, cache, witnessed: reading)
+    view.notices = outcome.notice.map { [$0] } ?? []
+    if outcome.isAhead { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
+    return view
   }
 }
 
@@ -133,7 +140,9 @@ final class KnownState: Sendable {
   /// Keeps `new` unless a newer one is known.
   func update(_ new: VerifiedState) {
     state.withLock { state in
-      guard state !== new else { return }
+      if let known = state, known.manifest.groupID == new.manifest.groupID, known.manifest.epoch > new.manifest.epoch {
+        return
+      }
       state = new
     }
   }

@@ -20,10 +20,11 @@ package struct GroupCreation: Sendable {
   ///   - owner: signs the roster.
   ///   - seed: the owner as a member of this group; signs the manifest.
   /// - Returns: what the witness shall say.
-  /// - Throws: `exists` if there is a group file, and then it is not changed; `storage`.
+  /// - Throws: `exists` if there is a group file, and then it is not changed; `overLimit` for `keep`; `storage`.
   package func write(
     to folder: String, groupID: GroupID, owner: borrowing SigningKey, seed: MemberSeed
   ) throws(GroupFileError) -> WitnessRecord {
+    guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
     let connection = try Connection.create(folder: folder)
     do {
       try connection.begin(.immediate)

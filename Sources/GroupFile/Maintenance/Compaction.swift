@@ -12,7 +12,7 @@ extension AccessGroupFile {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
-    guard view.state.member.rights >= .write else { throw .readOnlyMember }
+    try view.state.requireWriter()
     var kept = TreeBuilder()
     var tombstones: [Row] = []
     _ = try FullProof.run(view, progress: progress) { (row) throws(GroupFileError) in
@@ -45,7 +45,7 @@ extension AccessGroupFile {
       versionRowCount: view.state.manifest.versionRowCount - versions, time: now())
     let state = try session.sign(manifest, after: view.state, by: context.seed)
     try session.commit()
-    _ = state.raise(witness)
+    view.raise(witness, to: state)
     known.update(state)
   }
 }

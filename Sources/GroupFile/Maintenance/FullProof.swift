@@ -33,6 +33,7 @@ struct FullProof {
     visit: (Row) throws(GroupFileError) -> Void = { _ in }
   ) throws(GroupFileError) -> Counts {
     try view.connection.quickCheck()
+    try view.state.confirmRoster(view.connection)
     var proof = FullProof(view)
     try proof.proveRows(progress, visit)
     try proof.proveNodes()
@@ -71,7 +72,7 @@ struct FullProof {
   /// The kept versions of `row` stand next in `older`, the oldest first; each is named by the one after it.
   private mutating func proveVersions(of row: Row, _ older: Statement) throws(GroupFileError) {
     var digest: Digest?
-    for version in row.oldest..<max(row.version, row.oldest) {
+    for version in row.oldest..<row.version {
       guard try older.step() else { throw .damaged(.row, "an older version is missing") }
       let kept = try Row(older)
       guard kept.token == row.token, kept.version == version, digest == nil || kept.previous == digest else {
@@ -81,7 +82,7 @@ struct FullProof {
       counts.versions += 1
       try proveContent(of: kept)
     }
-    guard row.oldest <= row.version, digest == nil || row.previous == digest else {
+    guard digest == nil || row.previous == digest else {
       throw .damaged(.row, "an older version does not match")
     }
     try proveContent(of: row)
@@ -152,7 +153,7 @@ struct FullProof {
       throw .damaged(.chain, "links that should be gone")
     }
     // From the first state on, the whole chain can be computed again.
-    guard let first = rows.first, first.epoch == 1 else { return }
+    guard rows[0].epoch == 1 || manifest.epoch <= GroupLimits.chainLength else { return }
     let link = rows.reduce(Digest.zero) { Manifest.link(after: $0, rest: $1.rest) }
     guard link == view.state.link else { throw .damaged(.chain, "links do not lead to this state") }
   }

@@ -63,8 +63,11 @@ extension Attributes {
 
   /// The encoding: `u8 tag, rising ‖ u32 length ‖ bytes` for each field that has a value.
   ///
-  /// - Throws: `overLimit` beyond 64 KiB, 64 pairs or a text too long for its count.
+  /// - Throws: `overLimit` beyond 64 KiB, 64 pairs, a text too long for its count or a number that no reader takes.
   package func encoded() throws(GroupFileError) -> [UInt8] {
+    guard [created, changed, expires ?? 0, valueEpoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
+      throw .overLimit("2^53 milliseconds or states")
+    }
     var fields = FieldWriter()
     try fields.write(Tag.name.rawValue, text: name, limit: GroupLimits.nameByteCount, "the name")
     if let label { try fields.write(Tag.label.rawValue, text: label, limit: 65_535, "the label") }
@@ -120,7 +123,9 @@ extension Attributes {
         throw GroupFileError.newerFormat(read: FormatVersion.read + 1, write: FormatVersion.write + 1)
       }
       switch tag {
-      case .name: name = try Attributes.text(field)
+      case .name:
+        guard field.count <= GroupLimits.nameByteCount else { throw GroupFileError.damaged(.row, "name") }
+        name = try Attributes.text(field)
       case .label: label = try Attributes.text(field)
       case .pairs: pairs = try Attributes.decodePairs(field)
       case .created: created = try Attributes.number(field)
@@ -158,6 +163,8 @@ extension Attributes {
     var reader = ByteReader(field)
     var pairs: [String: String] = [:]
     var last: [UInt8]?
+    // No pairs have no field: one content has one encoding.
+    guard !field.isEmpty else { throw GroupFileError.damaged(.row, "number of attributes") }
     while reader.remaining > 0 {
       let key = try reader.readCounted16()
       if let last, !last.lexicographicallyPrecedes(key) { throw GroupFileError.damaged(.row, "order of attributes") }

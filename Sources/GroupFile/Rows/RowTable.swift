@@ -111,10 +111,12 @@ extension Row {
       case .blob: Digest.byteCount...Digest.byteCount
       }
     guard (state == .removed) == (place == .none) else { throw .damaged(.row, "place") }
+    let version = UInt64(try statement.integer(1, in: counter))
+    let oldest = UInt64(try statement.integer(3, in: counter))
+    guard oldest <= version else { throw .damaged(.row, "oldest version") }
     unsafe self.init(
       token: Token(loadingFrom: try statement.blob(0, count: 16...16)),
-      version: UInt64(try statement.integer(1, in: counter)), state: state,
-      oldest: UInt64(try statement.integer(3, in: counter)), previous: try statement.blob(4, count: 32...32),
+      version: version, state: state, oldest: oldest, previous: try statement.blob(4, count: 32...32),
       nonce: try statement.blob(5, count: 24...24),
       attributes: try statement.blob(6, count: Row.sealedAttributesByteCount), place: place,
       secret: try statement.blob(8, count: secretByteCount))

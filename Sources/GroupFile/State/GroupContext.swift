@@ -8,16 +8,19 @@ package struct GroupContext: Sendable {
   package let ownerKey: PublicKey
   /// The member as whom the group is opened.
   package let seed: MemberSeed
+  /// What the roster must call that member: the owner opens as the owner, an application as an application.
+  package let kind: Member.Kind
   /// Finds the key of a device by its id; `nil` where this machine is another one.
   package let deviceKey: @Sendable ([UInt8]) -> Key?
 
   package init(
-    groupName: String, ownerKey: PublicKey, seed: MemberSeed,
+    groupName: String, ownerKey: PublicKey, seed: MemberSeed, kind: Member.Kind = .owner,
     deviceKey: @escaping @Sendable ([UInt8]) -> Key? = { _ in nil }
   ) {
     self.groupName = groupName
     self.ownerKey = ownerKey
     self.seed = seed
+    self.kind = kind
     self.deviceKey = deviceKey
   }
 }

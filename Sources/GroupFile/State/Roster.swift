@@ -108,7 +108,7 @@ extension Roster {
     removed = try Roster.readRemoved(&reader)
     guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.isSubset(of: .known),
       GroupLimits.keptVersions.contains(keep), (revision == 1) == (previous == .zero),
-      flags.contains(.thisDeviceOnly) || deviceKeyID.allSatisfy({ $0 == 0 })
+      flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 })
     else { throw GroupFileError.damaged(.roster, "fields") }
   }
 

@@ -66,7 +66,7 @@ extension Connection {
     var last = epoch
     while try statement.step() {
       let next = UInt64(try statement.integer(0, in: 1...Int64(ByteReader.counterLimit - 1)))
-      guard next > last || rows.isEmpty, rows.count < GroupLimits.chainLength else { throw .damaged(.chain, "order") }
+      guard next > last, rows.count < GroupLimits.chainLength else { throw .damaged(.chain, "order") }
       last = next
       rows.append((next, unsafe Digest(try statement.blob(1, count: 32...32))!))
     }
@@ -113,7 +113,9 @@ struct StateHeader: Equatable {
     } catch {
       throw .damaged(.container, "the state's header")
     }
-    guard flags.isSubset(of: .known) else { throw .damaged(.container, "the state's header") }
+    guard flags.isSubset(of: .known), flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 }) else {
+      throw .damaged(.container, "the state's header")
+    }
   }
 
   func serialized() -> [UInt8] {

@@ -53,9 +53,7 @@ extension VerifiedState {
     }
     let sealedManifest = try connection.part(.manifest)
     let manifest = try SignedManifest.open(sealedManifest, with: keys, roster: roster)
-    guard connection.versions.read == manifest.readVersion, connection.versions.write == manifest.writeVersion else {
-      throw .damaged(.manifest, "format version")
-    }
+    try manifest.confirmVersions(connection)
     return VerifiedState(
       keys: keys, signedRoster: roster, manifest: manifest, member: member, sealedManifest: sealedManifest,
       sealedRoster: sealedRoster, header: header)
@@ -68,11 +66,15 @@ extension VerifiedState {
       sealedRoster: sealedRoster, header: header)
   }
 
-  /// Verifies that the stored roster is still the one of this state: a writer checks all that a reader does.
+  /// Verifies that what a known state does not read again is still stored as it was: header, own wrap, roster, versions.
+  /// Whoever writes or proves the whole file checks all that a first reader does.
   func confirmRoster(_ connection: Connection) throws(GroupFileError) {
     guard try connection.part(.header, equals: header), try connection.part(.roster, equals: sealedRoster) else {
       throw .damaged(.roster, "changed without its manifest")
     }
+    guard let wrap = try connection.wrap(member.slotID), Wrap.digest(wrap, slotID: member.slotID) == member.wrapDigest
+    else { throw .damaged(.wrap, "changed without its roster") }
+    try manifest.confirmVersions(connection)
   }
 
   private static func openRoster(
@@ -80,35 +82,62 @@ extension VerifiedState {
   ) throws(GroupFileError) -> (GroupKeys, SignedRoster, Member) {
     let header = try StateHeader(parsing: bytes)
     let slotID = context.seed.slotID(group: header.groupID, generation: header.generation)
-    guard let wrap = try connection.wrap(slotID) else { throw .notAMember }
+    guard let wrap = try connection.wrap(slotID) else {
+      // Every group has the owner's wrap, so one that is not there was taken away, or the header was altered.
+      throw context.kind == .owner ? .damaged(.wrap, "the owner's wrap is missing") : .notAMember
+    }
     let groupKey = try Wrap.open(wrap, for: context.seed, groupID: header.groupID, generation: header.generation)
-    let keys = try GroupKeys(opened: groupKey, header: header, context: context)
-    let roster = try SignedRoster(opening: sealedRoster, with: keys, ownerKey: context.ownerKey)
+    let (keys, roster) = try openRoster(sealedRoster, groupKey, header: header, as: context)
     guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
     guard roster.roster.groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
     guard roster.roster.keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
-    guard let member = roster.roster.member(signing: context.seed.signingPublicKey), member.slotID == slotID,
-      member.wrapDigest == Wrap.digest(wrap, slotID: slotID)
+    guard let member = roster.roster.member(signing: context.seed.signingPublicKey), member.kind == context.kind,
+      member.slotID == slotID, member.wrapDigest == Wrap.digest(wrap, slotID: slotID)
     else { throw .damaged(.roster, "own entry") }
     return (keys, roster, member)
   }
 }
 
-extension GroupKeys {
-  /// Derives the keys of an opened group key, with the device key where the group is bound to one.
-  fileprivate convenience init(
-    opened groupKey: consuming Key, header: StateHeader, context: GroupContext
-  ) throws(GroupFileError) {
-    var deviceKey: Key?
-    if header.flags.contains(.thisDeviceOnly) {
-      deviceKey = context.deviceKey(header.deviceKeyID)
-      guard deviceKey != nil else { throw .otherDevice }
+extension VerifiedState {
+  /// Opens the roster under the keys that follow from the group key, with the device key where the header asks for one.
+  private static func openRoster(
+    _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, as context: GroupContext
+  ) throws(GroupFileError) -> (GroupKeys, SignedRoster) {
+    guard header.flags.contains(.thisDeviceOnly) else {
+      let keys = try GroupKeys(groupKey, header, deviceKey: nil)
+      return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
     }
+    guard let deviceKey = context.deviceKey(header.deviceKeyID) else {
+      // The header is in the clear: where the roster needs no device key, the flag was put there by somebody else.
+      let keys = try GroupKeys(groupKey, header, deviceKey: nil)
+      if (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil {
+        throw .damaged(.roster, "header")
+      }
+      throw .otherDevice
+    }
+    let keys = try GroupKeys(groupKey, header, deviceKey: deviceKey)
+    return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
+  }
+}
+
+extension GroupKeys {
+  fileprivate convenience init(
+    _ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?
+  ) throws(GroupFileError) {
     do {
       try self.init(
-        groupKey: groupKey, groupID: header.groupID, generation: header.generation, deviceKey: deviceKey)
+        groupKey: groupKey.copy(), groupID: header.groupID, generation: header.generation, deviceKey: deviceKey)
     } catch {
       throw GroupFileError(error)
+    }
+  }
+}
+
+extension Manifest {
+  /// Verifies that the file says the same format versions in the clear.
+  fileprivate func confirmVersions(_ connection: Connection) throws(GroupFileError) {
+    guard connection.versions.read == readVersion, connection.versions.write == writeVersion else {
+      throw .damaged(.manifest, "format version")
     }
   }
 }

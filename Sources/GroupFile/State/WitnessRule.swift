@@ -98,15 +98,19 @@ extension VerifiedState {
 
   /// Raises `witness` to this state; it is never lowered.
   ///
+  /// - Parameter checked: what this state, or the one it was made of, was compared with. A record that another process
+  ///   wrote since is compared now: of two forks that are shown in turn only one may ever raise the witness.
   /// - Returns: a notice where it cannot be written.
-  func raise(_ witness: any Witnessing, gapSeen: Bool = false) -> GroupNotice? {
+  func raise(
+    _ witness: any Witnessing, from checked: WitnessReading, gapSeen: Bool, _ connection: Connection
+  ) -> GroupNotice? {
     let written = witness.raise { reading in
       switch reading {
       case .absent: return self.witnessRecord(sequence: 1)
       case .invalid, .unavailable: return nil
       case .valid(let record):
-        guard record.groupID == self.manifest.groupID, record.epoch < self.manifest.epoch,
-          record.rosterRevision <= self.manifest.rosterRevision, !record.flags.contains(.removed)
+        guard record.epoch < self.manifest.epoch,
+          reading == checked || (try? WitnessRule.check(self, against: reading, strict: true, connection)) != nil
         else { return nil }
         var flags = record.flags
         if gapSeen { flags.insert(.gapSeen) }

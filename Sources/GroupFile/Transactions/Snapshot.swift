@@ -6,18 +6,25 @@ package final class Snapshot {
   package let state: VerifiedState
   let cache: NodeCache
   /// What the caller should tell the user.
-  package internal(set) var notices: [GroupNotice]
+  package internal(set) var notices: [GroupNotice] = []
+  private let witnessed: WitnessReading
   private let binding: RowBinding
 
-  init(_ connection: Connection, _ state: VerifiedState, _ cache: NodeCache, notices: [GroupNotice]) {
+  /// - Parameter witnessed: the reading that `state` was compared with.
+  init(_ connection: Connection, _ state: VerifiedState, _ cache: NodeCache, witnessed: WitnessReading) {
     self.connection = connection
     self.state = state
     self.cache = cache
-    self.notices = notices
+    self.witnessed = witnessed
     // No honest scan needs more; a b-tree that repeats its pages would go on for ever.
     let rows = state.manifest.itemCount + state.manifest.versionRowCount
     connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))
     binding = RowBinding(groupID: state.manifest.groupID, generation: state.manifest.generation)
+  }
+
+  /// Raises `witness` to `new`: this state, or one that was made of it and is durable.
+  func raise(_ witness: any Witnessing, to new: VerifiedState, gapSeen: Bool = false) {
+    if let notice = new.raise(witness, from: witnessed, gapSeen: gapSeen, connection) { notices.append(notice) }
   }
 
   /// The node with `digest`, which the caller took from a proved parent or the signed root.

@@ -47,7 +47,8 @@ final class WriteSession {
     // What was committed is durable: housekeeping that does not succeed now is done by a later writer.
     if vacuums { try? connection.vacuum() }
     if frees || vacuums {
-      try? connection.truncatingCheckpoint()
+      // Other writers wait meanwhile, and the reader that holds the log may be waiting for this very thread.
+      try? connection.truncatingCheckpoint(waiting: 500)
     } else if isCommitted {
       try? connection.checkpointIfLarge()
     }

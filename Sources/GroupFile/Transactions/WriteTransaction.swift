@@ -22,10 +22,7 @@ package final class WriteTransaction: ItemReading {
     _ session: WriteSession, _ view: Snapshot, context: GroupContext, witness: any Witnessing, time: UInt64
   ) throws(GroupFileError) {
     let manifest = view.state.manifest
-    guard view.state.member.rights >= .write else { throw .readOnlyMember }
-    guard manifest.writeVersion <= FormatVersion.write else {
-      throw .newerFormat(read: manifest.readVersion, write: manifest.writeVersion)
-    }
+    try view.state.requireWriter()
     guard manifest.epoch + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
     self.session = session
     self.view = view
@@ -69,7 +66,7 @@ package final class WriteTransaction: ItemReading {
     try view.connection.replaceCurrent(row)
     if let blob { try view.connection.insertBlob(token, version: version, blob) }
     if oldest > old.oldest { try view.connection.dropVersions(of: token, below: oldest) }
-    versionRowCount = versionRowCount - (old.version - old.oldest) + (version - oldest)
+    try countVersions(old, now: version - oldest)
     try changed(row)
     return version
   }
@@ -86,9 +83,17 @@ package final class WriteTransaction: ItemReading {
       stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero)
     try view.connection.replaceCurrent(row)
     try view.connection.dropVersions(of: token, below: version)
-    versionRowCount -= old.version - old.oldest
+    try countVersions(old, now: 0)
     try changed(row)
     session.frees = true
+  }
+
+  /// Counts the older versions of one item anew. The signed numbers are another writer's, so they are not trusted to fit.
+  private func countVersions(_ old: Row, now count: UInt64) throws(GroupFileError) {
+    guard versionRowCount >= old.version - old.oldest else { throw .damaged(.manifest, "number of older versions") }
+    let next = versionRowCount - (old.version - old.oldest) + count
+    guard next < ByteReader.counterLimit else { throw .overLimit("2^53 older versions") }
+    versionRowCount = next
   }
 
   private func insert(_ attributes: Attributes, _ secret: OpenedSecret?, _ token: Token) throws(GroupFileError) {
@@ -97,6 +102,7 @@ package final class WriteTransaction: ItemReading {
     // A row that the tree does not name makes this fail: it is not ours to replace.
     try view.connection.insertCurrent(row)
     if let blob { try view.connection.insertBlob(token, version: 1, blob) }
+    guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
     itemCount += 1
     try changed(row)
   }
@@ -129,7 +135,7 @@ package final class WriteTransaction: ItemReading {
       root: root, itemCount: itemCount, versionRowCount: versionRowCount, time: time)
     let state = try session.sign(manifest, after: view.state, by: context.seed)
     try session.commit()
-    if let notice = state.raise(witness) { view.notices.append(notice) }
+    view.raise(witness, to: state)
     session.end(state)
   }
 
@@ -141,6 +147,14 @@ package final class WriteTransaction: ItemReading {
 }
 
 extension VerifiedState {
+  /// Refuses where this member, or this program, may only read.
+  func requireWriter() throws(GroupFileError) {
+    guard member.rights >= .write else { throw .readOnlyMember }
+    guard manifest.writeVersion <= FormatVersion.write else {
+      throw .newerFormat(read: manifest.readVersion, write: manifest.writeVersion)
+    }
+  }
+
   /// The manifest of the state after this one, under the same roster.
   ///
   /// - Parameter known: a higher epoch that was seen elsewhere; the next one is above both.
