@@ -29,4 +29,12 @@ package enum Randomness {
       initialized = count
     }
   }
+
+  /// Draws a number from 0 to `bound` - 1, each as likely as any other.
+  ///
+  /// - Parameter bound: 1 to 2^32 - 1.
+  package static func number(below bound: Int) -> Int {
+    Sodium.ready
+    return Int(randombytes_uniform(UInt32(bound)))
+  }
 }

@@ -19,6 +19,11 @@ public struct Secret: ~Copyable, Sendable {
     }
   }
 
+  /// Takes a copy of `value`'s bytes into guarded memory.
+  ///
+  /// - Throws: as ``init(copying:)``.
+  public init(_ value: some SecretValue) throws(VaultError) { opened = try OpenedSecret(value) }
+
   /// The number of bytes.
   public var count: Int { opened.count }
 
