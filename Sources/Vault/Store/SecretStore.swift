@@ -70,7 +70,8 @@ public final class SecretStore: Sendable {
   func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
     AccessGroupFile(
       folder: location.places.groupFolder(name.description),
-      context: GroupContext(groupName: name.description, ownerKey: access.ownerKey, seed: member),
+      context: GroupContext(
+        groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind),
       witness: witness(name), now: { SystemClock.milliseconds() })
   }
 

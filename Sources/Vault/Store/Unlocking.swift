@@ -1,3 +1,4 @@
+internal import GroupFile
 internal import Sealing
 
 /// How a store is opened. A source that is named is final: if it fails, nothing else is tried.
@@ -22,6 +23,14 @@ public enum NewSlot: ~Copyable, Sendable {
 enum StoreAccess: Sendable {
   case owner(Identity)
   case application(Credential)
+
+  /// What rosters must call the member that follows from it.
+  var memberKind: Member.Kind {
+    switch self {
+    case .owner: .owner
+    case .application: .application
+    }
+  }
 
   var ownerKey: PublicKey {
     switch self {
