@@ -29,7 +29,11 @@ package enum ConnectionPool {
     at place: ContainerPlace, for access: Connection.Access
   ) throws(GroupFileError) -> Connection {
     let identity = try place.identity()
-    if let idle = ConnectionTable.shared.take(identity, access) { return idle }
+    while let idle = ConnectionTable.shared.take(identity, access) {
+      // Somebody may have kept the connection longer than his lease.
+      if idle.isReusable { return idle }
+      idle.close()
+    }
     // What is open at this path and is another file was replaced; nobody will ask for it again.
     ConnectionTable.shared.close { $0.location == place && $0.identity != identity }
     return try Connection(at: place, access: access)

@@ -1,0 +1,139 @@
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+@testable import GroupFile
+
+@Suite struct ConnectionPoolTests {
+  @Test func `an idle connection is used again, whatever the path to it is`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let link = TemporaryFolder()
+    #expect(unsafe symlink(folder.path, link.file("link")) == 0)
+    var first: ObjectIdentifier?
+    for path in [folder.path, link.file("link"), folder.path + "/../" + (folder.path as NSString).lastPathComponent] {
+      let lease = try ConnectionPool.reader(at: ContainerPlace(folder: path))
+      if let first { #expect(ObjectIdentifier(lease.connection) == first) }
+      first = ObjectIdentifier(lease.connection)
+    }
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path))
+  }
+
+  @Test func `two at a time get two connections, and a writer is none of the readers`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let first = try ConnectionPool.reader(at: place)
+    let second = try ConnectionPool.reader(at: place)
+    let writer = try ConnectionPool.writer(at: place)
+    #expect(first.connection !== second.connection)
+    #expect(writer.connection !== first.connection && writer.connection !== second.connection)
+    #expect(writer.connection.access == .writing)
+  }
+
+  @Test func `a connection given back in a transaction is given out without one`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    do {
+      let lease = try ConnectionPool.writer(at: place)
+      try lease.connection.begin(.immediate)
+      try lease.connection.statement("DELETE FROM state").run()
+    }
+    let lease = try ConnectionPool.writer(at: place)
+    #expect(!lease.connection.isInTransaction)
+    #expect(try lease.connection.value("SELECT count(*) FROM state") == 1)
+  }
+
+  @Test func `a closed connection is not given out again`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    do { try ConnectionPool.reader(at: place).connection.close() }
+    let lease = try ConnectionPool.reader(at: place)
+    try lease.connection.begin(.reading)
+    try lease.connection.commit()
+  }
+
+  @Test func `a file put in the place of another is opened anew, and nothing is committed to the old one`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let other = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let lease = try ConnectionPool.writer(at: place)
+    try lease.connection.begin(.immediate)
+    try lease.connection.statement("DELETE FROM state").run()
+    #expect(try !lease.connection.hasMoved())
+    for name in ["group.vault", "group.vault-wal", "group.vault-shm"] {
+      #expect(unsafe rename(folder.file(name), folder.file(name) + ".old") == 0)
+      #expect(unsafe rename(other.file(name), folder.file(name)) == 0)
+    }
+    #expect(try lease.connection.hasMoved())
+    #expect(throws: GroupFileError.moved) { try lease.connection.commit() }
+    #expect(!lease.connection.isInTransaction)
+    let reader = try ConnectionPool.reader(at: place)
+    #expect(try reader.connection.value("SELECT count(*) FROM state") == 1)
+    #expect(reader.connection.identity != lease.connection.identity)
+  }
+
+  @Test(arguments: ["group.vault-wal", "group.vault-shm"])
+  func `nothing is committed to a log or by an index that was deleted`(_ name: String) throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let connection = try Connection(folder: folder.path, access: .writing)
+    try connection.begin(.immediate)
+    try connection.statement("DELETE FROM state").run()
+    folder.remove(name)
+    #expect(throws: GroupFileError.moved) { try connection.commit() }
+    connection.close()
+    let again = try Connection(folder: folder.path, access: .reading)
+    #expect(try again.value("SELECT count(*) FROM state") == 1)
+  }
+
+  @Test func `no more than the limit stay open for nobody`() throws {
+    let before = try openFiles()
+    var folders: [TemporaryFolder] = []
+    for _ in 0..<ConnectionTable.idleLimit + 10 {
+      let folder = try TemporaryFolder().makeGroup()
+      folders.append(folder)
+      _ = try ConnectionPool.reader(at: ContainerPlace(folder: folder.path)).connection.identity
+    }
+    // Other tests run beside this one.
+    #expect(try openFiles() - before < 3 * ConnectionTable.idleLimit + 30)
+    for folder in folders { ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path)) }
+  }
+
+  private func openFiles() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+
+  @Test(.timeLimit(.minutes(1))) func `sixteen threads read and write, and no change is lost`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let failures = Mutex<[String]>([])
+    DispatchQueue.concurrentPerform(iterations: 16) { thread in
+      do {
+        for round in 0..<20 {
+          try increment(place)
+          try read(place)
+          if round % 7 == thread % 7 { try read(place) }
+        }
+      } catch {
+        failures.withLock { $0.append("\(error)") }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    let lease = try ConnectionPool.reader(at: place)
+    #expect(try lease.connection.value("SELECT max(epoch) FROM chain") == 320)
+    #expect(folder.bytes(of: "group.vault-wal").count < 600_000)
+    ConnectionPool.closeIdle(at: place)
+  }
+
+  private func increment(_ place: ContainerPlace) throws {
+    let lease = try ConnectionPool.writer(at: place)
+    try lease.connection.begin(.immediate)
+    try lease.connection.statement("INSERT INTO chain SELECT ifnull(max(epoch),0)+1,zeroblob(3000) FROM chain").run()
+    try lease.connection.commit()
+    try lease.connection.checkpointIfLarge()
+  }
+
+  private func read(_ place: ContainerPlace) throws {
+    let lease = try ConnectionPool.reader(at: place)
+    try lease.connection.begin(.reading)
+    try lease.connection.statement("SELECT bytes FROM state").run()
+    try lease.connection.commit()
+  }
+}

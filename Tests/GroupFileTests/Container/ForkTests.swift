@@ -1,0 +1,97 @@
+import Glibc
+import Testing
+
+@testable import GroupFile
+
+/// What a child has of its parent's connections: nothing.
+@Suite(.serialized) struct ForkTests {
+  /// Forks, and answers in the parent how `body` ended in the child; Swift hides the call, for good reasons.
+  static func status(inChild body: () -> Int32) -> Int32 {
+    let symbol = unsafe dlsym(nil, "fork")
+    let fork = unsafe unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)
+    let child = fork()
+    if child == 0 { _exit(body()) }
+    var status: Int32 = 0
+    unsafe waitpid(child, &status, 0)
+    return status == 0 ? 0 : status >> 8 | 1
+  }
+
+  static func expect(_ count: Int64, _ connection: Connection) throws {
+    let found = try connection.value("SELECT count(*) FROM state")
+    precondition(found == count)
+  }
+
+  @Test func `a child opens a group anew, and the parent's locks stay`() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder().makeGroup()
+      let place = try ContainerPlace(folder: folder.path)
+      do {
+        let lease = try ConnectionPool.reader(at: place)
+        try ForkTests.expect(1, lease.connection)
+      }
+      let status = ForkTests.status {
+        do {
+          let lease = try ConnectionPool.writer(at: place, waiting: 1000)
+          try lease.connection.begin(.immediate)
+          try lease.connection.statement("DELETE FROM state").run()
+          try lease.connection.commit()
+          return 0
+        } catch {
+          return 1
+        }
+      }
+      precondition(status == 0)
+      try ForkTests.expect(0, ConnectionPool.reader(at: place).connection)
+    }
+  }
+
+  @Test func `a child does not touch a connection at work, nor open its file`() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder().makeGroup()
+      let place = try ContainerPlace(folder: folder.path)
+      let lease = try ConnectionPool.writer(at: place)
+      try lease.connection.begin(.immediate)
+      try lease.connection.statement("DELETE FROM state").run()
+      let status = ForkTests.status {
+        var refusals = 0
+        do throws(GroupFileError) { try lease.connection.begin(.reading) } catch {
+          refusals += error == .storage(.forked) ? 1 : 0
+        }
+        do throws(GroupFileError) { _ = try Connection(at: place, access: .reading) } catch {
+          refusals += error == .storage(.forked) ? 1 : 0
+        }
+        lease.connection.rollback()
+        lease.connection.close()
+        return refusals == 2 ? 0 : 1
+      }
+      precondition(status == 0)
+      // The parent's transaction goes on as if there had been no child.
+      try ForkTests.expect(1, Connection(at: place, access: .reading))
+      try lease.connection.commit()
+      try ForkTests.expect(0, Connection(at: place, access: .reading))
+    }
+  }
+
+  @Test func `a child that lives on does not keep the lock that its parent had`() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder().makeGroup()
+      let place = try ContainerPlace(folder: folder.path)
+      var pipe: [Int32] = [0, 0]
+      precondition(unsafe Glibc.pipe(&pipe) == 0)
+      let symbol = unsafe dlsym(nil, "fork")
+      let fork = unsafe unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)
+      var child: pid_t = 0
+      do {
+        let lock = try WriterLock(at: place)
+        child = fork()
+        if child == 0 {
+          sleep(60)
+          _exit(0)
+        }
+        _ = consume lock
+      }
+      _ = try WriterLock(at: place, waiting: 100)
+      kill(child, SIGKILL)
+    }
+  }
+}

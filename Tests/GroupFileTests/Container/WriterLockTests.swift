@@ -1,0 +1,76 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import GroupFile
+
+@Suite struct WriterLockTests {
+  @Test func `the second writer of a process waits, and gives up in time`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    do {
+      let lock = try WriterLock(at: place)
+      let elapsed = ContinuousClock().measure {
+        #expect(throws: GroupFileError.busy) { _ = try WriterLock(at: place, waiting: 200) }
+      }
+      #expect(elapsed > .milliseconds(190) && elapsed < .seconds(5))
+      _ = consume lock
+    }
+    _ = try WriterLock(at: place, waiting: 0)
+  }
+
+  @Test func `another process's lock is waited for, and given up on in time`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    // Another descriptor's lock is, to `flock`, another process's.
+    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
+    #expect(flock(other, LOCK_EX) == 0)
+    let elapsed = ContinuousClock().measure {
+      #expect(throws: GroupFileError.busy) { _ = try WriterLock(at: place, waiting: 200) }
+    }
+    #expect(elapsed > .milliseconds(190) && elapsed < .seconds(5))
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { close(other) }
+    _ = try WriterLock(at: place, waiting: 5000)
+  }
+
+  @Test func `a lock file that was replaced while it was waited for locks nobody out`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
+    #expect(flock(other, LOCK_EX) == 0)
+    let moved = Mutex(false)
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) {
+      unsafe unlink(place.lockPath)
+      moved.withLock { $0 = true }
+      close(other)
+    }
+    let lock = try WriterLock(at: place, waiting: 5000)
+    #expect(moved.withLock { $0 })
+    // Whoever comes now finds the new file, which is held.
+    let next = unsafe open(place.lockPath, O_RDWR)
+    #expect(next >= 0 && flock(next, LOCK_EX | LOCK_NB) != 0)
+    close(next)
+    _ = consume lock
+  }
+
+  @Test func `threads take turns`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let inside = Mutex((now: 0, most: 0, turns: 0))
+    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+      for _ in 0..<50 {
+        guard let lock = try? WriterLock(at: place) else { continue }
+        inside.withLock { state in
+          state.now += 1
+          state.most = max(state.most, state.now)
+          state.turns += 1
+        }
+        inside.withLock { $0.now -= 1 }
+        _ = consume lock
+      }
+    }
+    #expect(inside.withLock { $0.most } == 1)
+    #expect(inside.withLock { $0.turns } == 400)
+  }
+}
