@@ -36,10 +36,14 @@ package struct ByteReader: Sendable {
   package mutating func read(_: UInt8.Type) throws(Failure) -> UInt8 { UInt8(truncatingIfNeeded: try readInteger(1)) }
 
   /// Reads two bytes, big-endian.
-  package mutating func read(_: UInt16.Type) throws(Failure) -> UInt16 { UInt16(truncatingIfNeeded: try readInteger(2)) }
+  package mutating func read(_: UInt16.Type) throws(Failure) -> UInt16 {
+    UInt16(truncatingIfNeeded: try readInteger(2))
+  }
 
   /// Reads four bytes, big-endian.
-  package mutating func read(_: UInt32.Type) throws(Failure) -> UInt32 { UInt32(truncatingIfNeeded: try readInteger(4)) }
+  package mutating func read(_: UInt32.Type) throws(Failure) -> UInt32 {
+    UInt32(truncatingIfNeeded: try readInteger(4))
+  }
 
   /// Reads eight bytes, big-endian.
   package mutating func read(_: UInt64.Type) throws(Failure) -> UInt64 { try readInteger(8) }

@@ -80,7 +80,8 @@ extension VaultError: CustomStringConvertible {
     case .locked: "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"
     case .denied(.permissions): "use the account that owns the store"
     case .denied: "ask the store's owner"
-    case .damaged(_, "witness", _): "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
+    case .damaged(_, "witness", _):
+      "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
     case .damaged(.some, _, _): "nothing was changed; put a backup back, and see: vault verify"
     case .damaged: "nothing was changed; put a backup back"
     case .rolledBack: "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"

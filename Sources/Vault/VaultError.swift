@@ -85,7 +85,8 @@ extension VaultError {
     case .ownerOnly: self = .denied(.ownerOnly)
     case .denied: self = .denied(.permissions("the group's folder"))
     case .rolledBack(let found, let known, let kind):
-      self = .rolledBack(group: group, found: found, known: known, reason: RollbackReason(rawValue: kind.rawValue) ?? .fork)
+      self = .rolledBack(
+        group: group, found: found, known: known, reason: RollbackReason(rawValue: kind.rawValue) ?? .fork)
     case .busy: self = .busy(group: group)
     case .storage(let reason): self = .storage(reason.rawValue)
     case .networkFileSystem(let kind):

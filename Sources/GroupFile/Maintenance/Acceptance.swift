@@ -43,9 +43,11 @@ extension AccessGroupFile {
 
   private func refuseOlderRoster(_ state: VerifiedState, _ record: WitnessRecord) throws(GroupFileError) {
     let kind: GroupFileError.RollbackKind? =
-      if state.manifest.rosterRevision < record.rosterRevision { .roster }
-      else if state.manifest.generation < record.generation { .generation }
-      else if state.manifest.rosterRevision == record.rosterRevision,
+      if state.manifest.rosterRevision < record.rosterRevision {
+        .roster
+      } else if state.manifest.generation < record.generation {
+        .generation
+      } else if state.manifest.rosterRevision == record.rosterRevision,
         state.signedRoster.digest != record.rosterDigest
       { .roster } else { nil }
     if let kind { throw .rolledBack(found: state.manifest.epoch, known: record.epoch, kind) }

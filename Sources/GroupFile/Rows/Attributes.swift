@@ -90,7 +90,9 @@ extension Attributes {
   private func encodedPairs() throws(GroupFileError) -> [UInt8] {
     guard pairs.count <= GroupLimits.attributeCount else { throw .overLimit("64 attributes") }
     var writer = ByteWriter()
-    let inOrder = pairs.map { (Array($0.key.utf8), Array($0.value.utf8)) }.sorted { $0.0.lexicographicallyPrecedes($1.0) }
+    let inOrder = pairs.map { (Array($0.key.utf8), Array($0.value.utf8)) }.sorted {
+      $0.0.lexicographicallyPrecedes($1.0)
+    }
     for (key, value) in inOrder {
       guard key.count <= 65_535, value.count <= 65_535 else { throw .overLimit("attributes of 64 KiB in all") }
       writer.writeCounted16(key)
@@ -114,10 +116,16 @@ extension Attributes {
 
   private init(parsing bytes: [UInt8]) throws {
     var reader = FieldReader(bytes, limit: GroupLimits.attributesByteCount)
-    var name: String?, label: String?, typeName: String?
+    var name: String?
+    var label: String?
+    var typeName: String?
     var pairs: [String: String] = [:]
-    var created: UInt64?, changed: UInt64?, expires: UInt64?, epoch: UInt64?
-    var kind: UInt8?, writer: Writer?
+    var created: UInt64?
+    var changed: UInt64?
+    var expires: UInt64?
+    var epoch: UInt64?
+    var kind: UInt8?
+    var writer: Writer?
     while let (number, field) = try reader.next() {
       guard let tag = Tag(rawValue: number) else {
         throw GroupFileError.newerFormat(read: FormatVersion.read + 1, write: FormatVersion.write + 1)

@@ -14,7 +14,8 @@ extension Connection {
   /// The row of an older version of `token`, unproved.
   func olderRow(_ token: Token, version: UInt64) throws(GroupFileError) -> Row? {
     let statement = try statement(
-      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?")
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?"
+    )
     defer { statement.reset() }
     try statement.bind(1, token.bytes)
     try statement.bind(2, Int64(version))

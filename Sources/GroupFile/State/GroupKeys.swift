@@ -63,7 +63,8 @@ package final class GroupKeys: Sendable {
   /// Opens what `sealMeta` made; `nil` for anything else.
   func openMeta(_ stored: [UInt8], _ label: Label) -> [UInt8]? {
     guard let nonce = Nonce(stored.prefix(24)) else { return nil }
-    return try? SealedBox.openUnguarded(Array(stored.dropFirst(24)), key: meta, nonce: nonce, binding: metaBinding(label))
+    return try? SealedBox.openUnguarded(
+      Array(stored.dropFirst(24)), key: meta, nonce: nonce, binding: metaBinding(label))
   }
 
   private func metaBinding(_ label: Label) -> [UInt8] {

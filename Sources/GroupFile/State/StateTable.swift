@@ -29,7 +29,8 @@ extension Connection {
     try statement.bind(1, part.rawValue)
     guard try statement.step() else { throw .damaged(.container, "a part of the state is missing") }
     let stored = unsafe try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024)
-    return unsafe stored.count == bytes.count && bytes.withUnsafeBytes { unsafe memcmp(stored.baseAddress!, $0.baseAddress!, $0.count) == 0 }
+    return unsafe stored.count == bytes.count
+      && bytes.withUnsafeBytes { unsafe memcmp(stored.baseAddress!, $0.baseAddress!, $0.count) == 0 }
   }
 
   func storePart(_ part: StatePart, _ bytes: [UInt8]) throws(GroupFileError) {

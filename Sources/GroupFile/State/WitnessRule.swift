@@ -53,7 +53,8 @@ enum WitnessRule {
       guard state.link == record.link else { throw rolledBack(.fork) }
       return Outcome()
     }
-    return try descends(state, from: record, connection) ? Outcome(isAhead: true) : gap(state, record, rolledBack(.fork))
+    return try descends(state, from: record, connection)
+      ? Outcome(isAhead: true) : gap(state, record, rolledBack(.fork))
   }
 
   /// Whether the chain leads from the witnessed link to this state's.

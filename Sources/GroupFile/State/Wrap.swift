@@ -14,7 +14,9 @@ package enum Wrap {
     let slotID = seed.slotID(group: groupID, generation: generation)
     let wrapKey = try seed.wrapKey(group: groupID, generation: generation)
     let binding = Wrap.binding(groupID, generation, slotID)
-    let box = unsafe groupKey.withUnsafeBytes { unsafe SealedBox.seal($0, key: wrapKey, nonce: nonce, binding: binding) }
+    let box = unsafe groupKey.withUnsafeBytes {
+      unsafe SealedBox.seal($0, key: wrapKey, nonce: nonce, binding: binding)
+    }
     return [kind] + nonce.bytes + box
   }
 

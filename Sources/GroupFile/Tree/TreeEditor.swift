@@ -88,7 +88,9 @@ struct TreeEditor {
   }
 
   /// Computes the new root; `store` gets each changed node's place and body.
-  func finish(store: (TreePlace, [UInt8], Digest, TreeNode) throws(GroupFileError) -> Void) throws(GroupFileError) -> Digest {
+  func finish(store: (TreePlace, [UInt8], Digest, TreeNode) throws(GroupFileError) -> Void) throws(GroupFileError)
+    -> Digest
+  {
     try TreeEditor.finish(top, store)
   }
 

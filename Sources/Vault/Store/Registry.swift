@@ -72,7 +72,9 @@ extension Registry.Entry {
   init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
       var reader = FieldReader(bytes, limit: 1_024)
-      var groupID: GroupID?, presence: Registry.Presence?, created: UInt64?
+      var groupID: GroupID?
+      var presence: Registry.Presence?
+      var created: UInt64?
       while let (tag, field) = try reader.next() {
         switch Tag(rawValue: tag) {
         case .groupID: groupID = GroupID(field)

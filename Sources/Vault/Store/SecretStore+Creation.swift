@@ -28,9 +28,12 @@ extension SecretStore {
 
   private static func create(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> SecretStore {
     if let file = try unfinished(location) {
-      return try SecretStore(location, .owner(location.opening { () throws(IdentityError) in
-        try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
-      }))
+      return try SecretStore(
+        location,
+        .owner(
+          location.opening { () throws(IdentityError) in
+            try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+          }))
     }
     return try make(location) { (identity) throws(IdentityError) in
       let key = try KeyFile.readOrMake(path, outside: location.home)
@@ -38,12 +41,17 @@ extension SecretStore {
     }
   }
 
-  private static func create(_ location: StoreLocation, _ passphrase: borrowing Secret) throws(VaultError) -> SecretStore {
+  private static func create(_ location: StoreLocation, _ passphrase: borrowing Secret) throws(VaultError)
+    -> SecretStore
+  {
     if let file = try unfinished(location) {
       let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
-      return try SecretStore(location, .owner(location.opening { () throws(IdentityError) in
-        try file.open(passphrase: bytes)
-      }))
+      return try SecretStore(
+        location,
+        .owner(
+          location.opening { () throws(IdentityError) in
+            try file.open(passphrase: bytes)
+          }))
     }
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
@@ -68,7 +76,9 @@ extension SecretStore {
     let state = location.places.stateFolder(of: file.ownerKey)
     let witness = Witness(
       of: AccessGroup.Name.registry.description, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
-    guard !AccessGroupFile.exists(in: registry), witness.read() == .absent else { throw .exists("a store at this place") }
+    guard !AccessGroupFile.exists(in: registry), witness.read() == .absent else {
+      throw .exists("a store at this place")
+    }
     return file
   }
 
@@ -90,7 +100,8 @@ extension SecretStore {
     }
     let registry = try registry()
     if !AccessGroupFile.exists(in: registry.group.file.folder) {
-      try make(.registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
+      try make(
+        .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
         groupID: GroupID(Randomness.bytes(32))!, as: registry.group.file.context.seed)
     }
     if try registry.entry(of: .default) == nil { try createGroup(AccessGroup.Name.default.description) }

@@ -140,7 +140,8 @@ extension StoreLocation {
   func groupNames() throws(VaultError) -> [String] {
     do throws(FileFault) {
       let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
-      return try folder.names().filter { FolderName.isValid($0) && $0 != AccessGroup.Name.registry.description }.sorted()
+      return try folder.names().filter { FolderName.isValid($0) && $0 != AccessGroup.Name.registry.description }
+        .sorted()
     } catch {
       throw error == .missing ? .noStore(path: home) : VaultError(IdentityError(error, at: .store))
     }

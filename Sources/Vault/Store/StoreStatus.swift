@@ -61,7 +61,8 @@ extension SecretStore {
       }
     }
     return StoreStatus(
-      home: location.home, state: location.places.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey.hexadecimal,
+      home: location.home, state: location.places.stateFolder(of: access.ownerKey),
+      ownerKey: access.ownerKey.hexadecimal,
       slots: location.slots(), groups: groups, lock: nil)
   }
 
@@ -73,7 +74,8 @@ extension SecretStore {
       var record: WitnessRecord?
       if case .valid(let found) = witness.read() { record = found }
       return GroupStatus(
-        name: name, isVerified: false, epoch: record?.epoch, generation: record?.generation, itemCount: nil, problem: nil)
+        name: name, isVerified: false, epoch: record?.epoch, generation: record?.generation, itemCount: nil,
+        problem: nil)
     }
     return StoreStatus(
       home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: location.slots(), groups: groups,

@@ -96,7 +96,8 @@ extension StoreAccess {
     }
   }
 
-  private static func owner(_ location: StoreLocation, _ passphrase: borrowing Secret) throws(VaultError) -> StoreAccess {
+  private static func owner(_ location: StoreLocation, _ passphrase: borrowing Secret) throws(VaultError) -> StoreAccess
+  {
     do {
       return .owner(try location.identityFolder.read().open(passphrase: passphrase.guarded()))
     } catch {

@@ -8,7 +8,8 @@ import Testing
 
   @Test(
     arguments: [
-      ("/a/b", "/a", "b"), ("/a", "/", "a"), ("a", ".", "a"), ("a/b", "a", "b"), ("/a/b//", "/a", "b"), ("./a", ".", "a"),
+      ("/a/b", "/a", "b"), ("/a", "/", "a"), ("a", ".", "a"), ("a/b", "a", "b"), ("/a/b//", "/a", "b"),
+      ("./a", ".", "a"),
     ])
   func `a path splits into its folder and its name`(path: String, folder: String, name: String) {
     let parts = CanonicalPath.split(path)

@@ -73,8 +73,10 @@ import Testing
     #expect(throws: Never.self) { try parse(hashed(right)) }
     for wrong in [
       head + counted("") + [0, 0], head + counted("../app") + [0, 0], head + counted("App") + [0, 0],
-      head + counted("app") + [0, 2] + floor("b") + floor("a"), head + counted("app") + [0, 2] + floor("a") + floor("a"),
-      head + counted("app") + [0, 1] + floor("a") + floor("b"), head + counted("app") + [0, 3] + floor("a") + floor("b"),
+      head + counted("app") + [0, 2] + floor("b") + floor("a"),
+      head + counted("app") + [0, 2] + floor("a") + floor("a"),
+      head + counted("app") + [0, 1] + floor("a") + floor("b"),
+      head + counted("app") + [0, 3] + floor("a") + floor("b"),
       head + counted("app") + [0, 1] + floor("a/b"), head + counted("app") + [0, 1] + floor("a", epoch: 0x20),
       head + counted("app") + [1, 1] + (0..<257).flatMap { floor("g\(1000 + $0)") },
     ] {
