@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The turn to write among the threads of this process, and then among all processes: a `flock` on the file `lock`.
 ///
-/// SQLite's own lock is taken afterwards; its waiting by naps alone leaves some of many writers behind for long.
+/// SQLite's own lock is taken afterwards. It is waited for by naps, which alone would leave some of many writers behind.
 package struct WriterLock: ~Copyable {
   private let turn: WriterTurn
   private let descriptor: Int32
@@ -15,7 +15,7 @@ package struct WriterLock: ~Copyable {
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
     guard turn.take(waiting: milliseconds) else { throw .busy }
     do throws(GroupFileError) {
-      descriptor = try WriterLock.lock(place, waiting: milliseconds)
+      descriptor = try WriterLock.lock(place, turn, waiting: milliseconds)
     } catch {
       turn.pass()
       throw error
@@ -30,26 +30,40 @@ package struct WriterLock: ~Copyable {
     turn.pass()
   }
 
-  private static func lock(_ place: ContainerPlace, waiting milliseconds: Int) throws(GroupFileError) -> Int32 {
+  private static func lock(
+    _ place: ContainerPlace, _ turn: WriterTurn, waiting milliseconds: Int
+  ) throws(GroupFileError) -> Int32 {
     let deadline = ContinuousClock.now + .milliseconds(milliseconds)
-    let mode = try WriterLock.mode(of: place)
-    var nap: UInt32 = 200
+    let mode = try mode(of: place)
     while true {
-      let opened = try WriterLock.open(place, mode: mode)
-      while flock(opened, LOCK_EX | LOCK_NB) != 0 {
-        guard errno == EWOULDBLOCK || errno == EINTR, ContinuousClock.now < deadline else {
-          let failure: GroupFileError = errno == EWOULDBLOCK || errno == EINTR ? .busy : ResultCode.error(errno: errno)
-          Glibc.close(opened)
-          throw failure
-        }
-        usleep(nap)
-        nap = min(nap * 2, 5000)
-      }
+      let opened = try open(place, mode: mode)
+      let descriptor = flock(opened, LOCK_EX | LOCK_NB) == 0 ? opened : try wait(opened, turn, until: deadline)
+      guard let descriptor else { throw .busy }
       // A file that was taken away while we waited for it locks nobody out.
-      if WriterLock.identity(of: opened) == (try? ContainerPlace.status(place.lockPath))?.identity { return opened }
-      Glibc.close(opened)
-      guard ContinuousClock.now < deadline else { throw .busy }
+      if identity(of: descriptor) == (try? ContainerPlace.status(place.lockPath))?.identity { return descriptor }
+      Glibc.close(descriptor)
     }
+  }
+
+  private static func wait(
+    _ opened: Int32, _ turn: WriterTurn, until deadline: ContinuousClock.Instant
+  ) throws(GroupFileError) -> Int32? {
+    let rest = Int((deadline - ContinuousClock.now) / .milliseconds(1))
+    let identity = identity(of: opened)
+    let wait: LockWait
+    if rest > 0, let begun = turn.wait, begun.resume(for: identity) {
+      Glibc.close(opened)
+      wait = begun
+    } else if rest > 0 {
+      wait = try LockWait(opened, identity)
+    } else {
+      Glibc.close(opened)
+      return nil
+    }
+    turn.wait = nil
+    let descriptor = try wait.finish(waiting: rest)
+    if descriptor == nil { turn.wait = wait }
+    return descriptor
   }
 
   /// Whoever may write the group's file may lock; one who may only read it must not keep writers out.

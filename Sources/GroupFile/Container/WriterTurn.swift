@@ -2,13 +2,16 @@ internal import Glibc
 
 /// The turn to write to one file among the threads of this process.
 ///
-/// `flock` between descriptors of one process would do, but it is waited for by naps; this one wakes the next thread.
+/// `flock` between descriptors of one process would do, but waiting for it takes a thread.
 @safe final class WriterTurn: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let passed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-  private var isTaken = false
+  private var isTaken: Bool
+  /// A wait for the other processes' lock that was given up, for whoever has the turn.
+  var wait: LockWait?
 
-  init() {
+  init(isTaken: Bool = false) {
+    self.isTaken = isTaken
     unsafe pthread_mutex_init(mutex, nil)
     // A clock that nobody sets back while somebody waits.
     var attributes = pthread_condattr_t()

@@ -1,4 +1,4 @@
-import Dispatch
+import Foundation
 import Glibc
 import Synchronization
 import Testing
@@ -31,6 +31,26 @@ import Testing
     }
     #expect(elapsed > .milliseconds(190) && elapsed < .seconds(5))
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { close(other) }
+    _ = try WriterLock(at: place, waiting: 5000)
+  }
+
+  @Test func `a wait that was given up keeps nobody out, and is taken up again`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
+    #expect(flock(other, LOCK_EX) == 0)
+    for _ in 0..<50 { #expect(throws: GroupFileError.busy) { _ = try WriterLock(at: place, waiting: 2) } }
+    let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")
+    #expect(threads.count < 45)
+    flock(other, LOCK_UN)
+    // The wait that nobody wants gets the lock, and lets go of it.
+    var tries = 0
+    while flock(other, LOCK_EX | LOCK_NB) != 0, tries < 1000 {
+      usleep(1000)
+      tries += 1
+    }
+    #expect(tries < 1000)
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(50)) { close(other) }
     _ = try WriterLock(at: place, waiting: 5000)
   }
 

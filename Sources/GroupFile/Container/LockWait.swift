@@ -1,0 +1,91 @@
+internal import Glibc
+internal import Synchronization
+
+/// Waits for a `flock` in a thread of its own, so that whoever asked may stop waiting.
+///
+/// The call that takes a lock in turn has no time limit, and trying again and again has no turn: with eight writers it
+/// left some behind for seconds. A wait that nobody wants any more goes on, can be taken up again, and otherwise lets go
+/// of the lock as soon as it has it.
+final class LockWait: Sendable {
+  private enum State {
+    case wanted, unwanted, taken
+    case failed(Int32)
+  }
+
+  private let descriptor: Int32
+  /// The file that is waited for.
+  private let identity: FileIdentity?
+  private let state = Mutex(State.wanted)
+  private let ended = WriterTurn(isTaken: true)
+
+  /// Begins to wait for the file `identity`; `descriptor` belongs to the wait until it has the lock.
+  ///
+  /// - Throws: `storage` where there can be no further thread.
+  init(_ descriptor: Int32, _ identity: FileIdentity?) throws(GroupFileError) {
+    self.descriptor = descriptor
+    self.identity = identity
+    // The thread is no place for the program's signal handlers.
+    var all = sigset_t()
+    var before = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+    var thread = pthread_t()
+    let retained = unsafe Unmanaged.passRetained(self)
+    let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
+      unsafe Unmanaged<LockWait>.fromOpaque(argument!).takeRetainedValue().run()
+      return nil
+    }
+    guard unsafe pthread_create(&thread, nil, body, retained.toOpaque()) == 0 else {
+      unsafe retained.release()
+      close(descriptor)
+      throw .storage(.memory)
+    }
+    pthread_detach(thread)
+  }
+
+  /// Waits for at most `milliseconds`.
+  ///
+  /// - Returns: The descriptor, now locked and the caller's; `nil` where the wait goes on without him.
+  /// - Throws: what the lock cannot be had for.
+  func finish(waiting milliseconds: Int) throws(GroupFileError) -> Int32? {
+    _ = ended.take(waiting: milliseconds)
+    let outcome = state.withLock { state in
+      if case .wanted = state { state = .unwanted }
+      return state
+    }
+    return switch outcome {
+    case .taken: descriptor
+    case .failed(let number): throw ResultCode.error(errno: number)
+    case .wanted, .unwanted: nil
+    }
+  }
+
+  /// Takes up a wait that was given up; `false` where it has ended meanwhile, or was for another file.
+  func resume(for identity: FileIdentity?) -> Bool {
+    state.withLock { state in
+      guard case .unwanted = state, self.identity == identity else { return false }
+      state = .wanted
+      return true
+    }
+  }
+
+  private func run() {
+    var failure: Int32 = 0
+    while flock(descriptor, LOCK_EX) != 0 {
+      failure = errno
+      guard failure == EINTR else { break }
+      failure = 0
+    }
+    let isTaken = state.withLock { state in
+      if case .wanted = state, failure == 0 { state = .taken } else { state = .failed(failure) }
+      if case .taken = state { return true } else { return false }
+    }
+    if !isTaken {
+      // Unlocked and closed: nobody wants it, or nobody can have it.
+      flock(descriptor, LOCK_UN)
+      close(descriptor)
+    }
+    ended.pass()
+  }
+}
