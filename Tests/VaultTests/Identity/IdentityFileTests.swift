@@ -22,6 +22,10 @@ import Testing
     covered + Hash.digest(Label("vault1.id.hash"), covered).bytes
   }
 
+  private func relabelled(_ label: String) -> [UInt8] {
+    Array(label.utf8) + [UInt8](repeating: 0, count: 16 - label.utf8.count) + file.serialized().dropFirst(16)
+  }
+
   // MARK: - Bytes
 
   @Test func `bytes that another implementation made open with passphrase and key`() throws {
@@ -61,17 +65,13 @@ import Testing
 
   @Test(arguments: ["vault2.identity", "vault10.identity"])
   func `a later label is a newer format`(label: String) {
-    let later =
-      Array(label.utf8) + [UInt8](repeating: 0, count: 16 - label.utf8.count) + file.serialized().dropFirst(16)
-    #expect(throws: IdentityError.newerFormat(.identity)) { try IdentityFile(parsing: later) }
+    #expect(throws: IdentityError.newerFormat(.identity)) { try IdentityFile(parsing: relabelled(label)) }
   }
 
   @Test(arguments: ["vault0.identity", "vaultx.identity", "vault.identity", "vault2.app.cred", "fault2.identity"])
   func `any other label is not an identity`(label: String) {
-    let other =
-      Array(label.utf8) + [UInt8](repeating: 0, count: 16 - label.utf8.count) + file.serialized().dropFirst(16)
     #expect(throws: IdentityError.damaged(.identity, "it is not a vault identity, or was altered")) {
-      try IdentityFile(parsing: other)
+      try IdentityFile(parsing: relabelled(label))
     }
   }
 

@@ -227,12 +227,11 @@ import Testing
     await #expect(processExitsWith: .success) { try ChildProcess.useReadOnlyFolder() }
   }
 
-  private func damage(_ body: () throws -> Void) -> IdentityError.Level? {
-    do { try body() } catch IdentityError.damaged(let level, _) { return level } catch {}
+  /// The level of the damage that `body` finds; `nil` if it finds none.
+  private func damage<Result>(_ body: () throws -> Result) -> IdentityError.Level? {
+    do { _ = try body() } catch IdentityError.damaged(let level, _) { return level } catch {}
     return nil
   }
-
-  private func damage(_ body: () throws -> IdentityFile) -> IdentityError.Level? { damage { () in _ = try body() } }
 }
 
 /// What the exit tests run in a process of their own.

@@ -78,6 +78,20 @@ import Testing
     #expect(throws: expected) { try slot.open(key: key(1), ownerKey: identity.ownerKey) }
   }
 
+  @Test func `a slot that holds another owner's seed is damaged`() throws {
+    let salt = [UInt8](repeating: 4, count: 16)
+    let fields = [2, 2, 0, 1] + [UInt8](repeating: 0, count: 8) + salt
+    let header = Label("vault1.slot").padded + PublicKey.zero.bytes + fields
+    let slotKey = try key(1).derive(Label("vault1.slot.key"), salt)
+    let check = slotKey.mac(Label("vault1.slot.chk"), header).bytes.prefix(16)
+    let nonce = Nonce()
+    let box = SealedBox.seal(try Identity.testing().testSeed, key: slotKey, nonce: nonce, binding: header)
+    let slot = try parsed(fields + check + nonce.bytes + box)
+    #expect(throws: IdentityError.damaged(.slot, "the key is right, but the slot does not open the owner's seed")) {
+      try slot.open(key: key(1), ownerKey: .zero)
+    }
+  }
+
   @Test(arguments: [(0, 2), (0, 3), (1, 1), (1, 0), (1, 5)] as [(Int, UInt8)])
   func `a kind or use that is not known is a newer format`(offset: Int, byte: UInt8) throws {
     let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.testing())
