@@ -1,6 +1,5 @@
 import Foundation
 import Sealing
-import Synchronization
 
 @testable import GroupFile
 
@@ -13,16 +12,22 @@ final class GroupFixture {
   let witness = MemoryWitness()
   let name: String
 
-  init(name: String = "team.shared", keep: UInt16 = 10) throws {
+  /// - Parameters:
+  ///   - owner: another group's owner, for a second group of his.
+  ///   - seed: another group's member.
+  init(
+    name: String = "team.shared", keep: UInt16 = 10, owner: consuming Key? = nil, seed: MemberSeed? = nil
+  ) throws {
     folder = NSTemporaryDirectory() + "vault-group-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     self.name = name
-    owner = try Key.random()
-    seed = try MemberSeed(Key.random())
+    if let owner { self.owner = owner } else { self.owner = try Key.random() }
+    self.seed = try seed ?? MemberSeed(Key.random())
     groupID = GroupID(Randomness.bytes(32))!
     var creation = GroupCreation(name: name, time: 1)
     creation.keep = keep
-    let record = try creation.write(to: folder, groupID: groupID, owner: SigningKey(seed: owner), seed: seed)
+    let record = try creation.write(
+      to: folder, groupID: groupID, owner: SigningKey(seed: self.owner), seed: self.seed)
     _ = witness.raise { _ in record }
   }
 
@@ -44,15 +49,6 @@ final class GroupFixture {
   }
 
   func value(_ name: String) throws -> String { try open().value(name) }
-
-  /// The group's files as they lie on the disk.
-  func copy() throws -> [String: Data] {
-    var files: [String: Data] = [:]
-    for name in ["group.vault", "group.vault-wal", "group.vault-shm"] {
-      files[name] = FileManager.default.contents(atPath: folder + "/" + name)
-    }
-    return files
-  }
 }
 
 extension AccessGroupFile {
@@ -69,19 +65,5 @@ extension WriteTransaction {
   func put(_ name: String, _ value: String) throws -> UInt64 {
     let secret = try unsafe Array(value.utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
     return try put(Attributes(name: name, created: 1, changed: 1, valueKind: 2), secret)
-  }
-}
-
-/// A witness that lives as long as the test.
-final class MemoryWitness: Witnessing {
-  private let record = Mutex<WitnessRecord?>(nil)
-
-  func read() -> WitnessReading { record.withLock { $0.map(WitnessReading.valid) ?? .absent } }
-
-  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
-    record.withLock { record in
-      if let new = update(record.map(WitnessReading.valid) ?? .absent) { record = new }
-    }
-    return true
   }
 }

@@ -117,8 +117,17 @@ package final class WriteTransaction: ItemReading {
 
   private func changed(_ row: Row) throws(GroupFileError) {
     let entry = TreeEntry(token: row.token, digest: row.digest)
-    try editor.put(entry) { (digest, place) throws(GroupFileError) in try view.load(digest, place) }
+    try editor.put(entry) { (digest, place) throws(GroupFileError) in
+      let node = try view.load(digest, place)
+      if case .leaf(let entries) = node { try proveRows(entries, except: row.token) }
+      return node
+    }
     isChanged = true
+  }
+
+  /// Proves the rows whose digests the changed leaf takes over: a file with damage this near is not written to.
+  private func proveRows(_ entries: [TreeEntry], except token: Token) throws(GroupFileError) {
+    for entry in entries where entry.token != token { _ = try view.row(entry.token, digest: entry.digest) }
   }
 
   /// Signs the new state, makes it durable, raises the witness and lets the next writer in.

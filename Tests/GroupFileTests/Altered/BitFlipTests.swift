@@ -1,0 +1,42 @@
+import Foundation
+import Testing
+
+@testable import GroupFile
+
+/// Whoever can write the storage flips one bit. What comes out is the answers as before, or a refusal.
+@Suite struct BitFlipTests {
+  @Test func `no bit of the file changes an answer`() throws {
+    try flip("group.vault", in: SmallGroup(logged: false), sample: 1_500)
+  }
+
+  @Test func `no bit of the log changes an answer`() throws {
+    try flip("group.vault-wal", in: SmallGroup(logged: true), sample: 500)
+  }
+
+  private func flip(_ name: String, in group: SmallGroup, sample: Int) throws {
+    let place = try ContainerPlace(folder: group.fixture.folder)
+    #expect(try group.lie() == nil)
+    #expect(group.before.refused.isEmpty)
+    let file = try OpenFile(group.fixture.folder + "/" + name)
+    var refused = 0
+    var slowest = Duration.zero
+    for bit in Sampling.positions(in: file.count * 8, sample: sample) {
+      ConnectionPool.closeIdle(at: place)
+      let byte = file[bit / 8]
+      file[bit / 8] = byte ^ (1 << UInt8(bit % 8))
+      defer { file[bit / 8] = byte }
+      let clock = ContinuousClock()
+      try slowest = max(
+        slowest,
+        clock.measure {
+          let answers = try group.answers()
+          if !answers.refused.isEmpty { refused += 1 }
+          if let lie = answers.lie(against: group.before) { Issue.record("bit \(bit) of \(name): \(lie)") }
+        })
+      ConnectionPool.closeIdle(at: place)
+    }
+    #expect(refused > 0)
+    #expect(slowest < .seconds(5))
+    #expect(try group.lie() == nil, "the last bit was put back")
+  }
+}

@@ -1,0 +1,108 @@
+import Testing
+
+@testable import GroupFile
+
+/// What a group answers to the same questions, before and after somebody changed its files.
+struct Answers {
+  enum Answer: Equatable {
+    case text(String)
+    case absent
+    case refused(GroupFileError)
+  }
+
+  private(set) var all: [(question: String, answer: Answer)] = []
+
+  /// Asks for each name its item and value, for `histories` all versions, and for the list of all items.
+  init(of file: AccessGroupFile, names: [String], histories: [String] = []) {
+    let view: ReadTransaction
+    do throws(GroupFileError) {
+      view = try file.beginReading()
+    } catch {
+      all = (names + histories + ["list"]).map { ($0, .refused(error)) }
+      return
+    }
+    for name in names {
+      ask(name) { () throws(GroupFileError) in
+        guard let item = try view.stored(name) else { return nil }
+        return try Answers.text(of: item, in: view)
+      }
+    }
+    for name in histories {
+      ask("history of \(name)") { () throws(GroupFileError) in
+        var versions: [String] = []
+        for item in try view.history(name) { versions.append(try Answers.text(of: item, in: view)) }
+        return versions.joined(separator: "; ")
+      }
+    }
+    ask("list") { () throws(GroupFileError) in
+      let walk = try RowWalk(view)
+      var names: [String] = []
+      while let row = try walk.next() { names.append(try view.view.attributes(of: row).name + " \(row.version)") }
+      return names.joined(separator: ", ")
+    }
+  }
+
+  private mutating func ask(_ question: String, _ body: () throws(GroupFileError) -> String?) {
+    do throws(GroupFileError) {
+      all.append((question, try body().map(Answer.text) ?? .absent))
+    } catch {
+      all.append((question, .refused(error)))
+    }
+  }
+
+  private static func text(of item: StoredItem, in view: ReadTransaction) throws(GroupFileError) -> String {
+    let value = item.isPresent ? try view.view.secret(of: item.row).text : "removed"
+    return "\(item.attributes.name) \(item.row.version) \(item.attributes.label ?? "-") \(value)"
+  }
+
+  /// The first answer that is neither the same as in `before` nor a refusal for damage, rollback or a newer format.
+  func lie(against before: Answers) -> String? {
+    precondition(before.all.count == all.count)
+    for (old, new) in zip(before.all, all) where old.answer != new.answer {
+      if case .refused(let error) = new.answer, error.isRefusal { continue }
+      return "\(new.question): \(new.answer) instead of \(old.answer)"
+    }
+    return nil
+  }
+
+  /// The questions that were refused.
+  var refused: [String] {
+    all.compactMap { if case .refused = $0.answer { $0.question } else { nil } }
+  }
+}
+
+extension GroupFileError {
+  /// Whether it becomes exit status 13, 14 or 17: the only errors that changed bytes may end in.
+  var isRefusal: Bool {
+    switch self {
+    case .damaged, .altered, .rolledBack, .newerFormat: true
+    default: false
+    }
+  }
+
+  var isDamage: Bool {
+    switch self {
+    case .damaged, .altered: true
+    default: false
+    }
+  }
+
+  var isRollback: Bool {
+    if case .rolledBack = self { true } else { false }
+  }
+}
+
+extension OpenedSecret {
+  /// The value as text; only tests make one of a secret.
+  var text: String { unsafe withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
+}
+
+/// Runs `body` and gives the error of a group's file that it throws.
+func failure<Result>(_ body: () throws -> Result) -> GroupFileError? {
+  do {
+    _ = try body()
+    return nil
+  } catch {
+    return error as? GroupFileError
+  }
+}

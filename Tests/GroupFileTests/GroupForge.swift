@@ -1,0 +1,105 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// Makes what only somebody with keys can make: rosters and manifests that are signed, sealed and wrong.
+struct GroupForge {
+  let group: GroupFixture
+  let state: VerifiedState
+
+  var keys: GroupKeys { state.keys }
+
+  /// - Parameter known: the state to go on from, where the one that is stored does not verify.
+  init(_ group: GroupFixture, from known: VerifiedState? = nil) throws {
+    self.group = group
+    let context = try group.open().context
+    state = try known ?? group.peek { try VerifiedState.open($0, as: context, known: nil) }
+  }
+
+  /// Stores a manifest signed by `writer`, the owner by default, and its row of the chain.
+  func storeManifest(
+    by writer: MemberSeed? = nil, roster: SignedRoster? = nil, keepingChain: Bool = false,
+    _ change: (inout Manifest) -> Void
+  ) throws {
+    let writer = writer ?? group.seed
+    var manifest = state.successor(
+      root: state.manifest.root, itemCount: state.manifest.itemCount,
+      versionRowCount: state.manifest.versionRowCount, time: 5)
+    manifest.writerKey = writer.signingPublicKey
+    if let roster {
+      manifest.rosterDigest = roster.digest
+      manifest.rosterRevision = roster.roster.revision
+      manifest.generation = roster.roster.generation
+    }
+    change(&manifest)
+    let sealed = SignedManifest.seal(manifest, by: writer.signingKey(), with: keys)
+    try group.tamper { connection in
+      try connection.storePart(.manifest, sealed)
+      if !keepingChain { try connection.appendChain(manifest.epoch, manifest.rest()) }
+    }
+  }
+
+  /// Stores a roster with its header, signed by `owner`, the group's own by default.
+  @discardableResult
+  func storeRoster(
+    by owner: consuming Key? = nil, keepingHeader: Bool = false, _ change: (inout Roster) -> Void
+  ) throws -> SignedRoster {
+    var roster = state.roster
+    change(&roster)
+    let key = owner ?? group.owner.copy()
+    let signed = SignedRoster(roster, by: try SigningKey(seed: key))
+    try group.tamper { connection in
+      try connection.storePart(.roster, signed.sealed(with: keys))
+      if !keepingHeader { try connection.storePart(.header, StateHeader(of: roster).serialized()) }
+    }
+    return signed
+  }
+
+  /// A change of the roster as an honest owner makes it, with the manifest that belongs to it.
+  func changeRoster(_ change: (inout Roster) -> Void) throws {
+    let signed = try storeRoster { roster in
+      roster.revision += 1
+      roster.previous = state.signedRoster.digest
+      roster.firstEpoch = state.manifest.epoch + 1
+      change(&roster)
+    }
+    try storeManifest(roster: signed) { _ in }
+  }
+
+  /// Lets `seed` into the group as an application.
+  func addMember(_ seed: MemberSeed, _ rights: Member.Rights, application: String = "com.example.notes") throws {
+    let slotID = seed.slotID(group: group.groupID, generation: 1)
+    let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: group.groupID, generation: 1)
+    try group.tamper { try $0.storeWrap(slotID, wrap) }
+    try changeRoster { roster in
+      roster.members.append(
+        Member(
+          kind: .application, rights: rights, issue: 1, application: application, signingKey: seed.signingPublicKey,
+          slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID)))
+      roster.members.sort { $0.signingKey < $1.signingKey }
+    }
+  }
+}
+
+extension GroupFixture {
+  func forge() throws -> GroupForge { try GroupForge(self) }
+
+  /// The group as the application of `seed` opens it.
+  func open(as seed: MemberSeed, witness: MemoryWitness? = nil) throws -> AccessGroupFile {
+    AccessGroupFile(
+      folder: folder,
+      context: GroupContext(
+        groupName: name, ownerKey: try SigningKey(seed: owner).publicKey, seed: seed, kind: .application),
+      witness: witness ?? self.witness, now: { 1_000 })
+  }
+}
+
+extension Connection {
+  /// Runs a statement with values; only tests write without a transaction's care.
+  func run(_ sql: StaticString, _ bytes: [UInt8]...) throws {
+    let statement = try statement(sql)
+    for (index, bytes) in bytes.enumerated() { try statement.bind(Int32(index + 1), bytes) }
+    try statement.run()
+  }
+}

@@ -1,0 +1,30 @@
+import Synchronization
+
+@testable import GroupFile
+
+/// A witness that lives as long as the test, and says what the test wants it to say.
+final class MemoryWitness: Witnessing {
+  private let state: Mutex<WitnessReading>
+
+  init(_ reading: WitnessReading = .absent) { state = Mutex(reading) }
+
+  /// What it says now.
+  var reading: WitnessReading {
+    get { state.withLock { $0 } }
+    set { state.withLock { $0 = newValue } }
+  }
+
+  var record: WitnessRecord? {
+    if case .valid(let record) = reading { record } else { nil }
+  }
+
+  func read() -> WitnessReading { reading }
+
+  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
+    state.withLock { reading in
+      if case .unavailable = reading { return false }
+      if let new = update(reading) { reading = .valid(new) }
+      return true
+    }
+  }
+}

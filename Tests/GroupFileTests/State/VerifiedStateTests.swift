@@ -1,0 +1,313 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// Rosters, manifests and wraps by people who have some keys but not the right ones.
+@Suite struct VerifiedStateTests {
+  private func expectRefused(
+    _ group: GroupFixture, _ level: GroupFileError.Level, _ sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    for error in [failure { try group.value("name") }, failure { try group.set(["name": "new"]) }] {
+      guard case .damaged(level, _) = error else {
+        Issue.record("\(String(describing: error)) instead of damage at \(level)", sourceLocation: sourceLocation)
+        continue
+      }
+    }
+  }
+
+  private func group() throws -> GroupFixture {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    // What follows is refused by a machine that never saw the group, too.
+    group.witness.reading = .absent
+    return group
+  }
+
+  // MARK: Whose file
+
+  @Test func `groups swapped by name are refused`() throws {
+    let group = try group()
+    let other = try GroupFixture(name: "team.other", owner: group.owner.copy(), seed: group.seed)
+    try other.files().put(into: group.folder)
+    expectRefused(group, .roster)
+    #expect(failure { try group.open().accept() }?.isDamage == true)
+  }
+
+  @Test func `another owner's group is refused`() throws {
+    let group = try group()
+    // The same member seed: the wrap opens, but the roster was signed by somebody else.
+    let other = try GroupFixture(seed: group.seed)
+    try other.files().put(into: group.folder)
+    expectRefused(group, .roster)
+    let stranger = try GroupFixture()
+    try stranger.files().put(into: group.folder)
+    expectRefused(group, .wrap)
+  }
+
+  @Test func `a group of the same name with another id is refused until it is accepted`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    let other = try GroupFixture(name: group.name, owner: group.owner.copy(), seed: group.seed)
+    try other.set(["name": "other"])
+    try other.files().put(into: group.folder)
+    expectRefused(group, .witness)
+    #expect(try group.open().accept() == .newWitness(epoch: 2))
+    #expect(try group.value("name") == "other")
+    #expect(group.witness.record?.flags == .acceptedByHand)
+  }
+
+  // MARK: The roster
+
+  @Test func `a roster that somebody else signed is refused`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    let stranger = try Key.random()
+    let roster = try forge.storeRoster(by: stranger.copy()) { $0.keep = 3 }
+    try forge.storeManifest(roster: roster) { _ in }
+    expectRefused(group, .roster)
+  }
+
+  @Test func `a roster that names another owner is refused though the owner signed it`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    let roster = try forge.storeRoster { $0.ownerKey = GroupID(Randomness.bytes(32))! }
+    try forge.storeManifest(roster: roster) { _ in }
+    expectRefused(group, .roster)
+  }
+
+  @Test func `a roster for another key is refused`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    let roster = try forge.storeRoster { $0.keyCommitment = Digest(Randomness.bytes(32))! }
+    try forge.storeManifest(roster: roster) { _ in }
+    expectRefused(group, .roster)
+  }
+
+  @Test func `a roster that the header contradicts is refused`() throws {
+    for change: @Sendable (inout Roster) -> Void in [
+      { $0.flags = .purgedAtUninstall }, { $0.generation = 2 }, { $0.groupID = .zero },
+    ] {
+      let group = try group()
+      let forge = try group.forge()
+      let roster = try forge.storeRoster(keepingHeader: true, change)
+      try forge.storeManifest(roster: roster) { _ in }
+      expectRefused(group, .roster)
+    }
+  }
+
+  @Test func `a roster without the reader's own entry is refused, and so is one that says otherwise of him`() throws {
+    let changes: [@Sendable (inout Member) -> Void] = [
+      { $0.signingKey = GroupID(Randomness.bytes(32))! }, { $0.slotID = Randomness.bytes(16) },
+      { $0.wrapDigest = Digest(Randomness.bytes(32))! },
+    ]
+    for change in changes {
+      let group = try group()
+      let forge = try group.forge()
+      let roster = try forge.storeRoster { change(&$0.members[0]) }
+      try forge.storeManifest(roster: roster) { _ in }
+      expectRefused(group, .roster)
+    }
+  }
+
+  @Test func `an application's seed does not open a group as the owner, nor the owner's as an application`() throws {
+    let group = try group()
+    let seed = try MemberSeed(Key.random())
+    try group.forge().addMember(seed, .write)
+    #expect(try group.open(as: seed).value("name") == "value")
+    let asOwner = AccessGroupFile(
+      folder: group.folder,
+      context: GroupContext(
+        groupName: group.name, ownerKey: try SigningKey(seed: group.owner).publicKey, seed: seed, kind: .owner),
+      witness: group.witness, now: { 1 })
+    #expect(failure { try asOwner.value("name") } == .damaged(.roster, "own entry"))
+    #expect(failure { try group.open(as: group.seed).value("name") } == .damaged(.roster, "own entry"))
+  }
+
+  // MARK: The wrap
+
+  @Test func `a wrap of another key is refused`() throws {
+    let group = try group()
+    let seed = group.seed
+    let wrap = try Wrap.seal(Key.random(), for: seed, groupID: group.groupID, generation: 1)
+    try group.tamper { try $0.run("UPDATE wrap SET sealed=?", wrap) }
+    expectRefused(group, .roster)
+  }
+
+  @Test func `a wrap that was sealed again for the same key is refused`() throws {
+    let group = try group()
+    let wrap = try Wrap.seal(group.forge().keys.groupKey, for: group.seed, groupID: group.groupID, generation: 1)
+    try group.tamper { try $0.run("UPDATE wrap SET sealed=?", wrap) }
+    expectRefused(group, .roster)
+  }
+
+  @Test func `another member's wrap in one's own place is refused`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    let seed = try MemberSeed(Key.random())
+    let wrap = try Wrap.seal(forge.keys.groupKey, for: seed, groupID: group.groupID, generation: 1)
+    try group.tamper { try $0.run("UPDATE wrap SET sealed=?", wrap) }
+    expectRefused(group, .wrap)
+  }
+
+  @Test func `without his wrap the owner's group is damaged, and anybody else is no member`() throws {
+    let group = try group()
+    #expect(throws: GroupFileError.notAMember) { try group.open(as: MemberSeed(Key.random())).value("name") }
+    try group.tamper { try $0.run("DELETE FROM wrap") }
+    expectRefused(group, .wrap)
+  }
+
+  // MARK: The header
+
+  @Test func `a header that asks for a device's key is refused where the roster does not`() throws {
+    let group = try group()
+    var roster = try group.forge().state.roster
+    roster.flags = .thisDeviceOnly
+    roster.deviceKeyID = Randomness.bytes(16)
+    let header = StateHeader(of: roster).serialized()
+    try group.tamper { try $0.storePart(.header, header) }
+    expectRefused(group, .roster)
+  }
+
+  // MARK: The manifest
+
+  @Test func `a manifest of a member without write access is refused`() throws {
+    let group = try group()
+    let reader = try MemberSeed(Key.random())
+    try group.forge().addMember(reader, .read)
+    #expect(try group.open(as: reader).value("name") == "value")
+    #expect(throws: GroupFileError.readOnlyMember) { try group.open(as: reader).beginWriting() }
+    #expect(throws: GroupFileError.readOnlyMember) { try group.open(as: reader).compact() }
+    group.witness.reading = .absent
+    try group.forge().storeManifest(by: reader) { _ in }
+    expectRefused(group, .manifest)
+  }
+
+  @Test func `a manifest of somebody who is no member is refused`() throws {
+    let group = try group()
+    try group.forge().storeManifest(by: MemberSeed(Key.random())) { _ in }
+    expectRefused(group, .manifest)
+  }
+
+  @Test func `a manifest signed by one member in another's name is refused`() throws {
+    let group = try group()
+    let owner = group.seed.signingPublicKey
+    let writer = try MemberSeed(Key.random())
+    try group.forge().addMember(writer, .write)
+    group.witness.reading = .absent
+    try group.forge().storeManifest(by: writer) { $0.writerKey = owner }
+    expectRefused(group, .manifest)
+  }
+
+  @Test func `a writer's manifest counts, but not as the first under a new roster`() throws {
+    let group = try group()
+    let writer = try MemberSeed(Key.random())
+    try group.forge().addMember(writer, .write)
+    let transaction = try group.open(as: writer).beginWriting()
+    try transaction.put("name", "by the writer")
+    try transaction.commit()
+    #expect(try group.value("name") == "by the writer")
+    group.witness.reading = .absent
+    let forge = try group.forge()
+    let signed = try forge.storeRoster { roster in
+      roster.revision += 1
+      roster.previous = forge.state.signedRoster.digest
+      roster.firstEpoch = forge.state.manifest.epoch + 1
+    }
+    try forge.storeManifest(by: writer, roster: signed) { _ in }
+    expectRefused(group, .manifest)
+  }
+
+  @Test func `a manifest of an epoch before its roster is refused`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    let signed = try forge.storeRoster { roster in
+      roster.revision += 1
+      roster.previous = forge.state.signedRoster.digest
+      roster.firstEpoch = 100
+    }
+    try forge.storeManifest(roster: signed) { $0.epoch = 99 }
+    expectRefused(group, .manifest)
+  }
+
+  @Test func `a manifest about another group, roster or generation is refused`() throws {
+    let changes: [@Sendable (inout Manifest) -> Void] = [
+      { $0.groupID = .zero }, { $0.rosterDigest = .zero }, { $0.rosterRevision += 1 }, { $0.generation += 1 },
+    ]
+    for change in changes {
+      let group = try group()
+      try group.forge().storeManifest(change)
+      expectRefused(group, .manifest)
+    }
+  }
+
+  @Test func `a manifest sealed under another key is refused`() throws {
+    let group = try group()
+    let keys = try GroupKeys(groupKey: Key.random(), groupID: group.groupID, generation: 1, deviceKey: nil)
+    let manifest = try group.forge().state.manifest
+    let sealed = SignedManifest.seal(manifest, by: group.seed.signingKey(), with: keys)
+    try group.tamper { try $0.storePart(.manifest, sealed) }
+    expectRefused(group, .manifest)
+  }
+
+  // MARK: Newer formats
+
+  @Test func `a newer write version is read, and not written to`() throws {
+    let group = try group()
+    let known = try group.open()
+    #expect(try known.value("name") == "value")
+    try group.forge().storeManifest { $0.writeVersion = 2 }
+    #expect(RawFile.run(group.folder + "/group.vault", ["PRAGMA user_version=0x00010002"], keepingLog: true))
+    #expect(try group.value("name") == "value")
+    #expect(try group.open().verify().items == 1)
+    for file in [known, try group.open()] {
+      #expect(failure { try file.beginWriting() } == .newerFormat(read: 1, write: 2))
+      #expect(failure { try file.compact() } == .newerFormat(read: 1, write: 2))
+      #expect(failure { try file.accept() } == .newerFormat(read: 1, write: 2))
+    }
+  }
+
+  @Test func `a newer read version is refused before anything else is looked at`() throws {
+    let group = try group()
+    #expect(
+      RawFile.run(
+        group.folder + "/group.vault", ["PRAGMA user_version=0x00020002", "DELETE FROM state"], keepingLog: true))
+    #expect(failure { try group.value("name") } == .newerFormat(read: 2, write: 2))
+    #expect(failure { try group.open().beginWriting() } == .newerFormat(read: 2, write: 2))
+  }
+
+  @Test func `a version that the signed manifest does not say is damage`() throws {
+    let group = try group()
+    try group.say(version: "0x00010002")
+    #expect(failure { try group.value("name") }?.isDamage == true)
+    try group.say(version: "0x00010001")
+    let forge = try group.forge()
+    try forge.storeManifest { $0.writeVersion = 2 }
+    #expect(failure { try group.value("name") }?.isDamage == true)
+    try GroupForge(group, from: forge.state).storeManifest {
+      $0.epoch += 1
+      $0.readVersion = 2
+      $0.writeVersion = 2
+    }
+    #expect(failure { try group.value("name") } == .newerFormat(read: 2, write: 2))
+  }
+
+  @Test func `a process that knows a newer format does not write when the file denies it`() throws {
+    let group = try group()
+    try group.forge().storeManifest { $0.writeVersion = 2 }
+    try group.say(version: "0x00010002")
+    let known = try group.open()
+    #expect(try known.value("name") == "value")
+    try group.say(version: "0x00010001")
+    #expect(failure { try known.beginWriting() }?.isDamage == true)
+    #expect(failure { try known.compact() }?.isDamage == true)
+    #expect(failure { try known.accept() }?.isDamage == true)
+  }
+}
+
+extension GroupFixture {
+  /// Has the file say in the clear which versions it needs.
+  fileprivate func say(version: String) throws {
+    try #require(RawFile.run(folder + "/group.vault", ["PRAGMA user_version=\(version)"], keepingLog: true))
+  }
+}

@@ -1,0 +1,100 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// The tree's nodes are a cache that anybody with the storage can write; only the signed root counts.
+@Suite struct NodeTamperingTests {
+  /// Puts `row` in, and changes each node from its leaf up as an honest writer would, all but the signed root.
+  private func forge(_ row: Row, in group: TamperedGroup) throws {
+    try group.fixture.tamper { connection in
+      try connection.replaceCurrent(row)
+      var editor = TreeEditor(root: try group.fixture.forge().state.manifest.root)
+      try editor.put(TreeEntry(token: row.token, digest: row.digest)) { (_, place) throws(GroupFileError) in
+        try TreeNode(parsing: try connection.nodeBody(at: place) ?? [], at: place)
+      }
+      _ = try editor.finish { (place, body, _, _) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+    }
+  }
+
+  @Test func `a row forged together with all its nodes is refused`() throws {
+    let group = try TamperedGroup()
+    let older = try group.fixture.peek { [token = try group.token("item/1")] in
+      try #require(try $0.olderRow(token, version: 1))
+    }
+    try forge(older, in: group)
+    // The root's node no longer matches: not one item can be proved.
+    try group.expectRefused("item/1")
+    try group.expectRefused("item/5")
+  }
+
+  @Test func `a leaf taken from an older copy is refused`() throws {
+    let group = try TamperedGroup()
+    let (place, entries) = try group.leaf(of: "item/5")
+    try group.fixture.set(["item/5": "newer"])
+    try group.fixture.tamper { try $0.storeNode(TreeNode.leaf(entries).body(), at: place) }
+    try group.expectRefused("item/5")
+  }
+
+  @Test func `an item struck from its leaf is not absent`() throws {
+    let group = try TamperedGroup()
+    let (place, entries) = try group.leaf(of: "item/5")
+    let token = try group.token("item/5")
+    try group.fixture.tamper { connection in
+      try connection.storeNode(TreeNode.leaf(entries.filter { $0.token != token }).body(), at: place)
+      try connection.run("DELETE FROM item WHERE token=?", token.bytes)
+    }
+    try group.expectRefused("item/5")
+  }
+
+  @Test func `a whole branch struck from the root is not absent`() throws {
+    let group = try TamperedGroup()
+    let token = try group.token("item/5")
+    try group.fixture.tamper { connection in
+      let root = try TreeNode(parsing: try #require(try connection.nodeBody(at: .root)), at: .root)
+      guard case .branch(var bitmap, var children) = root else { throw GroupFileError.damaged(.tree, "no branch") }
+      let nibble = token.nibble(at: 0)
+      let bit = UInt16(1) << UInt16(nibble)
+      children.remove(at: (bitmap & (bit - 1)).nonzeroBitCount)
+      bitmap &= ~bit
+      try connection.storeNode(TreeNode.branch(bitmap: bitmap, children: children).body(), at: .root)
+    }
+    try group.expectRefused("item/5")
+  }
+
+  @Test func `a missing node is damage, at the root and below`() throws {
+    for depth in 0...1 {
+      let group = try TamperedGroup()
+      let place = depth == 0 ? TreePlace.root : try group.leaf(of: "item/5").place
+      try group.fixture.tamper { try $0.run("DELETE FROM node WHERE prefix=?", place.key) }
+      try group.expectRefused("item/5")
+    }
+  }
+
+  @Test func `two nodes swapped are refused`() throws {
+    let group = try TamperedGroup()
+    let here = try group.leaf(of: "item/5")
+    let there = try group.leaf(of: group.stranger(to: "item/5"))
+    try group.fixture.tamper {
+      try $0.storeNode(TreeNode.leaf(there.entries).body(), at: here.place)
+      try $0.storeNode(TreeNode.leaf(here.entries).body(), at: there.place)
+    }
+    try group.expectRefused("item/5")
+  }
+
+  @Test func `a node too many changes no answer, and verifying finds it`() throws {
+    let group = try TamperedGroup()
+    let (place, entries) = try group.leaf(of: "item/5")
+    try group.fixture.tamper { try $0.storeNode(TreeNode.leaf(entries).body(), at: place.child(3)) }
+    #expect(try group.fixture.value("item/5") == "value of item/5")
+    try group.expectUnverifiable()
+  }
+
+  @Test(arguments: [0, 1, 33, 47, 49, 34, 66, 1_536, 1_584, 100_000])
+  func `a node of an odd size is refused`(_ count: Int) throws {
+    let group = try TamperedGroup()
+    let place = try group.leaf(of: "item/5").place
+    try group.fixture.tamper { try $0.storeNode([UInt8](repeating: 1, count: count), at: place) }
+    try group.expectRefused("item/5")
+  }
+}

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import GroupFile
+
+/// A change signs the digests of the items beside it; so those items are looked at too.
+@Suite struct SiblingTests {
+  @Test func `an item is not set beside a tampered one, and nothing is signed`() throws {
+    let group = try TamperedGroup()
+    let sibling = try group.sibling(of: "item/5")
+    let token = try group.token(sibling)
+    try group.fixture.tamper { try $0.run("UPDATE item SET nonce=zeroblob(24) WHERE token=?", token.bytes) }
+    try group.expectNothingSigned("set") { try group.fixture.set(["item/5": "new"]) }
+    try group.expectRefused(sibling)
+    #expect(try group.fixture.value("item/5") == "value of item/5")
+  }
+
+  @Test func `an item is not set beside a deleted one, nor a new one`() throws {
+    let group = try TamperedGroup()
+    let fresh = try #require(
+      (0..<1_000).map { "new/\($0)" }.first { name in
+        try group.leaf(of: name).place == group.leaf(of: "item/5").place
+      })
+    let token = try group.token("item/5")
+    try group.fixture.tamper { try $0.run("DELETE FROM item WHERE token=?", token.bytes) }
+    try group.expectNothingSigned("set") { try group.fixture.set([fresh: "new"]) }
+  }
+
+  @Test func `an item far from a tampered one can be set, and the tampered one is still refused`() throws {
+    let group = try TamperedGroup()
+    let stranger = try group.stranger(to: "item/5")
+    let token = try group.token("item/5")
+    try group.fixture.tamper { try $0.run("UPDATE item SET nonce=zeroblob(24) WHERE token=?", token.bytes) }
+    try group.fixture.set([stranger: "new"])
+    #expect(try group.fixture.value(stranger) == "new")
+    try group.expectRefused("item/5")
+  }
+
+  @Test func `many items of one leaf are set in one transaction`() throws {
+    let group = try TamperedGroup()
+    try group.fixture.set(Dictionary(uniqueKeysWithValues: group.names.map { ($0, "all new") }))
+    try group.fixture.set(Dictionary(uniqueKeysWithValues: group.names.map { ("more " + $0, "new") }))
+    #expect(try group.fixture.open().verify().items == 200)
+  }
+}
