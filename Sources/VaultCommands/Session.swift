@@ -5,6 +5,7 @@ final class Session {
   let streams: Streams
   let output: Output
   private var warnings: [String] = []
+  private var endActions: [(Session) -> Void] = []
 
   /// Every environment variable that is looked at.
   static let variables = [
@@ -28,11 +29,17 @@ final class Session {
     return value
   }
 
+  /// Has something done when the command has ended, well or not: the store's notices are told then.
+  func atEnd(_ action: @escaping (Session) -> Void) { endActions.append(action) }
+
   /// Keeps a warning until the command has ended: with `--json`, stderr holds an error's object and nothing else.
   func warn(_ message: String) { warnings.append(message) }
 
   /// Says something that is neither data nor an error, on stderr.
   func say(_ message: String) { tell(UTF8Text.onOneLine(message) + "\n") }
+
+  /// How data is written to stdout.
+  var outputStyle: Style { Style(descriptor: streams.output, environment: environment) }
 
   /// Writes out everything.
   func finish() throws(Failure) {
@@ -63,6 +70,7 @@ final class Session {
   private var style: Style { Style(descriptor: streams.errors, environment: environment) }
 
   private func tellWarnings() {
+    for action in endActions { action(self) }
     for warning in warnings { tell(style.yellow("vault: warning:") + " \(UTF8Text.onOneLine(warning))\n") }
     warnings = []
   }

@@ -21,7 +21,15 @@ struct CommandLineTree: CommandFamily {
       Exit statuses:
       \(statuses)
       """,
-    groupedSubcommands: [])
+    groupedSubcommands: [
+      CommandGroup(name: "Store", subcommands: [Init.self]),
+      CommandGroup(
+        name: "Item",
+        subcommands: [
+          SetItem.self, GetItem.self, ListItems.self, InfoItem.self, HistoryOfItem.self, RemoveItem.self,
+          RestoreItem.self,
+        ]),
+    ])
 
   private static let statuses = ExitStatus.allCases
     .map { status in

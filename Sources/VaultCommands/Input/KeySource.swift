@@ -1,3 +1,5 @@
+internal import Vault
+
 /// What the command line named to open the store with. A source that is named is final: nothing else is tried.
 struct KeySource: Equatable {
   var keyFile: String?
@@ -5,4 +7,33 @@ struct KeySource: Equatable {
 
   /// The longest passphrase, in bytes.
   static let passphraseLimit = 1_024
+
+  /// The named source, of the options first and then of the environment.
+  enum Named: Equatable {
+    case keyFile(String)
+    case passphrase(descriptor: Int32)
+  }
+
+  /// - Returns: nil if nothing was named.
+  /// - Throws: `usage` if two were.
+  func named(in session: Session) throws(Failure) -> Named? {
+    switch (keyFile, passphraseDescriptor) {
+    case (_?, _?): throw .usage("--key-file and --passphrase-fd exclude each other")
+    case (let path?, nil): return .keyFile(path)
+    case (nil, let descriptor?): return .passphrase(descriptor: descriptor)
+    case (nil, nil): return session.variable("VAULT_KEY_FILE").map(Named.keyFile)
+    }
+  }
+
+  static func passphrase(descriptor: Int32) throws -> Secret {
+    let source = "the descriptor named by --passphrase-fd"
+    return try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit).secret()
+  }
+}
+
+extension WipedBytes {
+  /// The bytes in the guarded memory of the library.
+  func secret() throws(VaultError) -> Secret {
+    try unsafe withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
+  }
 }

@@ -28,7 +28,7 @@ import Glibc
     unsafe munmap(pages.baseAddress!, pages.count)
   }
 
-  func withUnsafeBytes<R, E>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+  func withUnsafeBytes<R: ~Copyable, E>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     try unsafe body(UnsafeRawBufferPointer(rebasing: pages[..<count]))
   }
 

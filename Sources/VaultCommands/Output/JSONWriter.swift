@@ -22,11 +22,15 @@ struct JSONWriter {
 
   mutating func string(_ key: StaticString? = nil, _ value: String) throws(Failure) {
     try begin(key)
-    var text = value
-    text.makeContiguousUTF8()
-    try output.write(UInt8(ascii: "\""))
-    for byte in text.utf8 { try escape(byte) }
-    try output.write(UInt8(ascii: "\""))
+    try quote(value)
+  }
+
+  /// A string under a key that is not ours.
+  mutating func member(_ key: String, _ value: String) throws(Failure) {
+    try begin(nil)
+    try quote(key)
+    try output.write(":")
+    try quote(value)
   }
 
   /// A string or, where there is none, null.
@@ -92,6 +96,12 @@ struct JSONWriter {
     needsComma = true
     guard let key else { return }
     try output.write("\"\(key)\":")
+  }
+
+  private func quote(_ text: String) throws(Failure) {
+    try output.write(UInt8(ascii: "\""))
+    for byte in text.utf8 { try escape(byte) }
+    try output.write(UInt8(ascii: "\""))
   }
 
   private func escape(_ byte: UInt8) throws(Failure) {

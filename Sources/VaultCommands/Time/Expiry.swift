@@ -1,3 +1,5 @@
+internal import Vault
+
 /// What `--expires` takes: a day, a minute or second of it, a length of time from now, or `never`.
 ///
 /// `2027-01-31` · `2027-01-31T12:00Z` · `2027-01-31T12:00:30Z` · `15m` · `12h` · `30d` · `never`. All times are UTC, and a
@@ -58,5 +60,18 @@ enum Expiry: Equatable {
   /// Digits alone: `Int64("+7")` would be a number too.
   private static func number(_ text: Substring) -> Int64? {
     text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
+  }
+}
+
+extension Expiry {
+  /// What `--expires` does to an item.
+  ///
+  /// - Throws: `usage`.
+  static func change(_ text: String, now: Timestamp) throws(Failure) -> Change<Timestamp> {
+    switch Expiry(text, now: Int64(now.milliseconds)) {
+    case .never?: return .remove
+    case .at(let instant)?: return .to(Timestamp(milliseconds: UInt64(instant)))
+    case nil: throw .usage("a time to expire is \(forms)")
+    }
   }
 }

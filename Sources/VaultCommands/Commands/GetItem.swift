@@ -1,0 +1,29 @@
+import ArgumentParser
+
+/// `vault get NAME`
+struct GetItem: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get",
+    abstract: "Write a value: exactly its bytes, and a newline only on a terminal.",
+    usage: "vault get NAME [-g GROUP] [--version N] [--output FILE] [--json]",
+    discussion: """
+      With --json, a value that is not UTF-8 stands in valueBase64 instead of value. An expired value is given all the \
+      same, with a warning.
+
+      Example:
+        curl -H "Authorization: Bearer $(vault get api/token)" https://example.com/
+      """)
+
+  @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
+  @OptionGroup var group: GroupOptions
+  @Option(help: ArgumentHelp("This version instead of the present one.", valueName: "n")) var version: UInt64?
+  @Option(help: ArgumentHelp("Write to this new file, readable by you alone.", valueName: "file")) var output: String?
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    try GetRequest(
+      name: name, group: group.group, version: version, output: output, json: json.json, key: key.source
+    ).run(in: session)
+  }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+internal import Vault
+
+/// `vault set NAME`
+struct SetItem: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set",
+    abstract: "Store a value: from stdin, a descriptor, a file, or typed without echo. Never from an argument.",
+    usage: """
+      vault set NAME [-g GROUP] [--label TEXT] [-a KEY=VALUE]... [--expires WHEN]
+                     [--fd N | --file PATH | --keep-value] [--exact] [--if-version N] [--json]
+      """,
+    discussion: """
+      One newline at the end of piped text comes off; a file's bytes are kept as they are. Label and attributes that are \
+      not named stay; an empty text removes one. The expiry belongs to the value and stays only with --keep-value.
+
+      Example:
+        printf %s "$TOKEN" | vault set api/token --label "CI token" -a env=prod --expires 90d
+      """)
+
+  @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
+  @OptionGroup var group: GroupOptions
+  @Option(help: ArgumentHelp("A text for people.", valueName: "text")) var label: String?
+
+  @Option(name: [.customShort("a"), .customLong("attribute")], help: ArgumentHelp("An attribute.", valueName: "key=value"))
+  var attributes: [String] = []
+
+  @Option(help: ArgumentHelp("When the value expires: \(Expiry.forms).", valueName: "when")) var expires: String?
+  @Option(name: .customLong("fd"), help: ArgumentHelp("Read the value from this descriptor.", valueName: "n"))
+  var descriptor: Int32?
+
+  @Option(help: ArgumentHelp("Read the value from this file.", valueName: "path")) var file: String?
+  @Flag(help: "Keep the value, and change only what is named.") var keepValue = false
+  @Flag(help: "Keep the newline at the end of piped text.") var exact = false
+  @Option(help: ArgumentHelp("Only if this is the present version; 0: only if there is none.", valueName: "n"))
+  var ifVersion: UInt64?
+
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    try SetRequest(
+      name: name, group: group.group, details: details(), source: source(), exact: exact, ifVersion: ifVersion,
+      json: json.json, key: key.source
+    ).run(in: session)
+  }
+
+  private func details() throws(Failure) -> Details {
+    var details = Details()
+    if let label { details.label = label.isEmpty ? .remove : .to(label) }
+    for (key, value) in try AttributeArguments.parse(attributes) { details.attributes[key] = .some(value.isEmpty ? nil : value) }
+    if let expires { details.expires = try Expiry.change(expires, now: Timestamp.now) }
+    return details
+  }
+
+  /// - Returns: nil to keep the value.
+  private func source() throws(Failure) -> ValueInput? {
+    switch (descriptor, file, keepValue) {
+    case (nil, nil, false): return .standardInput
+    case (let number?, nil, false): return .descriptor(number)
+    case (nil, let path?, false): return .file(path)
+    case (nil, nil, true): return nil
+    default: throw .usage("--fd, --file and --keep-value exclude each other")
+    }
+  }
+}

@@ -1,0 +1,67 @@
+internal import Vault
+
+/// An item's words and JSON. The value is not among them.
+extension Item {
+  var hasExpired: Bool { expires.map { $0 <= Timestamp.now } ?? false }
+
+  var state: String { isRemoved ? "removed" : "present" }
+
+  /// Everything there is to tell, for `info`.
+  func lines(group: AccessGroup.Name) -> [(title: String, text: String)] {
+    var lines = [("name", name.description), ("group", group.description)]
+    if let label { lines.append(("label", label)) }
+    for (key, value) in attributes.sorted(by: <) { lines.append(("attribute", "\(key)=\(value)")) }
+    lines.append(("version", "\(version)" + (oldestVersion < version ? " (kept from \(oldestVersion) on)" : "")))
+    lines.append(("created", created.text))
+    lines.append(("changed", "\(changed.text) by \(writer.text)"))
+    if let expires { lines.append(("expires", expires.text + (hasExpired ? " (expired)" : ""))) }
+    lines.append(("kind", typeName ?? kind.name))
+    return lines
+  }
+
+  /// An object as `info` and `list` give it.
+  func write(to json: inout JSONWriter, group: AccessGroup.Name) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("name", name.description)
+      try json.string("group", group.description)
+      try json.string("label", orNull: label)
+      try json.object("attributes") { (json) throws(Failure) in
+        for (key, value) in attributes.sorted(by: <) { try json.member(key, value) }
+      }
+      try json.number("version", version)
+      try json.number("oldestVersion", oldestVersion)
+      try json.string("created", created.text)
+      try json.string("changed", changed.text)
+      try json.string("expires", orNull: expires?.text)
+      try json.flag("expired", hasExpired)
+      try json.string("kind", kind.name)
+      try json.string("type", orNull: typeName)
+      try json.string("writer", writer.text)
+    }
+  }
+
+  /// An object as `history` gives it.
+  func writeVersion(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.number("version", version)
+      try json.string("state", state)
+      try json.string("changed", changed.text)
+      try json.string("writer", writer.text)
+      try json.string("expires", orNull: expires?.text)
+    }
+  }
+}
+
+extension Item.Writer {
+  var text: String {
+    switch self {
+    case .owner: "owner"
+    case .application(let name, let issue): "\(name) (issue \(issue))"
+    }
+  }
+}
+
+extension Timestamp {
+  var text: String { UTCDate.text(Int64(milliseconds)) }
+  var shortText: String { UTCDate.shortText(Int64(milliseconds)) }
+}

@@ -1,0 +1,52 @@
+internal import Vault
+
+/// What `vault get` is asked to do.
+struct GetRequest {
+  var name: String
+  var group: String?
+  var version: UInt64?
+  var output: String?
+  var json = false
+  var key = KeySource()
+
+  func run(in session: Session) throws {
+    let group = try session.openGroup(group, key)
+    let opened = try group.open(name, version: version)
+    let item = opened.item
+    if item.hasExpired { session.warn("the value has expired: vault info shows when") }
+    try unsafe opened.secret.withUnsafeBytes { bytes in
+      guard let output else { return try unsafe show(bytes, item, group, on: session.output) }
+      try OutputFile.write(output) { output in
+        try unsafe json ? writeJSON(bytes, item, group, to: output) : output.write(bytes)
+      }
+    }
+  }
+
+  private func show(_ bytes: UnsafeRawBufferPointer, _ item: Item, _ group: AccessGroup, on output: Output) throws {
+    if json { return try unsafe writeJSON(bytes, item, group, to: output) }
+    guard output.isTerminal else { return try unsafe output.write(bytes) }
+    guard unsafe UTF8Text.isPrintable(bytes) else {
+      throw Failure(
+        .usage, "the value is not text, and a terminal is no place for it", hint: "name --output FILE, or pipe it")
+    }
+    try unsafe output.write(bytes)
+    if unsafe bytes.last != UInt8(ascii: "\n") { try output.write("\n") }
+  }
+
+  private func writeJSON(
+    _ bytes: UnsafeRawBufferPointer, _ item: Item, _ group: AccessGroup, to output: Output
+  ) throws(Failure) {
+    var json = JSONWriter(output)
+    try json.object { (json) throws(Failure) in
+      try json.string("name", item.name.description)
+      try json.string("group", group.name.description)
+      try json.number("version", item.version)
+      if item.hasExpired { try json.flag("expired", true) }
+      if unsafe UTF8Text.isValid(bytes) {
+        try unsafe json.text("value", bytes)
+      } else {
+        try unsafe json.base64("valueBase64", bytes)
+      }
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct ArgumentErrorsTests {
+  /// What is said, without the forms of the command that follow it.
+  static let table: [(arguments: [String], message: String, hint: String)] = [
+    ([], "a command is missing", "see vault --help"),
+    (["group"], "a command is missing", "see vault group --help"),
+    (["gte", "x"], "there is no such command", "did you mean 'vault get'?"),
+    (["group", "lst"], "there is no such command", "did you mean 'vault group list'?"),
+    (["s3cret"], "there is no such command", "see vault --help"),
+    (["get"], "NAME is missing", "see vault get --help"),
+    (["get", "x", "-g"], "-g needs a value", "see vault get --help"),
+    (["get", "x", "--output"], "--output needs a value", "see vault get --help"),
+    (["get", "x", "--version", "s3cret"], "the value of --version is not valid", "see vault get --help"),
+    (["get", "x", "--version", "-1"], "--version needs a value", "see vault get --help"),
+    (["get", "x", "s3cret"], "there are too many arguments", "see vault get --help"),
+    (["get", "x", "--ouptut", "s3cret"], "'vault get' has no such option", "did you mean --output?"),
+    (["get", "x", "--s3cret"], "'vault get' has no such option", "see vault get --help"),
+    (["get", "x", "--json=s3cret"], "the arguments of 'vault get' are not understood", "see vault get --help"),
+    (["get", "x", "-s3cret"], "'vault get' has no such option", "see vault get --help"),
+    (
+      ["set", "x", "s3cret"],
+      "a value is never taken from an argument: other users and your shell's history would see it",
+      "pipe it: printf %s \"$VALUE\" | vault set NAME"
+    ),
+    (
+      ["set", "x", "s3cret", "s3cret"],
+      "a value is never taken from an argument: other users and your shell's history would see it",
+      "pipe it: printf %s \"$VALUE\" | vault set NAME"
+    ),
+    (["set", "x", "--fd", "s3cret"], "the value of --fd is not valid", "see vault set --help"),
+    (
+      ["set", "x", "--passphrase-fd", "' is invalid for '--fd"], "the value of --passphrase-fd is not valid",
+      "see vault set --help"
+    ),
+  ]
+
+  @Test(arguments: table.indices) func `what was typed is not repeated`(row: Int) {
+    let (arguments, message, hint) = Self.table[row]
+    let transcript = Transcript(arguments)
+    #expect(transcript.status == 64)
+    #expect(transcript.output.isEmpty)
+    #expect(transcript.errors.hasPrefix("vault: error: \(message)\nvault: hint: \(hint)\nusage: vault"))
+    #expect(!transcript.errors.contains("s3cret"))
+  }
+
+  @Test(arguments: table.indices) func `with --json it is one object`(row: Int) throws {
+    let (arguments, message, _) = Self.table[row]
+    let transcript = Transcript(arguments + ["--json"])
+    let error = try readJSON(transcript.errors)
+    #expect(error["status"] as? Int == 64)
+    #expect(error["name"] as? String == "usage")
+    // Where a value is missing, --json takes its place, and another one is missing then.
+    if arguments.last?.hasPrefix("-") == false { #expect(error["message"] as? String == message) }
+    #expect(!transcript.errors.contains("s3cret"))
+  }
+
+  @Test func `a secret in any place of any command is not repeated`() {
+    for command in NamedCommand.leaves {
+      let path = command.path.split(separator: " ").dropFirst().map(String.init)
+      for option in command.options + ["--s3cret", "-s", "s3cret", ""] {
+        for value in ["s3cret", "--s3cret", "=s3cret", "-s3cret"] {
+          let arguments = path + [option, value, value, value, value]
+          let transcript = Transcript(arguments, environment: ["VAULT_HOME": "/nonexistent"])
+          #expect(transcript.status != 0 || option == "--help" || option == "-h", "\(arguments)")
+          #expect(!transcript.errors.contains("s3cret"), "\(arguments)")
+          #expect(!transcript.output.contains("s3cret"), "\(arguments)")
+        }
+      }
+    }
+  }
+}
+
+@Suite struct ClosenessTests {
+  @Test func `a mistyped word is found, another one is not`() {
+    let words = ["--output", "--json", "--group"]
+    #expect(Closeness.nearest(to: "--ouput", among: words) == "--output")
+    #expect(Closeness.nearest(to: "--josn", among: words) == "--json")
+    #expect(Closeness.nearest(to: "--password", among: words) == nil)
+    #expect(Closeness.nearest(to: String(repeating: "-", count: 10_000), among: words) == nil)
+  }
+}

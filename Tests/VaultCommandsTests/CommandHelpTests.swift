@@ -1,0 +1,51 @@
+import Testing
+
+@testable import VaultCommands
+
+extension NamedCommand {
+  /// Every command that does something.
+  static var leaves: [NamedCommand] { leaves(below: []) }
+
+  private static func leaves(below path: [String]) -> [NamedCommand] {
+    let command = NamedCommand(path)
+    let names = command.subcommands.compactMap { $0.configuration.commandName }
+    return names.isEmpty ? [command] : names.flatMap { leaves(below: path + [$0]) }
+  }
+}
+
+@Suite struct CommandHelpTests {
+  @Test func `every form of the command is there`() {
+    #expect(
+      NamedCommand.leaves.map(\.path) == [
+        "vault init", "vault status", "vault verify", "vault set", "vault get", "vault list", "vault info",
+        "vault history", "vault remove", "vault restore", "vault group create", "vault group list", "vault group show",
+        "vault group accept", "vault group compact", "vault group remove",
+      ])
+  }
+
+  @Test func `every command's help has its form and an example`() {
+    for command in NamedCommand.leaves {
+      let arguments = command.path.split(separator: " ").dropFirst().map(String.init)
+      let help = Transcript(arguments + ["--help"])
+      #expect(help.status == 0)
+      #expect(help.errors.isEmpty)
+      #expect(help.output.contains("USAGE: \(command.path)"))
+      #expect(help.output.contains("Example:\n  "))
+      #expect(help.output.contains(command.path + " ") || help.output.contains(command.path + "\n"))
+      #expect(Transcript(["help"] + arguments).output == help.output)
+    }
+  }
+
+  @Test func `every command takes the key's source`() {
+    for command in NamedCommand.leaves {
+      #expect(command.options.contains("--key-file"))
+      #expect(command.options.contains("--passphrase-fd"))
+    }
+  }
+
+  @Test func `the version is ours, the format's and the libraries'`() {
+    let transcript = Transcript(["--version"])
+    #expect(transcript.status == 0)
+    #expect(transcript.output.contains(/^vault \d+\.\d+\.\d+\nformat 1\nlibsodium 1\.\d+\.\d+\nSQLite 3\.\d+\.\d+\n$/))
+  }
+}
