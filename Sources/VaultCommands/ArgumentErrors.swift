@@ -56,8 +56,7 @@ enum ArgumentErrors {
   private static func noSuchCommand(_ parent: NamedCommand, _ arguments: [String]) -> Failure {
     let depth = parent.path.split(separator: " ").count - 1
     guard arguments.count > depth else { return .usage("a command is missing", hint: "see \(parent.path) --help") }
-    let names = parent.subcommands.compactMap { $0.configuration.commandName }
-    let meant = Closeness.nearest(to: arguments[depth], among: names)
+    let meant = Closeness.nearest(to: arguments[depth], among: parent.subcommandNames)
     return .usage(
       "there is no such command",
       hint: meant.map { "did you mean '\(parent.path) \($0)'?" } ?? "see \(parent.path) --help")

@@ -1,11 +1,11 @@
 /// Finds the word of ours that a mistyped one was meant to be, so that a hint can name it and never what was typed.
 enum Closeness {
-  /// - Returns: the nearest of `words` if at most two letters differ, and less than half of it.
+  /// - Returns: the nearest of `words` if at most two letters differ, and not all.
   static func nearest(to typed: String, among words: [String]) -> String? {
     // A long text is no mistyped word of ours, and comparing it would take long.
     guard typed.utf8.count <= 32 else { return nil }
     let nearest = words.map { ($0, distance(Array(typed.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
-    guard let (word, distance) = nearest, distance <= 2, distance * 2 < word.utf8.count else { return nil }
+    guard let (word, distance) = nearest, distance <= 2, distance < word.utf8.count else { return nil }
     return word
   }
 

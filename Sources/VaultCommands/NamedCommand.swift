@@ -14,10 +14,10 @@ struct NamedCommand {
     }
   }
 
-  var subcommands: [any ParsableCommand.Type] {
-    let configuration = type.configuration
-    return configuration.subcommands + configuration.groupedSubcommands.flatMap { $0.subcommands }
-  }
+  /// Those of the groups of the help are among them.
+  var subcommands: [any ParsableCommand.Type] { type.configuration.subcommands }
+
+  var subcommandNames: [String] { subcommands.compactMap { $0.configuration.commandName } }
 
   /// `-g`, `--group`, and so on.
   var options: [String] { helpWords.filter { $0.hasPrefix("-") && $0.count > 1 } }

@@ -25,11 +25,12 @@ public func run(arguments: [String], environment: [String: String], streams: Str
 
 private func perform(_ arguments: [String], _ session: Session) throws {
   if arguments == ["--version"] { return try Versions.write(to: session.output) }
+  if let form = PlainForm(arguments) { return try form.run(in: session) }
   try parse(arguments, session)?.run(in: session)
 }
 
 /// - Returns: nil if the arguments asked for help or the like, which has been written.
-private func parse(_ arguments: [String], _ session: Session) throws -> (any SessionCommand)? {
+func parse(_ arguments: [String], _ session: Session) throws -> (any SessionCommand)? {
   do {
     var command = try CommandLineTree.parseAsRoot(arguments)
     if let command = command as? any SessionCommand { return command }

@@ -9,8 +9,8 @@ final class Session {
 
   /// Every environment variable that is looked at.
   static let variables = [
-    "VAULT_HOME", "VAULT_STATE", "VAULT_GROUP", "VAULT_KEY_FILE", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME", "NO_COLOR",
-    "TERM",
+    "VAULT_HOME", "VAULT_STATE", "VAULT_GROUP", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY",
+    "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME", "NO_COLOR", "TERM",
   ]
 
   init(arguments: [String], environment: [String: String], streams: Streams) throws(Failure) {

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import Vault
 
 /// How a command comes to its store and its group.
@@ -5,27 +6,55 @@ extension Session {
   /// - Throws: `noStore`, `locked`, `wrongKey` and whatever else keeps a store from being opened; `usage` for two sources.
   func openStore(_ key: KeySource) throws -> SecretStore {
     let location = try StoreLocation(environment: environment)
-    let store = try SecretStore.open(at: location, unlocking: unlocking(key))
+    let question = Question(terminal: streams.terminal)
+    let store: SecretStore
+    do {
+      store = try SecretStore.open(at: location, unlocking: unlocking(key, question))
+    } catch {
+      throw question.failure ?? error
+    }
     atEnd { session in
       for notice in store.takeNotices() { session.warn(notice.message) }
     }
     return store
   }
 
-  /// - Parameter name: as the command line named it; nil means VAULT_GROUP or else `default`.
+  /// - Parameter name: as the command line named it; nil means VAULT_GROUP, or else the store's default.
   func openGroup(_ name: String?, _ key: KeySource) throws -> AccessGroup {
-    try openStore(key).group(name ?? variable("VAULT_GROUP") ?? AccessGroup.Name.default.description)
+    let store = try openStore(key)
+    return try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
   }
 
-  private func unlocking(_ key: KeySource) throws -> Unlocking {
-    switch try key.named(in: self) {
-    case .keyFile(let path)?: return .keyFile(path)
-    case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
-    case nil:
-      let path = streams.terminal
-      return .automatic(prompt: { () throws(VaultError) -> Secret in
-        throw VaultError.locked("TODO \(path)")
-      })
+  private func unlocking(_ key: KeySource, _ question: Question) throws -> Unlocking {
+    switch try key.named() {
+    case .keyFile(let path)?: .keyFile(path)
+    case .passphrase(let descriptor)?: .passphrase(try KeySource.passphrase(descriptor: descriptor))
+    case nil: .automatic(prompt: { () throws(VaultError) in try question.ask() })
     }
+  }
+}
+
+/// Asks for the passphrase when the library finds that it needs one.
+private final class Question: Sendable {
+  private let terminal: String
+  private let failed = Mutex<Failure?>(nil)
+
+  init(terminal: String) { self.terminal = terminal }
+
+  /// What went wrong at the terminal: the library knows only its own errors.
+  var failure: Failure? { failed.withLock { $0 } }
+
+  func ask() throws(VaultError) -> Secret {
+    guard let terminal = Terminal(path: terminal) else {
+      throw .locked("there is no terminal to ask for the passphrase on")
+    }
+    let typed: WipedBytes
+    do throws(Failure) {
+      typed = try terminal.ask("passphrase: ")
+    } catch {
+      failed.withLock { $0 = error }
+      throw .locked(error.message)
+    }
+    return try typed.secret()
   }
 }

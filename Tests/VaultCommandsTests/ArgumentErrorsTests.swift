@@ -60,14 +60,15 @@ import Testing
   @Test func `a secret in any place of any command is not repeated`() {
     for command in NamedCommand.leaves {
       let path = command.path.split(separator: " ").dropFirst().map(String.init)
-      for option in command.options + ["--s3cret", "-s", "s3cret", ""] {
-        for value in ["s3cret", "--s3cret", "=s3cret", "-s3cret"] {
-          let arguments = path + [option, value, value, value, value]
-          let transcript = Transcript(arguments, environment: ["VAULT_HOME": "/nonexistent"])
-          #expect(transcript.status != 0 || option == "--help" || option == "-h", "\(arguments)")
-          #expect(!transcript.errors.contains("s3cret"), "\(arguments)")
-          #expect(!transcript.output.contains("s3cret"), "\(arguments)")
-        }
+      let attempts =
+        command.options.map { [$0, "s3cret", "s3cret", "s3cret"] } + [
+          ["s3cret", "s3cret", "s3cret"], ["--s3cret", "s3cret"], ["-s3cret"], ["s3cret", "--s3cret=s3cret"],
+          ["--", "s3cret", "--s3cret", "s3cret"],
+        ]
+      for attempt in attempts {
+        let transcript = Transcript(path + attempt, environment: ["VAULT_HOME": "/nonexistent"])
+        #expect(transcript.status != 0 || ["--help", "-h"].contains(attempt[0]), "\(path) \(attempt)")
+        #expect(!(transcript.errors + transcript.output).contains("s3cret"), "\(path) \(attempt)")
       }
     }
   }

@@ -8,7 +8,7 @@ extension NamedCommand {
 
   private static func leaves(below path: [String]) -> [NamedCommand] {
     let command = NamedCommand(path)
-    let names = command.subcommands.compactMap { $0.configuration.commandName }
+    let names = command.subcommandNames
     return names.isEmpty ? [command] : names.flatMap { leaves(below: path + [$0]) }
   }
 }

@@ -24,7 +24,7 @@ struct Init: SessionCommand {
   }
 
   private func slot(in session: Session) throws -> NewSlot {
-    switch try key.source.named(in: session) {
+    switch try key.source.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile) {
     case .keyFile(let path)?: return .keyFile(path)
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
     case nil:

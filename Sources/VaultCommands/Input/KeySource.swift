@@ -8,7 +8,6 @@ struct KeySource: Equatable {
   /// The longest passphrase, in bytes.
   static let passphraseLimit = 1_024
 
-  /// The named source, of the options first and then of the environment.
   enum Named: Equatable {
     case keyFile(String)
     case passphrase(descriptor: Int32)
@@ -16,12 +15,12 @@ struct KeySource: Equatable {
 
   /// - Returns: nil if nothing was named.
   /// - Throws: `usage` if two were.
-  func named(in session: Session) throws(Failure) -> Named? {
+  func named() throws(Failure) -> Named? {
     switch (keyFile, passphraseDescriptor) {
     case (_?, _?): throw .usage("--key-file and --passphrase-fd exclude each other")
-    case (let path?, nil): return .keyFile(path)
-    case (nil, let descriptor?): return .passphrase(descriptor: descriptor)
-    case (nil, nil): return session.variable("VAULT_KEY_FILE").map(Named.keyFile)
+    case (let path?, nil): .keyFile(path)
+    case (nil, let descriptor?): .passphrase(descriptor: descriptor)
+    case (nil, nil): nil
     }
   }
 

@@ -1,0 +1,176 @@
+import Testing
+
+@testable import VaultCommands
+
+/// Transcripts: what is typed, what comes out, and the exit status.
+@Suite struct ItemCommandTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  @Test func `a value comes back as it was stored`() {
+    let set = store.run("set", "db/password", input: "s3cret\n")
+    #expect(set.status == 0)
+    #expect(set.output.isEmpty && set.errors.isEmpty)
+    let get = store.run("get", "db/password")
+    #expect(get.status == 0)
+    #expect(get.output == "s3cret")
+    #expect(get.errors.isEmpty)
+  }
+
+  @Test func `exact keeps the newline`() {
+    store.run("set", "a", "--exact", input: "line\n")
+    #expect(store.run("get", "a").output == "line\n")
+  }
+
+  @Test func `a file's bytes come back exactly`() {
+    let bytes = (0...255).map { UInt8($0) } + [0x0A]
+    let path = store.folder.write("value", bytes)
+    #expect(store.run("set", "a", "--file", path).status == 0)
+    #expect(store.run("get", "a").outputBytes == bytes)
+  }
+
+  @Test func `an overwritten value is still there under its version`() throws {
+    store.run("set", "a", input: "one")
+    let set = store.run("set", "a", "--json", input: "two")
+    #expect(set.output == "{\"name\":\"a\",\"group\":\"default\",\"version\":2}\n")
+    #expect(store.run("get", "a").output == "two")
+    #expect(store.run("get", "a", "--version", "1").output == "one")
+    let missing = store.run("get", "a", "--version", "3")
+    #expect(missing.status == 10)
+    #expect(missing.output.isEmpty)
+  }
+
+  @Test func `JSON carries text as text and bytes as base64`() {
+    store.run("set", "text", input: "a\"\\\u{1}é\n")
+    #expect(
+      store.run("get", "text", "--json").output
+        == "{\"name\":\"text\",\"group\":\"default\",\"version\":1,\"value\":\"a\\\"\\\\\\u0001é\"}\n")
+    let path = store.folder.write("value", [0xFF, 0x00])
+    store.run("set", "bytes", "--file", path)
+    #expect(
+      store.run("get", "bytes", "--json").output
+        == "{\"name\":\"bytes\",\"group\":\"default\",\"version\":1,\"valueBase64\":\"/wA=\"}\n")
+  }
+
+  @Test func `an expired value is given with a warning`() throws {
+    store.run("set", "a", "--expires", "2001-09-09", input: "old")
+    let get = store.run("get", "a")
+    #expect(get.status == 0)
+    #expect(get.output == "old")
+    #expect(get.errors == "vault: warning: the value has expired: vault info shows when\n")
+    #expect(
+      store.run("get", "a", "--json").output
+        == "{\"name\":\"a\",\"group\":\"default\",\"version\":1,\"expired\":true,\"value\":\"old\"}\n")
+    #expect(store.run("info", "a").output.contains("expires: 2001-09-09T00:00:00Z (expired)\n"))
+  }
+
+  @Test func `a new value loses the expiry, and keeps label and attributes`() throws {
+    store.run("set", "a", "--label", "Label", "-a", "x=1", "-a", "y=2", "--expires", "30d", input: "one")
+    store.run("set", "a", "-a", "x=3", "-a", "y=", input: "two")
+    let info = try readJSON(store.run("info", "a", "--json").output)
+    #expect(info["label"] as? String == "Label")
+    #expect(info["attributes"] as? [String: String] == ["x": "3"])
+    #expect(info["version"] as? Int == 2)
+    #expect(info["expires"] is String == false)
+    #expect(info["expired"] as? Bool == false)
+  }
+
+  @Test func `keep-value changes only what is named`() throws {
+    store.run("set", "a", "--expires", "2099-01-01", input: "one")
+    #expect(store.run("set", "a", "--keep-value", "--label", "New").status == 0)
+    #expect(store.run("get", "a").output == "one")
+    let info = try readJSON(store.run("info", "a", "--json").output)
+    #expect(info["label"] as? String == "New")
+    #expect(info["expires"] as? String == "2099-01-01T00:00:00Z")
+    #expect(store.run("set", "b", "--keep-value", "--label", "New").status == 10)
+  }
+
+  @Test func `if-version lets exactly the expected version through`() {
+    #expect(store.run("set", "a", "--if-version", "1", input: "x").status == 18)
+    #expect(store.run("set", "a", "--if-version", "0", input: "one").status == 0)
+    #expect(store.run("set", "a", "--if-version", "0", input: "x").status == 18)
+    #expect(store.run("set", "a", "--if-version", "1", input: "two").status == 0)
+    #expect(store.run("get", "a").output == "two")
+  }
+
+  @Test func `list shows what is asked for, in the order of names`() {
+    store.run("set", "db/b", "--label", "Second", "-a", "env=prod", input: "s3cret")
+    store.run("set", "db/a", "-a", "env=test", input: "s3cret")
+    store.run("set", "web", "--label", "third", input: "s3cret")
+    func names(_ arguments: String...) -> [String] {
+      let list = Transcript(["list"] + arguments, environment: store.environment)
+      #expect(list.status == 0)
+      #expect(!list.output.contains("s3cret"))
+      return list.output.split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
+    }
+    #expect(names() == ["db/a", "db/b", "web"])
+    #expect(names("db/") == ["db/a", "db/b"])
+    #expect(names("-a", "env=prod") == ["db/b"])
+    #expect(names("--match", "SECOND") == ["db/b"])
+    #expect(names("--match", "WE") == ["web"])
+    #expect(names("nothing").isEmpty)
+  }
+
+  @Test func `list as JSON is an array of objects, also an empty one`() throws {
+    #expect(store.run("list", "--json").output == "[]\n")
+    store.run("set", "a", "--label", "L", "-a", "k=v", input: "x")
+    let text = store.run("list", "--json").output
+    let item = try readJSON(String(text.dropFirst().dropLast(2)))
+    #expect(item["name"] as? String == "a")
+    #expect(item["label"] as? String == "L")
+    #expect(item["version"] as? Int == 1)
+    #expect(item["attributes"] as? [String: String] == ["k": "v"])
+    #expect((item["changed"] as? String)?.hasSuffix("Z") == true)
+  }
+
+  @Test func `a removed item comes back, a destroyed one does not`() {
+    store.run("set", "a", input: "one")
+    store.run("set", "a", input: "two")
+    #expect(store.run("remove", "a").status == 0)
+    #expect(store.run("get", "a").status == 10)
+    #expect(store.run("remove", "a").status == 10)
+    #expect(store.run("history", "a").output.hasPrefix("3\tremoved\t"))
+    #expect(store.run("restore", "a").status == 0)
+    #expect(store.run("get", "a").output == "two")
+    #expect(store.run("restore", "a", "--version", "1").status == 0)
+    #expect(store.run("get", "a").output == "one")
+    #expect(store.run("restore", "a").status == 18)
+    #expect(store.run("remove", "a", "--destroy").status == 0)
+    #expect(store.run("restore", "a").status == 10)
+  }
+
+  @Test func `history tells the versions, the newest first`() throws {
+    store.run("set", "a", input: "one")
+    store.run("set", "a", input: "two")
+    let lines = store.run("history", "a").output.split(separator: "\n").map { $0.split(separator: "\t") }
+    #expect(lines.map { $0[0] } == ["2", "1"])
+    #expect(lines.allSatisfy { $0[1] == "present" && $0[3] == "owner" })
+    #expect(store.run("history", "a", "--json").output.hasPrefix("[{\"version\":2,\"state\":\"present\",\"changed\":\""))
+    #expect(store.run("history", "b").status == 10)
+  }
+
+  @Test func `limits are told`() {
+    #expect(store.run("set", String(repeating: "n", count: 1_025), input: "x").status == 20)
+    #expect(store.run("set", String(repeating: "n", count: 1_024), input: "x").status == 0)
+    #expect(store.run("set", "a", input: String(repeating: "x", count: 1_048_577)).status == 20)
+    #expect(store.run("set", "a", input: String(repeating: "x", count: 1_048_576) + "\n").status == 0)
+    #expect(store.run("get", "a").outputBytes.count == 1_048_576)
+    let attributes = (0..<65).flatMap { ["-a", "k\($0)=v"] }
+    #expect(Transcript(["set", "b"] + attributes, environment: store.environment).status == 20)
+  }
+
+  @Test func `the group comes from the option, then from the environment, then is default`() {
+    store.run("group", "create", "team.shared")
+    store.run("set", "a", "-g", "team.shared", input: "team")
+    store.run("set", "a", input: "mine")
+    #expect(store.run("get", "a", "-g", "team.shared").output == "team")
+    #expect(store.run("get", "a").output == "mine")
+    store.environment["VAULT_GROUP"] = "team.shared"
+    #expect(store.run("get", "a").output == "team")
+    #expect(store.run("get", "a", "-g", "default").output == "mine")
+    #expect(store.run("get", "a", "-g", "absent").status == 10)
+    #expect(store.run("get", "a", "-g", "Bad Name").status == 64)
+    #expect(store.run("get", "group/default", "-g", "vault.owner").status == 64)
+  }
+}

@@ -1,0 +1,68 @@
+import Testing
+
+@testable import VaultCommands
+
+/// What commands do on a terminal.
+@Suite struct TerminalCommandTests {
+  private let store: TestStore
+  private let terminal = PseudoTerminal()
+
+  init() throws { store = try TestStore() }
+
+  @Test func `a value ends with a newline on a terminal only`() {
+    store.run("set", "a", input: "s3cret")
+    #expect(store.run(["get", "a"], on: terminal).status == 0)
+    #expect(terminal.shown() == "s3cret\r\n")
+    #expect(store.run("get", "a").output == "s3cret")
+  }
+
+  @Test(arguments: [[0x61, 0xFF], [0x1B, 0x5B, 0x32, 0x4A], [0x00]])
+  func `binary is not written to a terminal`(bytes: [UInt8]) {
+    store.run("set", "a", "--file", store.folder.write("value", bytes))
+    let result = store.run(["get", "a"], on: terminal)
+    #expect(result.status == 64)
+    #expect(
+      result.errors == """
+        vault: error: the value is not text, and a terminal is no place for it
+        vault: hint: name --output FILE, or pipe it
+
+        """)
+    #expect(terminal.shown().isEmpty)
+    #expect(store.run(["get", "a", "--output", store.folder.file("out")], on: terminal).status == 0)
+    #expect(store.folder.read("out") == bytes)
+    #expect(store.folder.mode("out") == 0o600)
+  }
+
+  @Test func `tables have a header on a terminal`() {
+    store.run("set", "a", "--label", "Label", input: "x")
+    #expect(store.run(["list"], on: terminal).status == 0)
+    #expect(terminal.shown().contains("NAME  LABEL  VERSION  CHANGED           EXPIRES"))
+  }
+
+  @Test func `a passphrase is asked for twice to make a store, and once to open it`() {
+    let environment = ["VAULT_HOME": store.folder.file("other"), "VAULT_STATE": store.folder.file("other-state")]
+    terminal.type("hunter2\nhunter2\n")
+    let made = Transcript(["init"], environment: environment, terminal: terminal.path)
+    #expect(made.status == 0)
+    #expect(terminal.shown() == "new passphrase: \r\nthe same again: \r\n")
+    terminal.type("hunter2\n")
+    #expect(Transcript(["list"], environment: environment, terminal: terminal.path).status == 0)
+    #expect(terminal.shown() == "passphrase: \r\n")
+    terminal.type("hunter3\n")
+    let wrong = Transcript(["list"], environment: environment, terminal: terminal.path)
+    #expect(wrong.status == 16)
+    #expect(!wrong.errors.contains("hunter"))
+    #expect(Transcript(["list"], environment: environment).status == 11)
+    let piped = Pipe.holding(Array("hunter2\n".utf8))
+    #expect(Transcript(["list", "--passphrase-fd", "\(piped)"], environment: environment).status == 0)
+  }
+
+  @Test func `two different passphrases make no store`() {
+    let environment = ["VAULT_HOME": store.folder.file("other"), "VAULT_STATE": store.folder.file("other-state")]
+    terminal.type("one\ntwo\n")
+    let made = Transcript(["init"], environment: environment, terminal: terminal.path)
+    #expect(made.status == 64)
+    #expect(made.errors.hasPrefix("vault: error: the two are not the same\n"))
+    #expect(!store.folder.exists("other"))
+  }
+}
