@@ -1,3 +1,5 @@
+import Glibc
+
 /// One run of the command: its streams and environment, and what it has to say on stderr.
 final class Session {
   let arguments: [String]
@@ -37,6 +39,17 @@ final class Session {
 
   /// Says something that is neither data nor an error, on stderr.
   func say(_ message: String) { tell(UTF8Text.onOneLine(message) + "\n") }
+
+  /// Shows how far a long command has come: on a terminal only, on one line that the next call writes over.
+  func showProgress(_ text: String) {
+    guard isatty(streams.errors) == 1 else { return }
+    tell("\r\u{1B}[K\(UTF8Text.onOneLine(text))")
+  }
+
+  func endProgress() {
+    guard isatty(streams.errors) == 1 else { return }
+    tell("\r\u{1B}[K")
+  }
 
   /// How data is written to stdout.
   var outputStyle: Style { Style(descriptor: streams.output, environment: environment) }

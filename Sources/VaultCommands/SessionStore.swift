@@ -25,11 +25,17 @@ extension Session {
     return try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
   }
 
-  private func unlocking(_ key: KeySource, _ question: Question) throws -> Unlocking {
+  /// What can be said of the store without asking anybody.
+  func status(_ key: KeySource) throws -> StoreStatus {
+    let location = try StoreLocation(environment: environment)
+    return try SecretStore.status(at: location, unlocking: unlocking(key, nil))
+  }
+
+  private func unlocking(_ key: KeySource, _ question: Question?) throws -> Unlocking {
     switch try key.named() {
     case .keyFile(let path)?: .keyFile(path)
     case .passphrase(let descriptor)?: .passphrase(try KeySource.passphrase(descriptor: descriptor))
-    case nil: .automatic(prompt: { () throws(VaultError) in try question.ask() })
+    case nil: .automatic(prompt: question.map { question in { () throws(VaultError) in try question.ask() } })
     }
   }
 }

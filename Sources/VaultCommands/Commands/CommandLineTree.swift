@@ -22,13 +22,14 @@ struct CommandLineTree: CommandFamily {
       \(statuses)
       """,
     groupedSubcommands: [
-      CommandGroup(name: "Store", subcommands: [Init.self]),
+      CommandGroup(name: "Store", subcommands: [Init.self, Status.self, Verify.self]),
       CommandGroup(
         name: "Item",
         subcommands: [
           SetItem.self, GetItem.self, ListItems.self, InfoItem.self, HistoryOfItem.self, RemoveItem.self,
           RestoreItem.self,
         ]),
+      CommandGroup(name: "Group", subcommands: [GroupFamily.self]),
     ])
 
   private static let statuses = ExitStatus.allCases

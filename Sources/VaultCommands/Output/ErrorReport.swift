@@ -1,3 +1,5 @@
+internal import Vault
+
 /// What the user is told when a command fails: words, or with `--json` one object, always on stderr.
 struct ErrorReport: Equatable {
   let status: Int32
@@ -13,6 +15,12 @@ struct ErrorReport: Equatable {
   init(_ error: any Error) {
     switch error {
     case let failure as Failure: self.init(failure)
+    case let error as VaultError:
+      status = error.status
+      name = error.name
+      message = error.message
+      hint = error.hint
+      level = error.level
     default: self.init(Failure(.unexpected, "something unexpected happened"))
     }
   }
@@ -31,15 +39,26 @@ struct ErrorReport: Equatable {
     return error + (hint.map { style.yellow("vault: hint:") + " \($0)\n" } ?? "")
   }
 
+  /// One object.
   func write(to output: Output) throws(Failure) {
     var json = JSONWriter(output)
-    try json.object { (json) throws(Failure) in
+    try write(nil, to: &json)
+    try output.flush()
+  }
+
+  /// An error inside of a command's data, or null.
+  static func write(_ error: VaultError?, as key: StaticString, to json: inout JSONWriter) throws(Failure) {
+    guard let error else { return try json.null(key) }
+    try ErrorReport(error).write(key, to: &json)
+  }
+
+  private func write(_ key: StaticString?, to json: inout JSONWriter) throws(Failure) {
+    try json.object(key) { (json) throws(Failure) in
       try json.number("status", status)
       try json.string("name", name)
       try json.string("message", message)
       try json.string("hint", orNull: hint)
       try json.string("level", orNull: level)
     }
-    try output.flush()
   }
 }

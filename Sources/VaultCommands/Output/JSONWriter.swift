@@ -66,6 +66,10 @@ struct JSONWriter {
     try word(key, String(value))
   }
 
+  mutating func number(_ key: StaticString, orNull value: UInt64?) throws(Failure) {
+    try word(key, value.map { String($0) } ?? "null")
+  }
+
   mutating func flag(_ key: StaticString, _ value: Bool) throws(Failure) { try word(key, value ? "true" : "false") }
 
   mutating func null(_ key: StaticString) throws(Failure) { try word(key, "null") }

@@ -13,6 +13,8 @@ struct Table {
     rows.append(cells.map(UTF8Text.onOneLine))
   }
 
+  static func cell(_ number: UInt64?) -> String { number.map { String($0) } ?? "" }
+
   func write(to output: Output, style: Style) throws(Failure) {
     guard output.isTerminal else {
       for row in rows { try output.write(row.joined(separator: "\t") + "\n") }

@@ -73,5 +73,14 @@ final class Executable {
       errors: String(decoding: Pipe.contents(of: errors), as: UTF8.self))
   }
 
+  /// The soft limit that the system tells of the running process.
+  func limit(_ title: String) -> String? {
+    let descriptor = unsafe open("/proc/\(process)/limits", O_RDONLY)
+    defer { close(descriptor) }
+    let lines = String(decoding: Pipe.readAll(descriptor), as: UTF8.self).split(separator: "\n")
+    let line = lines.first { $0.hasPrefix(title) }
+    return line?.dropFirst(title.count).split(separator: " ").first.map(String.init)
+  }
+
   func send(_ signal: Int32) { kill(process, signal) }
 }

@@ -1,19 +1,108 @@
 import Glibc
 import Testing
 
-/// What only a process of its own can show: its exit status, its limits and its signals.
+@testable import VaultCommands
+
+/// What only a process of its own can show: its exit status, its limits, its signals, and other processes beside it.
 @Suite struct ExecutableTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  private func run(_ arguments: String..., input: String = "") -> Executable.Result {
+    Executable(arguments, input: Array(input.utf8), environment: store.environment).wait()
+  }
+
+  private func shell(_ script: String) -> Executable.Result {
+    var environment = store.environment
+    environment["vault"] = Executable.path
+    environment["PATH"] = "/usr/bin:/bin"
+    return Executable(["-c", script], program: "/bin/sh", environment: environment).wait()
+  }
+
+  @Test func `a store made by one process is read by another`() {
+    #expect(run("set", "db/password", "--label", "Orders", input: "one\n").status == 0)
+    #expect(run("set", "db/password", input: "two\n").status == 0)
+    #expect(run("get", "db/password").outputBytes == Array("two".utf8))
+    #expect(run("get", "db/password", "--version", "1").output == "one")
+    #expect(run("list").output.hasPrefix("db/password\tOrders\t2\t"))
+    #expect(run("get", "absent").status == 10)
+  }
+
   @Test func `help goes to stdout and is no error`() {
-    let result = Executable(["--help"], environment: [:]).wait()
+    let result = run("--help")
     #expect(result.status == 0)
     #expect(result.output.contains("Exit statuses:"))
     #expect(result.errors.isEmpty)
   }
 
   @Test func `an argument that is not UTF-8 is refused, and not repeated`() {
-    let script = "exec \(Executable.path) get \"$(printf '\\377s3cret')\""
-    let result = Executable(["-c", script], program: "/bin/sh", environment: [:]).wait()
+    let result = shell(#"exec "$vault" get "$(printf '\377s3cret')""#)
     #expect(result.status == 64)
     #expect(result.errors == "vault: error: an argument is not UTF-8\n")
+  }
+
+  @Test func `many processes set at once and none is lost`() {
+    let writers = (0..<8).map { number in
+      Executable(
+        ["-c", "for i in 1 2 3 4 5; do printf %s $i | \"$vault\" set common || exit $?; done"], program: "/bin/sh",
+        environment: store.environment.merging(["vault": Executable.path, "PATH": "/bin:/usr/bin"]) { $1 })
+    }
+    for writer in writers {
+      let result = writer.wait()
+      #expect(result.status == 0, "\(result.errors)")
+    }
+    #expect(run("history", "common").output.hasPrefix("40\tpresent\t"))
+  }
+
+  @Test func `a value comes from a descriptor, behind the passphrase`() {
+    let both = Pipe.holding(Array("passphrase\nvalue\n".utf8))
+    defer { close(both) }
+    var environment = store.environment
+    environment["VAULT_HOME"] = store.folder.file("other")
+    environment["VAULT_STATE"] = store.folder.file("other-state")
+    let once = Pipe.holding(Array("passphrase\n".utf8))
+    defer { close(once) }
+    #expect(Executable(["init", "--passphrase-fd", "3"], environment: environment, extra: [once]).wait().status == 0)
+    let set = Executable(["set", "a", "--passphrase-fd", "3", "--fd", "3"], environment: environment, extra: [both]).wait()
+    #expect(set.status == 0, "\(set.errors)")
+    lseek(once, 0, SEEK_SET)
+    let get = Executable(["get", "a", "--passphrase-fd", "3"], environment: environment, extra: [once]).wait()
+    #expect(get.output == "value")
+  }
+
+  @Test func `a reader that wants no more is no error`() {
+    for number in 0..<3 { #expect(run("set", "item\(number)", input: String(repeating: "x", count: 100_000)).status == 0) }
+    let result = shell(#"{ "$vault" get item1; echo "status $?" >&2; } | true"#)
+    #expect(result.errors == "status 0\n")
+  }
+
+  @Test func `output that cannot be written is told`() {
+    #expect(run("set", "a", input: "x").status == 0)
+    let result = shell(#""$vault" get a >/dev/full"#)
+    #expect(result.status == 23)
+    #expect(result.errors.hasPrefix("vault: error: the output cannot be written: the disk is full\n"))
+  }
+
+  @Test func `closed standard descriptors do the store no harm`() {
+    #expect(run("set", "a", input: "x").status == 0)
+    #expect(shell(#""$vault" get a <&- >&- 2>&-"#).status == 23)
+    #expect(shell(#""$vault" get absent <&- >&- 2>&-"#).status == 10)
+    #expect(run("get", "a").output == "x")
+    #expect(run("verify").status == 0)
+  }
+
+  @Test func `a user without an entry in passwd is no problem`() throws {
+    guard geteuid() == 0, access("/usr/bin/setpriv", X_OK) == 0 else { return }
+    let home = store.folder.file("nobody")
+    let script = """
+      mkdir "\(home)" && chown 54321 "\(home)" && chmod 711 "\(store.folder.path)" && cd / &&
+      export HOME="\(home)" && unset VAULT_HOME VAULT_STATE &&
+      cp "$vault" "\(home)/vault" && chmod 755 "\(home)/vault" && run="setpriv --reuid=54321 --clear-groups \(home)/vault" &&
+      $run init --key-file "\(home)/key" && printf x | $run set a && $run get a
+      """
+    let result = shell(script)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output == "x")
   }
 }

@@ -1,0 +1,83 @@
+import ArgumentParser
+internal import Vault
+
+/// `vault status`
+struct Status: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Look at the store: where it is, what opens it, and whether each group's state verifies. Never asks.",
+    usage: "vault status [--json]",
+    discussion: """
+      Where nothing opens the store without asking, it shows what this machine remembers, unverified, and ends with 11.
+
+      Example:
+        vault status
+      """)
+
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let status = try session.status(key.source)
+    if json.json {
+      var json = JSONWriter(session.output)
+      try status.write(to: &json)
+    } else {
+      for (title, text) in status.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+      try status.table.write(to: session.output, style: session.outputStyle)
+    }
+    if let problem = status.lock ?? status.groups.lazy.compactMap(\.problem).first { throw problem }
+  }
+}
+
+extension StoreStatus {
+  fileprivate var lines: [(title: String, text: String)] {
+    var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
+    for slot in slots { lines.append(("slot \(slot.number)", slot.kind)) }
+    lines.append(("locked", lock == nil ? "no" : "yes"))
+    return lines
+  }
+
+  fileprivate var table: Table {
+    var table = Table("GROUP", "ITEMS", "EPOCH", "KEY", "STATE")
+    for group in groups {
+      table.add(
+        group.name, Table.cell(group.itemCount), Table.cell(group.epoch), Table.cell(group.generation),
+        group.problem?.message ?? (group.isVerified ? "verified" : "not verified"))
+    }
+    return table
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("home", home)
+      try json.string("state", orNull: state)
+      try json.string("owner", ownerKey)
+      try json.flag("locked", lock != nil)
+      try json.array("slots") { (json) throws(Failure) in
+        for slot in slots {
+          try json.object { (json) throws(Failure) in
+            try json.number("number", slot.number)
+            try json.string("kind", slot.kind)
+          }
+        }
+      }
+      try json.array("groups") { (json) throws(Failure) in
+        for group in groups { try group.write(to: &json) }
+      }
+    }
+  }
+}
+
+extension GroupStatus {
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("name", name)
+      try json.flag("verified", isVerified)
+      try json.number("epoch", orNull: epoch)
+      try json.number("generation", orNull: generation)
+      try json.number("items", orNull: itemCount)
+      try ErrorReport.write(problem, as: "problem", to: &json)
+    }
+  }
+}

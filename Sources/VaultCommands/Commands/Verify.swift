@@ -1,0 +1,66 @@
+import ArgumentParser
+internal import Vault
+
+/// `vault verify`
+struct Verify: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Prove everything in the groups: each item, version and value, and that no group is missing.",
+    usage: "vault verify [GROUP]... [--json]",
+    discussion: """
+      Ends with the exit status of the first group that does not verify.
+
+      Example:
+        vault verify
+      """)
+
+  @Argument(help: ArgumentHelp("Only these groups.", valueName: "group")) var groups: [String] = []
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let store = try session.openStore(key.source)
+    let results = try store.verify(groups: groups) { name, count in session.showProgress("\(name): \(count) items") }
+    session.endProgress()
+    if json.json {
+      var json = JSONWriter(session.output)
+      try json.array { (json) throws(Failure) in
+        for result in results { try result.write(to: &json) }
+      }
+    } else {
+      var table = Table("GROUP", "RESULT", "ITEMS", "REMOVED", "VERSIONS", "EPOCH")
+      for result in results { result.add(to: &table) }
+      try table.write(to: session.output, style: session.outputStyle)
+    }
+    for result in results { _ = try result.result.get() }
+  }
+}
+
+extension GroupVerification {
+  fileprivate func add(to table: inout Table) {
+    switch result {
+    case .success(let counts):
+      table.add(
+        name, "verified", Table.cell(counts.items), Table.cell(counts.removed), Table.cell(counts.versions),
+        Table.cell(counts.epoch))
+    case .failure(let error): table.add(name, error.message, "", "", "", "")
+    }
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("group", name)
+      switch result {
+      case .success(let counts):
+        try json.flag("verified", true)
+        try json.number("items", counts.items)
+        try json.number("removed", counts.removed)
+        try json.number("versions", counts.versions)
+        try json.number("epoch", counts.epoch)
+      case .failure(let error):
+        try json.flag("verified", false)
+        try ErrorReport.write(error, as: "problem", to: &json)
+      }
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// A process that waits for a passphrase on its terminal.
+@Suite struct PromptTests {
+  private let folder = TemporaryFolder()
+  private let terminal = PseudoTerminal()
+  private let environment: [String: String]
+
+  init() throws {
+    environment = ["VAULT_HOME": folder.file("store"), "VAULT_STATE": folder.file("state"), "HOME": folder.path]
+    let passphrase = Pipe.holding(Array("hunter2\n".utf8))
+    defer { close(passphrase) }
+    let made = Executable(["init", "--passphrase-fd", "3"], environment: environment, extra: [passphrase]).wait()
+    try #require(made.status == 0, "\(made.errors)")
+  }
+
+  /// A `list` that has asked, with half of the passphrase typed.
+  private func waiting() throws -> Executable {
+    let process = Executable(["list"], environment: environment, terminal: terminal)
+    for _ in 0..<500 where terminal.showsWhatIsTyped { usleep(10_000) }
+    try #require(!terminal.showsWhatIsTyped)
+    terminal.type("hunt")
+    return process
+  }
+
+  @Test func `the passphrase opens the store and is not shown`() throws {
+    let process = try waiting()
+    terminal.type("er2\n")
+    #expect(process.wait().status == 0)
+    #expect(terminal.shown() == "passphrase: \r\n")
+    #expect(terminal.showsWhatIsTyped)
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+  func `a signal ends it with 130, and the terminal shows again what is typed`(signal: Int32) throws {
+    let process = try waiting()
+    process.send(signal)
+    let result = process.wait()
+    #expect(result.status == 130)
+    #expect(terminal.showsWhatIsTyped)
+    #expect(result.output.isEmpty)
+    #expect(!result.errors.contains("hunt"))
+  }
+
+  @Test func `Ctrl-C ends it with 130`() throws {
+    let process = try waiting()
+    terminal.type("\u{3}")
+    #expect(process.wait().status == 130)
+    #expect(terminal.showsWhatIsTyped)
+  }
+
+  @Test func `stopped, it gives the terminal back, and continued, it asks again`() throws {
+    let process = try waiting()
+    process.send(SIGTSTP)
+    for _ in 0..<500 where !terminal.showsWhatIsTyped { usleep(10_000) }
+    #expect(terminal.showsWhatIsTyped)
+    process.send(SIGCONT)
+    for _ in 0..<500 where terminal.showsWhatIsTyped { usleep(10_000) }
+    terminal.type("er2\n")
+    #expect(process.wait().status == 0)
+    #expect(terminal.shown() == "passphrase: passphrase: \r\n")
+  }
+
+  @Test(arguments: [SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGTRAP, SIGFPE, SIGSYS])
+  func `a crash prints nothing and leaves no core`(signal: Int32) throws {
+    let process = try waiting()
+    #expect(process.limit("Max core file size") == "0")
+    process.send(signal)
+    let result = process.wait()
+    #expect(result.status == 128 + signal)
+    #expect(result.errors.isEmpty)
+    #expect(result.output.isEmpty)
+    #expect(terminal.shown() == "passphrase: ")
+  }
+
+  @Test func `without a terminal it is locked at once`() {
+    let result = Executable(["list"], environment: environment).wait()
+    #expect(result.status == 11)
+  }
+
+  @Test func `one that is named is final, whatever else would open the store`() {
+    let result = Executable(
+      ["list", "--key-file", folder.file("absent")], environment: environment, terminal: terminal
+    ).wait()
+    #expect(result.status == 11)
+    #expect(terminal.shown().isEmpty)
+  }
+}
