@@ -6,5 +6,5 @@ import VaultCommands
 _ = unsafe csystem_lookup_in("passwd", "files")
 _ = unsafe csystem_lookup_in("group", "files")
 
-ProcessHardening.apply()
+StandardDescriptors.open()
 exit(runProcess())

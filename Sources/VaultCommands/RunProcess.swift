@@ -1,9 +1,11 @@
 import Glibc
+internal import Vault
 
-/// Runs the command that this process was started as, on its own streams.
+/// Runs the command that this process was started as, on its own streams; crashes leave no trace of its memory.
 ///
 /// - Returns: the exit status.
 public func runProcess() -> Int32 {
+  hardenProcess()
   guard let arguments = decodedArguments() else {
     let failure = Failure(.usage, "an argument is not UTF-8")
     try? Descriptor.write(ErrorReport(failure).words(Style(descriptor: 2, environment: [:])), to: 2)

@@ -31,11 +31,14 @@ extension Session {
     return try SecretStore.status(at: location, unlocking: unlocking(key, nil))
   }
 
+  /// - Parameter question: nil if nobody shall be asked.
   private func unlocking(_ key: KeySource, _ question: Question?) throws -> Unlocking {
     switch try key.named() {
-    case .keyFile(let path)?: .keyFile(path)
-    case .passphrase(let descriptor)?: .passphrase(try KeySource.passphrase(descriptor: descriptor))
-    case nil: .automatic(prompt: question.map { question in { () throws(VaultError) in try question.ask() } })
+    case .keyFile(let path)?: return .keyFile(path)
+    case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
+    case nil:
+      guard let question else { return .automatic() }
+      return .automatic(prompt: { () throws(VaultError) in try question.ask() })
     }
   }
 }

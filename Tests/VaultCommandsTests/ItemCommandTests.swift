@@ -146,7 +146,8 @@ import Testing
     let lines = store.run("history", "a").output.split(separator: "\n").map { $0.split(separator: "\t") }
     #expect(lines.map { $0[0] } == ["2", "1"])
     #expect(lines.allSatisfy { $0[1] == "present" && $0[3] == "owner" })
-    #expect(store.run("history", "a", "--json").output.hasPrefix("[{\"version\":2,\"state\":\"present\",\"changed\":\""))
+    #expect(
+      store.run("history", "a", "--json").output.hasPrefix("[{\"version\":2,\"state\":\"present\",\"changed\":\""))
     #expect(store.run("history", "b").status == 10)
   }
 

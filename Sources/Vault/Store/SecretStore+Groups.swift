@@ -136,8 +136,10 @@ extension SecretStore {
 }
 
 extension StoreLocation {
-  /// The names of the groups whose folders are here, sorted; the registry is not among them.
-  func groupNames() throws(VaultError) -> [String] {
+  /// The names of the groups whose folders are here, sorted; the registry is not among them. Nothing is opened or verified.
+  ///
+  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  public func groupNames() throws(VaultError) -> [String] {
     do throws(FileFault) {
       let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
       return try folder.names().filter { FolderName.isValid($0) && $0 != AccessGroup.Name.registry.description }

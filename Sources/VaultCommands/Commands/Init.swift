@@ -29,7 +29,8 @@ struct Init: SessionCommand {
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
     case nil:
       guard let terminal = Terminal(path: session.streams.terminal) else {
-        throw Failure(.locked, "there is no terminal to ask for a passphrase on", hint: "name --key-file or --passphrase-fd")
+        throw Failure(
+          .locked, "there is no terminal to ask for a passphrase on", hint: "name --key-file or --passphrase-fd")
       }
       let typed = try terminal.askTwice("new passphrase: ", again: "the same again: ")
       return .passphrase(try typed.secret())

@@ -22,7 +22,8 @@ struct SetItem: SessionCommand {
   @OptionGroup var group: GroupOptions
   @Option(help: ArgumentHelp("A text for people.", valueName: "text")) var label: String?
 
-  @Option(name: [.customShort("a"), .customLong("attribute")], help: ArgumentHelp("An attribute.", valueName: "key=value"))
+  @Option(
+    name: [.customShort("a"), .customLong("attribute")], help: ArgumentHelp("An attribute.", valueName: "key=value"))
   var attributes: [String] = []
 
   @Option(help: ArgumentHelp("When the value expires: \(Expiry.forms).", valueName: "when")) var expires: String?
@@ -48,7 +49,9 @@ struct SetItem: SessionCommand {
   private func details() throws(Failure) -> Details {
     var details = Details()
     if let label { details.label = label.isEmpty ? .remove : .to(label) }
-    for (key, value) in try AttributeArguments.parse(attributes) { details.attributes[key] = .some(value.isEmpty ? nil : value) }
+    for (key, value) in try AttributeArguments.parse(attributes) {
+      details.attributes[key] = .some(value.isEmpty ? nil : value)
+    }
     if let expires { details.expires = try Expiry.change(expires, now: Timestamp.now) }
     return details
   }

@@ -15,14 +15,17 @@ struct ErrorReport: Equatable {
   init(_ error: any Error) {
     switch error {
     case let failure as Failure: self.init(failure)
-    case let error as VaultError:
-      status = error.status
-      name = error.name
-      message = error.message
-      hint = error.hint
-      level = error.level
+    case let error as VaultError: self.init(error)
     default: self.init(Failure(.unexpected, "something unexpected happened"))
     }
+  }
+
+  private init(_ error: VaultError) {
+    status = error.status
+    name = error.name
+    message = error.message
+    hint = error.hint
+    level = error.level
   }
 
   private init(_ failure: Failure) {

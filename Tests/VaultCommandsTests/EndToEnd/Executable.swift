@@ -57,7 +57,7 @@ final class Executable {
     let envp = unsafe environment.map { unsafe strdup("\($0)=\($1)") } + [nil]
     let code = unsafe posix_spawn(&process, program, &actions, &attributes, argv, envp)
     precondition(code == 0, "\(program) cannot be started: \(code)")
-    for unsafe text in unsafe argv + envp { unsafe free(text) }
+    unsafe (argv + envp).forEach { unsafe free($0) }
     unsafe posix_spawn_file_actions_destroy(&actions)
     unsafe posix_spawnattr_destroy(&attributes)
   }

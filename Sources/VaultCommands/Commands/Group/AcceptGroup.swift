@@ -23,7 +23,6 @@ struct AcceptGroup: SessionCommand {
     case .nothingToAccept: session.say("there was nothing to accept")
     case .accepted(let epoch): session.say("accepted, at epoch \(epoch)")
     case .removal: session.say("accepted that the group is gone; its name is free")
-    default: session.say("accepted")
     }
   }
 }

@@ -11,6 +11,6 @@ struct GroupFamily: CommandFamily {
         vault group create team.shared --keep 50
       """,
     subcommands: [
-      CreateGroup.self, ListGroups.self, AcceptGroup.self, CompactGroup.self, RemoveGroup.self,
+      CreateGroup.self, ListGroups.self, ShowGroup.self, AcceptGroup.self, CompactGroup.self, RemoveGroup.self,
     ])
 }

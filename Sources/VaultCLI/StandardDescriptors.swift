@@ -1,0 +1,16 @@
+import CSystem
+import Glibc
+
+/// What a process takes for granted, whoever started it.
+enum StandardDescriptors {
+  /// Opens those of 0, 1 and 2 that are closed: the store's file could otherwise become descriptor 2, and an error message
+  /// be written into it.
+  static func open() {
+    for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) == -1 {
+      // The lowest free number is the missing one. Its other direction is asked for, so that using it is an error.
+      _ = unsafe Glibc.open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+    }
+    // A reader that has gone is then an error of write, and temporary files are put away.
+    csystem_ignore(SIGPIPE)
+  }
+}
