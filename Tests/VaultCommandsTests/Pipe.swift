@@ -16,14 +16,19 @@ enum Pipe {
     let descriptor = unsafe mkstemp(&path)
     precondition(descriptor >= 0)
     unsafe unlink(path)
+    closeOnExec(descriptor)
     return descriptor
   }
 
   static func pair() -> (reading: Int32, writing: Int32) {
     var ends: [Int32] = [-1, -1]
     precondition(unsafe pipe(&ends) == 0)
+    ends.forEach(closeOnExec)
     return (ends[0], ends[1])
   }
+
+  /// Keeps the processes of other tests from inheriting it.
+  static func closeOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
 
   /// All of a file from its beginning, and closes it.
   static func contents(of descriptor: Int32) -> [UInt8] {

@@ -14,6 +14,7 @@ final class PseudoTerminal {
     var size = winsize(ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
     precondition(unsafe openpty(&ends.0, &ends.1, &name, nil, &size) == 0)
     (keyboard, screen) = ends
+    [keyboard, screen].forEach(Pipe.closeOnExec)
     path = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 

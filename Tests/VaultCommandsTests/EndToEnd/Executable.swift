@@ -19,8 +19,8 @@ final class Executable {
     return test.prefix(through: test.lastIndex(of: "/") ?? test.startIndex) + "vault"
   }()
 
-  /// POSIX_SPAWN_SETSID, which Swift does not import.
-  private static let ownSession: Int16 = 0x80
+  /// POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF: a session of its own, and signals as a shell would leave them.
+  private static let flags: Int16 = 0x80 | 0x08 | 0x04
 
   private(set) var process: pid_t = 0
   private let input: Int32
@@ -52,7 +52,12 @@ final class Executable {
     }
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
-    unsafe posix_spawnattr_setflags(&attributes, Self.ownSession)
+    unsafe posix_spawnattr_setflags(&attributes, Self.flags)
+    var signals = sigset_t()
+    unsafe sigemptyset(&signals)
+    unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+    unsafe sigfillset(&signals)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
     let argv = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
     let envp = unsafe environment.map { unsafe strdup("\($0)=\($1)") } + [nil]
     let code = unsafe posix_spawn(&process, program, &actions, &attributes, argv, envp)
