@@ -53,9 +53,11 @@ extension Connection {
     try Statement(handle, "PRAGMA page_size=4096").run()
     try Statement(handle, "PRAGMA encoding='UTF-8'").run()
     try Statement(handle, "PRAGMA auto_vacuum=NONE").run()
+    try Statement(handle, "BEGIN").run()
     try Statement(handle, "PRAGMA application_id=0x564C5431").run()
     try Statement(handle, "PRAGMA user_version=0x00010001").run()
     for entry in Schema.entries { if let sql = entry.sql { try Statement(handle, sql).run() } }
+    try Statement(handle, "COMMIT").run()
     try Statement(handle, "PRAGMA journal_mode=WAL").run()
   }
 

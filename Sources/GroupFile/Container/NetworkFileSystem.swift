@@ -11,8 +11,13 @@ package enum NetworkFileSystem {
 
   /// The kind of network file system that `folder` lies on; `nil` for a local one.
   package static func kind(of folder: String) -> String? {
+    unsafe kind(csqlite_file_system(folder))
+  }
+
+  /// The kind of network file system that has `number`.
+  static func kind(_ number: UInt32) -> String? {
     // From linux/magic.h, and from the sources of those that have no line there.
-    switch unsafe csqlite_file_system(folder) {
+    switch number {
     case 0x6969: "NFS"
     case 0x517B: "SMB"
     case 0xFF53_4D42: "CIFS"

@@ -6,7 +6,7 @@ enum ResultCode {
   /// The error that `code`, extended or not, stands for; `systemError` is the errno of the call that failed, or 0.
   static func error(_ code: Int32, systemError: Int32) -> GroupFileError {
     switch code & 0xff {
-    case SQLITE_BUSY, SQLITE_LOCKED: .busy
+    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy
     case SQLITE_FULL: .storage(.full)
     case SQLITE_NOMEM: .storage(.memory)
     case SQLITE_IOERR: inputOutputError(code, systemError: systemError)

@@ -5,11 +5,9 @@ import Testing
 
 /// What a child has of its parent's connections: nothing.
 @Suite(.serialized) struct ForkTests {
-  /// Forks, and answers in the parent how `body` ended in the child; Swift hides the call, for good reasons.
+  /// Forks, and answers in the parent how `body` ended in the child.
   static func status(inChild body: () -> Int32) -> Int32 {
-    let symbol = unsafe dlsym(nil, "fork")
-    let fork = unsafe unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)
-    let child = fork()
+    let child = HiddenCalls.fork()
     if child == 0 { _exit(body()) }
     var status: Int32 = 0
     unsafe waitpid(child, &status, 0)
@@ -78,12 +76,10 @@ import Testing
       let place = try ContainerPlace(folder: folder.path)
       var pipe: [Int32] = [0, 0]
       precondition(unsafe Glibc.pipe(&pipe) == 0)
-      let symbol = unsafe dlsym(nil, "fork")
-      let fork = unsafe unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)
       var child: pid_t = 0
       do {
         let lock = try WriterLock(at: place)
-        child = fork()
+        child = HiddenCalls.fork()
         if child == 0 {
           sleep(60)
           _exit(0)

@@ -65,9 +65,12 @@ extension TemporaryFolder {
   }
 }
 
+extension GroupFileError {
+  /// Whether it is `altered`, whatever the reason.
+  var isAltered: Bool { if case .altered = self { true } else { false } }
+}
+
 extension GroupFileError? {
   /// Whether it is `altered`, whatever the reason.
-  var isAltered: Bool {
-    if case .altered = self { true } else { false }
-  }
+  var isAltered: Bool { self?.isAltered == true }
 }

@@ -1,0 +1,116 @@
+import CSQLite
+import Foundation
+import Glibc
+import Testing
+
+@testable import GroupFile
+
+/// What the system refuses, each with its own name.
+@Suite(.serialized) struct StorageFailureTests {
+  /// A file system of 400 KiB, mounted over a new folder; for root alone.
+  private struct SmallDisk: ~Copyable {
+    let folder = TemporaryFolder()
+
+    static let isPossible = geteuid() == 0 && (try? SmallDisk()) != nil
+
+    struct Refused: Error {}
+
+    init() throws {
+      guard unsafe mount("tmpfs", folder.path, "tmpfs", 0, "size=400k") == 0 else { throw Refused() }
+    }
+
+    deinit { _ = unsafe umount2(folder.path, Int32(MNT_DETACH)) }
+  }
+
+  @Test(.enabled(if: SmallDisk.isPossible)) func `a full disk is named, and what was acknowledged is there`() throws {
+    let disk = try SmallDisk()
+    try disk.folder.makeGroup()
+    let connection = try Connection(folder: disk.folder.path, access: .writing)
+    var acknowledged: Int64 = 0
+    let failure = #expect(throws: GroupFileError.self) {
+      for epoch in 1...1000 as ClosedRange<Int64> {
+        try connection.begin(.immediate)
+        try connection.statement("INSERT INTO chain VALUES(?,?)").bind(1, epoch)
+          .bind(2, [UInt8](repeating: 1, count: 5000)).run()
+        try connection.commit()
+        acknowledged = epoch
+        try connection.checkpointIfLarge()
+      }
+    }
+    #expect(failure == .storage(.full))
+    #expect(!connection.isInTransaction)
+    #expect(acknowledged > 10)
+    #expect(try connection.value("SELECT max(epoch) FROM chain") == acknowledged)
+    connection.close()
+    let again = try Connection(folder: disk.folder.path, access: .reading)
+    #expect(try again.value("SELECT max(epoch) FROM chain") == acknowledged)
+    try again.quickCheck()
+  }
+
+  @Test(.enabled(if: SmallDisk.isPossible)) func `a new group on a full disk leaves nothing`() throws {
+    let disk = try SmallDisk()
+    disk.folder.write([UInt8](repeating: 1, count: 380 << 10), to: "other")
+    #expect(throws: GroupFileError.storage(.full)) { try Connection.create(folder: disk.folder.path).place() }
+    #expect(disk.folder.names() == ["other"])
+  }
+
+  @Test func `a file that may not be read is denied, and one that may not be written can be read`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    for name in folder.names() { #expect(unsafe chmod(folder.file(name), 0o444) == 0) }
+    #expect(unsafe chmod(folder.path, 0o555) == 0)
+    defer { _ = unsafe chmod(folder.path, 0o700) }
+    asNobody {
+      #expect(folder.reading(.reading) == nil)
+      #expect(folder.reading(.writing) == .denied)
+      let failure = #expect(throws: GroupFileError.self) {
+        _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path))
+      }
+      #expect(failure == .denied)
+    }
+    #expect(unsafe chmod(folder.group, 0) == 0)
+    asNobody { #expect(folder.reading(.reading) == .denied) }
+    #expect(unsafe chmod(folder.path, 0) == 0)
+    asNobody { #expect(folder.reading(.reading) == .denied) }
+  }
+
+  /// Runs `body` with the rights of a user who owns nothing: this thread's alone, if it is root's.
+  private func asNobody(_ body: () -> Void) {
+    if geteuid() == 0 { HiddenCalls.setFileSystemUser(65_534) }
+    defer { if geteuid() == 0 { HiddenCalls.setFileSystemUser(0) } }
+    body()
+  }
+
+  @Test(
+    arguments: [
+      (SQLITE_BUSY, 0, .busy), (SQLITE_BUSY | 2 << 8, 0, .busy), (SQLITE_LOCKED, 0, .busy), (SQLITE_PROTOCOL, 0, .busy),
+      (SQLITE_FULL, 0, .storage(.full)), (SQLITE_NOMEM, 0, .storage(.memory)),
+      (SQLITE_READONLY, 0, .storage(.readOnly)),
+      (SQLITE_READONLY | 4 << 8, 0, .moved), (SQLITE_IOERR | 3 << 8, ENOSPC, .storage(.full)),
+      (SQLITE_IOERR | 3 << 8, EDQUOT, .storage(.full)), (SQLITE_IOERR | 3 << 8, EIO, .storage(.inputOutput)),
+      (SQLITE_IOERR | 12 << 8, 0, .storage(.memory)), (SQLITE_CANTOPEN, EACCES, .denied),
+      (SQLITE_CANTOPEN, EPERM, .denied),
+      (SQLITE_CANTOPEN, ENOENT, .missing), (SQLITE_CANTOPEN, EMFILE, .storage(.tooManyFiles)),
+      (SQLITE_CANTOPEN, EROFS, .storage(.readOnly)), (SQLITE_PERM, 0, .denied),
+    ] as [(Int32, Int32, GroupFileError)])
+  func `SQLite's failures have their names`(_ code: Int32, _ systemError: Int32, _ error: GroupFileError) {
+    #expect(ResultCode.error(code, systemError: systemError) == error)
+  }
+
+  @Test(arguments: [
+    SQLITE_CORRUPT, SQLITE_CORRUPT | 2 << 8, SQLITE_NOTADB, SQLITE_TOOBIG, SQLITE_INTERRUPT, SQLITE_CONSTRAINT,
+    SQLITE_MISMATCH, SQLITE_SCHEMA, SQLITE_ERROR, SQLITE_IOERR | 2 << 8,
+  ])
+  func `whatever else SQLite finds is altered`(_ code: Int32) {
+    #expect(ResultCode.error(code, systemError: 0).isAltered)
+  }
+
+  @Test(arguments: [0x6969, 0x517B, 0xFE53_4D42, 0xFF53_4D42, 0x0102_1997] as [UInt32])
+  func `a network file system is known by its number`(_ number: UInt32) {
+    #expect(NetworkFileSystem.kind(number) != nil)
+  }
+
+  @Test func `a local file system is none`() {
+    #expect(NetworkFileSystem.kind(of: NSTemporaryDirectory()) == nil)
+    #expect(NetworkFileSystem.kind(0xEF53) == nil)
+  }
+}
