@@ -18,12 +18,17 @@ extension Connection {
     ]
   }
 
-  /// Moves the log into the file if it is above 256 KiB, waiting `milliseconds` for readers; that they keep it is no
-  /// error, a later writer does it then.
+  /// Moves the log into the file if it is above 256 KiB, waiting `milliseconds` for readers.
+  ///
+  /// That they keep it is no error: a later writer does it, this one once the log has grown by as much again.
   package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(GroupFileError) {
-    guard let log = try ContainerPlace.status(location.logPath), log.byteCount > Connection.logLimit else { return }
-    do throws(GroupFileError) { try truncatingCheckpoint(waiting: milliseconds) } catch {
+    guard let log = try ContainerPlace.status(location.logPath), log.byteCount > checkpointThreshold else { return }
+    do throws(GroupFileError) {
+      try truncatingCheckpoint(waiting: milliseconds)
+      checkpointThreshold = Connection.logLimit
+    } catch {
       guard error == .busy else { throw error }
+      checkpointThreshold = log.byteCount + Connection.logLimit
     }
   }
 
@@ -74,5 +79,6 @@ extension Connection {
     try body()
   }
 
-  private static let logLimit = 256 << 10
+  /// How many bytes the log may have before it is moved into the file.
+  static let logLimit = 256 << 10
 }

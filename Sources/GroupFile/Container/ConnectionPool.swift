@@ -11,7 +11,7 @@ package enum ConnectionPool {
 
   /// The connection to write with, once it is this thread's turn in the process and the process's turn among all.
   ///
-  /// - Parameter milliseconds: How long to wait for each of the two, at most.
+  /// - Parameter milliseconds: How long to wait for both, at most.
   /// - Throws: `busy` after that, and what `Connection.init` throws.
   package static func writer(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000

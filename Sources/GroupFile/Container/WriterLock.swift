@@ -9,13 +9,14 @@ package struct WriterLock: ~Copyable {
 
   /// Waits for the turn.
   ///
-  /// - Parameter milliseconds: How long to wait, at most, for each of the two.
+  /// - Parameter milliseconds: How long to wait, at most, for both.
   /// - Throws: `busy` after that; `altered` where `lock` is not a regular file; `denied`, `storage`, `missing` (folder).
   package init(at place: ContainerPlace, waiting milliseconds: Int = 10_000) throws(GroupFileError) {
+    let deadline = ContinuousClock.now + .milliseconds(milliseconds)
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
     guard turn.take(waiting: milliseconds) else { throw .busy }
     do throws(GroupFileError) {
-      descriptor = try WriterLock.lock(place, turn, waiting: milliseconds)
+      descriptor = try WriterLock.lock(place, turn, until: deadline)
     } catch {
       turn.pass()
       throw error
@@ -31,9 +32,8 @@ package struct WriterLock: ~Copyable {
   }
 
   private static func lock(
-    _ place: ContainerPlace, _ turn: WriterTurn, waiting milliseconds: Int
+    _ place: ContainerPlace, _ turn: WriterTurn, until deadline: ContinuousClock.Instant
   ) throws(GroupFileError) -> Int32 {
-    let deadline = ContinuousClock.now + .milliseconds(milliseconds)
     let mode = try mode(of: place)
     while true {
       let opened = try open(place, mode: mode)

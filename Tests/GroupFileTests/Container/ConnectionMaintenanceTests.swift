@@ -1,0 +1,92 @@
+import Testing
+
+@testable import GroupFile
+
+@Suite struct ConnectionMaintenanceTests {
+  private func write(_ connection: Connection, _ count: Int) throws {
+    try connection.begin(.immediate)
+    try connection.statement("INSERT INTO chain SELECT ifnull(max(epoch),0)+1,zeroblob(?) FROM chain")
+      .bind(1, Int64(count)).run()
+    try connection.commit()
+  }
+
+  @Test func `a small log stays, a large one is moved into the file`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let connection = try Connection(folder: folder.path, access: .writing)
+    try write(connection, 200_000)
+    try connection.checkpointIfLarge()
+    #expect(folder.bytes(of: "group.vault-wal").count > 200_000)
+    #expect(folder.bytes(of: "group.vault").count < 100_000)
+    try write(connection, 200_000)
+    try connection.checkpointIfLarge()
+    #expect(folder.bytes(of: "group.vault-wal").isEmpty)
+    #expect(folder.bytes(of: "group.vault").count > 400_000)
+    #expect(folder.reading() == nil)
+  }
+
+  @Test func `a chain of short-lived writers does not let the log grow`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    for _ in 0..<30 {
+      let connection = try Connection(folder: folder.path, access: .writing)
+      try write(connection, 30_000)
+      try connection.checkpointIfLarge()
+    }
+    #expect(folder.bytes(of: "group.vault-wal").count < 400_000)
+  }
+
+  @Test func `a reader keeps the log, and nobody waits for him at each commit`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let reader = try Connection(folder: folder.path, access: .reading)
+    let connection = try Connection(folder: folder.path, access: .writing)
+    try reader.begin(.reading)
+    try write(connection, 300_000)
+    try connection.checkpointIfLarge()
+    let grown = folder.bytes(of: "group.vault-wal").count
+    #expect(grown > 300_000)
+    let elapsed = try ContinuousClock().measure {
+      for _ in 0..<10 {
+        try write(connection, 10)
+        try connection.checkpointIfLarge(waiting: 2000)
+      }
+    }
+    #expect(elapsed < .seconds(2))
+    #expect(throws: GroupFileError.busy) { try connection.truncatingCheckpoint(waiting: 10) }
+    // He still reads what was there when he began.
+    #expect(try reader.value("SELECT count(*) FROM chain") == 0)
+    try reader.commit()
+    try connection.truncatingCheckpoint()
+    #expect(folder.bytes(of: "group.vault-wal").isEmpty)
+  }
+
+  @Test func `what was deleted is not in the file after a truncating checkpoint`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let connection = try Connection(folder: folder.path, access: .writing)
+    let mark = Array("the mark of a deleted row".utf8)
+    try connection.begin(.immediate)
+    try connection.statement("INSERT INTO wrap VALUES(?,?)").bind(1, [1]).bind(2, mark).run()
+    try connection.commit()
+    try connection.truncatingCheckpoint()
+    #expect(holds(folder, mark))
+    try connection.begin(.immediate)
+    try connection.statement("DELETE FROM wrap").run()
+    try connection.commit()
+    try connection.truncatingCheckpoint()
+    #expect(!holds(folder, mark))
+  }
+
+  private func holds(_ folder: TemporaryFolder, _ mark: [UInt8]) -> Bool {
+    folder.names().contains { name in
+      let bytes = folder.bytes(of: name)
+      return bytes.indices.dropLast(mark.count).contains { bytes[$0..<$0 + mark.count].elementsEqual(mark) }
+    }
+  }
+
+  @Test func `a group whose files are removed is gone with its folder`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let lease = try ConnectionPool.writer(at: place)
+    try write(lease.connection, 100)
+    try lease.connection.removeFiles()
+    #expect(throws: GroupFileError.missing) { _ = try ContainerPlace(folder: folder.path) }
+  }
+}
