@@ -10,7 +10,14 @@ final class Witness: Witnessing {
   private let folder: WitnessFolder
   private let group: String
   private let waiting: Int
-  private let kept = Locked<WitnessFile?>(nil)
+  private let kept = Locked(Kept())
+
+  private struct Kept: ~Copyable {
+    var file: WitnessFile?
+    /// The bytes read last and what they say: most readings find the same, and need no hash.
+    var bytes: [UInt8] = []
+    var record: WitnessRecord?
+  }
 
   /// - Parameter milliseconds: how long a change waits for other processes.
   init(of group: String, in folder: WitnessFolder, waiting milliseconds: Int = 10_000) {
@@ -22,21 +29,27 @@ final class Witness: Witnessing {
 
   func read() -> WitnessReading {
     kept.withLock { kept in
-      if kept?.isLinked == false { kept = nil }
+      if kept.file?.isLinked == false { kept.file = nil }
       do throws(WitnessFolder.Unusable) {
-        if kept == nil {
+        if kept.file == nil {
           guard let folder = try folder.open(), let file = try open(in: folder, O_RDONLY) else { return .absent }
-          kept = consume file
+          kept.file = consume file
         }
         // Two writers in quick succession may leave a reader both records half written; never for long.
         for _ in 0..<4 {
-          if let newest = try newest(in: kept!) { return .valid(newest.record) }
+          let bytes: [UInt8]
+          do throws(FileFault) { bytes = try kept.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
+          if bytes != kept.bytes {
+            kept.record = WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record
+            kept.bytes = bytes
+          }
+          if let record = kept.record { return .valid(record) }
           usleep(500)
         }
         throw .invalid
       } catch {
         // So that a file put right is seen.
-        kept = nil
+        kept.file = nil
         return error.reading
       }
     }

@@ -101,8 +101,15 @@ struct WitnessFile: ~Copyable {
 
   /// Reads the record that counts; `nil` if neither is a valid one of this owner.
   func newest(of ownerKey: PublicKey) throws(FileFault) -> Newest? {
-    let bytes = try file.read(limit: WitnessFile.byteCount)
-    return (0...1).compactMap { position -> Newest? in
+    WitnessFile.newest(in: try bytes(), of: ownerKey)
+  }
+
+  /// Both records as they lie there.
+  func bytes() throws(FileFault) -> [UInt8] { try file.read(limit: WitnessFile.byteCount) }
+
+  /// The record in `bytes` that counts; `nil` if neither is a valid one of this owner.
+  static func newest(in bytes: [UInt8], of ownerKey: PublicKey) -> Newest? {
+    (0...1).compactMap { position -> Newest? in
       let half = bytes.dropFirst(position * WitnessRecord.byteCount).prefix(WitnessRecord.byteCount)
       guard let record = try? WitnessRecord(parsing: Array(half)), record.ownerKey == ownerKey else { return nil }
       return Newest(record: record, position: position)
