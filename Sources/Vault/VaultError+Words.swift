@@ -1,30 +1,30 @@
 extension VaultError: CustomStringConvertible {
-  /// The status with which the command ends, and its stable name; the numbers never change.
-  private var kind: (status: Int32, name: String) {
+  /// The status with which the command ends for this error.
+  public var exitStatus: ExitStatus {
     switch self {
-    case .notFound: (10, "not-found")
-    case .locked: (11, "locked")
-    case .denied: (12, "denied")
-    case .damaged: (13, "damaged")
-    case .rolledBack: (14, "rolled-back")
-    case .busy: (15, "busy")
-    case .wrongKey: (16, "wrong-key")
-    case .newerFormat: (17, "newer-format")
-    case .conflict, .contradiction: (18, "conflict")
-    case .overLimit: (20, "over-limit")
-    case .noStore: (21, "no-store")
-    case .exists: (22, "exists")
-    case .storage: (23, "storage")
-    case .invalid: (64, "usage")
-    case .unexpected: (1, "unexpected")
+    case .notFound: .notFound
+    case .locked: .locked
+    case .denied: .denied
+    case .damaged: .damaged
+    case .rolledBack: .rolledBack
+    case .busy: .busy
+    case .wrongKey: .wrongKey
+    case .newerFormat: .newerFormat
+    case .conflict, .contradiction: .conflict
+    case .overLimit: .overLimit
+    case .noStore: .noStore
+    case .exists: .exists
+    case .storage: .storage
+    case .invalid: .usage
+    case .unexpected: .unexpected
     }
   }
 
-  /// The exit status of the command for this error.
-  public var status: Int32 { kind.status }
+  /// The exit status as a number.
+  public var status: Int32 { exitStatus.rawValue }
 
   /// The error's stable name, such as `not-found`.
-  public var name: String { kind.name }
+  public var name: String { exitStatus.name }
 
   /// The check that refused damaged bytes, such as `manifest`; `nil` for other errors.
   public var level: String? {

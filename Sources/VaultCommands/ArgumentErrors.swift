@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import Vault
 
 /// What is said about arguments that are not understood.
 ///

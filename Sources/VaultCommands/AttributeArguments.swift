@@ -1,3 +1,5 @@
+internal import Vault
+
 /// `-a KEY=VALUE` as keys and values.
 enum AttributeArguments {
   /// - Throws: `usage` without `=` or key, and for a key that is named twice.

@@ -1,3 +1,5 @@
+internal import Vault
+
 /// An error of the command line itself: its arguments, its input, its output. What the store refuses is a `VaultError`.
 ///
 /// The texts never hold an argument or a value: whoever mistypes a command may have typed a secret.

@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import Vault
 
 /// Runs one `vault` command.
 ///

@@ -1,4 +1,5 @@
 import Glibc
+internal import Vault
 
 /// One run of the command: its streams and environment, and what it has to say on stderr.
 final class Session {

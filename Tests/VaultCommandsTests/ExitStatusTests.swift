@@ -1,4 +1,5 @@
 import Testing
+import Vault
 
 @testable import VaultCommands
 

@@ -37,16 +37,33 @@ final class PseudoTerminal {
     return settings.c_lflag & tcflag_t(ECHO) != 0
   }
 
+  private var unseen: [UInt8] = []
+
   /// Everything that has been shown since the last call.
   func shown() -> String {
-    var text: [UInt8] = []
+    while readScreen(for: 50) {}
+    defer { unseen = [] }
+    return String(decoding: unseen, as: UTF8.self)
+  }
+
+  /// Waits until `text` is on the screen; it still counts as not seen.
+  ///
+  /// - Returns: false after ten seconds.
+  func waitUntilShown(_ text: String) -> Bool {
+    for _ in 0..<200 {
+      if String(decoding: unseen, as: UTF8.self).hasSuffix(text) { return true }
+      _ = readScreen(for: 50)
+    }
+    return false
+  }
+
+  private func readScreen(for milliseconds: Int32) -> Bool {
     var chunk = [UInt8](repeating: 0, count: 4_096)
     var request = pollfd(fd: keyboard, events: Int16(POLLIN), revents: 0)
-    while unsafe poll(&request, 1, 50) == 1 {
-      let taken = unsafe read(keyboard, &chunk, chunk.count)
-      guard taken > 0 else { break }
-      text += chunk[..<taken]
-    }
-    return String(decoding: text, as: UTF8.self)
+    guard unsafe poll(&request, 1, milliseconds) == 1 else { return false }
+    let taken = unsafe read(keyboard, &chunk, chunk.count)
+    guard taken > 0 else { return false }
+    unseen += chunk[..<taken]
+    return true
   }
 }

@@ -45,10 +45,10 @@ import Testing
     let made = Transcript(["init"], environment: environment, terminal: terminal.path)
     #expect(made.status == 0)
     // What is typed before the question is shown by the terminal itself.
-    #expect(terminal.shown().hasSuffix("\nnew passphrase: \r\nthe same again: \r\n"))
+    #expect(terminal.shown().hasSuffix("\r\nnew passphrase: \r\nthe same again: \r\n"))
     terminal.type("hunter2\n")
     #expect(Transcript(["list"], environment: environment, terminal: terminal.path).status == 0)
-    #expect(terminal.shown().hasSuffix("\npassphrase: \r\n"))
+    #expect(terminal.shown().hasSuffix("\r\npassphrase: \r\n"))
     terminal.type("hunter3\n")
     let wrong = Transcript(["list"], environment: environment, terminal: terminal.path)
     #expect(wrong.status == 16)

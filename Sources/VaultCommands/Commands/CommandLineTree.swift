@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import Vault
 
 /// The `vault` command: every form it has, in the order of its help.
 struct CommandLineTree: CommandFamily {

@@ -22,6 +22,8 @@ struct Verify: SessionCommand {
     let store = try session.openStore(key.source)
     let results = try store.verify(groups: groups) { name, count in session.showProgress("\(name): \(count) items") }
     session.endProgress()
+    // A name that stands for nothing is not repeated in a row of its own.
+    for case .failure(.notFound(let missing)) in results.map(\.result) { throw VaultError.notFound(missing) }
     if json.json {
       var json = JSONWriter(session.output)
       try json.array { (json) throws(Failure) in

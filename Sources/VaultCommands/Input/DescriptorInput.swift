@@ -1,4 +1,5 @@
 import Glibc
+internal import Vault
 
 /// Reads secrets from a descriptor straight into memory that is wiped.
 struct DescriptorInput {

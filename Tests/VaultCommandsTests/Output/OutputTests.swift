@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import Vault
 
 @testable import VaultCommands
 

@@ -1,4 +1,4 @@
-/// The exit statuses of `vault`: the one table, which the help, the README and the tests read.
+/// The exit statuses of `vault`, one for each kind of error: the one table, which the errors, the help and the tests read.
 ///
 /// A number is never given another meaning. 126 and 127 belong to `run` alone.
 public enum ExitStatus: Int32, CaseIterable, Sendable {

@@ -1,0 +1,123 @@
+import Foundation
+import Glibc
+import Testing
+import Vault
+
+@testable import VaultCommands
+
+/// Every error's exit status and words, as users and scripts know them.
+@Suite struct ErrorReportTests {
+  static let table: [(error: VaultError, status: Int32, message: String, hint: String?)] = [
+    (.notFound(.item), 10, "no such item", "see what there is: vault list"),
+    (.notFound(.version(3)), 10, "version 3 of the item is not kept", "see what is kept: vault history NAME"),
+    (.notFound(.group), 10, "no such group", "see what there is: vault group list"),
+    (
+      .locked("there is no terminal to ask for the passphrase on"), 11,
+      "locked: there is no terminal to ask for the passphrase on",
+      "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"
+    ),
+    (.denied(.notAMember), 12, "not a member of this group", "ask the store's owner"),
+    (.denied(.readOnly), 12, "this member may only read", "ask the store's owner"),
+    (.denied(.ownerOnly), 12, "only the owner may do this", "ask the store's owner"),
+    (
+      .denied(.permissions("the group's folder")), 12,
+      "the system's permissions do not allow it: the group's folder", "use the account that owns the store"
+    ),
+    (
+      .damaged(group: "team", level: "manifest", detail: "signature"), 13,
+      "'team' is damaged or was altered (manifest: signature)",
+      "nothing was changed; put a backup back, and see: vault verify"
+    ),
+    (
+      .damaged(group: "team", level: "witness", detail: "neither record is valid"), 13,
+      "'team' is damaged or was altered (witness: neither record is valid)",
+      "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
+    ),
+    (
+      .damaged(group: nil, level: "identity", detail: "hash"), 13, "damaged or altered (identity: hash)",
+      "nothing was changed; put a backup back"
+    ),
+    (
+      .rolledBack(group: "team", found: 3, known: 9, reason: .olderState), 14,
+      "'team' is older (epoch 3) than the state seen last (epoch 9)", rollbackHint
+    ),
+    (
+      .rolledBack(group: "team", found: 9, known: 9, reason: .fork), 14,
+      "'team' (epoch 9) does not descend from the state seen last (epoch 9)", rollbackHint
+    ),
+    (
+      .rolledBack(group: "team", found: 0, known: 9, reason: .vanished), 14,
+      "'team' was last seen at epoch 9, and its file is gone", rollbackHint
+    ),
+    (
+      .rolledBack(group: "team", found: 9, known: 9, reason: .broughtBack), 14,
+      "'team' was removed, and its file is back (epoch 9)", rollbackHint
+    ),
+    (
+      .busy(group: "team"), 15, "'team' is in use by another process",
+      "try again; see who holds it: fuser -v on the group's lock file"
+    ),
+    (
+      .busy(group: nil), 15, "the store is in use by another process",
+      "try again; see who holds it: fuser -v on the group's lock file"
+    ),
+    (.wrongKey("passphrase"), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
+    (
+      .newerFormat(read: 2, write: 3), 17, "made by a newer version (format 2, for writing 3)", "use a newer vault"
+    ),
+    (
+      .conflict(expected: 3, present: 4), 18, "the present version is 4, not 3", "read the item again, then decide"
+    ),
+    (.conflict(expected: 3, present: 0), 18, "there is no present version", "read the item again, then decide"),
+    (.contradiction("there is no slot 3"), 18, "there is no slot 3", nil),
+    (.overLimit("1,024 bytes in an item's name"), 20, "more than 1,024 bytes in an item's name", nil),
+    (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or name its place: VAULT_HOME"),
+    (.exists("a group of this name"), 22, "a group of this name exists already", nil),
+    (.storage("the disk is full"), 23, "the disk is full", "nothing was changed by the failed command"),
+    (.invalid("an item's name must not be empty"), 64, "an item's name must not be empty", nil),
+    (.unexpected("a list that does not end"), 1, "a list that does not end", nil),
+  ]
+
+  private static let rollbackHint =
+    "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
+
+  private let plain = Style(descriptor: -1, environment: [:])
+
+  @Test(arguments: table.indices) func `an error's words and status never change unnoticed`(row: Int) {
+    let (error, status, message, hint) = Self.table[row]
+    let report = ErrorReport(error)
+    #expect(report.status == status)
+    #expect(ExitStatus(rawValue: status)?.name == report.name)
+    let hintLine = hint.map { "vault: hint: \($0)\n" } ?? ""
+    #expect(report.words(plain) == "vault: error: \(message)\n\(hintLine)")
+  }
+
+  @Test func `as JSON an error is one object`() throws {
+    let descriptor = Pipe.nameless()
+    let error = VaultError.damaged(group: "team", level: "manifest", detail: "signature")
+    try ErrorReport(error).write(to: Output(descriptor: descriptor))
+    let text = String(decoding: Pipe.contents(of: descriptor), as: UTF8.self)
+    #expect(
+      text == """
+        {"status":13,"name":"damaged","message":"'team' is damaged or was altered (manifest: signature)",\
+        "hint":"nothing was changed; put a backup back, and see: vault verify","level":"manifest"}
+
+        """)
+  }
+
+  @Test func `a terminal gets colour, and the words stay the same`() {
+    let terminal = PseudoTerminal()
+    let words = ErrorReport(VaultError.notFound(.item)).words(Style(descriptor: terminal.descriptor, environment: [:]))
+    #expect(words.hasPrefix("\u{1B}[31mvault: error:\u{1B}[0m no such item\n\u{1B}[33mvault: hint:\u{1B}[0m "))
+  }
+
+  @Test func `the README lists every exit status`() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    for status in ExitStatus.allCases where ![.notExecutable, .commandNotFound].contains(status) {
+      #expect(readme.contains("| \(status.rawValue) |"), "\(status)")
+    }
+    #expect(readme.contains("| 126, 127 |"))
+  }
+}

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import VaultCommands
+
+/// A marked secret goes through every command and every failing path, and must come out nowhere but where it was asked for.
+@Suite struct SecrecyTests {
+  private let store: TestStore
+  private let marked = "s3cret"
+
+  init() throws { store = try TestStore() }
+
+  private func expectSilence(
+    _ arguments: [String], input: String = "", _ status: Int32? = nil, onOutput: Bool = true
+  ) {
+    let transcript = Transcript(arguments, input: Array(input.utf8), environment: store.environment)
+    if let status { #expect(transcript.status == status, "\(arguments) \(transcript.errors)") }
+    if onOutput { #expect(!transcript.output.contains(marked), "\(arguments)") }
+    #expect(!transcript.errors.contains(marked), "\(arguments)")
+  }
+
+  @Test func `commands that are not get never print a value`() {
+    expectSilence(["set", "a"], input: marked, 0)
+    expectSilence(["set", "a", "--json"], input: marked + "2", 0)
+    for command in [
+      ["list"], ["info", "a"], ["history", "a"], ["status"], ["verify"], ["group", "list"], ["group", "show", "default"],
+    ] {
+      expectSilence(command, 0)
+      expectSilence(command + ["--json"], 0)
+    }
+    for command in [["remove", "a"], ["restore", "a"], ["remove", "a", "--destroy"], ["group", "compact", "default"]] {
+      expectSilence(command, 0)
+    }
+  }
+
+  @Test func `a value that is refused is in no message`() {
+    let large = String(repeating: marked, count: 200_000)
+    expectSilence(["set", "a"], input: large, 20)
+    expectSilence(["set", "a", "--if-version", "7"], input: marked, 18)
+    expectSilence(["set", "a", "-g", "absent"], input: marked, 10)
+    expectSilence(["set", "", "--json"], input: marked, 64)
+    expectSilence(["set", "a", "--passphrase-fd", "0"], input: marked + "\n" + marked, 11)
+    store.environment["VAULT_HOME"] = "/nonexistent"
+    expectSilence(["set", "a"], input: marked, 21)
+  }
+
+  @Test func `a secret in the place of any argument is in no message`() {
+    for command in NamedCommand.leaves where command.path != "vault group create" {
+      let path = command.path.split(separator: " ").dropFirst().map(String.init)
+      // A name or label that was set is data, and what shows it is asked to.
+      let isSilent = command.path != "vault set"
+      expectSilence(path + [marked, marked, marked], onOutput: isSilent)
+      expectSilence(path + ["--" + marked], onOutput: isSilent)
+      for option in command.options where !["-h", "--help"].contains(option) {
+        let value = ["--output", "--file", "--key-file"].contains(option) ? "/nonexistent/\(marked)" : marked
+        expectSilence(path + ["a", option, value, "--json"], onOutput: false)
+        expectSilence(path + ["a", option + "=" + value], onOutput: false)
+      }
+    }
+    expectSilence(["verify", marked], 10)
+    expectSilence(["verify", "default", marked, "--json"], 10)
+  }
+
+  @Test func `a key file or an output that cannot be used is not named`() {
+    for path in [store.folder.file(marked), "/\(marked)/x"] {
+      expectSilence(["list", "--key-file", path], 11)
+      expectSilence(["set", "a", "--file", path], 64)
+      expectSilence(["get", "a", "--output", path])
+    }
+  }
+}
