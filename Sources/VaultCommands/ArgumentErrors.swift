@@ -56,7 +56,9 @@ enum ArgumentErrors {
 
   private static func noSuchCommand(_ parent: NamedCommand, _ arguments: [String]) -> Failure {
     let depth = parent.path.split(separator: " ").count - 1
-    guard arguments.count > depth, !arguments[depth].hasPrefix("-") else { return .usage("a command is missing", hint: "see \(parent.path) --help") }
+    guard arguments.count > depth, !arguments[depth].hasPrefix("-") else {
+      return .usage("a command is missing", hint: "see \(parent.path) --help")
+    }
     let meant = Closeness.nearest(to: arguments[depth], among: parent.subcommandNames)
     return .usage(
       "there is no such command",

@@ -22,12 +22,15 @@ import Testing
     expectSilence(["set", "a"], input: marked, 0)
     expectSilence(["set", "a", "--json"], input: marked + "2", 0)
     for command in [
-      ["list"], ["info", "a"], ["history", "a"], ["status"], ["verify"], ["group", "list"], ["group", "show", "default"],
+      ["list"], ["info", "a"], ["history", "a"], ["status"], ["verify"], ["group", "list"],
+      ["group", "show", "default"],
     ] {
       expectSilence(command, 0)
       expectSilence(command + ["--json"], 0)
     }
-    for command in [["remove", "a"], ["restore", "a"], ["remove", "a", "--destroy"], ["group", "compact", "default"]] {
+    for command in [
+      ["remove", "a"], ["restore", "a"], ["remove", "a", "--destroy"], ["group", "compact", "default"],
+    ] {
       expectSilence(command, 0)
     }
   }

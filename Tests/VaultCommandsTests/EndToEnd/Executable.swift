@@ -62,7 +62,8 @@ final class Executable {
     let envp = unsafe environment.map { unsafe strdup("\($0)=\($1)") } + [nil]
     let code = unsafe posix_spawn(&process, program, &actions, &attributes, argv, envp)
     precondition(code == 0, "\(program) cannot be started: \(code)")
-    unsafe (argv + envp).forEach { unsafe free($0) }
+    for position in unsafe argv.indices { unsafe free(argv[position]) }
+    for position in unsafe envp.indices { unsafe free(envp[position]) }
     unsafe posix_spawn_file_actions_destroy(&actions)
     unsafe posix_spawnattr_destroy(&attributes)
   }
