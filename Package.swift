@@ -20,6 +20,7 @@ let package = Package(
   name: "vault",
   products: [
     .library(name: "Vault", targets: ["Vault"]),
+    .library(name: "SecureCoding", targets: ["SecureCoding"]),
     .executable(name: "vault", targets: ["VaultCLI"]),
   ],
   dependencies: [
@@ -32,6 +33,7 @@ let package = Package(
     .target(name: "CSystem"),
 
     .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
+    .target(name: "SecureCoding", swiftSettings: settings),
     .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
     .target(name: "Vault", dependencies: ["GroupFile", "Sealing", "CSystem"], swiftSettings: settings),
     .target(
@@ -45,6 +47,7 @@ let package = Package(
 
     // What several test targets need.
     .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
+    .testTarget(name: "SecureCodingTests", dependencies: ["SecureCoding"], swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],

@@ -1,0 +1,76 @@
+/// Says for each object of an archive what it is, and reads the descriptions of classes.
+struct RecordReader {
+  private let list: PropertyList
+  private let objects: ArraySlice<UInt32>
+  private let keys: KeyTable
+  private(set) var records: [ArchiveTable.Record] = []
+  private(set) var classes: [ClassDescription] = []
+
+  init(_ list: PropertyList, objects: ArraySlice<UInt32>, keys: KeyTable) {
+    self.list = list
+    self.objects = objects
+    self.keys = keys
+  }
+
+  mutating func read() throws(ArchiveError) {
+    let className = keys.number(of: "$classname")
+    records.reserveCapacity(objects.count)
+    for (number, node) in objects.enumerated() {
+      switch list.nodes[Int(node)].kind {
+      case _ where number == 0: records.append(.null)
+      case .dictionary:
+        if let className, let name = keys.value(className, at: Int(node), in: list) {
+          records.append(.classDescription(classes.count))
+          classes.append(try describe(Int(node), name: name, number: number))
+        } else {
+          records.append(.instance(0))
+        }
+      case .array: throw broken(.containerInTable, number)
+      case .uid: throw broken(.containerInTable, number)
+      default: records.append(.value)
+      }
+    }
+    try resolveClasses()
+  }
+
+  /// Finds the class of each instance, now that all descriptions are known.
+  private mutating func resolveClasses() throws(ArchiveError) {
+    let classKey = keys.number(of: "$class")
+    for (number, node) in objects.enumerated() {
+      guard case .instance = records[number] else { continue }
+      guard let classKey, let reference = keys.value(classKey, at: Int(node), in: list) else {
+        throw broken(.noClass, number)
+      }
+      guard list.nodes[reference].kind == .uid else { throw broken(.classIsNotAReference, number) }
+      guard case .classDescription(let position) = records[Int(list.nodes[reference].payload)] else {
+        throw broken(.classIsNotAClass, number)
+      }
+      records[number] = .instance(position)
+    }
+  }
+
+  private func describe(_ node: Int, name: Int, number: Int) throws(ArchiveError) -> ClassDescription {
+    guard let text = list.text(list.nodes[name]) else { throw broken(.classNameNotAString, number) }
+    return ClassDescription(
+      object: number, name: text,
+      chain: try strings("$classes", of: node, orThrow: .classesNotStrings, number),
+      hints: try strings("$classhints", of: node, orThrow: .hintsNotStrings, number))
+  }
+
+  private func strings(
+    _ key: String, of node: Int, orThrow defect: ArchiveDefect, _ number: Int
+  ) throws(ArchiveError) -> [String] {
+    guard let key = keys.number(of: key), let value = keys.value(key, at: node, in: list) else { return [] }
+    guard list.nodes[value].kind == .array else { throw broken(defect, number) }
+    var names: [String] = []
+    for element in list.elements(list.nodes[value]) {
+      guard let name = list.text(list.nodes[Int(element)]) else { throw broken(defect, number) }
+      names.append(name)
+    }
+    return names
+  }
+
+  private func broken(_ defect: ArchiveDefect, _ number: Int) -> ArchiveError {
+    .brokenArchive(defect, at: ArchivePath([.object(number)]))
+  }
+}

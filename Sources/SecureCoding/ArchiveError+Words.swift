@@ -1,0 +1,89 @@
+extension ArchiveError: CustomStringConvertible {
+  /// What happened: lower case, no full stop, never a value of the archive.
+  public var message: String {
+    switch self {
+    case .notAPropertyList: "this is neither a binary nor an XML property list"
+    case .brokenPropertyList(let defect, let offset): "broken property list at byte \(offset): \(defect.rawValue)"
+    case .brokenArchive(let defect, let path): "broken archive at \(path): \(defect.rawValue)"
+    case .wrongType(let expected, let found, let path): "\(path) is \(found), not \(expected)"
+    case .numberDoesNotFit(let type, let path): "the number at \(path) does not fit \(type)"
+    case .missingValue(let path): "nothing stands at \(path)"
+    case .invalidValue(let name, let reason, let path): "the \(Printable.name(name)) at \(path) is not valid: \(reason)"
+    case .cycle(let path): "the object at \(path) is reached again from itself"
+    case .classRefused(let name, let allowed, let path):
+      "class '\(Printable.name(name))' is not allowed at \(path); allowed: \(Self.list(allowed))"
+    case .unusableClass(let name, let reason): "class '\(Printable.name(name))' cannot be allowed: \(reason.words)"
+    case .refusedByClass(let name, let path): "class '\(Printable.name(name))' refused the object at \(path)"
+    case .failedByClass(let path): "the class's own code reported a failure at \(path)"
+    case .unsupportedCall(let call, let path): "'\(call)' has no meaning for a keyed archive, at \(path)"
+    case .overLimit(let limit, let allowed, let path): "\(limit.words(allowed)), at \(path)"
+    case .brokenStructArchive(let defect, let offset): "broken struct archive at byte \(offset): \(defect.rawValue)"
+    }
+  }
+
+  /// What to do about it, where something can be done.
+  public var hint: String? {
+    switch self {
+    case .notAPropertyList: "is it an archive of the StructArchiver library, or encrypted?"
+    case .classRefused: "allow the class by name if you trust it, or map its name to one of yours"
+    case .overLimit(let limit, _, _): "if you trust its origin, raise 'ArchiveLimits.\(limit.rawValue)'"
+    case .cycle: "such archives can be inspected, but not built"
+    case .unusableClass(_, let reason): reason.hint
+    case .wrongType(_, let found, _) where found == "a reference": "it was archived as an object: decode it as one"
+    case .refusedByClass: "its init(coder:) returned nil"
+    default: nil
+    }
+  }
+
+  /// The message.
+  public var description: String { message }
+
+  private static func list(_ names: [String]) -> String {
+    guard !names.isEmpty else { return "nothing" }
+    let shown = names.prefix(12).map(Printable.name).joined(separator: ", ")
+    return names.count > 12 ? "\(shown) and \(names.count - 12) more" : shown
+  }
+}
+
+extension ArchiveError.Limit {
+  /// What lies beyond the limit, with `allowed` as it was set.
+  func words(_ allowed: Int) -> String {
+    switch self {
+    case .inputBytes: "the archive has more than \(allowed) bytes"
+    case .values: "the property list has more than \(allowed) values, counting each use of a shared one"
+    case .nesting: "containers lie in each other more than \(allowed) deep"
+    case .objects: "the archive has more than \(allowed) objects"
+    case .depth: "objects refer to each other more than \(allowed) deep"
+    case .references: "shared references unfold to more than \(allowed) objects"
+    case .elements: "a container has more than \(allowed) elements"
+    case .stringBytes: "a string has more than \(allowed) bytes"
+    case .dataBytes: "a data value has more than \(allowed) bytes"
+    case .expansion: "strings and data would take more than \(allowed) bytes for each byte of the archive"
+    case .comparisons: "filling sets and dictionaries would take more than \(allowed) comparisons"
+    }
+  }
+}
+
+extension ArchiveError.UnusableClass {
+  var words: String {
+    switch self {
+    case .everyClass: "every class descends from it"
+    case .notCoding: "it does not adopt NSSecureCoding"
+    case .notSecure: "it does not declare secure coding"
+    case .foundationSubclass: "the init(coder:) that it inherits from Foundation works with Foundation's own coder only"
+    case .notBuilt: "this class of Foundation can be inspected, but not built"
+    case .nameTaken: "another class on the list has this name"
+    }
+  }
+
+  var hint: String? {
+    switch self {
+    case .everyClass: "name the classes that you expect"
+    case .notCoding, .notSecure:
+      "adopt NSSecureCoding, or use 'allowInsecurely' if you trust every archive that arrives"
+    case .foundationSubclass: "hold the container in a property of a class of your own"
+    case .notBuilt: nil
+    case .nameTaken: "map one of them to another name"
+    }
+  }
+}

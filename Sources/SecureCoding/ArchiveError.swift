@@ -1,0 +1,89 @@
+/// Why an archive was refused. It can grow: switch over it with a `default`.
+///
+/// No case holds a value of the archive: payloads are names of classes and keys, positions and counts, so an error may
+/// end up in a log.
+@nonexhaustive
+public enum ArchiveError: Error, Sendable, Equatable {
+  /// The bytes are neither a binary nor an XML property list.
+  case notAPropertyList
+  /// The property list is broken, at `offset` bytes from its beginning.
+  case brokenPropertyList(PropertyListDefect, offset: Int)
+  /// The property list is no keyed archive, or one that contradicts itself.
+  case brokenArchive(ArchiveDefect, at: ArchivePath)
+  /// A value does not have the type that its place asks for.
+  case wrongType(expected: String, found: String, at: ArchivePath)
+  /// A number does not fit the type that was asked for.
+  case numberDoesNotFit(type: String, at: ArchivePath)
+  /// A value that must be there is not.
+  case missingValue(at: ArchivePath)
+  /// A Foundation object's fields contradict each other, or say something that cannot be built.
+  case invalidValue(ofClass: String, reason: String, at: ArchivePath)
+  /// An object refers to itself, straight or through others.
+  case cycle(at: ArchivePath)
+  /// A class is not on the list of what is allowed here.
+  case classRefused(name: String, allowed: [String], at: ArchivePath)
+  /// A class cannot be put on a list.
+  case unusableClass(name: String, reason: UnusableClass)
+  /// The initializer of a class returned nil, without any decoding call having failed.
+  case refusedByClass(name: String, at: ArchivePath)
+  /// Code of the caller reported a failure through `failWithError(_:)`; what it said is not repeated.
+  case failedByClass(at: ArchivePath)
+  /// A call that keyed archives have no answer for.
+  case unsupportedCall(String, at: ArchivePath)
+  /// More than a limit allows.
+  case overLimit(Limit, allowed: Int, at: ArchivePath)
+  /// The bytes are no archive of the StructArchiver library.
+  case brokenStructArchive(StructArchiveDefect, offset: Int)
+
+  /// The limits of ``ArchiveLimits``, by name.
+  @nonexhaustive
+  public enum Limit: String, Sendable, CaseIterable {
+    case inputBytes, values, nesting, objects, depth, references, elements, stringBytes, dataBytes, expansion
+    case comparisons
+  }
+
+  /// Why a class cannot be put on a list.
+  @nonexhaustive
+  public enum UnusableClass: String, Sendable {
+    /// It would allow every class.
+    case everyClass
+    /// It does not adopt `NSCoding`.
+    case notCoding
+    /// It adopts `NSCoding` but does not declare secure coding.
+    case notSecure
+    /// Its superclass's `init(coder:)` ends the process with any coder but Foundation's own.
+    case foundationSubclass
+    /// It is a class of Foundation that this module does not build.
+    case notBuilt
+    /// Another class has this name.
+    case nameTaken
+  }
+
+  /// What kind of failure it is, for callers that only tell these apart.
+  public enum Category: Sendable {
+    /// The bytes are at fault.
+    case broken
+    /// A limit was reached.
+    case overLimit
+    /// A class is not allowed.
+    case classRefused
+  }
+
+  /// The kind of failure.
+  public var category: Category {
+    switch self {
+    case .overLimit: .overLimit
+    case .classRefused, .unusableClass: .classRefused
+    default: .broken
+    }
+  }
+
+  /// The kind of failure as the exit status that `vault` gives it: 13 broken, 20 over a limit, 19 class refused.
+  public var status: Int32 {
+    switch category {
+    case .broken: 13
+    case .overLimit: 20
+    case .classRefused: 19
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/// Walks through the markup of an XML property list: tags, text, comments; nothing of XML that a property list does not
+/// need, so no entities of the document's own and no external parts.
+struct XMLScanner {
+  enum Token: Equatable {
+    case start(Tag)
+    case end(Tag)
+    case empty(Tag)
+    case finish
+  }
+
+  enum Tag: String, Equatable {
+    case plist, dict, array, key, string, integer, real, date, data, `true`, `false`
+  }
+
+  let bytes: [UInt8]
+  private(set) var position = 0
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+  }
+
+  func broken(_ defect: PropertyListDefect) -> ArchiveError { .brokenPropertyList(defect, offset: position) }
+
+  /// The next tag, past white space, comments, processing instructions and the document type.
+  mutating func nextTag() throws(ArchiveError) -> Token {
+    while true {
+      skipSpace()
+      guard position < bytes.count else { return .finish }
+      guard bytes[position] == UInt8(ascii: "<") else { throw broken(.markup) }
+      if follows("<!--") {
+        try skip(past: "-->")
+      } else if follows("<?") {
+        try skipInstruction()
+      } else if follows("<!DOCTYPE") {
+        try skipDocumentType()
+      } else {
+        return try tag()
+      }
+    }
+  }
+
+  private mutating func tag() throws(ArchiveError) -> Token {
+    position += 1
+    let isEnd = position < bytes.count && bytes[position] == UInt8(ascii: "/")
+    if isEnd { position += 1 }
+    let start = position
+    while position < bytes.count, isNameByte(bytes[position]) { position += 1 }
+    guard position - start <= 7, let tag = Tag(rawValue: String(decoding: bytes[start..<position], as: UTF8.self))
+    else {
+      throw broken(.element)
+    }
+    let isEmpty = try skipAttributes()
+    if isEnd {
+      guard !isEmpty else { throw broken(.markup) }
+      return .end(tag)
+    }
+    return isEmpty ? .empty(tag) : .start(tag)
+  }
+
+  /// Skips to the end of the tag; returns whether it closes itself.
+  private mutating func skipAttributes() throws(ArchiveError) -> Bool {
+    while position < bytes.count {
+      let byte = bytes[position]
+      position += 1
+      switch byte {
+      case UInt8(ascii: ">"): return false
+      case UInt8(ascii: "/"):
+        guard position < bytes.count, bytes[position] == UInt8(ascii: ">") else { throw broken(.markup) }
+        position += 1
+        return true
+      case UInt8(ascii: "\""), UInt8(ascii: "'"):
+        while position < bytes.count, bytes[position] != byte { position += 1 }
+        position += 1
+      case UInt8(ascii: "<"): throw broken(.markup)
+      default: break
+      }
+    }
+    throw broken(.truncated)
+  }
+
+  /// The text up to the end tag of `tag`, with references and CDATA sections resolved, appended to `texts`.
+  mutating func text(of tag: Tag, limit: (ArchiveError.Limit, Int), into texts: inout [UInt8]) throws(ArchiveError) {
+    let start = texts.count
+    while position < bytes.count {
+      let byte = bytes[position]
+      if byte == UInt8(ascii: "<") {
+        if follows("<![CDATA[") {
+          try appendCharacterData(into: &texts)
+        } else if follows("<!--") {
+          try skip(past: "-->")
+        } else {
+          guard try self.tag() == .end(tag) else { throw broken(.mismatch) }
+          return
+        }
+      } else if byte == UInt8(ascii: "&") {
+        try appendReference(into: &texts)
+      } else {
+        texts.append(byte)
+        position += 1
+      }
+      guard texts.count - start <= limit.1 else { throw .overLimit(limit.0, allowed: limit.1, at: ArchivePath()) }
+    }
+    throw broken(.truncated)
+  }
+
+  private mutating func appendCharacterData(into texts: inout [UInt8]) throws(ArchiveError) {
+    let start = position + 9
+    try skip(past: "]]>")
+    guard start <= position - 3 else { throw broken(.markup) }
+    texts += bytes[start..<(position - 3)]
+  }
+
+  private mutating func appendReference(into texts: inout [UInt8]) throws(ArchiveError) {
+    let start = position + 1
+    var end = start
+    while end < bytes.count, end - start < 12, bytes[end] != UInt8(ascii: ";") { end += 1 }
+    guard end < bytes.count, bytes[end] == UInt8(ascii: ";") else { throw broken(.entity) }
+    let name = String(decoding: bytes[start..<end], as: UTF8.self)
+    guard let scalar = Self.scalar(name) else { throw broken(.entity) }
+    texts += Array(String(scalar).utf8)
+    position = end + 1
+  }
+
+  private static func scalar(_ name: String) -> Unicode.Scalar? {
+    switch name {
+    case "lt": return "<"
+    case "gt": return ">"
+    case "amp": return "&"
+    case "quot": return "\""
+    case "apos": return "'"
+    default: break
+    }
+    guard name.hasPrefix("#") else { return nil }
+    let isHexadecimal = name.hasPrefix("#x")
+    let digits = name.dropFirst(isHexadecimal ? 2 : 1)
+    guard digits.first?.isHexDigit == true else { return nil }
+    return UInt32(digits, radix: isHexadecimal ? 16 : 10).flatMap { $0 == 0 ? nil : Unicode.Scalar($0) }
+  }
+
+  /// Skips `<?…?>`; refuses a declaration of another encoding than UTF-8 or ASCII.
+  private mutating func skipInstruction() throws(ArchiveError) {
+    let start = position
+    try skip(past: "?>")
+    guard bytes[start...].starts(with: Array("<?xml".utf8)) else { return }
+    let text = String(decoding: bytes[start..<position].prefix(200), as: UTF8.self).lowercased()
+    guard let encoding = text.firstRange(of: "encoding") else { return }
+    let value = text[encoding.upperBound...].drop { "= \t\r\n\"'".contains($0) }
+    guard ["utf-8", "utf8", "us-ascii", "ascii"].contains(where: { value.hasPrefix($0) }) else {
+      throw .brokenPropertyList(.encoding, offset: start)
+    }
+  }
+
+  /// Skips `<!DOCTYPE …>`; refuses declarations inside it.
+  private mutating func skipDocumentType() throws(ArchiveError) {
+    while position < bytes.count {
+      switch bytes[position] {
+      case UInt8(ascii: "["): throw broken(.entity)
+      case UInt8(ascii: ">"):
+        position += 1
+        return
+      default: position += 1
+      }
+    }
+    throw broken(.truncated)
+  }
+
+  private mutating func skipSpace() {
+    while position < bytes.count, isSpace(bytes[position]) { position += 1 }
+  }
+
+  private mutating func skip(past end: StaticString) throws(ArchiveError) {
+    let count = end.utf8CodeUnitCount
+    while position + count <= bytes.count {
+      if follows(end) {
+        position += count
+        return
+      }
+      position += 1
+    }
+    throw broken(.truncated)
+  }
+
+  private func follows(_ text: StaticString) -> Bool {
+    let count = text.utf8CodeUnitCount
+    guard position + count <= bytes.count else { return false }
+    return text.withUTF8Buffer { buffer in
+      for index in 0..<count where unsafe buffer[index] != bytes[position + index] { return false }
+      return true
+    }
+  }
+
+  private func isNameByte(_ byte: UInt8) -> Bool { byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z") }
+  private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
+}

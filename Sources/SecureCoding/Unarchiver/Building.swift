@@ -1,0 +1,141 @@
+import Foundation
+
+/// What a class of the archive stands for.
+enum ResolvedClass {
+  case value(ValueClass)
+  case user(AnyClass, any NSCoding.Type)
+
+  init(_ entry: AllowedClasses.Entry) {
+    switch entry {
+    case .value(let value): self = .value(value)
+    case .user(let type):
+      // The list holds no other class that is not a value of Foundation; NSNull keeps this free of a trap.
+      self = (type as? any NSCoding.Type).map { .user(type, $0) } ?? .user(NSNull.self, NSNull.self)
+    }
+  }
+}
+
+extension SecureUnarchiver {
+  /// Where decoding stands: the fields of an object, or the archive's top.
+  struct Frame {
+    let dictionary: Int
+    /// What the call accepted that led here; calls that name no class inherit it.
+    let site: ClassSite
+    /// How many values without keys have been read.
+    var unkeyed = 0
+  }
+
+  /// Bytes with an address that stays, freed with the unarchiver.
+  @safe final class LentBytes {
+    let pointer: UnsafeMutablePointer<UInt8>
+    let count: Int
+    var constantPointer: UnsafePointer<UInt8> { unsafe UnsafePointer(pointer) }
+
+    init(_ bytes: ArraySlice<UInt8>) {
+      count = bytes.count
+      unsafe pointer = .allocate(capacity: max(bytes.count, 1))
+      for (offset, byte) in bytes.enumerated() { unsafe pointer[offset] = byte }
+    }
+
+    deinit { unsafe pointer.deallocate() }
+  }
+
+  var here: ArchivePath { ArchivePath(path) }
+
+  /// Runs `body` unless something has failed; keeps its failure and returns `fallback`.
+  func attempt<T>(_ fallback: T, _ body: () throws(ArchiveError) -> T) -> T {
+    guard failure == nil else { return fallback }
+    do {
+      try checkAllClasses()
+      return try body()
+    } catch {
+      fail(error)
+      return fallback
+    }
+  }
+
+  /// Keeps `error` if it is the first.
+  func fail(_ error: ArchiveError) {
+    if failure == nil { failure = error }
+  }
+
+  /// Compares every class that the archive's top reaches with the list, before the first object is built.
+  func checkAllClasses() throws(ArchiveError) {
+    guard !isChecked else { return }
+    guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {
+      throw .overLimit(.references, allowed: limits.references, at: ArchivePath())
+    }
+    entries = table.classes.map { allowed.entry(named: $0.name).map(ResolvedClass.init) }
+    for (number, record) in table.records.enumerated() {
+      guard case .instance(let position) = record, entries[position] == nil, table.graph.isReachable(number) else {
+        continue
+      }
+      throw .classRefused(
+        name: table.classes[position].name, allowed: allowed.allNames, at: table.path(toObject: number))
+    }
+    isChecked = true
+  }
+
+  /// The object with `number`, built if it was not before, if `site` accepts its class.
+  func object(_ number: Int, at site: ClassSite) throws(ArchiveError) -> Any? {
+    switch table.records[number] {
+    case .null: return nil
+    case .classDescription: throw .brokenArchive(.referenceToClass, at: here)
+    case .value:
+      let node = table.list.nodes[table.node(ofObject: number)]
+      try check(ValueClass.of(node), at: site)
+      if let present = built[number] { return present }
+      let value = try scalar(node)
+      built[number] = value
+      return value
+    case .instance(let position):
+      guard let entry = entries[position] else {
+        throw .classRefused(name: table.classes[position].name, allowed: allowed.allNames, at: here)
+      }
+      try check(entry, named: table.classes[position].name, at: site)
+      if let present = built[number] { return present }
+      return try build(number, entry, named: table.classes[position].name, at: site)
+    }
+  }
+
+  private func build(
+    _ number: Int, _ entry: ResolvedClass, named name: String, at site: ClassSite
+  ) throws(ArchiveError) -> Any {
+    guard !isBeingBuilt[number] else { throw .cycle(at: here) }
+    guard frames.count <= limits.effectiveDepth else {
+      throw .overLimit(.depth, allowed: limits.effectiveDepth, at: here)
+    }
+    isBeingBuilt[number] = true
+    frames.append(Frame(dictionary: table.node(ofObject: number), site: site))
+    let object: Any
+    switch entry {
+    case .value(let value):
+      object = try value.build(Fields(self, object: number, className: name, site: site))
+    case .user(_, let type):
+      let made = type.init(coder: self)
+      if let failure { throw failure }
+      guard let made else { throw .refusedByClass(name: name, at: here) }
+      object = made
+    }
+    frames.removeLast()
+    isBeingBuilt[number] = false
+    built[number] = object
+    return object
+  }
+
+  private func check(_ entry: ResolvedClass, named name: String, at site: ClassSite) throws(ArchiveError) {
+    switch entry {
+    case .value(let value): try check(value, at: site)
+    case .user(let type, _):
+      guard site.accepts(type, variantOf: nil) else {
+        throw .classRefused(name: name, allowed: site.names, at: here)
+      }
+    }
+  }
+
+  func check(_ value: ValueClass, at site: ClassSite) throws(ArchiveError) {
+    guard site.accepts(value.type, variantOf: value.immutable) else {
+      throw .classRefused(name: value.name, allowed: site.names, at: here)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+public import Foundation
+
+/// Calls that Apple's `NSCoder` has and Foundation on Linux lacks. With a ``SecureUnarchiver`` they work as described; with
+/// another coder the bytes are nil, and containers are decoded by its own calls.
+extension NSCoder {
+  /// The array under `key`, whose elements all have class `cls`; containers in it are refused.
+  public func decodeArrayOfObjects<T>(ofClass cls: T.Type, forKey key: String) -> [T]? where T: NSObject, T: NSCoding {
+    decodeArrayOfObjects(ofClasses: [cls], forKey: key) as? [T]
+  }
+
+  /// The array under `key`, whose elements each have one of `classes`; a container in it is refused unless its class is
+  /// one of them.
+  public func decodeArrayOfObjects(ofClasses classes: [AnyClass], forKey key: String) -> [Any]? {
+    guard let unarchiver = self as? SecureUnarchiver else {
+      return (decodeObject(of: [NSArray.self] + classes, forKey: key) as? NSArray).map(Array.init)
+    }
+    return unarchiver.array(of: classes, key)
+  }
+
+  /// The dictionary under `key`, whose keys and values all have these classes; containers in it are refused.
+  public func decodeDictionary<K, V>(
+    withKeyClass keyCls: K.Type, objectClass: V.Type, forKey key: String
+  ) -> [K: V]? where K: NSObject, K: NSCoding, V: NSObject, V: NSCoding {
+    guard let pairs = pairs([keyCls], [objectClass], key) else { return nil }
+    var dictionary: [K: V] = [:]
+    for (key, value) in pairs {
+      guard let key = key as? K, let value = value as? V else { return nil }
+      dictionary[key] = value
+    }
+    return dictionary
+  }
+
+  /// The dictionary under `key`, whose keys and values have one of these classes.
+  public func decodeDictionary(
+    withKeyClasses keyClasses: [AnyClass], objectClasses: [AnyClass], forKey key: String
+  ) -> [AnyHashable: Any]? {
+    guard let pairs = pairs(keyClasses, objectClasses, key) else { return nil }
+    var dictionary: [AnyHashable: Any] = [:]
+    for (key, value) in pairs { dictionary[AnyHashable(key)] = value }
+    return dictionary
+  }
+
+  /// The bytes under `key`, which stay valid as long as the coder; nil where there are none.
+  public func decodeBytes(
+    forKey key: String, returnedLength length: UnsafeMutablePointer<Int>?
+  ) -> UnsafePointer<UInt8>? {
+    let bytes = (self as? SecureUnarchiver)?.lentBytes(key)
+    unsafe length?.pointee = bytes?.count ?? 0
+    return unsafe bytes?.constantPointer
+  }
+
+  private func pairs(_ keyClasses: [AnyClass], _ classes: [AnyClass], _ key: String) -> [(NSObject, Any)]? {
+    if let unarchiver = self as? SecureUnarchiver { return unarchiver.elementPairs(keyClasses, classes, key) }
+    guard let dictionary = decodeObject(of: [NSDictionary.self] + keyClasses + classes, forKey: key) as? NSDictionary
+    else { return nil }
+    return dictionary.allKeys.compactMap { key in
+      guard let object = key as? NSObject, let value = dictionary.object(forKey: key) else { return nil }
+      return (object, value)
+    }
+  }
+}
+
+extension SecureUnarchiver {
+  /// The elements of the array under `key`, each checked against `classes` alone.
+  fileprivate func array(of classes: [AnyClass], _ key: String) -> [Any]? {
+    attempt(nil) { () throws(ArchiveError) -> [Any]? in
+      guard let fields = try container(key, NSArray.self, site: try site(of: classes)) else { return nil }
+      let elements =
+        fields.has("NS.objects")
+        ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
+      leaveContainer()
+      return elements
+    }
+  }
+
+  fileprivate func elementPairs(_ keyClasses: [AnyClass], _ classes: [AnyClass], _ key: String) -> [(NSObject, Any)]? {
+    attempt(nil) { () throws(ArchiveError) -> [(NSObject, Any)]? in
+      let site = try site(of: classes)
+      guard let fields = try container(key, NSDictionary.self, site: site) else { return nil }
+      let keys = try fields.elements("NS.keys", at: try self.site(of: keyClasses))
+      let values = try fields.elements("NS.objects")
+      guard keys.count == values.count else {
+        throw fields.invalid("it has \(keys.count) keys, \(values.count) values")
+      }
+      var objects: [NSObject] = []
+      for key in keys {
+        guard let object = key as? NSObject else { throw fields.invalid("a key has no hash") }
+        objects.append(object)
+      }
+      try takeComparisons(objects, ofObject: fields.object)
+      guard Set(objects).count == objects.count else { throw fields.invalid("two of its keys are equal") }
+      leaveContainer()
+      return Array(zip(objects, values))
+    }
+  }
+
+  /// Enters the Foundation container under `key`; nil where it is absent or nil.
+  private func container(_ key: String, _ type: AnyClass, site: ClassSite) throws(ArchiveError) -> Fields? {
+    guard let position = node(forKey: key) else { return nil }
+    path.append(.key(key))
+    let node = table.list.nodes[position]
+    guard node.kind == .uid else { throw .wrongType(expected: "an object", found: node.words, at: here) }
+    let number = Int(node.payload)
+    switch table.records[number] {
+    case .null:
+      path.removeLast()
+      return nil
+    case .instance(let position):
+      guard case .value(let value) = entries[position], value.type == type || value.immutable == type else { break }
+      guard !isBeingBuilt[number] else { throw .cycle(at: here) }
+      guard frames.count <= limits.effectiveDepth else {
+        throw .overLimit(.depth, allowed: limits.effectiveDepth, at: here)
+      }
+      isBeingBuilt[number] = true
+      frames.append(Frame(dictionary: table.node(ofObject: number), site: site))
+      entered.append(number)
+      return Fields(self, object: number, className: value.name, site: site)
+    default: break
+    }
+    throw .classRefused(name: className(ofObject: number), allowed: [ClassNames.name(of: type)], at: here)
+  }
+
+  private func leaveContainer() {
+    frames.removeLast()
+    path.removeLast()
+    if let number = entered.popLast() { isBeingBuilt[number] = false }
+  }
+
+  private func className(ofObject number: Int) -> String {
+    if case .instance(let position) = table.records[number] { return table.classes[position].name }
+    return ValueClass.of(table.list.nodes[table.node(ofObject: number)]).name
+  }
+
+  /// The bytes under `key`, at an address that stays as long as this unarchiver.
+  fileprivate func lentBytes(_ key: String) -> LentBytes? {
+    guard let bytes = inlineBytes(key) else { return nil }
+    return attempt(nil) { () throws(ArchiveError) -> LentBytes? in
+      try budget.take(bytes: bytes.count, at: here)
+      let copy = LentBytes(bytes)
+      lent.append(copy)
+      return copy
+    }
+  }
+}

@@ -1,0 +1,164 @@
+public import Foundation
+
+/// Reads keyed archives, as `NSKeyedArchiver` on Apple's systems and on Linux writes them, and refuses where Foundation's
+/// own reader on Linux ends the process.
+///
+/// It is an `NSCoder`, so that a class's `init?(coder:)` works unchanged:
+///
+/// ```swift
+/// let person = try SecureUnarchiver.unarchivedObject(of: Person.self, allowing: [Address.self], from: data)
+/// ```
+///
+/// Before any class's code runs, the whole archive is read into an immutable table within limits, and each class in it is
+/// compared with the closed list. Each decoding call then checks again what it may return. Shared references give one
+/// object; an object that leads back to itself is refused.
+///
+/// The first failure is kept: from then on each decoding call returns nil or zero, and the call that began throws the
+/// failure. A class can still end the process in its own code, by forcing a value that is nil after a failure: prefer
+/// `guard let … else { return nil }`, or ``require(_:forKey:)``, which throws.
+public final class SecureUnarchiver: NSCoder {
+  /// How classes are compared.
+  public let matching: ClassMatching
+  /// The limits within which everything stays.
+  public let limits: ArchiveLimits
+
+  let table: ArchiveTable
+  private(set) var allowed: AllowedClasses
+  /// The first failure.
+  var failure: ArchiveError?
+  var path: [ArchivePath.Step] = []
+  var frames: [Frame]
+  var budget: Budget
+  /// What each object became.
+  var built: [Any?]
+  /// What comparing an object with another may cost, for containers that were built.
+  var comparisonCosts: [Int: Int] = [:]
+  var isBeingBuilt: [Bool]
+  /// What each class of the archive stands for, once all are checked.
+  var entries: [ResolvedClass?] = []
+  var isChecked = false
+  /// The containers that are being read element by element.
+  var entered: [Int] = []
+  /// Bytes that `decodeBytes(forKey:returnedLength:)` has lent.
+  var lent: [LentBytes] = []
+
+  /// Reads `data` as a keyed archive and builds nothing yet.
+  ///
+  /// - Parameters:
+  ///   - data: a binary or XML keyed archive.
+  ///   - allowed: every class of yours that the archive may hold.
+  ///   - matching: how classes are compared where they are decoded.
+  ///   - limits: what the archive may ask for.
+  ///
+  /// Throws ``ArchiveError`` where the bytes are not an archive, contradict themselves or exceed a limit.
+  public init(
+    reading data: Data, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
+    limits: ArchiveLimits = .standard
+  ) throws(ArchiveError) {
+    table = try ArchiveTable([UInt8](data), limits: limits)
+    try table.checkEnvelope()
+    self.allowed = allowed
+    self.matching = matching
+    self.limits = limits
+    frames = [Frame(dictionary: table.top, site: ClassSite(classes: allowed.classes, matching: matching))]
+    budget = Budget(limits, inputBytes: table.inputBytes)
+    built = Array(repeating: nil, count: table.records.count)
+    isBeingBuilt = Array(repeating: false, count: table.records.count)
+    super.init()
+  }
+
+  /// Reads `data`, which may hold `classes`.
+  public convenience init(
+    reading data: Data, allowing classes: [AnyClass], matching: ClassMatching = .exact,
+    limits: ArchiveLimits = .standard
+  ) throws(ArchiveError) {
+    try self.init(reading: data, allowing: try AllowedClasses(classes), matching: matching, limits: limits)
+  }
+
+  /// Lets the archive's name `name` stand for `type`, as ``AllowedClasses/allow(_:named:)`` does; several names may stand
+  /// for one class. To be called before anything is decoded.
+  public func setClass(_ type: AnyClass, forClassName name: String) throws(ArchiveError) {
+    try allowed.allow(type, named: name)
+    frames[0] = Frame(dictionary: table.top, site: ClassSite(classes: allowed.classes, matching: matching))
+    isChecked = false
+  }
+
+  /// The keys under which the archive has values at its top, in their order; `root` where one object was archived.
+  public var topKeys: [String] { table.list.keys(table.list.nodes[table.top]).map(table.fieldName) }
+
+  /// Throws the first failure of the calls so far, if there was one.
+  public func finish() throws(ArchiveError) {
+    if let failure { throw failure }
+  }
+
+  // The calls of NSCoder. What each does stands beside it in the files of this folder.
+
+  public override var allowsKeyedCoding: Bool { true }
+  public override var requiresSecureCoding: Bool { true }
+  public override var decodingFailurePolicy: NSCoder.DecodingFailurePolicy { .setErrorAndReturn }
+  public override var allowedClasses: [AnyClass]? { frames.last?.site.classes }
+  /// The first failure, an ``ArchiveError``.
+  public override var error: (any Error)? { failure }
+
+  /// Takes a failure that a class reports about what it decoded. What `error` says is not kept, because it may hold
+  /// values; where it was reported is.
+  public override func failWithError(_ error: any Error) { fail(error as? ArchiveError ?? .failedByClass(at: here)) }
+
+  /// Whether there is a value, even nil, under `key`.
+  public override func containsValue(forKey key: String) -> Bool { failure == nil && node(forKey: key) != nil }
+
+  /// Decodes the object under `key` if it is of class `cls`; nil where the key is absent or holds nil.
+  public override func decodeObject<DecodedObjectType>(
+    of cls: DecodedObjectType.Type, forKey key: String
+  ) -> DecodedObjectType? where DecodedObjectType: NSObject, DecodedObjectType: NSCoding { typedObject(cls, key) }
+
+  /// Decodes the object under `key` if it is of one of `classes`, which also apply to what containers hold. Without
+  /// `classes`, those of the call that led here apply.
+  public override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? { anyObject(classes, key) }
+
+  /// Decodes the object under `key` if it is of one of the classes of the call that led here.
+  public override func decodeObject(forKey key: String) -> Any? { anyObject(nil, key) }
+
+  /// Decodes a property list: arrays, dictionaries, strings, numbers, data and dates, at any depth.
+  public override func decodePropertyList(forKey key: String) -> Any? { anyObject(ClassSite.propertyList, key) }
+
+  public override func decodeBool(forKey key: String) -> Bool { number(key, false, Numbers.bool) }
+  public override func decodeCInt(forKey key: String) -> Int32 { number(key, 0, Numbers.integer) }
+  public override func decodeInt32(forKey key: String) -> Int32 { number(key, 0, Numbers.integer) }
+  public override func decodeInt64(forKey key: String) -> Int64 { number(key, 0, Numbers.integer) }
+  public override func decodeInteger(forKey key: String) -> Int { number(key, 0, Numbers.integer) }
+  public override func decodeFloat(forKey key: String) -> Float { number(key, 0, Numbers.float) }
+  public override func decodeDouble(forKey key: String) -> Double { number(key, 0, Numbers.double) }
+
+  /// Lends the bytes under `key`, nil where there are none, for the time of `body`.
+  public override func withDecodedUnsafeBytes<ResultType>(
+    forKey key: String, body: (UnsafeRawBufferPointer?) throws -> ResultType
+  ) rethrows -> ResultType {
+    guard let bytes = inlineBytes(key) else { return try body(nil) }
+    return try unsafe bytes.withUnsafeBytes { try unsafe body($0) }
+  }
+
+  /// Lends the bytes under `key`, nil where there are none, for the time of `body`.
+  public override func withDecodedUnsafeBufferPointer<ResultType>(
+    forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> ResultType
+  ) rethrows -> ResultType {
+    guard let bytes = inlineBytes(key) else { return try body(nil) }
+    return try unsafe bytes.withUnsafeBufferPointer { try unsafe body($0) }
+  }
+
+  // Values without keys are archived under `$0`, `$1`, … of their object.
+
+  public override func decodeObject() -> Any? { nextObject(nil) }
+  public override func decodePropertyList() -> Any? { nextObject(ClassSite.propertyList) }
+  public override func decodeData() -> Data? { nextData() }
+  public override func decodeValue(ofObjCType type: UnsafePointer<Int8>, at data: UnsafeMutableRawPointer) {
+    unsafe nextValue(type, into: data)
+  }
+  public override func decodeArray(
+    ofObjCType itemType: UnsafePointer<Int8>, count: Int, at array: UnsafeMutableRawPointer
+  ) {
+    fail(.unsupportedCall("decodeArray(ofObjCType:count:at:)", at: here))
+  }
+  /// Keyed archives hold no versions of classes.
+  public override func version(forClassName className: String) -> Int { NSNotFound }
+}

@@ -1,0 +1,56 @@
+import Foundation
+
+extension ValueClass {
+  /// Attributed strings, whose attributes hold what the site allows, and property-list values.
+  static let attributedTexts = [
+    ValueClass("NSAttributedString", NSAttributedString.self) { fields throws(ArchiveError) in
+      NSAttributedString(attributedString: try attributedText(fields))
+    },
+    ValueClass("NSMutableAttributedString", NSMutableAttributedString.self, variantOf: NSAttributedString.self) {
+      fields throws(ArchiveError) in
+      try attributedText(fields)
+    },
+  ]
+
+  private static func attributedText(_ fields: Fields) throws(ArchiveError) -> NSMutableAttributedString {
+    let text = NSMutableAttributedString(string: try fields.text("NSString"))
+    guard fields.has("NSAttributes") else { return text }
+    guard fields.has("NSAttributeInfo") else {
+      if text.length > 0 {
+        let dictionary = try fields.objectIfPresent("NSAttributes", of: site(fields).classes)
+        text.setAttributes(try attributes(dictionary, fields), range: NSRange(location: 0, length: text.length))
+      }
+      return text
+    }
+    let dictionaries = try fields.objectIfPresent("NSAttributes", of: site(fields).classes) as? NSArray
+    let runs = try packed("NSAttributeInfo", fields)
+    guard let dictionaries, runs.count % 2 == 0 else { throw fields.invalid("its runs are not complete") }
+    // Each run is work for Foundation, in proportion to the runs before it.
+    try fields.coder.budget.take(comparisons: runs.count.saturatingProduct(64), at: fields.coder.here)
+    var position = 0
+    for pair in stride(from: 0, to: runs.count, by: 2) {
+      let (length, slot) = (runs[pair], runs[pair + 1])
+      guard length > 0, length <= text.length - position, slot < dictionaries.count else {
+        throw fields.invalid("a run lies outside its text or its attributes")
+      }
+      let range = NSRange(location: position, length: length)
+      text.setAttributes(try attributes(dictionaries[slot], fields), range: range)
+      position += length
+    }
+    guard position == text.length else { throw fields.invalid("its runs do not cover its text") }
+    return text
+  }
+
+  private static func site(_ fields: Fields) -> ClassSite { fields.site.with(ClassSite.propertyList) }
+
+  private static func attributes(_ object: Any?, _ fields: Fields) throws(ArchiveError) -> [NSAttributedString.Key: Any]
+  {
+    guard let dictionary = object as? NSDictionary else { throw fields.invalid("its attributes are not a dictionary") }
+    var attributes: [NSAttributedString.Key: Any] = [:]
+    for key in dictionary.allKeys {
+      guard let name = key as? NSString else { throw fields.invalid("an attribute's name is not a string") }
+      attributes[NSAttributedString.Key(String(describing: name))] = dictionary.object(forKey: key)
+    }
+    return attributes
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+
+extension ValueClass {
+  /// Locales, calendars and date components.
+  static let calendars = [
+    ValueClass("NSLocale", NSLocale.self) { fields throws(ArchiveError) in
+      NSLocale(localeIdentifier: try fields.text("NS.identifier"))
+    },
+    ValueClass("NSCalendar", NSCalendar.self, parts: ["NSTimeZone", "NSLocale"], build: calendar),
+    ValueClass(
+      "NSDateComponents", NSDateComponents.self, parts: ["NSCalendar", "NSTimeZone", "NSLocale"], build: components),
+  ]
+
+  private static func calendar(_ fields: Fields) throws(ArchiveError) -> Any {
+    let identifier = NSCalendar.Identifier(rawValue: try fields.text("NS.identifier"))
+    guard let calendar = NSCalendar(identifier: identifier) else { throw fields.invalid("no calendar has its name") }
+    if let zone = try fields.objectIfPresent("NS.timezone", of: NSTimeZone.self) {
+      calendar.timeZone = zone as TimeZone
+    }
+    if let locale = try fields.objectIfPresent("NS.locale", of: NSLocale.self) { calendar.locale = locale as Locale }
+    if let first = try fields.integerIfPresent("NS.firstwkdy") {
+      guard (1...7).contains(first) else { throw fields.invalid("its week begins on day \(first)") }
+      calendar.firstWeekday = first
+    }
+    if let days = try fields.integerIfPresent("NS.mindays") {
+      guard (1...7).contains(days) else { throw fields.invalid("its first week has \(days) days") }
+      calendar.minimumDaysInFirstWeek = days
+    }
+    return calendar
+  }
+
+  private static func components(_ fields: Fields) throws(ArchiveError) -> Any {
+    let components = NSDateComponents()
+    for (key, unit) in units {
+      guard let value = try fields.integerIfPresent(key), value != NSDateComponentUndefined else { continue }
+      guard Int(Int32.min)...Int(Int32.max) ~= value else { throw fields.invalid("'\(key)' is out of range") }
+      components.setValue(value, forComponent: unit)
+    }
+    components.isLeapMonth = try fields.flag("NS.isLeapMonth")
+    if let zone = try fields.objectIfPresent("NS.timezone", of: NSTimeZone.self) {
+      components.timeZone = zone as TimeZone
+    }
+    if let calendar = try fields.objectIfPresent("NS.calendar", of: NSCalendar.self) {
+      components.calendar = calendar as Calendar
+    }
+    return components
+  }
+
+  private static let units: [(String, NSCalendar.Unit)] = [
+    ("NS.era", .era), ("NS.year", .year), ("NS.quarter", .quarter), ("NS.month", .month), ("NS.day", .day),
+    ("NS.hour", .hour), ("NS.minute", .minute), ("NS.second", .second), ("NS.nanosec", .nanosecond),
+    ("NS.weekOfYear", .weekOfYear), ("NS.weekOfMonth", .weekOfMonth), ("NS.yearForWOY", .yearForWeekOfYear),
+    ("NS.weekday", .weekday), ("NS.weekdayOrdinal", .weekdayOrdinal),
+  ]
+}

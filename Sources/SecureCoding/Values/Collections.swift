@@ -1,0 +1,23 @@
+import Foundation
+
+extension ValueClass {
+  /// Arrays, which may hold anything that is allowed where they stand.
+  static let collections = [
+    ValueClass("NSArray", NSArray.self, known: true) { fields throws(ArchiveError) in
+      NSArray(array: try arrayElements(fields))
+    },
+    ValueClass("NSMutableArray", NSMutableArray.self, variantOf: NSArray.self, known: true) {
+      fields throws(ArchiveError) in
+      NSMutableArray(array: try arrayElements(fields))
+    },
+  ]
+
+  private static func arrayElements(_ fields: Fields) throws(ArchiveError) -> [Any] {
+    let elements =
+      fields.has("NS.objects")
+      ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
+    // An array compares its elements one by one.
+    fields.coder.noteCost(ofObject: fields.object, elements: elements.count)
+    return elements
+  }
+}

@@ -1,0 +1,186 @@
+import Foundation
+
+/// The fields of an archived Foundation object, read with their types checked.
+///
+/// An absent field, or one that is nil, is told apart from a wrong one: the calls that return an optional return nil for
+/// the former and throw for the latter.
+struct Fields {
+  let coder: SecureUnarchiver
+  let object: Int
+  let className: String
+  /// What the call accepted that led here, for containers.
+  let site: ClassSite
+
+  init(_ coder: SecureUnarchiver, object: Int, className: String, site: ClassSite) {
+    self.coder = coder
+    self.object = object
+    self.className = className
+    self.site = site
+  }
+
+  private var list: PropertyList { coder.table.list }
+
+  func invalid(_ reason: String) -> ArchiveError {
+    .invalidValue(ofClass: className, reason: reason, at: coder.here)
+  }
+
+  func missing(_ key: String) -> ArchiveError { .missingValue(at: coder.here.appending(.key(key))) }
+
+  /// The node under `key`; nil where it is absent or nil.
+  private func position(_ key: String) -> Int? {
+    guard let node = coder.node(forRawKey: key) else { return nil }
+    let value = list.nodes[node]
+    return value.kind == .uid && value.payload == 0 ? nil : node
+  }
+
+  func has(_ key: String) -> Bool { position(key) != nil }
+
+  /// The string, number or data under `key`, inline or as an object; nil where it is absent.
+  private func scalar(_ key: String, _ expected: String) throws(ArchiveError) -> Node? {
+    guard let position = position(key) else { return nil }
+    let node = list.nodes[position]
+    guard node.kind == .uid else { return node }
+    guard case .value = coder.table.records[Int(node.payload)] else {
+      throw .wrongType(expected: expected, found: "another object", at: coder.here.appending(.key(key)))
+    }
+    return list.nodes[coder.table.node(ofObject: Int(node.payload))]
+  }
+
+  /// A string, inline, as an object, or as a mutable string.
+  func textIfPresent(_ key: String) throws(ArchiveError) -> String? {
+    guard let position = position(key) else { return nil }
+    let node = list.nodes[position]
+    if node.kind == .uid, case .instance = coder.table.records[Int(node.payload)] {
+      return try objectIfPresent(key, of: [NSString.self]).map { String(describing: $0) }
+    }
+    guard let scalar = try scalar(key, "a string") else { return nil }
+    return try within(key) { () throws(ArchiveError) in try coder.text(scalar) }
+  }
+
+  func text(_ key: String) throws(ArchiveError) -> String {
+    guard let text = try textIfPresent(key) else { throw missing(key) }
+    return text
+  }
+
+  /// Data, inline, as an object, or as mutable data.
+  func dataIfPresent(_ key: String) throws(ArchiveError) -> Data? {
+    guard let position = position(key) else { return nil }
+    let node = list.nodes[position]
+    if node.kind == .uid, case .instance = coder.table.records[Int(node.payload)] {
+      return (try objectIfPresent(key, of: [NSData.self]) as? NSData).map { Data(referencing: $0) }
+    }
+    guard let scalar = try scalar(key, "data") else { return nil }
+    return try within(key) { () throws(ArchiveError) in try coder.data(scalar) }
+  }
+
+  func data(_ key: String) throws(ArchiveError) -> Data {
+    guard let data = try dataIfPresent(key) else { throw missing(key) }
+    return data
+  }
+
+  func integerIfPresent(_ key: String) throws(ArchiveError) -> Int? {
+    guard let node = try scalar(key, "an integer") else { return nil }
+    return try number(key, node, Numbers.integer)
+  }
+
+  func integer(_ key: String) throws(ArchiveError) -> Int {
+    guard let value = try integerIfPresent(key) else { throw missing(key) }
+    return value
+  }
+
+  func realIfPresent(_ key: String) throws(ArchiveError) -> Double? {
+    guard let node = try scalar(key, "a real number") else { return nil }
+    return try number(key, node, Numbers.double)
+  }
+
+  func real(_ key: String) throws(ArchiveError) -> Double {
+    guard let value = try realIfPresent(key) else { throw missing(key) }
+    return value
+  }
+
+  /// A boolean; false where it is absent.
+  func flag(_ key: String) throws(ArchiveError) -> Bool {
+    guard let node = try scalar(key, "a boolean") else { return false }
+    return try number(key, node, Numbers.bool)
+  }
+
+  private func number<T>(
+    _ key: String, _ node: Node, _ read: (Node, PropertyList) throws(Numbers.Mismatch) -> T
+  ) throws(ArchiveError) -> T {
+    do {
+      return try read(node, list)
+    } catch .type {
+      throw .wrongType(expected: "a number", found: node.words, at: coder.here.appending(.key(key)))
+    } catch {
+      throw .numberDoesNotFit(type: "\(T.self)", at: coder.here.appending(.key(key)))
+    }
+  }
+
+  /// An object of one of `classes`, or of the site's.
+  func objectIfPresent(_ key: String, of classes: [AnyClass]? = nil) throws(ArchiveError) -> Any? {
+    guard let position = position(key) else { return nil }
+    let expected = classes.map { ClassSite(classes: $0, matching: site.matching) } ?? site
+    return try within(key) { () throws(ArchiveError) in try coder.value(position, at: expected) }
+  }
+
+  func object<T>(_ key: String, of type: T.Type) throws(ArchiveError) -> T where T: NSObject {
+    guard let object = try objectIfPresent(key, of: [type]) else { throw missing(key) }
+    guard let typed = object as? T else {
+      throw .wrongType(
+        expected: ClassNames.name(of: type), found: "another object", at: coder.here.appending(.key(key)))
+    }
+    return typed
+  }
+
+  func objectIfPresent<T>(_ key: String, of type: T.Type) throws(ArchiveError) -> T? where T: NSObject {
+    has(key) ? try object(key, of: type) : nil
+  }
+
+  /// The nodes of an array of references under `key`; nil where it is absent.
+  func references(_ key: String) throws(ArchiveError) -> ArraySlice<UInt32>? {
+    guard let position = position(key) else { return nil }
+    let node = list.nodes[position]
+    guard node.kind == .array else {
+      throw .wrongType(expected: "an array", found: node.words, at: coder.here.appending(.key(key)))
+    }
+    return list.elements(node)
+  }
+
+  /// The objects of an array of references, each of the site's classes; nil elements are refused, because leaving them
+  /// out would move the others.
+  func elements(_ key: String, at site: ClassSite? = nil) throws(ArchiveError) -> [Any] {
+    guard let references = try references(key) else { return [] }
+    var objects: [Any] = []
+    objects.reserveCapacity(references.count)
+    coder.path.append(.key(key))
+    for (index, node) in references.enumerated() {
+      coder.path.append(.index(index))
+      guard let object = try coder.value(Int(node), at: site ?? self.site) else {
+        throw ArchiveError.missingValue(at: coder.here)
+      }
+      objects.append(object)
+      coder.path.removeLast()
+    }
+    coder.path.removeLast()
+    return objects
+  }
+
+  /// The objects under `prefix` and a number that counts up from 0, until one is absent.
+  func numberedElements(_ prefix: String) throws(ArchiveError) -> [Any] {
+    var objects: [Any] = []
+    while let position = coder.node(forRawKey: "\(prefix)\(objects.count)") {
+      let key = "\(prefix)\(objects.count)"
+      let object = try within(key) { () throws(ArchiveError) in try coder.value(position, at: site) }
+      guard let object else { throw missing(key) }
+      objects.append(object)
+    }
+    return objects
+  }
+
+  private func within<T>(_ key: String, _ body: () throws(ArchiveError) -> T) throws(ArchiveError) -> T {
+    coder.path.append(.key(key))
+    let result = try body()
+    coder.path.removeLast()
+    return result
+  }
+}

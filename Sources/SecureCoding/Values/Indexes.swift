@@ -1,0 +1,71 @@
+import Foundation
+
+extension ValueClass {
+  /// Index sets and index paths, whose numbers are packed seven bits to a byte.
+  static let indexes = [
+    ValueClass("NSIndexSet", NSIndexSet.self) { fields throws(ArchiveError) in
+      NSIndexSet(indexSet: try indexSet(fields) as IndexSet)
+    },
+    ValueClass("NSMutableIndexSet", NSMutableIndexSet.self, variantOf: NSIndexSet.self) { fields throws(ArchiveError) in
+      try indexSet(fields)
+    },
+    ValueClass("NSIndexPath", NSIndexPath.self) { fields throws(ArchiveError) in
+      var indexes = try pathIndexes(fields)
+      return unsafe NSIndexPath(indexes: &indexes, length: indexes.count)
+    },
+  ]
+
+  private static func indexSet(_ fields: Fields) throws(ArchiveError) -> NSMutableIndexSet {
+    let count = try fields.integer("NSRangeCount")
+    let set = NSMutableIndexSet()
+    var numbers: [Int] = []
+    switch count {
+    case 0: break
+    case 1: numbers = [try fields.integer("NSLocation"), try fields.integer("NSLength")]
+    default: numbers = try packed("NSRangeData", count: count.saturatingProduct(2), fields)
+    }
+    var end = 0
+    for pair in stride(from: 0, to: numbers.count, by: 2) {
+      let range = try range(numbers[pair], numbers[pair + 1], fields)
+      guard range.length > 0, range.location >= end, range.location + range.length < NSNotFound else {
+        throw fields.invalid("its ranges are not in order")
+      }
+      end = range.location + range.length
+      set.add(in: range)
+    }
+    return set
+  }
+
+  private static func pathIndexes(_ fields: Fields) throws(ArchiveError) -> [Int] {
+    let count = try fields.integer("NSIndexPathLength")
+    switch count {
+    case 0: return []
+    case 1: return [try fields.integer("NSIndexPathValue")]
+    default: return try packed("NSIndexPathData", count: count, fields)
+    }
+  }
+
+  /// `count` numbers of seven bits to a byte, the lowest first; the eighth bit says that more follow.
+  static func packed(_ key: String, count: Int? = nil, _ fields: Fields) throws(ArchiveError) -> [Int] {
+    let bytes = try fields.data(key)
+    guard count ?? 0 >= 0, count ?? 0 <= bytes.count else { throw fields.invalid("it has fewer numbers than it says") }
+    var numbers: [Int] = []
+    var value = 0
+    var shift = 0
+    for byte in bytes {
+      let bits = Int(byte & 0x7F)
+      guard shift < 63, (bits << shift) >> shift == bits, bits << shift >= 0 else {
+        throw fields.invalid("a number is too large")
+      }
+      value |= bits << shift
+      shift += 7
+      if byte & 0x80 == 0 {
+        numbers.append(value)
+        (value, shift) = (0, 0)
+      }
+    }
+    guard shift == 0 else { throw fields.invalid("'\(key)' ends within a number") }
+    guard count == nil || numbers.count == count else { throw fields.invalid("its count is not that of its numbers") }
+    return numbers
+  }
+}

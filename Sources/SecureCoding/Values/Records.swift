@@ -1,0 +1,50 @@
+import Foundation
+
+extension ValueClass {
+  /// Errors, notifications and names of persons.
+  static let records = [
+    ValueClass("NSError", NSError.self, build: error),
+    ValueClass("NSNotification", NSNotification.self, build: notification),
+    ValueClass("NSPersonNameComponents", NSPersonNameComponents.self, build: personName),
+  ]
+
+  private static func error(_ fields: Fields) throws(ArchiveError) -> Any {
+    let site = fields.site.with(ClassSite.propertyList + [NSURL.self, NSUUID.self, NSNull.self, NSError.self])
+    let information = try fields.objectIfPresent("NSUserInfo", of: site.classes)
+    return NSError(
+      domain: try fields.text("NSDomain"), code: try fields.integer("NSCode"),
+      userInfo: try information.map { object throws(ArchiveError) in try strings(object, fields) })
+  }
+
+  private static func notification(_ fields: Fields) throws(ArchiveError) -> Any {
+    let site = fields.site.with(ClassSite.propertyList)
+    let name = NSNotification.Name(try fields.text("NS.name"))
+    let object = try fields.objectIfPresent("NS.object", of: site.classes)
+    let information = try fields.objectIfPresent("NS.userinfo", of: site.classes)
+    return NSNotification(
+      name: name, object: object,
+      userInfo: try information.map { object throws(ArchiveError) in try strings(object, fields) })
+  }
+
+  /// A dictionary with strings as keys, as Swift's.
+  private static func strings(_ object: Any, _ fields: Fields) throws(ArchiveError) -> [String: Any] {
+    guard let dictionary = object as? NSDictionary else { throw fields.invalid("its information is not a dictionary") }
+    var strings: [String: Any] = [:]
+    for key in dictionary.allKeys {
+      guard let text = key as? NSString else { throw fields.invalid("a key of its information is not a string") }
+      strings[String(describing: text)] = dictionary.object(forKey: key)
+    }
+    return strings
+  }
+
+  private static func personName(_ fields: Fields) throws(ArchiveError) -> Any {
+    let name = NSPersonNameComponents()
+    name.namePrefix = try fields.textIfPresent("NS.namePrefix")
+    name.givenName = try fields.textIfPresent("NS.givenName")
+    name.middleName = try fields.textIfPresent("NS.middleName")
+    name.familyName = try fields.textIfPresent("NS.familyName")
+    name.nameSuffix = try fields.textIfPresent("NS.nameSuffix")
+    name.nickname = try fields.textIfPresent("NS.nickname")
+    return name
+  }
+}

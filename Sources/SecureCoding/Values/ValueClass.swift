@@ -1,0 +1,92 @@
+import Foundation
+
+/// A class of Foundation that this module builds itself, under one of the names that archives have for it.
+///
+/// Foundation's own `init(coder:)` of these classes needs Foundation's own unarchiver and ends the process on unexpected
+/// fields; so each is built here from its fields, which are checked first.
+struct ValueClass: Sendable {
+  let name: String
+  let type: AnyClass
+  /// The class that this is the mutable variant of.
+  let immutable: AnyClass?
+  /// Names of further classes that its archived form consists of.
+  let parts: [String]
+  /// Whether an archive may hold it without its being on the list.
+  let isAlwaysKnown: Bool
+  let build: @Sendable (Fields) throws(ArchiveError) -> Any
+
+  init(
+    _ name: String, _ type: AnyClass, variantOf immutable: AnyClass? = nil, parts: [String] = [], known: Bool = false,
+    build: @escaping @Sendable (Fields) throws(ArchiveError) -> Any
+  ) {
+    self.name = name
+    self.type = type
+    self.immutable = immutable
+    self.parts = parts
+    isAlwaysKnown = known
+    self.build = build
+  }
+
+  /// All that this module builds.
+  static let everything: [ValueClass] =
+    texts + collections + hashedCollections + plainValues + decimals + times + calendars + values + indexes
+    + characterSets + attributedTexts + expressions + measurements + records
+
+  static func named(_ name: String) -> ValueClass? { byName[name] }
+
+  /// The entries for `type`: one for each name, and that of its mutable variant.
+  static func all(for type: AnyClass) -> [ValueClass] { byType[ObjectIdentifier(type)] ?? [] }
+
+  /// The class that a string, number or data without a class is.
+  static func of(_ node: Node) -> ValueClass {
+    switch node.kind {
+    case .data: data
+    case .ascii, .utf8, .utf16: string
+    default: number
+    }
+  }
+
+  private static let byName = Dictionary(everything.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+
+  private static let byType: [ObjectIdentifier: [ValueClass]] = {
+    var byType: [ObjectIdentifier: [ValueClass]] = [:]
+    for value in everything {
+      byType[ObjectIdentifier(value.type), default: []].append(value)
+      if let immutable = value.immutable { byType[ObjectIdentifier(immutable), default: []].append(value) }
+    }
+    return byType
+  }()
+
+  private static let data = ValueClass("NSData", NSData.self, known: true) { fields throws(ArchiveError) in
+    NSData(data: try fields.data("NS.data"))
+  }
+  private static let string = ValueClass("NSString", NSString.self, known: true) { fields throws(ArchiveError) in
+    NSString(string: try textField(fields))
+  }
+  private static let number = ValueClass("NSNumber", NSNumber.self, known: true) { fields throws(ArchiveError) in
+    throw fields.invalid("numbers stand for themselves")
+  }
+
+  private static let texts = [
+    string, data, number,
+    ValueClass("NSMutableString", NSMutableString.self, variantOf: NSString.self, known: true) {
+      fields throws(ArchiveError) in
+      NSMutableString(string: try textField(fields))
+    },
+    ValueClass("NSMutableData", NSMutableData.self, variantOf: NSData.self, known: true) {
+      fields throws(ArchiveError) in
+      NSMutableData(data: fields.has("NS.data") ? try fields.data("NS.data") : try fields.data("NS.bytes"))
+    },
+  ]
+
+  /// `NS.string`, or UTF-8 in `NS.bytes`.
+  private static func textField(_ fields: Fields) throws(ArchiveError) -> String {
+    if fields.has("NS.bytes") {
+      guard let text = String(validating: try fields.data("NS.bytes"), as: UTF8.self) else {
+        throw fields.invalid("'NS.bytes' is not UTF-8")
+      }
+      return text
+    }
+    return try fields.text("NS.string")
+  }
+}

@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+
+@testable import SecureCoding
+
+@Suite struct UnarchiverTests {
+  @Test func `two persons share one address, and a third has another`() throws {
+    let shared = Address(city: "東京")
+    let people = [
+      Person(name: "一", age: 1, address: shared), Person(name: "二", age: 2, address: shared),
+      Person(name: "三", age: 3, address: Address(city: "大阪")),
+    ]
+    let data = try NSKeyedArchiver.archivedData(withRootObject: people as NSArray, requiringSecureCoding: true)
+    let read = try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Person.self, allowing: [Address.self], from: data)
+    #expect(read?.map(\.name) == ["一", "二", "三"])
+    #expect(read?.map(\.age) == [1, 2, 3])
+    #expect(read?[0].address === read?[1].address)
+    #expect(read?[0].address?.city == "東京")
+    #expect(read?[2].address?.city == "大阪")
+  }
+
+  @Test func `a class that is not on the list is refused before any initializer runs`() throws {
+    let person = Person(name: "x", age: 1, address: Address(city: "y"))
+    let data = try NSKeyedArchiver.archivedData(withRootObject: person, requiringSecureCoding: true)
+    let error = #expect(throws: ArchiveError.self) {
+      try SecureUnarchiver.unarchivedObject(of: Person.self, from: data)
+    }
+    guard case .classRefused(let name, let allowed, let path) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(name == "SecureCodingTests.Address")
+    #expect(allowed == ["SecureCodingTests.Person"])
+    #expect("\(path)" == "root → address")
+    #expect(error?.status == 19)
+  }
+}
