@@ -41,7 +41,9 @@ internal import CSQLite
     self.access = access
     identity = shape.identity
     try checkHeader()
-    guard try place.shape() == shape, try !hasMoved() else { throw .moved }
+    // A log that grew is another process's commit, and one that is new his first.
+    let now = try place.shape()
+    guard now.identity == shape.identity, !isFrozen || now == shape, try !hasMoved() else { throw .moved }
     try settle()
     try begin(.reading)
     try commit()

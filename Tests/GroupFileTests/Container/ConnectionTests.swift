@@ -1,3 +1,5 @@
+import Dispatch
+import Synchronization
 import Testing
 
 @testable import GroupFile
@@ -17,5 +19,25 @@ import Testing
     #expect(try row.bytes(0, count: 3...3) == [1, 2, 3])
     try reader.commit()
     #expect(folder.names() == ["group.vault", "group.vault-shm", "group.vault-wal"])
+  }
+  @Test func `a log that grows while the file is opened is not taken for another log`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let isOver = Mutex(false)
+    let end = DispatchSemaphore(value: 0)
+    let path = folder.path
+    DispatchQueue.global().async {
+      defer { end.signal() }
+      guard let writer = try? Connection(folder: path, access: .writing) else { return }
+      while !isOver.withLock({ $0 }) {
+        try? writer.begin(.immediate)
+        try? writer.statement("UPDATE state SET bytes=randomblob(3000)").run()
+        try? writer.commit()
+      }
+    }
+    defer {
+      isOver.withLock { $0 = true }
+      end.wait()
+    }
+    for _ in 0..<200 { _ = try Connection(folder: path, access: .reading) }
   }
 }
