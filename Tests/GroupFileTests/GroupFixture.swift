@@ -4,7 +4,7 @@ import Sealing
 @testable import GroupFile
 
 /// A group in a folder of its own, with its owner as the only member and a witness in memory.
-final class GroupFixture {
+final class GroupFixture: Sendable {
   let folder: String
   let owner: Key
   let seed: MemberSeed

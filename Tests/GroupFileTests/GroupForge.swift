@@ -96,6 +96,13 @@ extension GroupFixture {
 }
 
 extension Connection {
+  /// Replaces the chain's rest of one epoch; `nil` drops it.
+  func replaceRest(of epoch: UInt64, with rest: Digest?) throws {
+    try statement("DELETE FROM chain WHERE epoch=?").bind(1, counter: epoch).run()
+    guard let rest else { return }
+    try statement("INSERT INTO chain VALUES(?,?)").bind(1, counter: epoch).bind(2, rest).run()
+  }
+
   /// Runs a statement with values; only tests write without a transaction's care.
   func run(_ sql: StaticString, _ bytes: [UInt8]...) throws {
     let statement = try statement(sql)

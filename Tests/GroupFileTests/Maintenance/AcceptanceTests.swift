@@ -1,0 +1,149 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+@Suite struct AcceptanceTests {
+  /// A group whose file was put back from epoch 2 although 5 is known.
+  private func rolledBack() throws -> GroupFixture {
+    let group = try GroupFixture()
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    for value in ["b", "c", "d"] { try group.set(["name": value]) }
+    try group.replace(with: copy)
+    return group
+  }
+
+  @Test func `a state that was put back is signed anew above both epochs`() throws {
+    let group = try rolledBack()
+    #expect(try group.open().accept() == .newState(epoch: 6))
+    #expect(try group.value("name") == "old")
+    #expect(group.witness.record?.epoch == 6)
+    #expect(group.witness.record?.flags == .acceptedByHand)
+    try group.set(["name": "new"])
+    #expect(try group.open().verify().epoch == 7)
+    #expect(try group.open().accept() == .nothingToAccept)
+  }
+
+  @Test func `a machine that knows an ancestor goes on by itself, and one that knows the lost states accepts too`()
+    throws
+  {
+    let group = try GroupFixture()
+    let ancestor = group.witness.reading
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    for value in ["b", "c", "d"] { try group.set(["name": value]) }
+    let lost = group.witness.reading
+    try group.replace(with: copy)
+    #expect(try group.open().accept() == .newState(epoch: 6))
+    let behind = MemoryWitness(ancestor)
+    #expect(try group.open(behind).value("name") == "old")
+    #expect(behind.record?.epoch == 6)
+    let other = MemoryWitness(lost)
+    #expect(failure { try group.open(other).value("name") } == .rolledBack(found: 6, known: 5, .fork))
+    #expect(try group.open(other).accept() == .newState(epoch: 7))
+  }
+
+  @Test func `a state in order is left as it is`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    let before = try group.files()
+    #expect(try group.open().accept() == .nothingToAccept)
+    group.witness.reading = .absent
+    #expect(try group.open().accept() == .nothingToAccept)
+    let after = try group.files()
+    #expect(before.main == after.main && before.log == after.log)
+  }
+
+  @Test func `a fork is accepted like a rollback`() throws {
+    let group = try GroupFixture()
+    let copy = try group.files()
+    try group.set(["name": "left"])
+    let seen = group.witness.reading
+    try group.replace(with: copy)
+    group.witness.reading = .absent
+    try group.set(["name": "right"])
+    group.witness.reading = seen
+    #expect(try group.open().accept() == .newState(epoch: 3))
+    #expect(try group.value("name") == "right")
+  }
+
+  @Test func `what does not verify is not accepted`() throws {
+    let group = try rolledBack()
+    let witness = group.witness.reading
+    try group.tamper { try $0.run("UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=3") }
+    let before = try group.files()
+    #expect(failure { try group.open().accept() }?.isDamage == true)
+    let after = try group.files()
+    #expect(before.main == after.main && before.log == after.log)
+    #expect(group.witness.reading == witness)
+  }
+
+  @Test func `an older roster is not accepted, because it would bring removed members back`() throws {
+    let group = try GroupFixture()
+    let copy = try group.files()
+    try group.forge().changeRoster { $0.keep = 5 }
+    #expect(try group.open().beginReading().view.state.roster.revision == 2)
+    try group.replace(with: copy)
+    let witness = group.witness.reading
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 2, .roster))
+    #expect(group.witness.reading == witness)
+  }
+
+  @Test func `a member who may only read replaces his own witness alone`() throws {
+    let group = try GroupFixture()
+    let reader = try MemberSeed(Key.random())
+    try group.forge().addMember(reader, .read)
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    try group.set(["name": "new"])
+    try group.replace(with: copy)
+    let own = MemoryWitness(group.witness.reading)
+    #expect(try group.open(as: reader, witness: own).accept() == .newWitness(epoch: 3))
+    #expect(own.record?.flags == .acceptedByHand)
+    let after = try group.files()
+    #expect(after.main == copy.main && after.log == copy.log)
+  }
+
+  @Test func `a folder that cannot be looked at is not taken for one that is gone`() throws {
+    // Root may look into every folder.
+    guard geteuid() != 0 else { return }
+    let group = try GroupFixture()
+    let witness = group.witness.reading
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: group.folder)
+    defer { try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: group.folder) }
+    #expect(failure { try group.open().accept() } == .denied)
+    #expect(group.witness.reading == witness)
+  }
+
+  @Test func `a folder that is a file is not taken for one that is gone`() throws {
+    let group = try GroupFixture()
+    let witness = group.witness.reading
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    try FileManager.default.removeItem(atPath: group.folder)
+    try Data([1]).write(to: URL(fileURLWithPath: group.folder))
+    #expect(failure { try group.open().accept() }?.isDamage == true)
+    #expect(group.witness.reading == witness)
+  }
+
+  @Test func `a witness that cannot be written makes accepting fail`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    try FileManager.default.removeItem(atPath: group.folder)
+    let stuck = StuckWitness(group.witness.reading)
+    #expect(throws: GroupFileError.storage(.stateFolder)) { try group.open(stuck).accept() }
+  }
+
+  /// A witness that can be read and not written.
+  private struct StuckWitness: Witnessing {
+    let reading: WitnessReading
+
+    init(_ reading: WitnessReading) { self.reading = reading }
+
+    func read() -> WitnessReading { reading }
+    func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { false }
+  }
+}

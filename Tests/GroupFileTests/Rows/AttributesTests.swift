@@ -1,0 +1,123 @@
+import Sealing
+import TestSupport
+import Testing
+
+@testable import GroupFile
+
+@Suite struct AttributesTests {
+  static func attributes() -> Attributes {
+    Attributes(
+      name: "db/password", label: "Database", pairs: ["host": "db.example", "port": "5432"], created: 1, changed: 2,
+      expires: 3, valueKind: 2, typeName: "Person", valueEpoch: 4,
+      writer: Attributes.Writer(kind: .application, issue: 5, application: "com.example.notes"))
+  }
+
+  /// Tag, length and bytes.
+  private static func field(_ tag: UInt8, _ bytes: [UInt8]) -> [UInt8] {
+    [tag, 0, 0, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
+  }
+
+  private static func number(_ value: UInt8) -> [UInt8] { [0, 0, 0, 0, 0, 0, 0, value] }
+
+  /// The fields of a row with nothing optional, by tag.
+  private static let fields: [UInt8: [UInt8]] = [
+    1: field(1, Array("n".utf8)), 4: field(4, number(1)), 5: field(5, number(2)), 7: field(7, [2]),
+    9: field(9, number(4)), 10: field(10, [0, 0, 0, 0, 0, 0, 0]),
+  ]
+
+  private static func encoding(_ fields: [UInt8: [UInt8]]) -> [UInt8] {
+    fields.sorted { $0.key < $1.key }.flatMap(\.value)
+  }
+
+  private func refusal(_ change: (inout [UInt8: [UInt8]]) -> Void) -> GroupFileError? {
+    var fields = AttributesTests.fields
+    change(&fields)
+    return failure { try Attributes(decoding: AttributesTests.encoding(fields)) }
+  }
+
+  @Test func `what is read is what was written, or it is refused`() throws {
+    for attributes in [AttributesTests.attributes(), try Attributes(decoding: AttributesTests.encoding(Self.fields))] {
+      #expect(try Attributes(decoding: attributes.encoded()) == attributes)
+      try Canonical.check(attributes.encoded()) { try Attributes(decoding: $0).encoded() }
+    }
+  }
+
+  @Test func `the fields stand as documented`() throws {
+    let attributes = try Attributes(decoding: AttributesTests.encoding(AttributesTests.fields))
+    #expect(attributes == Attributes(name: "n", created: 1, changed: 2, valueKind: 2, valueEpoch: 4))
+    #expect(try attributes.encoded() == AttributesTests.encoding(AttributesTests.fields))
+  }
+
+  @Test(arguments: [1, 4, 5, 7, 9, 10] as [UInt8])
+  func `a field that each row has is not missing`(_ tag: UInt8) {
+    #expect(refusal { $0[tag] = nil } == .damaged(.row, "missing attributes"))
+  }
+
+  @Test func `an unknown tag asks for a newer version`() {
+    #expect(refusal { $0[11] = AttributesTests.field(11, [1]) } == .newerFormat(read: 2, write: 2))
+    #expect(refusal { $0[200] = AttributesTests.field(200, []) } == .newerFormat(read: 2, write: 2))
+  }
+
+  @Test(
+    arguments: [
+      (0, [0]), (2, [1]), (2, [2, 0, 0, 0, 1, 0xFF]), (4, [4, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 1]),
+      (4, [4, 0, 0, 0, 8, 0, 0x20, 0, 0, 0, 0, 0, 0]), (7, [7, 0, 0, 0, 2, 1, 1]), (7, [7, 0, 0, 0, 0]),
+      (3, [3, 0, 0, 0, 0]), (3, [3, 0, 0, 0, 4, 0, 1, 65, 0]), (3, [3, 0, 0, 0, 5, 0, 1, 65, 0, 1]),
+      (10, [10, 0, 0, 0, 7, 2, 0, 0, 0, 0, 0, 0]), (10, [10, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]),
+      (10, [10, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 1, 0xFF]), (1, [1, 0, 0, 0, 1, 0xFF]),
+      (1, [1, 0xFF, 0xFF, 0xFF, 0xFF, 65]),
+      (12, [1, 0, 0, 0, 1, 65]), (6, [5, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 9]),
+    ] as [(UInt8, [UInt8])])
+  func `a broken field is refused`(_ place: UInt8, _ bytes: [UInt8]) {
+    #expect(refusal { $0[place] = bytes }?.isDamage == true)
+  }
+
+  @Test func `a name longer than names are is refused`() {
+    #expect(refusal { $0[1] = AttributesTests.field(1, [UInt8](repeating: 65, count: 1_024)) } == nil)
+    #expect(refusal { $0[1] = AttributesTests.field(1, [UInt8](repeating: 65, count: 1_025)) }?.isDamage == true)
+  }
+
+  @Test func `pairs rise by the bytes of their keys, each once, 64 at most`() {
+    func pairs(_ keys: [String]) -> GroupFileError? {
+      var field: [UInt8] = []
+      for key in keys { field += [0, UInt8(key.utf8.count)] + Array(key.utf8) + [0, 0] }
+      return refusal { $0[3] = AttributesTests.field(3, field) }
+    }
+    let names = (0..<65).map { "key" + ($0 < 10 ? "0" : "") + "\($0)" }
+    #expect(pairs(["a", "b"]) == nil)
+    #expect(pairs(["b", "a"])?.isDamage == true)
+    #expect(pairs(["a", "a"])?.isDamage == true)
+    // Equal as text, and not as bytes: one of them would be lost.
+    #expect(pairs(["e\u{301}", "\u{e9}"])?.isDamage == true)
+    #expect(pairs(Array(names.prefix(64))) == nil)
+    #expect(pairs(names)?.isDamage == true)
+  }
+
+  @Test func `what no reader takes is not written`() {
+    var changes: [(inout Attributes) -> Void] = [
+      { $0.name = String(repeating: "n", count: 1_025) }, { $0.label = String(repeating: "l", count: 65_536) },
+      { $0.created = 1 << 53 }, { $0.changed = .max }, { $0.expires = 1 << 53 }, { $0.valueEpoch = 1 << 53 },
+      { $0.typeName = String(repeating: "t", count: 65_536) },
+      { $0.pairs = Dictionary(uniqueKeysWithValues: (0..<65).map { ("\($0)", "") }) },
+      { $0.pairs = ["key": String(repeating: "v", count: 65_536)] },
+    ]
+    changes.append { attributes in
+      attributes.pairs = ["a": String(repeating: "v", count: 40_000), "b": String(repeating: "v", count: 40_000)]
+    }
+    for change in changes {
+      var attributes = AttributesTests.attributes()
+      change(&attributes)
+      guard case .overLimit = failure({ try attributes.encoded() }) else {
+        Issue.record("written")
+        continue
+      }
+    }
+  }
+
+  @Test func `as much as fits reads back`() throws {
+    var attributes = AttributesTests.attributes()
+    attributes.name = String(repeating: "n", count: 1_024)
+    attributes.pairs = Dictionary(uniqueKeysWithValues: (0..<64).map { ("\($0)", String(repeating: "v", count: 900)) })
+    #expect(try Attributes(decoding: attributes.encoded()) == attributes)
+  }
+}

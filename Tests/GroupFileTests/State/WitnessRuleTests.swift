@@ -1,0 +1,281 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// What a machine remembers of a group, against what the storage shows it.
+@Suite struct WitnessRuleTests {
+  private func rollback(
+    _ group: GroupFixture, _ kind: GroupFileError.RollbackKind, found: UInt64, known: UInt64,
+    _ sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let expected = GroupFileError.rolledBack(found: found, known: known, kind)
+    #expect(failure { try group.value("name") } == expected, "reading", sourceLocation: sourceLocation)
+    #expect(failure { try group.set(["name": "new"]) } == expected, "writing", sourceLocation: sourceLocation)
+    #expect(failure { try group.open().verify() } == expected, "verifying", sourceLocation: sourceLocation)
+    #expect(failure { try group.open().compact() } == expected, "compacting", sourceLocation: sourceLocation)
+  }
+
+  @Test func `the whole file put back is a rollback that names both epochs`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    for value in ["new", "newer"] { try group.set(["name": value]) }
+    let newest = try group.files()
+    try group.replace(with: copy)
+    rollback(group, .epoch, found: 2, known: 4)
+    #expect(try group.files().main == copy.main && group.files().log == copy.log, "nothing was written")
+    try group.replace(with: newest)
+    #expect(try group.value("name") == "newer")
+  }
+
+  @Test func `a long running process notices the file put back under it`() throws {
+    let group = try GroupFixture()
+    let file = try group.open()
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    try group.set(["name": "new"])
+    #expect(try file.value("name") == "new")
+    try group.replace(with: copy)
+    #expect(failure { try file.value("name") } == .rolledBack(found: 2, known: 3, .epoch))
+    #expect(failure { try file.beginWriting() } == .rolledBack(found: 2, known: 3, .epoch))
+  }
+
+  @Test func `two states of one epoch are a fork, whichever was seen first`() throws {
+    let group = try GroupFixture()
+    let copy = try group.files()
+    try group.set(["name": "left"])
+    let seen = group.witness.reading
+    try group.replace(with: copy)
+    group.witness.reading = .absent
+    try group.set(["name": "right"])
+    #expect(group.witness.record?.epoch == 2)
+    group.witness.reading = seen
+    rollback(group, .fork, found: 2, known: 2)
+  }
+
+  @Test func `a later state that does not descend from the known one is a fork`() throws {
+    let group = try GroupFixture()
+    let copy = try group.files()
+    try group.set(["name": "left"])
+    let seen = group.witness.reading
+    let left = try group.files()
+    try group.replace(with: copy)
+    group.witness.reading = .absent
+    for value in ["right", "right again", "and again"] { try group.set(["name": value]) }
+    group.witness.reading = seen
+    rollback(group, .fork, found: 4, known: 2)
+    // The rests of the known fork in the chain of the other one do not join them.
+    let chain = try GroupFixture.tampering(with: left) { try $0.chain(after: 0) }
+    for row in chain {
+      try group.tamper { try $0.replaceRest(of: row.epoch, with: row.rest) }
+    }
+    rollback(group, .fork, found: 4, known: 2)
+  }
+
+  @Test func `a state of which a link is missing is not taken, however much later it is`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "old"])
+    let seen = group.witness.reading
+    for value in ["new", "newer", "newest"] { try group.set(["name": value]) }
+    group.witness.reading = seen
+    for sql: StaticString in [
+      "DELETE FROM chain WHERE epoch=4", "DELETE FROM chain WHERE epoch=5", "DELETE FROM chain WHERE epoch=3",
+      "UPDATE chain SET rest=zeroblob(32) WHERE epoch=4", "INSERT INTO chain VALUES(9, zeroblob(32))",
+    ] {
+      let before = try group.files()
+      try group.tamper { try $0.run(sql) }
+      let error = failure { try group.value("name") }
+      if sql.description.hasPrefix("INSERT") {
+        #expect(error == nil, "a link beyond the newest state says nothing about it")
+        group.witness.reading = seen
+      } else {
+        rollback(group, .fork, found: 5, known: 2)
+      }
+      try group.replace(with: before)
+    }
+    #expect(try group.value("name") == "newest")
+    #expect(group.witness.record?.epoch == 5)
+  }
+
+  @Test func `a gap that the chain can cover is refused, and a longer one is taken and noticed`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    let seen = group.witness.reading
+    let limit = GroupLimits.chainLength
+    for (distance, isTaken) in [(limit - 1, false), (limit, false), (limit + 1, true), (3 * limit, true)] {
+      let before = try group.files()
+      try group.forge().storeManifest { $0.epoch = 2 + distance }
+      // Nothing leads from the state that was seen to this one.
+      try group.tamper { try $0.replaceRest(of: 2 + distance, with: nil) }
+      group.witness.reading = seen
+      if isTaken {
+        let view = try group.open().beginReading().view
+        #expect(view.notices == [.gap(from: 2, to: 2 + distance)])
+        #expect(group.witness.record?.epoch == 2 + distance)
+        #expect(group.witness.record?.flags == .gapSeen)
+        #expect(try group.open().beginReading().view.notices.isEmpty)
+      } else {
+        rollback(group, .fork, found: 2 + distance, known: 2)
+      }
+      try group.replace(with: before)
+    }
+  }
+
+  @Test func `an epoch may jump where the chain says so`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    try group.forge().storeManifest { $0.epoch = 1_000 }
+    #expect(try group.value("name") == "value")
+    try group.set(["name": "new"])
+    #expect(group.witness.record?.epoch == 1_001)
+    #expect(try group.open().verify().epoch == 1_001)
+  }
+
+  @Test func `the chain keeps the last 4,096 links`() throws {
+    let group = try GroupFixture()
+    let limit = GroupLimits.chainLength
+    try group.forge().storeManifest { $0.epoch = limit }
+    #expect(try group.peek { try $0.chain(after: 0).map(\.epoch) } == [1, limit])
+    try group.set(["name": "value"])
+    #expect(try group.peek { try $0.chain(after: 0).map(\.epoch) } == [limit, limit + 1])
+    #expect(try group.open().verify().epoch == limit + 1)
+  }
+
+  // MARK: Rosters
+
+  @Test func `an older roster is a rollback under any epoch`() throws {
+    let group = try GroupFixture()
+    let forge = try group.forge()
+    try forge.changeRoster { $0.keep = 5 }
+    #expect(try group.open().beginReading().view.state.roster.keep == 5)
+    let old = try forge.storeRoster { _ in }
+    try forge.storeManifest(roster: old) { $0.epoch = 50 }
+    rollback(group, .roster, found: 50, known: 2)
+  }
+
+  @Test func `another roster of the same revision is a fork, though the owner signed both`() throws {
+    let group = try GroupFixture()
+    let forge = try group.forge()
+    let other = try forge.storeRoster { $0.keep = 3 }
+    try forge.storeManifest(roster: other) { $0.epoch = 2 }
+    rollback(group, .fork, found: 2, known: 1)
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 2, known: 1, .roster))
+  }
+
+  @Test func `an older generation is a rollback`() throws {
+    let group = try GroupFixture()
+    var record = try #require(group.witness.record)
+    record.generation = 2
+    record.link = .zero
+    group.witness.reading = .valid(record)
+    rollback(group, .generation, found: 1, known: 1)
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 1, .generation))
+  }
+
+  // MARK: Gone and back
+
+  @Test func `a group that vanished is a rollback, its file, its folder or all`() throws {
+    for path in ["/group.vault", ""] {
+      let group = try GroupFixture()
+      try group.set(["name": "value"])
+      let file = try group.open()
+      #expect(try file.value("name") == "value")
+      let place = try ContainerPlace(folder: group.folder)
+      ConnectionPool.closeIdle(at: place)
+      try FileManager.default.removeItem(atPath: group.folder + path)
+      for file in [file, try group.open()] {
+        for error in [
+          failure { try file.beginReading() }, failure { try file.beginWriting() }, failure { try file.verify() },
+          failure { try file.compact() },
+        ] { #expect(error == .rolledBack(found: 0, known: 2, .vanished)) }
+      }
+      #expect(try file.accept() == .removal)
+      #expect(throws: GroupFileError.missing) { try file.beginReading() }
+      #expect(throws: GroupFileError.missing) { try file.accept() }
+    }
+  }
+
+  @Test func `a group that nobody knows and that is not there is missing`() throws {
+    let group = try GroupFixture()
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    try FileManager.default.removeItem(atPath: group.folder)
+    group.witness.reading = .absent
+    #expect(throws: GroupFileError.missing) { try group.open().beginReading() }
+    #expect(throws: GroupFileError.missing) { try group.open().accept() }
+    group.witness.reading = .invalid
+    #expect(failure { try group.open().beginReading() }?.isDamage == true)
+  }
+
+  @Test func `a removed group that is brought back is a rollback until it is accepted`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    let copy = try group.files()
+    try group.open().remove()
+    #expect(!FileManager.default.fileExists(atPath: group.folder))
+    #expect(group.witness.record?.flags == .removed)
+    #expect(throws: GroupFileError.missing) { try group.open().beginReading() }
+    try copy.put(into: group.folder)
+    rollback(group, .removed, found: 2, known: 2)
+    #expect(try group.open().accept() == .newState(epoch: 3))
+    #expect(try group.value("name") == "value")
+  }
+
+  // MARK: A witness that is no help
+
+  @Test func `with an invalid witness reading gives notice, and nothing is written or verified`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    group.witness.reading = .invalid
+    let view = try group.open().beginReading()
+    #expect(view.view.notices == [.witnessInvalid])
+    #expect(try view.present("name").row.version == 1)
+    let refused = GroupFileError.damaged(.witness, "neither record is valid")
+    #expect(failure { try group.set(["name": "new"]) } == refused)
+    #expect(failure { try group.open().compact() } == refused)
+    #expect(failure { try group.open().verify() } == refused)
+    #expect(group.witness.reading == .invalid, "reading does not replace it")
+    #expect(try group.open().accept() == .newWitness(epoch: 2))
+    try group.set(["name": "new"])
+    #expect(try group.open().verify().epoch == 3)
+  }
+
+  @Test func `without a state folder reading and writing give notice, and verifying fails`() throws {
+    let group = try GroupFixture()
+    group.witness.reading = .unavailable(reason: "cannot be read")
+    let transaction = try group.open().beginWriting()
+    try transaction.put("name", "value")
+    try transaction.commit()
+    #expect(transaction.view.notices.contains(.witnessUnavailable("cannot be read")))
+    #expect(try group.open().beginReading().view.notices == [.witnessUnavailable("cannot be read")])
+    guard case .damaged(.witness, _) = failure({ try group.open().verify() }) else {
+      Issue.record("verified without a witness")
+      return
+    }
+  }
+
+  @Test func `the first verified state makes the witness`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    let record = try #require(group.witness.record)
+    group.witness.reading = .absent
+    #expect(try group.value("name") == "value")
+    #expect(group.witness.record?.epoch == record.epoch)
+    #expect(group.witness.record?.link == record.link)
+  }
+}
+
+extension GroupFixture {
+  /// Looks into files that lie nowhere.
+  fileprivate static func tampering<Result>(
+    with files: GroupFiles, _ body: (Connection) throws -> Result
+  ) throws -> Result {
+    let folder = NSTemporaryDirectory() + "vault-group-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try files.put(into: folder)
+    let connection = try Connection(folder: folder, access: .reading)
+    defer { connection.close() }
+    return try body(connection)
+  }
+}

@@ -1,0 +1,54 @@
+import Sealing
+import TestSupport
+import Testing
+
+@testable import GroupFile
+
+@Suite struct WrapTests {
+  private let seed = try! MemberSeed(Key(testing: [UInt8](countingFrom: 3, count: 32)))
+  private let groupID = GroupID([UInt8](countingFrom: 1, count: 32))!
+
+  private func wrap() throws -> [UInt8] {
+    try Wrap.seal(Key(testing: [UInt8](countingFrom: 5, count: 32)), for: seed, groupID: groupID, generation: 2)
+  }
+
+  private func refusal(
+    _ wrap: [UInt8], for other: MemberSeed? = nil, groupID: GroupID? = nil, generation: UInt64 = 2
+  ) -> GroupFileError? {
+    do throws(GroupFileError) {
+      _ = try Wrap.open(wrap, for: other ?? seed, groupID: groupID ?? self.groupID, generation: generation)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test func `a wrap opens for its member, group and generation alone`() throws {
+    let wrap = try wrap()
+    #expect(wrap.count == 1 + 24 + 32 + 16)
+    let opened = try Wrap.open(wrap, for: seed, groupID: groupID, generation: 2)
+    #expect(opened.testBytes == [UInt8](countingFrom: 5, count: 32))
+    let refused = GroupFileError.damaged(.wrap, "seal")
+    #expect(refusal(wrap, for: try MemberSeed(Key.random())) == refused)
+    #expect(refusal(wrap, groupID: .zero) == refused)
+    #expect(refusal(wrap, generation: 3) == refused)
+  }
+
+  @Test func `no bit and no byte of a wrap can change`() throws {
+    let wrap = try wrap()
+    for bit in 0..<wrap.count * 8 {
+      var changed = wrap
+      changed[bit / 8] ^= 1 << UInt8(bit % 8)
+      #expect(refusal(changed) == .damaged(.wrap, bit < 8 ? "layout" : "seal"))
+    }
+    for other in [[], Array(wrap.dropLast()), wrap + [0]] {
+      #expect(refusal(other) == .damaged(.wrap, "layout"))
+    }
+  }
+
+  @Test func `its digest names the slot, too`() throws {
+    let wrap = try wrap()
+    let slot = [UInt8](countingFrom: 4, count: 16)
+    #expect(Wrap.digest(wrap, slotID: slot) == Hash.digest(Label("vault1.wrap.hash"), slot + wrap))
+  }
+}
