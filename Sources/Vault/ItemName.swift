@@ -1,4 +1,5 @@
-internal import Foundation
+// Foundation's normalization would bring all of Foundation along: half of the executable and of its start.
+@_spi(_Unicode) internal import Swift
 
 extension Item {
   /// A valid name of an item: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
@@ -13,7 +14,7 @@ extension Item {
     /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)``.
     public init(_ text: String) throws(VaultError) {
       let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
-      let normal = isASCII ? text : text.precomposedStringWithCanonicalMapping
+      let normal = isASCII ? text : Name.composed(text)
       guard !normal.isEmpty else { throw .invalid("an item's name must not be empty") }
       guard normal.utf8.count <= 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
       for scalar in normal.unicodeScalars {
@@ -23,6 +24,12 @@ extension Item {
         }
       }
       description = normal
+    }
+
+    private static func composed(_ text: String) -> String {
+      var scalars = String.UnicodeScalarView()
+      scalars.append(contentsOf: text._nfc)
+      return String(scalars)
     }
 
     static func isControl(_ scalar: Unicode.Scalar) -> Bool {

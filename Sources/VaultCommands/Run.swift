@@ -13,6 +13,7 @@ public func run(arguments: [String], environment: [String: String], streams: Str
   do throws(Failure) {
     session = try Session(arguments: arguments, environment: environment, streams: streams)
   } catch {
+    try? Descriptor.write(ErrorReport(error).words(Style(descriptor: -1, environment: [:])), to: streams.errors)
     return error.status.rawValue
   }
   do {
@@ -38,12 +39,13 @@ func parse(_ arguments: [String], _ session: Session) throws -> (any SessionComm
     if command is any CommandFamily { throw ArgumentErrors.missingCommand(arguments) }
     // The parser's own help command: it throws the help.
     try command.run()
-  } catch  where CommandLineTree.exitCode(for: error) == .success {
-    try session.output.write(CommandLineTree.fullMessage(for: error, columns: 100) + "\n")
   } catch let failure as Failure {
     throw failure
   } catch {
-    throw ArgumentErrors.failure(for: error, arguments: arguments)
+    guard CommandLineTree.exitCode(for: error) == .success else {
+      throw ArgumentErrors.failure(for: error, arguments: arguments)
+    }
+    try session.output.write(CommandLineTree.fullMessage(for: error, columns: 100) + "\n")
   }
   return nil
 }

@@ -37,7 +37,11 @@ extension Session {
     case .keyFile(let path)?: return .keyFile(path)
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
     case nil:
-      guard let question else { return .automatic() }
+      guard let question else {
+        return .automatic(prompt: { () throws(VaultError) in
+          throw .locked("the store opens with a passphrase, which this command does not ask for")
+        })
+      }
       return .automatic(prompt: { () throws(VaultError) in try question.ask() })
     }
   }

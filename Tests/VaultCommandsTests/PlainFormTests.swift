@@ -3,28 +3,60 @@ import Testing
 @testable import VaultCommands
 
 @Suite struct PlainFormTests {
-  @Test(arguments: [
-    ["get", "a"], ["get", "a", "-g", "b"], ["set", "a"], ["set", "a", "--group", "b"], ["get", "a b"], ["get", ""],
-  ])
-  func `a plain form means what the parser reads in it`(arguments: [String]) throws {
-    let command = try parse(arguments, Session(arguments: arguments, environment: [:], streams: Streams()))
-    switch try #require(PlainForm(arguments)) {
-    case .get(let request):
-      let parsed = try #require(command as? GetItem)
-      #expect(parsed.name == request.name && parsed.group.group == request.group)
-      #expect(parsed.version == nil && parsed.output == nil && !parsed.json.json)
-    case .set(let request):
-      let parsed = try #require(command as? SetItem)
-      #expect(parsed.name == request.name && parsed.group.group == request.group)
-      #expect(request.source == .standardInput && request.ifVersion == nil && !request.exact)
+  /// What the argument parser makes of the arguments.
+  private func parsed(_ arguments: [String]) throws -> PlainForm? {
+    switch try parse(arguments, Session(arguments: arguments, environment: [:], streams: Streams())) {
+    case let command as GetItem: .get(command.request)
+    case let command as SetItem: .set(command.request)
+    case let command as ListItems: .list(command.request)
+    default: nil
     }
   }
 
   @Test(arguments: [
-    [], ["get"], ["get", "-h"], ["get", "--help"], ["get", "--"], ["get", "a", "b"], ["get", "a", "b", "c"],
-    ["get", "a", "-g", "-h"], ["get", "a", "-g"], ["list", "a"], ["set", "a", "--json"], ["get", "-g", "b", "a"],
+    "get a", "get a -g b", "get a --group b --json", "get a --version 2 --output f --key-file k", "get a --version +2",
+    "get a --passphrase-fd 3", "set a", "set a -g b --json", "set a -a k v", "set a -a k=v -a l=w --label x --exact",
+    "set a --expires 30d --fd 3 --file f --keep-value", "set a --if-version 0 --attribute k=v -a l=w", "list", "list a",
+    "list --json", "list a -a k=v --match x -g b --key-file k --passphrase-fd 4",
   ])
-  func `everything else is left to the parser`(arguments: [String]) {
-    if PlainForm(arguments) != nil { Issue.record("taken") }
+  func `a plain form means what the parser reads in it`(line: String) throws {
+    let arguments = line.split(separator: " ").map(String.init)
+    guard let form = PlainForm(arguments) else {
+      // Not plain after all: then the parser refuses it too.
+      #expect(throws: Failure.self) { try parsed(arguments) }
+      return
+    }
+    #expect(try parsed(arguments) == form)
+  }
+
+  @Test(arguments: [
+    "", "get", "get -h", "get --help", "get -- a", "get a b", "get a -g", "get a -g -h", "get a -g b -g c",
+    "get -g b a",
+    "get a --version x", "get a --version -1", "get a --passphrase-fd 9999999999", "get a --json --json",
+    "get a --group=b",
+    "get a -", "get a -gb", "set", "set a value", "set a --label -x", "set a --unknown", "list a b", "info a",
+    "help get",
+  ])
+  func `everything else is left to the parser`(line: String) {
+    let arguments = line.split(separator: " ").map(String.init)
+    #expect(PlainForm(arguments) == nil)
+  }
+
+  @Test func `whatever is taken is what the parser would take`() throws {
+    let words = [
+      "a", "-g", "b", "--json", "--version", "3", "--label", "-a", "k=v", "--match", "--fd", "--exact", "--key-file",
+      "-x",
+    ]
+    var generator = SystemRandomNumberGenerator()
+    var taken = 0
+    for _ in 0..<300 {
+      let command = ["get", "set", "list"].randomElement(using: &generator)!
+      let count = Int.random(in: 0...5, using: &generator)
+      let arguments = [command] + (0..<count).map { _ in words.randomElement(using: &generator)! }
+      guard let form = PlainForm(arguments) else { continue }
+      taken += 1
+      #expect(try parsed(arguments) == form, "\(arguments)")
+    }
+    #expect(taken > 0)
   }
 }

@@ -44,11 +44,11 @@ import Testing
     terminal.type("hunter2\nhunter2\n")
     let made = Transcript(["init"], environment: environment, terminal: terminal.path)
     #expect(made.status == 0)
-    // What is typed before the question is shown by the terminal itself.
-    #expect(terminal.shown().hasSuffix("\r\nnew passphrase: \r\nthe same again: \r\n"))
+    // What is typed before the question may be shown by the terminal itself.
+    #expect(terminal.shown().hasSuffix("new passphrase: \r\nthe same again: \r\n"))
     terminal.type("hunter2\n")
     #expect(Transcript(["list"], environment: environment, terminal: terminal.path).status == 0)
-    #expect(terminal.shown().hasSuffix("\r\npassphrase: \r\n"))
+    #expect(terminal.shown().hasSuffix("passphrase: \r\n"))
     terminal.type("hunter3\n")
     let wrong = Transcript(["list"], environment: environment, terminal: terminal.path)
     #expect(wrong.status == 16)

@@ -21,9 +21,10 @@ struct GetItem: SessionCommand {
   @OptionGroup var json: JSONOption
   @OptionGroup var key: KeyOptions
 
-  func run(in session: Session) throws {
-    try GetRequest(
-      name: name, group: group.group, version: version, output: output, json: json.json, key: key.source
-    ).run(in: session)
+  var request: GetRequest {
+    GetRequest(
+      name: name, group: group.group, version: version, output: output, json: json.json, key: key.source)
   }
+
+  func run(in session: Session) throws { try request.run(in: session) }
 }

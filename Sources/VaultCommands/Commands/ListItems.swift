@@ -1,5 +1,4 @@
 import ArgumentParser
-internal import Vault
 
 /// `vault list [PREFIX]`
 struct ListItems: SessionCommand {
@@ -27,39 +26,10 @@ struct ListItems: SessionCommand {
   @OptionGroup var json: JSONOption
   @OptionGroup var key: KeyOptions
 
-  func run(in session: Session) throws {
-    let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
-    let group = try session.openGroup(group.group, key.source)
-    let items = try group.items(prefix: prefix).filter(filter.accepts)
-    if json.json {
-      var json = JSONWriter(session.output)
-      return try json.array { (json) throws(Failure) in
-        for item in items { try item.write(to: &json, group: group.name) }
-      }
-    }
-    var table = Table("NAME", "LABEL", "VERSION", "CHANGED", "EXPIRES")
-    for item in items {
-      table.add(
-        item.name.description, item.label ?? "", String(item.version), item.changed.shortText,
-        item.expires?.shortText ?? "")
-    }
-    try table.write(to: session.output, style: session.outputStyle)
-  }
-}
-
-/// What `list` is told to leave out.
-struct ItemFilter {
-  let attributes: [String: String]
-  let match: String?
-
-  init(attributes: [String: String], match: String?) {
-    self.attributes = attributes
-    self.match = match?.lowercased()
+  var request: ListRequest {
+    ListRequest(
+      prefix: prefix, group: group.group, attributes: attributes, match: match, json: json.json, key: key.source)
   }
 
-  func accepts(_ item: Item) -> Bool {
-    guard attributes.allSatisfy({ item.attributes[$0.key] == $0.value }) else { return false }
-    guard let match else { return true }
-    return item.name.description.lowercased().contains(match) || item.label?.lowercased().contains(match) == true
-  }
+  func run(in session: Session) throws { try request.run(in: session) }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-internal import Vault
 
 /// `vault set NAME`
 struct SetItem: SessionCommand {
@@ -39,31 +38,11 @@ struct SetItem: SessionCommand {
   @OptionGroup var json: JSONOption
   @OptionGroup var key: KeyOptions
 
-  func run(in session: Session) throws {
-    try SetRequest(
-      name: name, group: group.group, details: details(), source: source(), exact: exact, ifVersion: ifVersion,
-      json: json.json, key: key.source
-    ).run(in: session)
+  var request: SetRequest {
+    SetRequest(
+      name: name, group: group.group, label: label, attributes: attributes, expires: expires, descriptor: descriptor,
+      file: file, keepsValue: keepValue, exact: exact, ifVersion: ifVersion, json: json.json, key: key.source)
   }
 
-  private func details() throws(Failure) -> Details {
-    var details = Details()
-    if let label { details.label = label.isEmpty ? .remove : .to(label) }
-    for (key, value) in try AttributeArguments.parse(attributes) {
-      details.attributes[key] = .some(value.isEmpty ? nil : value)
-    }
-    if let expires { details.expires = try Expiry.change(expires, now: Timestamp.now) }
-    return details
-  }
-
-  /// - Returns: nil to keep the value.
-  private func source() throws(Failure) -> ValueInput? {
-    switch (descriptor, file, keepValue) {
-    case (nil, nil, false): return .standardInput
-    case (let number?, nil, false): return .descriptor(number)
-    case (nil, let path?, false): return .file(path)
-    case (nil, nil, true): return nil
-    default: throw .usage("--fd, --file and --keep-value exclude each other")
-    }
-  }
+  func run(in session: Session) throws { try request.run(in: session) }
 }

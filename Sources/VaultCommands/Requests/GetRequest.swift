@@ -1,7 +1,7 @@
 internal import Vault
 
-/// What `vault get` is asked to do.
-struct GetRequest {
+/// What `vault get` is asked to do, as it was typed.
+struct GetRequest: Equatable {
   var name: String
   var group: String?
   var version: UInt64?

@@ -1,28 +1,62 @@
-/// `get NAME`, `set NAME` and the same with `-g GROUP`: read here, because setting up the argument parser takes longer than
-/// all the rest of a `get`. Anything else is the parser's.
-enum PlainForm {
+/// `get`, `set` and `list` as scripts write them, read here: setting up the argument parser takes longer than all the rest
+/// of a `get`. Whatever is unusual or wrong is left to the parser, which also has the words for it.
+enum PlainForm: Equatable {
   case get(GetRequest)
   case set(SetRequest)
+  case list(ListRequest)
 
   /// - Returns: nil unless the parser would understand the same.
   init?(_ arguments: [String]) {
-    guard arguments.count == 2 || arguments.count == 4, !arguments[1].hasPrefix("-") else { return nil }
-    var group: String?
-    if arguments.count == 4 {
-      guard arguments[2] == "-g" || arguments[2] == "--group", !arguments[3].hasPrefix("-") else { return nil }
-      group = arguments[3]
-    }
-    switch arguments[0] {
-    case "get": self = .get(GetRequest(name: arguments[1], group: group))
-    case "set": self = .set(SetRequest(name: arguments[1], group: group))
+    guard let command = arguments.first else { return nil }
+    var words = PlainArguments(arguments.dropFirst())
+    switch command {
+    case "get": self = .get(GetRequest(&words))
+    case "set": self = .set(SetRequest(&words))
+    case "list": self = .list(ListRequest(&words))
     default: return nil
     }
+    guard words.areUnderstood else { return nil }
   }
 
   func run(in session: Session) throws {
     switch self {
     case .get(let request): try request.run(in: session)
     case .set(let request): try request.run(in: session)
+    case .list(let request): try request.run(in: session)
     }
+  }
+}
+
+extension GetRequest {
+  fileprivate init(_ words: inout PlainArguments) {
+    self.init(
+      name: words.name(), group: words.option("--group", "-g"), version: words.number("--version"),
+      output: words.option("--output"), json: words.flag("--json"), key: KeySource(&words))
+  }
+}
+
+extension SetRequest {
+  fileprivate init(_ words: inout PlainArguments) {
+    self.init(
+      name: words.name(), group: words.option("--group", "-g"), label: words.option("--label"),
+      attributes: words.options("--attribute", "-a"), expires: words.option("--expires"),
+      descriptor: words.number("--fd"), file: words.option("--file"), keepsValue: words.flag("--keep-value"),
+      exact: words.flag("--exact"), ifVersion: words.number("--if-version"), json: words.flag("--json"),
+      key: KeySource(&words))
+  }
+}
+
+extension ListRequest {
+  fileprivate init(_ words: inout PlainArguments) {
+    self.init(
+      prefix: words.nameIfAny() ?? "", group: words.option("--group", "-g"),
+      attributes: words.options("--attribute", "-a"), match: words.option("--match"), json: words.flag("--json"),
+      key: KeySource(&words))
+  }
+}
+
+extension KeySource {
+  fileprivate init(_ words: inout PlainArguments) {
+    self.init(keyFile: words.option("--key-file"), passphraseDescriptor: words.number("--passphrase-fd"))
   }
 }

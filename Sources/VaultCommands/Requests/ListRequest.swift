@@ -1,0 +1,49 @@
+internal import Vault
+
+/// What `vault list` is asked to do, as it was typed.
+struct ListRequest: Equatable {
+  var prefix = ""
+  var group: String?
+  var attributes: [String] = []
+  var match: String?
+  var json = false
+  var key = KeySource()
+
+  func run(in session: Session) throws {
+    let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
+    let group = try session.openGroup(group, key)
+    let items = try group.items(prefix: prefix).filter(filter.accepts)
+    if json { return try writeJSON(items, group, to: session.output) }
+    var table = Table("NAME", "LABEL", "VERSION", "CHANGED", "EXPIRES")
+    for item in items {
+      table.add(
+        item.name.description, item.label ?? "", String(item.version), item.changed.shortText,
+        item.expires?.shortText ?? "")
+    }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+
+  private func writeJSON(_ items: [Item], _ group: AccessGroup, to output: Output) throws(Failure) {
+    var json = JSONWriter(output)
+    try json.array { (json) throws(Failure) in
+      for item in items { try item.write(to: &json, group: group.name) }
+    }
+  }
+}
+
+/// What `list` is told to leave out.
+struct ItemFilter {
+  let attributes: [String: String]
+  let match: String?
+
+  init(attributes: [String: String], match: String?) {
+    self.attributes = attributes
+    self.match = match?.lowercased()
+  }
+
+  func accepts(_ item: Item) -> Bool {
+    guard attributes.allSatisfy({ item.attributes[$0.key] == $0.value }) else { return false }
+    guard let match else { return true }
+    return item.name.description.lowercased().contains(match) || item.label?.lowercased().contains(match) == true
+  }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Testing
+import Vault
+
+@testable import VaultCommands
+
+@Suite struct StoreCommandTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  @Test func `init makes a key file for its owner alone, and a store only once`() {
+    #expect(store.folder.mode("key") == 0o600)
+    #expect(store.folder.read("key").count == 32)
+    #expect(store.folder.mode("store") == 0o700)
+    let again = store.run("init", "--key-file", store.keyFile)
+    #expect(again.status == 22)
+    #expect(store.run("list").status == 0)
+  }
+
+  @Test func `every command says that there is no store`() {
+    store.environment["VAULT_HOME"] = store.folder.file("nowhere")
+    for command in NamedCommand.leaves where command.path != "vault init" {
+      let words = command.path.split(separator: " ").dropFirst().map(String.init)
+      let takesNoName = ["vault status", "vault group list"].contains(command.path)
+      let arguments = words + (takesNoName ? [] : ["a"])
+      let transcript = Transcript(arguments, environment: store.environment)
+      #expect(transcript.status == 21, "\(arguments): \(transcript.errors)")
+      #expect(transcript.output.isEmpty)
+      #expect(!store.folder.exists("nowhere"))
+    }
+  }
+
+  @Test func `a group is made, shown, listed and removed`() throws {
+    #expect(store.run("group", "create", "team.shared", "--keep", "3").status == 0)
+    #expect(store.run("group", "create", "team.shared").status == 22)
+    #expect(store.run("group", "list").output == "default\nteam.shared\n")
+    #expect(store.run("group", "list", "--json").output == "[{\"name\":\"default\"},\n{\"name\":\"team.shared\"}]\n")
+    let shown = try readJSON(store.run("group", "show", "team.shared", "--json").output)
+    #expect(shown["keep"] as? Int == 3)
+    #expect(shown["members"] as? [[String: String]] == [["member": "owner", "rights": "write"]])
+    #expect(store.run("group", "show", "team.shared").output.contains("keeps: 3 versions of an item\n"))
+    for value in 1...5 { store.run("set", "a", "-g", "team.shared", input: "\(value)") }
+    #expect(store.run("history", "a", "-g", "team.shared").output.split(separator: "\n").count == 3)
+    #expect(store.run("group", "remove", "team.shared").status == 0)
+    #expect(store.run("group", "list").output == "default\n")
+    #expect(store.run("get", "a", "-g", "team.shared").status == 10)
+  }
+
+  @Test(arguments: ["Team", "a..b", ".a", "vault.x", "", "a/b"]) func `a name that cannot be one is refused`(
+    name: String
+  ) {
+    let transcript = store.run("group", "create", name)
+    #expect(transcript.status == 64)
+    #expect(store.run("group", "list").output == "default\n")
+  }
+
+  @Test(arguments: ["0", "1001", "-1", "x"]) func `a group keeps 1 to 1,000 versions`(count: String) {
+    #expect(store.run("group", "create", "team", "--keep=\(count)").status == 64)
+  }
+
+  @Test func `compact forgets what was removed`() {
+    store.run("set", "a", input: "x")
+    store.run("set", "b", input: "y")
+    store.run("remove", "a")
+    #expect(store.run("group", "compact", "default").errors == "1 removed item was forgotten\n")
+    #expect(store.run("history", "a").status == 10)
+    #expect(store.run("get", "b").output == "y")
+  }
+
+  @Test func `a group that vanished is told until it is accepted`() throws {
+    store.run("group", "create", "team")
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/team"))
+    #expect(store.run("list", "-g", "team").status == 14)
+    #expect(store.run("group", "create", "team").status == 14)
+    let verify = store.run("verify", "--json")
+    #expect(verify.status == 14)
+    #expect(verify.output.contains("{\"group\":\"team\",\"verified\":false,\"problem\":{\"status\":14,"))
+    #expect(try readJSON(verify.errors)["status"] as? Int == 14)
+    #expect(store.run("group", "accept", "team").status == 0)
+    #expect(store.run("verify").status == 0)
+    #expect(store.run("group", "create", "team").status == 0)
+  }
+
+  @Test func `status shows each group's state`() throws {
+    store.run("set", "a", input: "x")
+    let status = try readJSON(store.run("status", "--json").output)
+    #expect(status["locked"] as? Bool == false)
+    #expect(status["home"] as? String == store.folder.file("store"))
+    let group = try #require((status["groups"] as? [[String: Any]])?.first)
+    #expect(group["name"] as? String == "default")
+    #expect(group["verified"] as? Bool == true)
+    #expect(group["items"] as? Int == 1)
+    #expect(store.run("status").output.contains("locked: no\ndefault\t1\t2\t1\tverified\n"))
+  }
+
+  @Test func `status of a locked store shows what is known, and ends with 11`() throws {
+    try FileManager.default.removeItem(atPath: store.keyFile)
+    let status = store.run("status", "--json")
+    #expect(status.status == 11)
+    let shown = try readJSON(status.output)
+    #expect(shown["locked"] as? Bool == true)
+    #expect((shown["groups"] as? [[String: Any]])?.first?["verified"] as? Bool == false)
+    #expect(try readJSON(status.errors)["name"] as? String == "locked")
+    #expect(store.run("list").status == 11)
+    #expect(store.run("group", "list").output == "default\n")
+  }
+
+  @Test func `a damaged group is told with the check that refused it`() throws {
+    store.run("set", "a", input: "x")
+    let path = "store/groups/default/group.vault"
+    for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.folder.file(path + suffix)) }
+    _ = store.folder.write(path, [UInt8](repeating: 0x61, count: 8_192))
+    for command in [["get", "a"], ["list"], ["set", "a"], ["status"], ["verify"]] {
+      let transcript = Transcript(command + ["--json"], environment: store.environment)
+      #expect(transcript.status == 13, "\(command)")
+      let error = try readJSON(transcript.errors)
+      #expect(error["name"] as? String == "damaged")
+      #expect(error["level"] is String)
+    }
+    #expect(store.folder.read(path) == [UInt8](repeating: 0x61, count: 8_192))
+  }
+
+  @Test func `the key's source may be named on every command, and is final`() {
+    store.run("set", "a", input: "x")
+    #expect(store.run("get", "a", "--key-file", store.keyFile).output == "x")
+    let wrong = store.folder.write("wrong", [UInt8](repeating: 1, count: 32))
+    #expect(store.run("get", "a", "--key-file", wrong).status == 16)
+    store.environment["VAULT_KEY_FILE"] = wrong
+    #expect(store.run("get", "a").status == 16)
+    #expect(store.run("get", "a", "--key-file", store.keyFile).output == "x")
+    let open = store.folder.write("open", [UInt8](repeating: 1, count: 32), mode: 0o644)
+    #expect(store.run("get", "a", "--key-file", open).status == 11)
+    let both = store.run("get", "a", "--key-file", store.keyFile, "--passphrase-fd", "0")
+    #expect(
+      both.errors.hasPrefix("vault: error: --key-file and --passphrase-fd exclude each other\nusage: vault get NAME "))
+    #expect(both.status == 64)
+  }
+}
