@@ -28,6 +28,15 @@ extension Connection {
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item ORDER BY token")
   }
 
+  /// The current rows of one leaf, in rising order of their tokens, unproved.
+  func currentRows(from first: Token, through last: Token) throws(GroupFileError) -> Statement {
+    let statement = try statement(
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token BETWEEN ? AND ? ORDER BY token"
+    )
+    try statement.bind(1, first.bytes)
+    return try statement.bind(2, last.bytes)
+  }
+
   /// All older rows in rising order of token and version, unproved.
   func olderRows() throws(GroupFileError) -> Statement {
     try statement(
