@@ -10,6 +10,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#if SQLITE_VERSION_NUMBER < 3037000
+#error "SQLite 3.37 or newer is needed: the format's tables are STRICT"
+#endif
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int registered = SQLITE_ERROR;
 static volatile int fork_generation;
@@ -18,7 +22,8 @@ static void count_fork(void) { fork_generation++; }
 
 static void prepare(void) {
   pthread_atfork(NULL, NULL, count_fork);
-  registered = guarding_vfs_register();
+  // A library built for one thread has no mutexes at all.
+  registered = sqlite3_threadsafe() ? guarding_vfs_register() : SQLITE_MISUSE;
 }
 
 int csqlite_fork_generation(void) {

@@ -1,6 +1,5 @@
 #include "GuardingVFS.h"
 
-#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +40,7 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     if (!ends_with(name, "-wal")) return SQLITE_CANTOPEN;
     if (is_foreign(name)) return SQLITE_NOTADB;
   } else {
-    // A rollback or super journal names files to delete; temporary files would hold rows in the clear folder.
+    // A rollback or super journal names files to delete; temporary files would leave rows behind.
     return SQLITE_CANTOPEN;
   }
   return base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
@@ -84,9 +83,11 @@ static void (*find_nothing(sqlite3_vfs *vfs, void *library, const char *symbol))
 
 static void unload_nothing(sqlite3_vfs *vfs, void *library) { (void)vfs, (void)library; }
 
-static int random_bytes(sqlite3_vfs *vfs, int count, char *bytes) { return base(vfs)->xRandomness(base(vfs), count, bytes); }
+static int random_bytes(sqlite3_vfs *vfs, int count, char *bytes) {
+  return base(vfs)->xRandomness(base(vfs), count, bytes);
+}
 
-static int wait(sqlite3_vfs *vfs, int microseconds) { return base(vfs)->xSleep(base(vfs), microseconds); }
+static int nap(sqlite3_vfs *vfs, int microseconds) { return base(vfs)->xSleep(base(vfs), microseconds); }
 
 static int time_now(sqlite3_vfs *vfs, double *days) { return base(vfs)->xCurrentTime(base(vfs), days); }
 
@@ -110,7 +111,7 @@ static sqlite3_vfs guarding_vfs = {
   .xDlSym = find_nothing,
   .xDlClose = unload_nothing,
   .xRandomness = random_bytes,
-  .xSleep = wait,
+  .xSleep = nap,
   .xCurrentTime = time_now,
   .xGetLastError = last_error,
   .xCurrentTimeInt64 = time_now_exact,

@@ -41,13 +41,18 @@ internal import CSQLite
     self.access = access
     identity = shape.identity
     try checkHeader()
-    // A log that grew is another process's commit, and one that is new his first.
+    // A log that grew since is another process's commit, and one that is new his first.
     let now = try place.shape()
-    guard now.identity == shape.identity, !isFrozen || now == shape, try !hasMoved() else { throw .moved }
+    guard now.identity == identity, isFrozen ? try place.isFrozen(now) : true, try !hasMoved() else { throw .moved }
     try settle()
     try begin(.reading)
     try commit()
-    if !isFrozen { companions = try findCompanions() }
+    if isFrozen { return }
+    companions = try findCompanions()
+    // What SQLite opened lay there before and after.
+    for (before, after) in zip([shape.log, shape.index], companions) {
+      guard before == nil || before?.identity == after else { throw .moved }
+    }
   }
 
   /// Opens the empty file that creation made at `place`, and makes the tables in it.

@@ -36,7 +36,13 @@ package enum ConnectionPool {
     }
     // What is open at this path and is another file was replaced; nobody will ask for it again.
     ConnectionTable.shared.close { $0.location == place && $0.identity != identity }
-    return try Connection(at: place, access: access)
+    do throws(GroupFileError) {
+      return try Connection(at: place, access: access)
+    } catch {
+      // Whoever put another file in the place of this one has done so by now.
+      guard error == .moved else { throw error }
+      return try Connection(at: place, access: access)
+    }
   }
 }
 

@@ -28,12 +28,14 @@ internal import Glibc
 
   private init() {
     unsafe pthread_mutex_init(mutex, nil)
+    // Handlers run in a child in the order in which they were set: handles must know first that they are the parent's.
+    _ = csqlite_fork_generation()
     pthread_atfork(
       { ConnectionTable.shared.prepareFork() }, { ConnectionTable.shared.endFork() },
       { ConnectionTable.shared.endForkInChild() })
   }
 
-  private func locked<Result>(_ body: () throws(GroupFileError) -> Result) throws(GroupFileError) -> Result {
+  private func locked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
     return try body()
@@ -43,41 +45,39 @@ internal import Glibc
 
   /// Takes out an idle connection to the file, if there is one.
   func take(_ identity: FileIdentity, _ access: Connection.Access) -> Connection? {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    guard let index = idle.lastIndex(where: { $0.connection.identity == identity && $0.access == access }) else {
-      return nil
+    locked {
+      let index = idle.lastIndex { $0.connection.identity == identity && $0.access == access }
+      return index.map { idle.remove(at: $0).connection }
     }
-    return idle.remove(at: index).connection
   }
 
   /// Keeps `connection`, which is in no transaction, for the next; the one unused for longest is closed if need be.
   func keep(_ connection: Connection) {
-    var surplus: Connection?
-    unsafe pthread_mutex_lock(mutex)
-    idle.append(Idle(connection: connection, access: connection.access))
-    if idle.count > ConnectionTable.idleLimit { surplus = idle.removeFirst().connection }
-    unsafe pthread_mutex_unlock(mutex)
+    let surplus = locked {
+      idle.append(Idle(connection: connection, access: connection.access))
+      return idle.count > ConnectionTable.idleLimit ? idle.removeFirst().connection : nil
+    }
     surplus?.close()
   }
 
   /// Closes the idle connections that `isUnwanted` names.
   func close(where isUnwanted: (Connection) -> Bool) {
-    unsafe pthread_mutex_lock(mutex)
-    let unwanted = idle.filter { isUnwanted($0.connection) }
-    idle.removeAll { isUnwanted($0.connection) }
-    unsafe pthread_mutex_unlock(mutex)
+    let unwanted = locked {
+      let unwanted = idle.filter { isUnwanted($0.connection) }
+      idle.removeAll { isUnwanted($0.connection) }
+      return unwanted
+    }
     for entry in unwanted { entry.connection.close() }
   }
 
   /// The turn to write for whoever holds the lock file at `path`.
   func turn(at path: String) -> WriterTurn {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    for known in turns where known.path == path { return known.turn }
-    let turn = WriterTurn()
-    turns.append((path, turn))
-    return turn
+    locked {
+      for known in turns where known.path == path { return known.turn }
+      let turn = WriterTurn()
+      turns.append((path, turn))
+      return turn
+    }
   }
 
   // MARK: Open files
@@ -94,9 +94,9 @@ internal import Glibc
 
   /// Notes that a connection to the file was closed.
   func didClose(_ identity: FileIdentity) {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    if let index = open.lastIndex(of: identity) { open.remove(at: index) }
+    locked {
+      if let index = open.lastIndex(of: identity) { open.remove(at: index) }
+    }
   }
 
   // MARK: Fork

@@ -54,7 +54,7 @@ package struct ContainerPlace: Equatable, Sendable {
   // MARK: Shape
 
   /// What lies in the folder of a group, once it was found to be what it should.
-  struct Shape: Equatable {
+  struct Shape {
     let identity: FileIdentity
     let log: Status?
     let index: Status?
@@ -92,7 +92,7 @@ package struct ContainerPlace: Equatable, Sendable {
   }
 
   /// What `lstat` says of a path.
-  struct Status: Equatable {
+  struct Status {
     let identity: FileIdentity
     let isRegular: Bool
     let byteCount: Int

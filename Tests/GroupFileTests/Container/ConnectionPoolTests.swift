@@ -122,6 +122,23 @@ import Testing
     ConnectionPool.closeIdle(at: place)
   }
 
+  @Test(.timeLimit(.minutes(1))) func `connections open while others write`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    let failures = Mutex<[String]>([])
+    DispatchQueue.concurrentPerform(iterations: 6) { thread in
+      do {
+        for _ in 0..<100 {
+          if thread == 0 { try increment(place) } else { try Connection(at: place, access: .reading).close() }
+        }
+      } catch {
+        failures.withLock { $0.append("\(error)") }
+      }
+    }
+    #expect(failures.withLock { $0 } == [])
+    ConnectionPool.closeIdle(at: place)
+  }
+
   private func increment(_ place: ContainerPlace) throws {
     let lease = try ConnectionPool.writer(at: place)
     try lease.connection.begin(.immediate)
