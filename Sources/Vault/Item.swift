@@ -49,7 +49,11 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 extension Item {
   init(_ stored: StoredItem) throws(VaultError) {
     let attributes = stored.attributes
-    name = try Name(attributes.name)
+    // Only a writer's own program can have signed another text: for readers that is damage, not a wrong argument.
+    guard let name = try? Name(attributes.name), name.description.utf8.elementsEqual(attributes.name.utf8) else {
+      throw .damaged(group: nil, level: "row", detail: "a name that no item can have")
+    }
+    self.name = name
     label = attributes.label
     self.attributes = attributes.pairs
     version = stored.row.version

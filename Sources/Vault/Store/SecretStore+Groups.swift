@@ -108,7 +108,10 @@ extension SecretStore {
     do {
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)
       // A state folder that cannot be written is noticed by the first read, as for any other group.
-      _ = witness(name).raise { _ in record }
+      _ = witness(name).raise { reading in
+        // Another process may have written to the new group by now: its witness is higher.
+        if case .valid(let known) = reading, known.groupID == record.groupID { nil } else { record }
+      }
     } catch {
       throw VaultError(error, group: name.description)
     }

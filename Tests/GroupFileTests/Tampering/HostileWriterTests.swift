@@ -1,0 +1,208 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// A member with write access signs what no honest program would: it may lose him items, and never crashes a reader.
+@Suite struct HostileWriterTests {
+  private func group() throws -> GroupFixture {
+    let group = try GroupFixture()
+    try group.set(["name": "first", "other": "other"])
+    try group.set(["name": "second"])
+    return group
+  }
+
+  private func damage(_ body: () throws -> Void) -> Bool { failure(body)?.isDamage == true }
+
+  // MARK: Counts
+
+  @Test func `a number of older versions that is too small is damage`() throws {
+    let group = try group()
+    try group.forge().storeManifest { $0.versionRowCount = 0 }
+    #expect(try group.value("name") == "second")
+    #expect(damage { try group.set(["name": "third"]) })
+    #expect(damage { try group.destroy("name") })
+    #expect(damage { _ = try group.open().verify() })
+    try group.set(["other": "new"])
+  }
+
+  @Test func `counters end below 2^53`() throws {
+    for change: @Sendable (inout Manifest) -> Void in [
+      { $0.itemCount = 1 << 53 - 1 }, { $0.versionRowCount = 1 << 53 - 1 }, { $0.epoch = 1 << 53 - 1 },
+    ] {
+      let group = try group()
+      try group.forge().storeManifest(change)
+      // Nothing leads from what was seen to that epoch.
+      group.witness.reading = .absent
+      #expect(try group.value("name") == "second")
+      guard case .overLimit = failure({ try group.set(["new": "new", "other": "newer"]) }) else {
+        Issue.record("counted on")
+        continue
+      }
+      #expect(try group.value("name") == "second")
+    }
+  }
+
+  @Test func `an item's version ends below 2^53`() throws {
+    let group = try group()
+    let last = UInt64(1 << 53 - 1)
+    try group.storeRow("name", version: last, oldest: last)
+    #expect(throws: GroupFileError.overLimit("2^53 versions")) { try group.set(["name": "third"]) }
+    #expect(throws: GroupFileError.overLimit("2^53 versions")) { try group.destroy("name") }
+    #expect(try group.value("name") == "forged")
+  }
+
+  @Test func `an oldest version above the version itself is damage`() throws {
+    let group = try group()
+    try group.storeRow("name", version: 3, oldest: 4)
+    #expect(damage { _ = try group.value("name") })
+    #expect(damage { try group.set(["name": "third"]) })
+    #expect(damage { try group.destroy("name") })
+    #expect(damage { _ = try group.open().verify() })
+  }
+
+  @Test func `an oldest version that was never kept is damage, not a hang`() throws {
+    let group = try group()
+    try group.storeRow("name", version: 1 << 52, oldest: 1)
+    let view = try group.open().beginReading()
+    #expect(damage { _ = try view.history("name") })
+    #expect(damage { _ = try view.present("name", version: 1) })
+    #expect(damage { _ = try group.open().verify() })
+    #expect(damage { try group.set(["name": "third"]) })
+  }
+
+  // MARK: Rows
+
+  @Test func `a row with another item's name is damage`() throws {
+    let group = try group()
+    try group.storeRow("name", named: "other", version: 3, oldest: 3)
+    #expect(damage { _ = try group.value("name") })
+    #expect(damage { _ = try group.open().verify() })
+    #expect(try group.value("other") == "other")
+  }
+
+  @Test func `attributes of a newer version ask for a newer program`() throws {
+    let group = try group()
+    try group.storeRow("name", attributes: { $0 + [99, 0, 0, 0, 1, 1] })
+    #expect(failure { try group.value("name") } == .newerFormat(read: 2, write: 2))
+    #expect(try group.value("other") == "other")
+  }
+
+  @Test func `padding that is not zero, or of another size, is damage`() throws {
+    for pad: ([UInt8]) -> [UInt8] in [
+      { Array($0.dropLast()) + [1] }, { $0 + [UInt8](repeating: 0, count: 16) }, { Array($0.dropLast(16)) },
+      { [0xFF] + $0.dropFirst() }, { [0, 0, 0, 0] + $0.dropFirst(4) },
+    ] {
+      let group = try group()
+      try group.storeRow("name", padded: pad)
+      #expect(damage { _ = try group.value("name") })
+      #expect(damage { _ = try group.open().verify() })
+    }
+  }
+
+  // MARK: Trees
+
+  @Test func `a tree that is not canonical answers or is refused, and does not verify`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    let leaf = try group.peek { try TreeNode(parsing: try #require(try $0.nodeBody(at: .root)), at: .root) }
+    guard case .leaf(let entries) = leaf else { throw GroupFileError.noItem }
+    // Two items below a chain of branches as deep as tokens are long.
+    var nodes: [(place: TreePlace, body: [UInt8])] = []
+    for entry in entries {
+      var place = TreePlace(depth: 32, prefix: entry.token)
+      var node = TreeNode.leaf([entry])
+      while place.depth > 1 {
+        nodes.append((place, node.body()))
+        let digest = node.digest(at: place)
+        place = TreePlace(depth: place.depth - 1, prefix: entry.token.prefix(place.depth - 1))
+        node = .branch(bitmap: 1 << UInt16(entry.token.nibble(at: place.depth)), children: [digest])
+      }
+      nodes.append((place, node.body()))
+    }
+    let tops = nodes.filter { $0.place.depth == 1 }.sorted { $0.place.prefix < $1.place.prefix }
+    guard Set(tops.map(\.place)).count == 2 else { return }
+    let root = TreeNode.branch(
+      bitmap: tops.reduce(0) { $0 | 1 << UInt16($1.place.prefix.nibble(at: 0)) },
+      children: tops.map { TreeNode.digest(ofBody: $0.body, at: $0.place) })
+    try group.tamper { connection in
+      for node in nodes { try connection.storeNode(node.body, at: node.place) }
+      try connection.storeNode(root.body(), at: .root)
+    }
+    try forge.storeManifest { $0.root = root.digest(at: .root) }
+    #expect(try group.value("name") == "second")
+    #expect(throws: GroupFileError.noItem) { try group.value("absent") }
+    #expect(damage { _ = try group.open().verify() })
+    try group.set(["name": "third", "more": "more"])
+    #expect(try group.value("name") == "third")
+  }
+
+  @Test func `a signed root of nothing, or of nonsense, is damage and not an empty group`() throws {
+    let group = try group()
+    try group.forge().storeManifest { $0.root = Digest(Randomness.bytes(32))! }
+    #expect(damage { _ = try group.value("name") })
+    #expect(damage { _ = try group.value("absent") })
+    #expect(damage { try group.set(["absent": "new"]) })
+    let emptied = try self.group()
+    try emptied.forge().storeManifest { $0.root = TreeNode.emptyRoot }
+    #expect(damage { _ = try emptied.open().verify() })
+    #expect(damage { try emptied.set(["name": "new"]) })
+  }
+}
+
+extension GroupFixture {
+  fileprivate func destroy(_ name: String) throws {
+    let transaction = try open().beginWriting()
+    try transaction.destroy(name)
+    try transaction.commit()
+  }
+
+  /// Puts a row with the value "forged" in the place of `name` and signs the tree with it.
+  ///
+  /// - Parameters:
+  ///   - named: what the attributes say the name is.
+  ///   - attributes: changes their encoding.
+  ///   - padded: changes their padded form.
+  fileprivate func storeRow(
+    _ name: String, named: String? = nil, version: UInt64 = 3, oldest: UInt64 = 3,
+    attributes change: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 }
+  ) throws {
+    let forge = try forge()
+    let keys = forge.keys
+    let token = keys.token(of: name)
+    let nonce = Nonce()
+    let binding = RowBinding(groupID: groupID, generation: 1)
+    func seal(_ bytes: [UInt8], _ half: RowBinding.Half) -> [UInt8] {
+      unsafe bytes.withUnsafeBytes {
+        unsafe keys.seal(
+          $0, half: half, nonce: nonce,
+          binding: binding.bytes(token: token, version: version, state: .present, half: half))
+      }
+    }
+    let content = try Attributes(name: named ?? name, created: 1, changed: 1, valueKind: 2).encoded()
+    let sealed = seal(padded(Padding.padUnguarded(change(content))), .attributes)
+    let secret = seal(Padding.padUnguarded(Array("forged".utf8)), .secret)
+    let row = unsafe Digest.zero.withUnsafeBytes { previous in
+      unsafe nonce.withUnsafeBytes { nonce in
+        unsafe sealed.withUnsafeBytes { attributes in
+          unsafe secret.withUnsafeBytes { secret in
+            unsafe Row(
+              token: token, version: version, state: .present, oldest: oldest, previous: previous, nonce: nonce,
+              attributes: attributes, place: .inline, secret: secret)
+          }
+        }
+      }
+    }
+    var root = Digest.zero
+    try tamper { connection in
+      try connection.replaceCurrent(row)
+      var editor = TreeEditor(root: forge.state.manifest.root)
+      try editor.put(TreeEntry(token: token, digest: row.digest)) { (_, place) throws(GroupFileError) in
+        try TreeNode(parsing: try connection.nodeBody(at: place) ?? [], at: place)
+      }
+      root = try editor.finish { (place, body, _, _) throws(GroupFileError) in try connection.storeNode(body, at: place)
+      }
+    }
+    try forge.storeManifest { $0.root = root }
+  }
+}
