@@ -23,11 +23,13 @@ struct CommandLineTree: CommandFamily {
       \(statuses)
       """,
     groupedSubcommands: [
-      CommandGroup(name: "Store", subcommands: [Init.self, Status.self, Verify.self]),
+      CommandGroup(
+        name: "Store", subcommands: [Init.self, Status.self, Verify.self, Paths.self, PassphraseFamily.self]),
       CommandGroup(
         name: "Item",
         subcommands: [
-          SetItem.self, GetItem.self, ListItems.self, InfoItem.self, HistoryOfItem.self, RemoveItem.self,
+          SetItem.self, GetItem.self, GenerateItem.self, ListItems.self, InfoItem.self, HistoryOfItem.self,
+          RemoveItem.self,
           RestoreItem.self,
         ]),
       CommandGroup(name: "Group", subcommands: [GroupFamily.self]),
