@@ -81,7 +81,8 @@ private enum ReadOnly {
     let folder = try TemporaryFolder().makeGroup()
     try ReadOnly.run(folder) { () throws in
       let expected: GroupFileError = geteuid() == 0 ? .storage(.readOnly) : .denied
-      #expect(folder.reading(.writing) == expected)
+      // A folder's mode does not bind the files that are in it, but none can be added to it, and so no lock.
+      #expect(folder.reading(.writing) == (geteuid() == 0 ? expected : nil))
       #expect(throws: expected) { _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path)) }
       #expect(throws: (any Error).self) { _ = try Connection.create(folder: folder.path) }
     }
