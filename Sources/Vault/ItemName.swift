@@ -38,7 +38,8 @@ extension Item {
 
     /// NFC may change for characters that are assigned later, and with it the place of the item.
     private static func isStable(_ scalar: Unicode.Scalar) -> Bool {
-      guard let age = scalar.properties.age else { return false }
+      // Noncharacters have an age although no version assigns them.
+      guard let age = scalar.properties.age, scalar.properties.generalCategory != .unassigned else { return false }
       return age.major <= 15 && (age.major < 15 || age.minor == 0)
     }
   }
