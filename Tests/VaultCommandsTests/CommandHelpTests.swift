@@ -17,8 +17,8 @@ extension NamedCommand {
   @Test func `every form of the command is there`() {
     #expect(
       NamedCommand.leaves.map(\.path) == [
-        "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change", "vault set", "vault get",
-        "vault generate", "vault list", "vault info", "vault history", "vault remove", "vault restore",
+        "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change", "vault set",
+        "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove", "vault restore",
         "vault group create", "vault group list", "vault group show", "vault group accept", "vault group compact",
         "vault group remove",
       ])
