@@ -17,7 +17,11 @@ package struct Nonce: Sendable, Hashable {
   /// Makes a nonce of 24 given bytes; `nil` for any other count.
   package init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == Nonce.byteCount else { return nil }
-    unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe $0.copyBytes(from: bytes) }
+    // Bytes that lie together are copied as they are: a generic copy looks up its types at run time, once per process.
+    let copied: Void? = unsafe Swift.withUnsafeMutableBytes(of: &words) { words in
+      bytes.withContiguousStorageIfAvailable { unsafe words.copyMemory(from: UnsafeRawBufferPointer($0)) }
+    }
+    if copied == nil { unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe $0.copyBytes(from: bytes) } }
   }
 
   /// Lends the 24 bytes.

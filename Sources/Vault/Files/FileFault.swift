@@ -46,7 +46,7 @@ enum FileFault: Error, Equatable {
 
 /// Who may own a file that we trust, and what its mode must not allow.
 struct FileTrust: Equatable {
-  var owners: Set<uid_t>
+  var owners: [uid_t]
   var forbiddenMode: mode_t
 
   /// For secrets: ours or root's, and closed to everybody else.
