@@ -1,5 +1,4 @@
 package import Sealing
-import Synchronization
 
 /// One access group's file, opened as one member: begins verified reads and writes, from any thread.
 package final class AccessGroupFile: Sendable {
@@ -10,7 +9,7 @@ package final class AccessGroupFile: Sendable {
   let known = KnownState()
   let cache = NodeCache()
   // Resolving a folder takes several system calls, and every transaction would make them.
-  private let place = Mutex<ContainerPlace?>(nil)
+  private let place = Locked<ContainerPlace?>(nil)
   /// The clock, milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
@@ -133,7 +132,7 @@ package final class ReadTransaction: ItemReading {
 
 /// The newest state that this process verified of one group.
 final class KnownState: Sendable {
-  private let state = Mutex<VerifiedState?>(nil)
+  private let state = Locked<VerifiedState?>(nil)
 
   var newest: VerifiedState? { state.withLock { $0 } }
 

@@ -1,5 +1,5 @@
 internal import GroupFile
-internal import Synchronization
+internal import Sealing
 
 /// Something the user should know although the operation went well.
 @nonexhaustive
@@ -26,7 +26,7 @@ public enum Notice: Sendable, Hashable {
 
 /// Collects notices from all threads until somebody shows them.
 final class NoticeBoard: Sendable {
-  private let notices = Mutex<[Notice]>([])
+  private let notices = Locked<[Notice]>([])
 
   func post(_ new: [GroupNotice], of group: AccessGroup.Name) {
     guard !new.isEmpty else { return }

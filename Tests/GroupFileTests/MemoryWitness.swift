@@ -1,12 +1,12 @@
-import Synchronization
+import Sealing
 
 @testable import GroupFile
 
 /// A witness that lives as long as the test, and says what the test wants it to say.
 final class MemoryWitness: Witnessing {
-  private let state: Mutex<WitnessReading>
+  private let state: Locked<WitnessReading>
 
-  init(_ reading: WitnessReading = .absent) { state = Mutex(reading) }
+  init(_ reading: WitnessReading = .absent) { state = Locked(reading) }
 
   /// What it says now.
   var reading: WitnessReading {

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Synchronization
+internal import Sealing
 
 /// Waits for a `flock` in a thread of its own, so that whoever asked may stop waiting.
 ///
@@ -15,7 +15,7 @@ final class LockWait: Sendable {
   private let descriptor: Int32
   /// The file that is waited for.
   private let identity: FileIdentity?
-  private let state = Mutex(State.wanted)
+  private let state = Locked(State.wanted)
   private let ended = WriterTurn(isTaken: true)
 
   /// Begins to wait for the file `identity`; `descriptor` belongs to the wait until it has the lock.

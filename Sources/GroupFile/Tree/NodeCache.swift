@@ -1,5 +1,4 @@
 import Sealing
-import Synchronization
 
 /// Nodes that were proved once, by their own digest.
 ///
@@ -12,7 +11,7 @@ final class NodeCache: Sendable {
     var youngByteCount = 0
   }
 
-  private let halves = Mutex(Halves())
+  private let halves = Locked(Halves())
   private let halfByteCount: Int
 
   /// Makes a cache of at most about `byteCount` bytes.

@@ -1,6 +1,5 @@
 internal import GroupFile
 internal import Sealing
-internal import Synchronization
 
 /// A store that is open: an identity and the access groups below one folder.
 ///
@@ -12,7 +11,7 @@ public final class SecretStore: Sendable {
   let access: StoreAccess
   let member: MemberSeed
   let notices = NoticeBoard()
-  private let groups = Mutex<[AccessGroup.Name: AccessGroup]>([:])
+  private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
 
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
     self.location = location

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Synchronization
+import Sealing
 import Testing
 
 @testable import GroupFile
@@ -103,7 +103,7 @@ import Testing
   @Test(.timeLimit(.minutes(1))) func `sixteen threads read and write, and no change is lost`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
-    let failures = Mutex<[String]>([])
+    let failures = Locked<[String]>([])
     DispatchQueue.concurrentPerform(iterations: 16) { thread in
       do {
         for round in 0..<20 {
@@ -125,7 +125,7 @@ import Testing
   @Test(.timeLimit(.minutes(1))) func `connections open while others write`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
-    let failures = Mutex<[String]>([])
+    let failures = Locked<[String]>([])
     DispatchQueue.concurrentPerform(iterations: 6) { thread in
       do {
         for _ in 0..<100 {

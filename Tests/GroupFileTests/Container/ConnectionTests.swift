@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Sealing
 import Testing
 
 @testable import GroupFile
@@ -22,7 +22,7 @@ import Testing
   }
   @Test func `a log that grows while the file is opened is not taken for another log`() throws {
     let folder = try TemporaryFolder().makeGroup()
-    let isOver = Mutex(false)
+    let isOver = Locked(false)
     let end = DispatchSemaphore(value: 0)
     let path = folder.path
     DispatchQueue.global().async {

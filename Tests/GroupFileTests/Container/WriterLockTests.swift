@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Synchronization
+import Sealing
 import Testing
 
 @testable import GroupFile
@@ -59,7 +59,7 @@ import Testing
     let place = try ContainerPlace(folder: folder.path)
     let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
     #expect(flock(other, LOCK_EX) == 0)
-    let moved = Mutex(false)
+    let moved = Locked(false)
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) {
       unsafe unlink(place.lockPath)
       moved.withLock { $0 = true }
@@ -77,7 +77,7 @@ import Testing
   @Test func `threads take turns`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
-    let inside = Mutex((now: 0, most: 0, turns: 0))
+    let inside = Locked((now: 0, most: 0, turns: 0))
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
       for _ in 0..<50 {
         guard let lock = try? WriterLock(at: place) else { continue }

@@ -1,6 +1,5 @@
 import Foundation
 import Sealing
-import Synchronization
 import Testing
 
 @testable import GroupFile
@@ -10,11 +9,11 @@ import Testing
   /// A witness that says other things from one look to the next, as if other processes were at work.
   final class MovingWitness: Witnessing {
     let stored: MemoryWitness
-    private let readings: Mutex<[WitnessReading]>
+    private let readings: Locked<[WitnessReading]>
 
     /// - Parameter readings: what the first looks see; later ones see what is stored.
     init(_ readings: [WitnessReading], stored: MemoryWitness) {
-      self.readings = Mutex(readings)
+      self.readings = Locked(readings)
       self.stored = stored
     }
 

@@ -143,7 +143,7 @@ import Testing
   }
 
   private final class Failures: Sendable {
-    let all = Mutex<[any Error]>([])
+    let all = Locked<[any Error]>([])
   }
 
   struct Lost: Error {
