@@ -49,11 +49,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 extension Item {
   init(_ stored: StoredItem) throws(VaultError) {
     let attributes = stored.attributes
-    // Only a writer's own program can have signed another text: for readers that is damage, not a wrong argument.
-    guard let name = try? Name(attributes.name), name.description.utf8.elementsEqual(attributes.name.utf8) else {
-      throw .damaged(group: nil, level: "row", detail: "a name that no item can have")
-    }
-    self.name = name
+    name = try Item.name(attributes.name)
     label = attributes.label
     self.attributes = attributes.pairs
     version = stored.row.version
@@ -65,5 +61,12 @@ extension Item {
     typeName = attributes.typeName
     writer = Writer(attributes.writer)
     isRemoved = !stored.isPresent
+  }
+
+  /// A stored name that nobody could ask for, or that would move the cursor of whoever lists it, is damage: only
+  /// a writer's own program can have signed it.
+  private static func name(_ stored: String) throws(VaultError) -> Name {
+    if let name = try? Name(stored), name.description.utf8.elementsEqual(stored.utf8) { return name }
+    throw .damaged(group: nil, level: "row", detail: "a name that no item can have")
   }
 }

@@ -115,6 +115,8 @@ extension Attributes {
   }
 
   private init(parsing bytes: [UInt8]) throws {
+    // The padded size allows a few more bytes than the format does.
+    guard bytes.count <= GroupLimits.attributesByteCount else { throw GroupFileError.damaged(.row, "attributes") }
     var reader = FieldReader(bytes, limit: GroupLimits.attributesByteCount)
     var name: String?
     var label: String?

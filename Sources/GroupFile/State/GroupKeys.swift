@@ -55,9 +55,8 @@ package final class GroupKeys: Sendable {
   }
 
   /// `N ‖ seal(meta key, N, label ‖ group id ‖ generation, content)`.
-  func sealMeta(_ content: [UInt8], _ label: Label) -> [UInt8] {
-    let nonce = Nonce()
-    return nonce.bytes + SealedBox.seal(content, key: meta, nonce: nonce, binding: metaBinding(label))
+  func sealMeta(_ content: [UInt8], _ label: Label, nonce: Nonce) -> [UInt8] {
+    nonce.bytes + SealedBox.seal(content, key: meta, nonce: nonce, binding: metaBinding(label))
   }
 
   /// Opens what `sealMeta` made; `nil` for anything else.

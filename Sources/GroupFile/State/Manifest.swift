@@ -110,9 +110,11 @@ enum SignedManifest {
   static let byteCount = Nonce.byteCount + Manifest.bodyByteCount + SigningKey.signatureByteCount + SealedBox.overhead
 
   /// Signs and seals `manifest`.
-  static func seal(_ manifest: Manifest, by writer: borrowing SigningKey, with keys: GroupKeys) -> [UInt8] {
+  static func seal(
+    _ manifest: Manifest, by writer: borrowing SigningKey, with keys: GroupKeys, nonce: Nonce = Nonce()
+  ) -> [UInt8] {
     let body = manifest.body()
-    return keys.sealMeta(body + writer.sign(body), .manifestBinding)
+    return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)
   }
 
   /// Opens a stored manifest and checks it against `roster`: ids, digest, the writer's right and his signature.

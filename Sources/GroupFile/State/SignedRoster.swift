@@ -38,11 +38,11 @@ package struct SignedRoster: Sendable, Equatable {
   }
 
   /// The stored form under `keys`.
-  func sealed(with keys: GroupKeys) -> [UInt8] {
+  func sealed(with keys: GroupKeys, nonce: Nonce = Nonce()) -> [UInt8] {
     var content = ByteWriter(reservingCapacity: SignedRoster.paddedCount(signed.count))
     content.writeCounted32(signed)
     content.writeZeros(SignedRoster.paddedCount(signed.count) - 4 - signed.count)
-    return keys.sealMeta(content.bytes, .rosterBinding)
+    return keys.sealMeta(content.bytes, .rosterBinding, nonce: nonce)
   }
 
   private static let block = 256

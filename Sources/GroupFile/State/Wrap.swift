@@ -8,9 +8,8 @@ package enum Wrap {
 
   /// Wraps `groupKey` for the member of `seed`.
   static func seal(
-    _ groupKey: borrowing Key, for seed: MemberSeed, groupID: GroupID, generation: UInt64
+    _ groupKey: borrowing Key, for seed: MemberSeed, groupID: GroupID, generation: UInt64, nonce: Nonce = Nonce()
   ) throws(SealingError) -> [UInt8] {
-    let nonce = Nonce()
     let slotID = seed.slotID(group: groupID, generation: generation)
     let wrapKey = try seed.wrapKey(group: groupID, generation: generation)
     let binding = Wrap.binding(groupID, generation, slotID)

@@ -96,6 +96,7 @@ package final class Snapshot {
           UnsafeRawBufferPointer(rebasing: bytes[box.range]), nonce: row.nonce, binding: binding)
       }
       let range = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
+      guard range.count <= GroupLimits.secretByteCount else { throw GroupFileError.damaged(.row, "a value too long") }
       return OpenedSecret(bytes: bytes, range: range)
     } catch let error as GroupFileError {
       throw error

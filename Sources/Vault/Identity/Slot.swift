@@ -27,35 +27,39 @@ struct Slot: Equatable, Sendable {
   ///
   /// - Throws: `overLimit` before any work; `storage`.
   init(
-    number: UInt16, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, sealing identity: Identity
+    number: UInt16, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, sealing identity: Identity,
+    salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
   ) throws(IdentityError) {
-    let salt = Randomness.bytes(Passphrase.saltByteCount)
     let key = try Vault.sealing { () throws(SealingError) in
       try Passphrase.stretch(passphrase, salt: salt, cost: cost)
     }
-    self.init(use: .passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity)
+    self.init(
+      use: .passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
   }
 
   /// A slot that `key` opens; `use` is not a passphrase.
   ///
   /// - Throws: `storage`.
-  init(number: UInt16, key: borrowing Key, use: Use, sealing identity: Identity) throws(IdentityError) {
+  init(
+    number: UInt16, key: borrowing Key, use: Use, sealing identity: Identity,
+    salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
+  ) throws(IdentityError) {
     precondition(use != .passphrase)
-    let salt = Randomness.bytes(Passphrase.saltByteCount)
     let slotKey: Key
     do { slotKey = try key.derive(.slotKey, salt) } catch { throw IdentityError(error) }
-    self.init(use: use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity)
+    self.init(
+      use: use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
   }
 
   private init(
-    use: Use, number: UInt16, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key, sealing identity: Identity
+    use: Use, number: UInt16, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
+    sealing identity: Identity, nonce: Nonce
   ) {
     self.use = use
     self.number = number
     self.cost = cost
     self.salt = salt
     let header = Slot.header(use, number, cost, salt, identity.ownerKey)
-    let nonce = Nonce()
     check = Slot.check(slotKey, header)
     self.nonce = nonce
     sealedSeed = unsafe identity.withRootSeed { seed in

@@ -1,0 +1,131 @@
+import Sealing
+import TestSupport
+
+@testable import GroupFile
+
+/// `group.json`: one group's file as SQL, what it answers, and changes that must be refused.
+struct GroupVectors: Codable, Equatable {
+  /// A member as whom the group is opened.
+  struct Reader: Codable, Equatable {
+    var name: String
+    var memberSeed: String
+    /// 0 the owner, 1 an application.
+    var kind: UInt8
+  }
+
+  struct Answer: Codable, Equatable {
+    var name: String
+    var version: UInt64
+    var state: UInt8
+    var valueKind: UInt8
+    var value: String?
+    var label: String?
+    var pairs: [String: String]
+    var created: UInt64
+    var changed: UInt64
+    var expires: UInt64?
+    var typeName: String?
+    var valueEpoch: UInt64
+    var writer: String
+  }
+
+  /// One step of what was done to the files, in their order. One of the fields says which.
+  struct Change: Codable, Equatable {
+    /// A statement.
+    var sql: String?
+    /// Bytes to write over those of `group.vault`, from `offset`.
+    var offset: Int?
+    var hex: String?
+    /// How many bytes of `group.vault` stay.
+    var truncate: Int?
+    /// What to put at `path` in the group's folder, in place of what is there: `file`, `folder`, `fifo`, `link` or `nothing`.
+    var make: String?
+    var path: String?
+
+    static func sql(_ text: String) -> Change { Change(sql: text) }
+    static func patch(_ offset: Int, _ hex: String) -> Change { Change(offset: offset, hex: hex) }
+    static func make(_ kind: String, _ path: String) -> Change { Change(make: kind, path: path) }
+  }
+
+  struct Case: Codable, Equatable {
+    var name: String
+    /// `open`, `get` (of `item`), `history` (of `item`), `list`, `verify`, or `write` (which only writers can try).
+    var ask: String
+    var item: String?
+    /// The name of a reader; the owner if there is none.
+    var reader: String?
+    /// The group's name that is asked for, where it is not the base's.
+    var groupName: String?
+    /// A record of 256 bytes; absent if there is no witness. One that is not valid stands for an invalid witness.
+    var witness: String?
+    var changes: [Change]
+    /// Absent where the answer must be given.
+    var refusal: Refusal?
+  }
+
+  var about = """
+    The statements of `base` make the file `group.vault`, whose folder holds nothing else. Each case changes a fresh copy of it \
+    and asks one thing. Bytes are hexadecimal.
+    """
+  var groupName: String
+  var ownerKey: String
+  var readers: [Reader]
+  var base: [String]
+  var answers: [Answer]
+  var cases: [Case]
+
+  static func generate() throws -> GroupVectors {
+    let draft = try GroupDraft.base()
+    var answers: [Answer] = []
+    for (_, versions) in draft.items.sorted(by: { $0.key < $1.key }) { answers += versions.map(Answer.init) }
+    let settings = [
+      "PRAGMA page_size=4096", "PRAGMA encoding='UTF-8'", "PRAGMA auto_vacuum=NONE", "PRAGMA application_id=0x564C5431",
+      "PRAGMA user_version=0x00010001",
+    ]
+    return GroupVectors(
+      groupName: VectorSeeds.groupName, ownerKey: try VectorSeeds.owner().publicKey.bytes.hex,
+      readers: [
+        Reader(name: "owner", memberSeed: try VectorSeeds.personal().testBytes.hex, kind: 0),
+        Reader(name: "owner as an application", memberSeed: try VectorSeeds.personal().testBytes.hex, kind: 1),
+        Reader(
+          name: "reader", memberSeed: try VectorSeeds.application("com.example.reader", issue: 3).testBytes.hex, kind: 1
+        ),
+        Reader(
+          name: "reader as the owner",
+          memberSeed: try VectorSeeds.application("com.example.reader", issue: 3).testBytes.hex, kind: 0),
+        Reader(
+          name: "stranger", memberSeed: try VectorSeeds.application("com.example.other", issue: 1).testBytes.hex,
+          kind: 1),
+      ],
+      base: settings + ["BEGIN"] + Schema.entries.compactMap { $0.sql?.description }
+        + (try draft.rows().map(\.insertion)) + ["COMMIT", "PRAGMA journal_mode=WAL"],
+      answers: answers, cases: try GroupCases().all())
+  }
+}
+
+extension GroupVectors.Answer {
+  init(_ draft: RowDraft) {
+    let attributes = draft.attributes
+    self.init(
+      name: attributes.name, version: draft.version, state: draft.value == nil ? 2 : 1,
+      valueKind: attributes.valueKind, value: draft.value?.hex, label: attributes.label, pairs: attributes.pairs,
+      created: attributes.created, changed: attributes.changed, expires: attributes.expires,
+      typeName: attributes.typeName, valueEpoch: attributes.valueEpoch,
+      writer: "\(attributes.writer.kind.rawValue) \(attributes.writer.issue) \(attributes.writer.application)")
+  }
+
+  /// What the file says of a version.
+  init(_ item: StoredItem, _ value: OpenedSecret?) {
+    let attributes = item.attributes
+    self.init(
+      name: attributes.name, version: item.row.version, state: item.row.state.rawValue,
+      valueKind: attributes.valueKind, value: value?.bytesForVectors.hex, label: attributes.label,
+      pairs: attributes.pairs, created: attributes.created, changed: attributes.changed, expires: attributes.expires,
+      typeName: attributes.typeName, valueEpoch: attributes.valueEpoch,
+      writer: "\(attributes.writer.kind.rawValue) \(attributes.writer.issue) \(attributes.writer.application)")
+  }
+}
+
+extension OpenedSecret {
+  fileprivate var bytesForVectors: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+}
