@@ -22,7 +22,7 @@ import Testing
   private func opening(_ content: [UInt8]) -> GroupFileError? {
     failure {
       try SignedRoster(
-        opening: keys.sealMeta(content, SignedRosterTests.binding), with: keys, ownerKey: seed.signingPublicKey)
+        opening: keys.sealMeta(content, SignedRosterTests.binding, nonce: Nonce()), with: keys, ownerKey: seed.signingPublicKey)
     }
   }
 
@@ -91,7 +91,7 @@ import Testing
     #expect(throws: GroupFileError.damaged(.roster, "signature")) {
       try SignedRoster(opening: stored, with: keys, ownerKey: other.publicKey)
     }
-    let elsewhere = keys.sealMeta(try content(), Label("vault1.meta.man"))
+    let elsewhere = keys.sealMeta(try content(), Label("vault1.meta.man"), nonce: Nonce())
     #expect(throws: GroupFileError.damaged(.roster, "seal")) {
       try SignedRoster(opening: elsewhere, with: keys, ownerKey: seed.signingPublicKey)
     }
