@@ -55,7 +55,7 @@ package final class GroupKeys: Sendable {
   }
 
   /// `N ‖ seal(meta key, N, label ‖ group id ‖ generation, content)`.
-  func sealMeta(_ content: [UInt8], _ label: Label, nonce: Nonce) -> [UInt8] {
+  func sealMeta(_ content: [UInt8], _ label: Label, nonce: Nonce = Nonce()) -> [UInt8] {
     nonce.bytes + SealedBox.seal(content, key: meta, nonce: nonce, binding: metaBinding(label))
   }
 
