@@ -134,6 +134,8 @@ extension IdentityVectors {
       "db/password", "schlüssel", "schlu\u{308}ssel", "\u{212B}", "鍵/🔑", "\u{1112}\u{1161}\u{11AB}",
       String(repeating: "a", count: 1_024), "", String(repeating: "a", count: 1_025),
       String(repeating: "ä", count: 513), "a\nb", "a\u{7F}", "a\u{85}", "a\u{2028}", "a\u{378}", "a\u{2EE5D}",
+      // A noncharacter, which no literal may hold.
+      "a" + String(Unicode.Scalar(0xFDD0 as UInt16)!),
     ].map { (typed: String) in
       let scalars = typed.unicodeScalars.map(\.value)
       do throws(VaultError) {
