@@ -47,7 +47,8 @@ let package = Package(
 
     // What several test targets need.
     .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
-    .testTarget(name: "SecureCodingTests", dependencies: ["SecureCoding"], swiftSettings: settings),
+    .testTarget(
+      name: "SecureCodingTests", dependencies: ["SecureCoding"], exclude: ["Vectors"], swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],

@@ -40,6 +40,7 @@ public enum ArchiveDefect: String, Sendable {
   case noClass = "an object says no class"
   case classIsNotAReference = "an object's '$class' is not a reference"
   case classIsNotAClass = "an object's '$class' leads to something else than the description of a class"
+  case noClassName = "the description of a class has no '$classname'"
   case classNameNotAString = "'$classname' is not a string"
   case classesNotStrings = "'$classes' is not an array of strings"
   case hintsNotStrings = "'$classhints' is not an array of strings"

@@ -10,7 +10,7 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Values in the property list, counting each use of a shared one; 4,194,304.
   /// Never more than four for each byte of input, whatever stands here.
   public var values = 4 << 20
-  /// How deep property-list containers may lie in each other within one object; 64.
+  /// How deep property-list containers may lie in each other within one object; 64. More than 512 counts as 512.
   public var nesting = 64
   /// Entries of the archive's table of objects; 262,144.
   public var objects = 1 << 18
@@ -39,6 +39,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// The standard limits, to be changed one by one.
   public init() {}
 
+  /// The allowed nesting, never beyond what the stack can carry.
+  var effectiveNesting: Int { min(nesting, 512) }
   /// The allowed depth, never beyond what the stack can carry.
   var effectiveDepth: Int { min(depth, Self.deepest) }
 }

@@ -20,9 +20,14 @@ public struct ArchivePath: Sendable, Equatable, CustomStringConvertible {
   public init(_ steps: [Step] = []) { self.steps = steps }
 
   /// The steps, joined by arrows; "the archive" for none. Keys are cut at 80 characters and shown without control
-  /// characters, because they may come from hostile bytes.
+  /// characters, because they may come from hostile bytes; of a long path the middle is left out.
   public var description: String {
     guard !steps.isEmpty else { return "the archive" }
+    guard steps.count > 24 else { return Self.words(steps[...]) }
+    return "\(Self.words(steps.prefix(8))) → … → \(Self.words(steps.suffix(8))) (\(steps.count) steps)"
+  }
+
+  private static func words(_ steps: ArraySlice<Step>) -> String {
     var text = ""
     for step in steps {
       switch step {

@@ -42,10 +42,11 @@ struct RecordReader {
         throw broken(.noClass, number)
       }
       guard list.nodes[reference].kind == .uid else { throw broken(.classIsNotAReference, number) }
-      guard case .classDescription(let position) = records[Int(list.nodes[reference].payload)] else {
-        throw broken(.classIsNotAClass, number)
+      switch records[Int(list.nodes[reference].payload)] {
+      case .classDescription(let position): records[number] = .instance(position)
+      case .instance: throw broken(.noClassName, Int(list.nodes[reference].payload))
+      default: throw broken(.classIsNotAClass, number)
       }
-      records[number] = .instance(position)
     }
   }
 

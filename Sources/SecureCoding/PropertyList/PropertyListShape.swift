@@ -64,8 +64,8 @@ struct PropertyListShape {
         open[child] = true
         stack.append((child, 0, 1, 0))
       }
-      guard stack.count + stack[stack.count - 1].height <= limits.nesting else {
-        throw .overLimit(.nesting, allowed: limits.nesting, at: ArchivePath())
+      guard stack.count + stack[stack.count - 1].height <= limits.effectiveNesting else {
+        throw .overLimit(.nesting, allowed: limits.effectiveNesting, at: ArchivePath())
       }
     }
   }

@@ -44,8 +44,8 @@ struct XMLPropertyList {
   private mutating func take(_ token: XMLScanner.Token) throws(ArchiveError) -> UInt32? {
     switch token {
     case .start(.dict), .start(.array):
-      guard open.count < limits.nesting else {
-        throw .overLimit(.nesting, allowed: limits.nesting, at: ArchivePath())
+      guard open.count < limits.effectiveNesting else {
+        throw .overLimit(.nesting, allowed: limits.effectiveNesting, at: ArchivePath())
       }
       guard case .start(let tag) = token else { return nil }
       open.append(Container(tag: tag))

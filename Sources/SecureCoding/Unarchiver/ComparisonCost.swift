@@ -13,6 +13,10 @@ extension SecureUnarchiver {
     groups.reserveCapacity(elements.count)
     var total = 0
     for (element, reference) in zip(elements, references(ofObject: number)) {
+      // Asking Foundation on Linux for the hash of these ends the process.
+      guard !(element is NSDecimalNumber), !(element is NSError) else {
+        throw .invalidValue(ofClass: ClassNames.name(of: type(of: element)), reason: "it has no hash", at: here)
+      }
       let cost = reference < 0 ? 1 : comparisonCost(ofObject: reference)
       total = total.saturatingSum(cost)
       let group = groups[element.hash] ?? (0, 0)

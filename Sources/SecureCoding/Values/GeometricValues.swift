@@ -2,7 +2,12 @@ import Foundation
 
 extension ValueClass {
   /// NSValue: points, sizes, rectangles, ranges, insets, and plain numbers of C.
-  static let values = [ValueClass("NSValue", NSValue.self, parts: [rawArray], build: value)]
+  static let values = [
+    ValueClass("NSValue", NSValue.self, parts: [rawArray], build: value),
+    ValueClass(rawArray, NSValue.self) { fields throws(ArchiveError) in
+      throw fields.invalid("it stands only within an NSValue")
+    },
+  ]
 
   private static func value(_ fields: Fields) throws(ArchiveError) -> Any {
     guard let special = try fields.integerIfPresent("NS.special") else { return try RawValue(fields).build() }

@@ -8,10 +8,10 @@ extension ValueClass {
       // Apple's reader has further keys here (bookmarks) that real archives never use and attackers did; they are not read.
       let base = try fields.objectIfPresent("NS.base", of: NSURL.self)
       let text = try fields.text("NS.relative")
-      guard let url = URL(string: text, relativeTo: base.map { $0 as URL }) else {
+      guard let url = NSURL(string: text, relativeTo: base.map { $0 as URL }) else {
         throw fields.invalid("'NS.relative' is not a URL")
       }
-      return url as NSURL
+      return url
     },
     ValueClass("NSUUID", NSUUID.self, known: true) { fields throws(ArchiveError) in
       let bytes = [UInt8](try fields.data("NS.uuidbytes"))

@@ -1,0 +1,10 @@
+import Foundation
+import SecureCoding
+
+/// The reader of StructArchiver's layout.
+@_cdecl("LLVMFuzzerTestOneInput")
+func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+  guard let value = try? StructArchive(reading: Data(UnsafeBufferPointer(start: start, count: size))) else { return 0 }
+  _ = try? value.json()
+  return 0
+}

@@ -1,0 +1,24 @@
+import Foundation
+import SecureCoding
+
+/// The unarchiver with every class of Foundation that it builds.
+@_cdecl("LLVMFuzzerTestOneInput")
+func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+  let data = Data(UnsafeBufferPointer(start: start, count: size))
+  guard let unarchiver = try? SecureUnarchiver(reading: data, allowing: classes) else { return 0 }
+  for key in unarchiver.topKeys {
+    let object = unarchiver.decodeObject(of: classes, forKey: key)
+    // What was built must be usable: equality touches what is inside.
+    if let object = object as? NSObject, !(object is NSError) { _ = object.isEqual(object) }
+  }
+  return 0
+}
+
+private let classes: [AnyClass] = [
+  NSString.self, NSNumber.self, NSData.self, NSDate.self, NSArray.self, NSDictionary.self, NSSet.self,
+  NSCountedSet.self, NSOrderedSet.self, NSNull.self, NSURL.self, NSUUID.self, NSValue.self, NSDecimalNumber.self,
+  NSError.self, NSLocale.self, NSTimeZone.self, NSCalendar.self, NSDateComponents.self, NSDateInterval.self,
+  NSIndexSet.self, NSIndexPath.self, NSAttributedString.self, NSCharacterSet.self, NSRegularExpression.self,
+  NSTextCheckingResult.self, NSMeasurement.self, NSPersonNameComponents.self, NSNotification.self, Unit.self,
+  UnitLength.self,
+]

@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+@testable import SecureCoding
+
+/// Random property lists and archives from a seeded stream: what fails once fails always.
+@Suite struct PropertyTests {
+  private struct Stream: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+      state = state &+ 0x9E37_79B9_7F4A_7C15
+      var bits = state
+      bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+      return bits ^ (bits >> 31)
+    }
+  }
+
+  private func scalar(_ random: inout Stream) -> PlistValue {
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0: .bool(.random(using: &random))
+    case 1: .int(Int128(Int64(bitPattern: random.next()) >> Int64.random(in: 0..<64, using: &random)))
+    case 2: .int(Int128(random.next()))
+    case 3: .real(Double(bitPattern: random.next() & 0x7FEF_FFFF_FFFF_FFFF))
+    case 4: .data((0..<Int.random(in: 0..<40, using: &random)).map { UInt8(truncatingIfNeeded: $0 &* 37) })
+    default:
+      .string(
+        String(
+          (0..<Int.random(in: 0..<20, using: &random)).map { _ in "aé<&漢😀\" ".randomElement(using: &random) ?? "a" }))
+    }
+  }
+
+  /// An archive of arrays, dictionaries and scalars, each of which refers to later ones only.
+  private func archive(_ random: inout Stream) -> PlistValue {
+    let count = Int.random(in: 1..<30, using: &random)
+    var objects: [PlistValue] = [.describe("NSArray"), .describe("NSDictionary")]
+    // Objects stand from 3 on; the last ones are strings, to be keys.
+    for number in 0..<count {
+      let later = (number + 1)..<(count + 4)
+      func references(_ count: Int) -> [PlistValue] {
+        (0..<count).map { _ in .uid(UInt64(3 + Int.random(in: later, using: &random))) }
+      }
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0:
+        objects.append(
+          .dict([("NS.objects", .array(references(Int.random(in: 0..<4, using: &random)))), ("$class", .uid(1))]))
+      case 1:
+        let keys = (0..<Int.random(in: 0..<4, using: &random)).map { PlistValue.uid(UInt64(3 + count + $0)) }
+        objects.append(
+          .dict([("NS.keys", .array(keys)), ("NS.objects", .array(references(keys.count))), ("$class", .uid(2))]))
+      default: objects.append(scalar(&random))
+      }
+    }
+    objects += ["k", "l", "m", "n"].map { .string($0) }
+    return .archive(objects, top: [("root", .uid(3))])
+  }
+
+  @Test(arguments: 0..<200) func `both formats of an archive say and build the same`(seed: UInt64) throws {
+    var random = Stream(state: seed)
+    let archive = archive(&random)
+    let (binary, xml) = (Data(archive.binary()), Data(archive.xml()))
+    let raw = try SecureUnarchiver.inspect(binary).rawJSON()
+    #expect(try SecureUnarchiver.inspect(xml).rawJSON() == raw)
+    let classes: [AnyClass] = [NSArray.self, NSDictionary.self, NSString.self, NSNumber.self, NSData.self]
+    let one = try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: binary) as? NSObject
+    let other = try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: xml) as? NSObject
+    #expect(one != nil && one == other)
+  }
+
+  @Test(arguments: 0..<100) func `what Foundation archives on Linux comes back equal`(seed: UInt64) throws {
+    var random = Stream(state: seed &+ 1000)
+    let strings = (0..<Int.random(in: 0..<10, using: &random)).map { "\($0)-\(random.next())" as NSString }
+    let graph = NSDictionary(dictionary: [
+      "strings": strings as NSArray, "number": NSNumber(value: random.next()), "real": NSNumber(value: 0.1),
+      "date": NSDate(timeIntervalSinceReferenceDate: Double(random.next() >> 20)), "data": NSData(data: Data([1, 2])),
+      "set": NSSet(array: strings), "uuid": NSUUID(), "null": NSNull(),
+    ])
+    let data = try NSKeyedArchiver.archivedData(withRootObject: graph, requiringSecureCoding: true)
+    let read = try SecureUnarchiver.unarchivedObject(
+      ofClasses: [
+        NSDictionary.self, NSArray.self, NSString.self, NSNumber.self, NSDate.self, NSData.self, NSSet.self,
+        NSUUID.self, NSNull.self,
+      ], from: data)
+    #expect(read as? NSDictionary == graph)
+  }
+
+  @Test(arguments: 0..<40) func `an archive with a changed byte ends in a value or an error`(seed: UInt64) {
+    var random = Stream(state: seed &+ 5000)
+    let bytes = archive(&random).binary()
+    for _ in 0..<200 {
+      var changed = bytes
+      changed[Int.random(in: bytes.indices, using: &random)] = UInt8(truncatingIfNeeded: random.next())
+      let data = Data(changed)
+      _ = try? SecureUnarchiver.unarchivedObject(
+        ofClasses: [NSArray.self, NSDictionary.self, NSString.self, NSNumber.self], from: data)
+      _ = try? SecureUnarchiver.inspect(data).json()
+    }
+  }
+}
