@@ -7,6 +7,7 @@ let package = Package(
   name: "benchmarks",
   dependencies: [.package(name: "vault", path: "..")],
   targets: [
-    .executableTarget(name: "InProcess", dependencies: [.product(name: "Vault", package: "vault")])
+    .executableTarget(name: "InProcess", dependencies: [.product(name: "Vault", package: "vault")]),
+    .executableTarget(name: "Archives", dependencies: [.product(name: "SecureCoding", package: "vault")]),
   ]
 )

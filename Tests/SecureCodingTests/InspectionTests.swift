@@ -18,14 +18,15 @@ import Testing
     #expect(tree.backReferences.count == 1 && tree.backReferences[0].from == 1 && tree.backReferences[0].to == 1)
     #expect(tree.object(3) == .value(.string("x", isDamaged: false)))
     #expect(tree.object(99) == .null)
-    #expect(text(try tree.json()) == #"{"root":{"$class":"Their.Thing","name":"x","self":{"$ref":"#/root"}}}"#)
+    #expect(text(try tree.json()) == ##"{"root":{"$class":"Their.Thing","name":"x","self":{"$ref":"#/root"}}}"##)
     #expect(throws: ArchiveError.self) { try tree.check(allowing: ["Their.Thing"]) }
   }
 
   @Test func `the raw form loses nothing`() throws {
     let archive = PlistValue.archive(
       [
-        .int(Int128(UInt64.max)), .int(Int128.min), .int(-1), .real(0.1), .real(-0.0), .real(5e-324), .real(.infinity),
+        .int(Int128(UInt64.max)), .int(Int128.min), .int(-1), .real(0.1), .real(-0.0), .real(.leastNonzeroMagnitude),
+        .real(.infinity),
         .real(.nan), .single(0.5), .data([0, 255, 16]), .utf16([0x61, 0xD83D]), .string("\"\\\u{1}\u{7F}😀"),
         .bool(true),
       ], top: [("root", .uid(1)), ("inline", .array([.bool(false), .uid(0)]))])
@@ -38,12 +39,13 @@ import Testing
   }
 
   @Test func `shared objects stand once, and are pointed to after that`() throws {
-    let archive = PlistValue.archive([
-      .dict([("NS.objects", .array([.uid(3), .uid(3)])), ("$class", .uid(2))]), .describe("NSArray"),
-      .dict([("a/b", .int(1)), ("$class", .uid(4))]), .describe("T"),
-    ])
+    let archive = PlistValue.archive(
+      [
+        .dict([("NS.objects", .array([.uid(3), .uid(3)])), ("$class", .uid(2))]), .describe("NSArray"),
+        .dict([("a/b", .int(1)), ("$class", .uid(4))]), .describe("T"),
+      ], top: [("list", .uid(1))])
     let tree = try SecureUnarchiver.inspect(Data(archive.binary()))
-    #expect(text(try tree.json()) == ##"{"root":[{"$class":"T","a/b":1},{"$ref":"#/root/0"}]}"##)
+    #expect(text(try tree.json()) == ##"{"list":[{"$class":"T","a/b":1},{"$ref":"#/list/0"}]}"##)
     let lines = try tree.outline().split(separator: "\n").map(String.init)
     #expect(lines.contains("    [0]: T #3") && lines.contains("    [1]: → T #3"))
   }
@@ -55,17 +57,22 @@ import Testing
     let data = Data(archive.binary())
     let outline = try SecureUnarchiver.inspect(data).outline()
     #expect(!outline.contains("\u{1B}") && !outline.contains("\u{202E}"))
-    let error = #expect(throws: ArchiveError.self) { try SecureUnarchiver.unarchivedObject(of: NSArray.self, from: data) }
+    let error = #expect(throws: ArchiveError.self) {
+      try SecureUnarchiver.unarchivedObject(of: NSArray.self, from: data)
+    }
     #expect(error?.message.contains("\n") == false && error?.message.contains("\u{202E}") == false)
   }
 
   @Test func `a check names what is not allowed`() throws {
-    let tree = try SecureUnarchiver.inspect(Data(PlistValue.archive([
-      .dict([("NS.objects", .array([.uid(3)])), ("$class", .uid(2))]), .describe("NSArray"),
-      .dict([("$class", .uid(4))]), .describe("T"),
-    ]).binary()))
-    #expect(throws: ArchiveError.classRefused(
-      name: "T", allowed: ["U"], at: ArchivePath([.key("root"), .key("NS.objects"), .index(0)]))
+    let tree = try SecureUnarchiver.inspect(
+      Data(
+        PlistValue.archive([
+          .dict([("NS.objects", .array([.uid(3)])), ("$class", .uid(2))]), .describe("NSArray"),
+          .dict([("$class", .uid(4))]), .describe("T"),
+        ]).binary()))
+    #expect(
+      throws: ArchiveError.classRefused(
+        name: "T", allowed: ["U"], at: ArchivePath([.key("root"), .key("NS.objects"), .index(0)]))
     ) { try tree.check(allowing: ["U"]) }
     try tree.check(allowing: ["T"])
   }

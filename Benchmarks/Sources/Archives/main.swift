@@ -1,0 +1,81 @@
+import Foundation
+import SecureCoding
+
+// Decodes one archive many times with Foundation's reader and with ours, in turn, and prints the medians as JSON.
+//   Archives [PERSONS]     1,000 by default; 20,000 make about 1.5 MB
+
+final class Address: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let street: NSString
+  let city: NSString
+
+  init(street: String, city: String) {
+    self.street = street as NSString
+    self.city = city as NSString
+  }
+
+  required init?(coder: NSCoder) {
+    guard let street = coder.decodeObject(of: NSString.self, forKey: "street"),
+      let city = coder.decodeObject(of: NSString.self, forKey: "city")
+    else { return nil }
+    self.street = street
+    self.city = city
+  }
+
+  func encode(with coder: NSCoder) {
+    coder.encode(street, forKey: "street")
+    coder.encode(city, forKey: "city")
+  }
+}
+
+final class Person: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let name: NSString
+  let age: Int
+  let address: Address
+
+  init(name: String, age: Int, address: Address) {
+    self.name = name as NSString
+    self.age = age
+    self.address = address
+  }
+
+  required init?(coder: NSCoder) {
+    guard let name = coder.decodeObject(of: NSString.self, forKey: "name"),
+      let address = coder.decodeObject(of: Address.self, forKey: "address")
+    else { return nil }
+    self.name = name
+    age = coder.decodeInteger(forKey: "age")
+    self.address = address
+  }
+
+  func encode(with coder: NSCoder) {
+    coder.encode(name, forKey: "name")
+    coder.encode(age, forKey: "age")
+    coder.encode(address, forKey: "address")
+  }
+}
+
+let count = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 1_000
+let people = (0..<count).map {
+  Person(name: "Person \($0)", age: $0 % 90, address: Address(street: "Street \($0)", city: "City \($0 % 50)"))
+}
+let data = try NSKeyedArchiver.archivedData(withRootObject: people as NSArray, requiringSecureCoding: true)
+let classes: [AnyClass] = [NSArray.self, NSString.self, Person.self, Address.self]
+
+func milliseconds(_ body: () throws -> Any?) rethrows -> Double {
+  let start = ContinuousClock.now
+  let result = try body()
+  precondition((result as? NSArray)?.count == count)
+  return (ContinuousClock.now - start) / .milliseconds(1)
+}
+
+var (theirs, ours): ([Double], [Double]) = ([], [])
+for _ in 0..<(count > 5_000 ? 7 : 31) {
+  theirs.append(try milliseconds { try NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data) })
+  ours.append(try milliseconds { try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data) })
+}
+let (their, our) = (theirs.sorted()[theirs.count / 2], ours.sorted()[ours.count / 2])
+print(
+  "{\"persons\":\(count),\"bytes\":\(data.count),\"foundation_ms\":\(their),\"securecoding_ms\":\(our),\"ratio\":\(our / their)}"
+)
