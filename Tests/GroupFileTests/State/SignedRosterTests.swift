@@ -22,7 +22,8 @@ import Testing
   private func opening(_ content: [UInt8]) -> GroupFileError? {
     failure {
       try SignedRoster(
-        opening: keys.sealMeta(content, SignedRosterTests.binding, nonce: Nonce()), with: keys, ownerKey: seed.signingPublicKey)
+        opening: keys.sealMeta(content, SignedRosterTests.binding, nonce: Nonce()), with: keys,
+        ownerKey: seed.signingPublicKey)
     }
   }
 
