@@ -6,6 +6,7 @@ import PackageDescription
 //
 //   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
 //                                          Vault -> CSystem      GroupFile -> CSQLite
+//   SecureCoding (alone)
 
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
