@@ -21,6 +21,8 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case ownerOnly
   /// The operating system's permissions forbid it.
   case denied
+  /// The modes or the owner of the group's folder or files let others in; the text says which.
+  case exposed(String)
   /// The file at the path is no longer the one that was opened.
   case moved
   /// The state is older than, or not a descendant of, one this machine has verified.

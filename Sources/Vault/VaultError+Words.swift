@@ -1,3 +1,5 @@
+internal import GroupFile
+
 extension VaultError: CustomStringConvertible {
   /// The status with which the command ends for this error.
   public var exitStatus: ExitStatus {
@@ -63,6 +65,7 @@ extension VaultError: CustomStringConvertible {
     case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
     case .contradiction(let text): text
     case .overLimit(let limit): "more than \(limit)"
+    case .noStore(""): "no home folder is known, so nothing says where the store is"
     case .noStore(let path): "no store at '\(path)'"
     case .exists(let what): "\(what) exists already"
     case .storage(let reason): reason
@@ -84,12 +87,16 @@ extension VaultError: CustomStringConvertible {
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
     case .damaged(.some, _, _): "nothing was changed; put a backup back, and see: vault verify"
     case .damaged: "nothing was changed; put a backup back"
+    case .rolledBack(_, _, _, .broughtBack):
+      "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
     case .rolledBack: "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
     case .busy: "try again; see who holds it: fuser -v on the group's lock file"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .newerFormat: "use a newer vault"
     case .conflict: "read the item again, then decide"
+    case .noStore(""): "name its place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
+    case .storage(StorageFailure.unconfirmed.rawValue): "see whether it was made: vault history NAME"
     case .storage: "nothing was changed by the failed command"
     default: nil
     }

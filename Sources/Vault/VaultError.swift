@@ -27,11 +27,11 @@ public enum VaultError: Error, Sendable, Equatable {
   case contradiction(String)
   /// More than the format allows; the limit in words.
   case overLimit(String)
-  /// There is no store at this place.
+  /// There is no store at this place; the path is empty where nothing says what the place would be.
   case noStore(path: String)
   /// It is there already.
   case exists(String)
-  /// The storage failed: disk full, read-only, I/O.
+  /// The storage failed: disk full, read-only, I/O. Nothing was changed; only where the words say so, that is not known.
   case storage(String)
   /// An argument is not valid; what is allowed, in words.
   case invalid(String)
@@ -84,6 +84,7 @@ extension VaultError {
     case .readOnlyMember: self = .denied(.readOnly)
     case .ownerOnly: self = .denied(.ownerOnly)
     case .denied: self = .denied(.permissions("the group's folder"))
+    case .exposed(let reason): self = .denied(.permissions(reason))
     case .rolledBack(let found, let known, let kind):
       self = .rolledBack(
         group: group, found: found, known: known, reason: RollbackReason(rawValue: kind.rawValue) ?? .fork)

@@ -10,7 +10,8 @@ enum StandardDescriptors {
       // The lowest free number is the missing one. Its other direction is asked for, so that using it is an error.
       _ = unsafe Glibc.open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
-    // A reader that has gone is then an error of write, and temporary files are put away.
+    // A reader that has gone, or a file that may not grow, is then an error of write, and temporary files are put away.
     csystem_ignore(SIGPIPE)
+    csystem_ignore(SIGXFSZ)
   }
 }

@@ -17,7 +17,8 @@ struct GroupFiles {
   /// Puts the files into `folder`, in place of what is there.
   func put(into folder: String) throws {
     if let place = try? ContainerPlace(folder: folder) { ConnectionPool.closeIdle(at: place) }
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     for (name, bytes) in [("group.vault", main), ("group.vault-wal", log), ("group.vault-shm", [])] {
       let path = folder + "/" + name
       if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }

@@ -19,7 +19,8 @@ final class GroupFixture: Sendable {
     name: String = "team.shared", keep: UInt16 = 10, owner: consuming Key? = nil, seed: MemberSeed? = nil
   ) throws {
     folder = NSTemporaryDirectory() + "vault-group-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     self.name = name
     if let owner { self.owner = owner } else { self.owner = try Key.random() }
     self.seed = try seed ?? MemberSeed(Key.random())

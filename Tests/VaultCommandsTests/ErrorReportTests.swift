@@ -51,7 +51,8 @@ import Vault
     ),
     (
       .rolledBack(group: "team", found: 9, known: 9, reason: .broughtBack), 14,
-      "'team' was removed, and its file is back (epoch 9)", rollbackHint
+      "'team' was removed, and its file is back (epoch 9)",
+      "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
     ),
     (
       .busy(group: "team"), 15, "'team' is in use by another process",
@@ -73,6 +74,15 @@ import Vault
     (.overLimit("1,024 bytes in an item's name"), 20, "more than 1,024 bytes in an item's name", nil),
     (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or name its place: VAULT_HOME"),
     (.exists("a group of this name"), 22, "a group of this name exists already", nil),
+    (
+      .noStore(path: ""), 21, "no home folder is known, so nothing says where the store is",
+      "name its place: VAULT_HOME"
+    ),
+    (
+      .storage("the disk did not confirm the change, which may have been made or not"), 23,
+      "the disk did not confirm the change, which may have been made or not",
+      "see whether it was made: vault history NAME"
+    ),
     (.storage("the disk is full"), 23, "the disk is full", "nothing was changed by the failed command"),
     (.invalid("an item's name must not be empty"), 64, "an item's name must not be empty", nil),
     (.unexpected("a list that does not end"), 1, "a list that does not end", nil),

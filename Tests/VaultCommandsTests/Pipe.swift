@@ -37,6 +37,13 @@ enum Pipe {
     return readAll(descriptor)
   }
 
+  /// How many bytes of a pipe wait to be read.
+  static func unreadCount(_ descriptor: Int32) -> Int {
+    var count: Int32 = 0
+    precondition(unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0)
+    return Int(count)
+  }
+
   static func readAll(_ descriptor: Int32) -> [UInt8] {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)

@@ -32,7 +32,8 @@ extension Connection {
     do throws(GroupFileError) {
       try finish()
       try final.checkVacant()
-      guard unsafe csqlite_rename_new(location.path, final.path) == 0 else { throw ResultCode.error(errno: errno) }
+      let code = NewName.give(final.path, to: location.path)
+      guard code == 0 else { throw ResultCode.error(errno: code) }
     } catch {
       discard()
       throw error
@@ -94,12 +95,19 @@ extension Connection {
   func removeFiles() throws(GroupFileError) {
     // With the log merged, the file alone is the newest state: it can go last. Otherwise it would be an older one.
     let isMerged = (try? truncatingCheckpoint()) != nil
-    let beside = [location.logPath, location.indexPath]
-    for path in isMerged ? beside + [location.path] : [location.path] + beside {
-      try Connection.unlinkIfPresent(path)
-    }
-    try Connection.unlinkIfPresent(location.lockPath)
-    guard unsafe rmdir(location.folder) == 0 || errno == ENOTEMPTY else { throw ResultCode.error(errno: errno) }
+    try location.removeFiles(isMerged: isMerged)
+  }
+}
+
+extension ContainerPlace {
+  /// Removes the group's files and its folder, or what is left of them.
+  ///
+  /// - Parameter isMerged: whether the log holds nothing that the file lacks.
+  func removeFiles(isMerged: Bool = false) throws(GroupFileError) {
+    let beside = [logPath, indexPath]
+    for path in isMerged ? beside + [path] : [path] + beside { try ContainerPlace.unlinkIfPresent(path) }
+    try ContainerPlace.unlinkIfPresent(lockPath)
+    guard unsafe rmdir(folder) == 0 || errno == ENOTEMPTY else { throw ResultCode.error(errno: errno) }
   }
 
   private static func unlinkIfPresent(_ path: String) throws(GroupFileError) {

@@ -63,25 +63,29 @@ package struct ContainerPlace: Equatable, Sendable {
   /// Looks at the shape of the group's files: a reader's first refusals.
   ///
   /// - Throws: `missing` without a file; `altered` where the file, its log or its index is not a regular file, or where
-  ///   a rollback journal lies beside it, which Vault never makes.
+  ///   a rollback journal lies beside it, which Vault never makes; `exposed` where others may read or write them.
   func shape() throws(GroupFileError) -> Shape {
-    let identity = try identity()
+    let file = try file()
     let log = try ContainerPlace.status(logPath)
     let index = try ContainerPlace.status(indexPath)
     guard log?.isRegular != false, index?.isRegular != false else {
       throw .altered("a file beside the group file is not a regular file")
     }
-    return Shape(identity: identity, log: log, index: index)
+    guard let around = try ContainerPlace.status(folder) else { throw .missing }
+    try ContainerTrust.check(folder: around, files: [file, log, index])
+    return Shape(identity: file.identity, log: log, index: index)
   }
 
   /// Which file lies at the path, looking only at it and for a journal: enough for a connection that is open already.
   ///
   /// - Throws: as `shape`.
-  func identity() throws(GroupFileError) -> FileIdentity {
+  func identity() throws(GroupFileError) -> FileIdentity { try file().identity }
+
+  private func file() throws(GroupFileError) -> Status {
     guard let file = try ContainerPlace.status(path) else { throw .missing }
     guard file.isRegular else { throw .altered("the group file is not a regular file") }
     guard try ContainerPlace.status(journalPath) == nil else { throw .altered("a journal lies beside the group file") }
-    return file.identity
+    return file
   }
 
   /// Throws `exists` where a group's file, or one that belongs to it, lies here: a new file would inherit its log.
@@ -96,7 +100,8 @@ package struct ContainerPlace: Equatable, Sendable {
     let identity: FileIdentity
     let isRegular: Bool
     let byteCount: Int
-    let permissions: mode_t
+    let mode: mode_t
+    let owner: uid_t
   }
 
   /// What lies at `path`, not following a link there; `nil` if nothing does.
@@ -108,7 +113,8 @@ package struct ContainerPlace: Equatable, Sendable {
     }
     return Status(
       identity: FileIdentity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)),
-      isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size), permissions: found.st_mode & 0o777)
+      isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size), mode: found.st_mode & 0o7777,
+      owner: found.st_uid)
   }
 
   /// Throws what forbids this process to write to `path`, a file or a folder: `denied`, or `storage` (read-only).

@@ -40,6 +40,7 @@ enum ResultCode {
   private static func inputOutputError(_ code: Int32, systemError: Int32) -> GroupFileError {
     if code == noMemoryForIO { return .storage(.memory) }
     // A page that the file should have and has not: the file was cut short.
+    if code == syncFailed || code == folderSyncFailed { return .storage(.unconfirmed) }
     if code == shortRead { return .altered("the file is cut short") }
     return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)
   }
@@ -49,6 +50,8 @@ enum ResultCode {
   }
 
   // SQLite's header builds these with macros, which Swift does not import.
+  private static let syncFailed = SQLITE_IOERR | 4 << 8
+  private static let folderSyncFailed = SQLITE_IOERR | 5 << 8
   private static let shortRead = SQLITE_IOERR | 2 << 8
   private static let noMemoryForIO = SQLITE_IOERR | 12 << 8
   private static let readOnlyMoved = SQLITE_READONLY | 4 << 8

@@ -69,7 +69,7 @@ package struct WriterLock: ~Copyable {
   /// Whoever may write the group's file may lock; one who may only read it must not keep writers out.
   private static func mode(of place: ContainerPlace) throws(GroupFileError) -> mode_t {
     guard let status = try ContainerPlace.status(place.path) else { return 0o600 }
-    return status.permissions & S_IWGRP == 0 ? 0o600 : 0o660
+    return status.mode & S_IWGRP == 0 ? 0o600 : 0o660
   }
 
   private static func open(_ place: ContainerPlace, mode: mode_t) throws(GroupFileError) -> Int32 {

@@ -117,4 +117,19 @@ extension AccessGroupFile {
     try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
     try transaction.removeFiles()
   }
+  /// Finishes a removal that was interrupted after the witness was flagged.
+  ///
+  /// The state is not proved: the owner decided, and what is left may be no whole group.
+  ///
+  /// - Returns: `false` if the witness is not flagged; nothing is removed then.
+  package func finishRemoval() throws(GroupFileError) -> Bool {
+    guard case .valid(let record) = witness.read(), record.flags.contains(.removed) else { return false }
+    do throws(GroupFileError) {
+      let place = try ContainerPlace(folder: folder)
+      if AccessGroupFile.exists(in: folder) { try beginSession().removeFiles() } else { try place.removeFiles() }
+    } catch {
+      guard error == .missing else { throw error }
+    }
+    return true
+  }
 }

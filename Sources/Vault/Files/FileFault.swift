@@ -73,7 +73,7 @@ extension FileFault {
     case .missing: "is not there"
     case .taken: "is there already"
     case .link: "is a symbolic link"
-    case .wrongKind: "is not a regular file or folder"
+    case .wrongKind: "is not the kind of file or folder that belongs here"
     case .foreignOwner: "belongs to another user"
     case .openToOthers(let mode): "is open to other users (mode \(String(mode, radix: 8)))"
     case .wrongSize: "has the wrong size"

@@ -72,7 +72,7 @@ enum IdentityError: Error, Equatable {
       case .missing: .damaged(level, "it is not there")
       case .taken: .damaged(level, "something else has its name")
       case .link: .damaged(level, "it is a symbolic link")
-      case .wrongKind: .damaged(level, "it is not a regular file or folder")
+      case .wrongKind: .damaged(level, "it is not the kind of file or folder that belongs here")
       case .wrongSize: .damaged(level, "it is longer than it can be")
       case .foreignOwner, .openToOthers, .denied: .denied(level, fault)
       case .busy: .busy

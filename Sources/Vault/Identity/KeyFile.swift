@@ -1,4 +1,5 @@
 internal import Glibc
+internal import GroupFile
 internal import Sealing
 
 /// A file of 32 random bytes that opens the identity unattended.
@@ -32,20 +33,24 @@ enum KeyFile {
     } catch {
       throw error.isOfStorage ? fault(error) : .locked(.keyFileFolder(error))
     }
-    do throws(FileFault) {
-      let file = try OpenFile(path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-      do throws(FileFault) {
-        try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe file.write(bytes) }
-        try file.synchronize()
-        try parent.synchronize()
-      } catch {
-        unsafe unlink(path)
-        throw error
-      }
-    } catch {
-      throw fault(error)
-    }
+    do throws(FileFault) { try make(path, in: parent, key) } catch { throw fault(error) }
     return key
+  }
+
+  /// A process that is killed meanwhile leaves no half of a key under the name.
+  private static func make(_ path: String, in parent: borrowing OpenFile, _ key: borrowing Key) throws(FileFault) {
+    let number = String(UInt64.random(in: .min ... .max), radix: 16)
+    let draft = "\(CanonicalPath.split(path).folder)/.vault-key-\(number).new"
+    let file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+    defer { unsafe unlink(draft) }
+    try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe file.write(bytes) }
+    try file.synchronize()
+    let code = NewName.give(path, to: draft)
+    guard code == 0 else { throw FileFault(errno: code) }
+    do throws(FileFault) { try parent.synchronize() } catch {
+      unsafe unlink(path)
+      throw error
+    }
   }
 
   /// Reads a key file, or makes it if nothing is there.
@@ -53,7 +58,12 @@ enum KeyFile {
     do throws(IdentityError) {
       return try read(path, outside: store)
     } catch .locked(.keyFile(.missing)) {
-      return try make(path, outside: store)
+      do throws(IdentityError) {
+        return try make(path, outside: store)
+      } catch .locked(.keyFile(.taken)) {
+        // Somebody else made it just now.
+        return try read(path, outside: store)
+      }
     }
   }
 

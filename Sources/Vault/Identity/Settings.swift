@@ -65,9 +65,15 @@ struct Settings: Equatable, Sendable {
   ///
   /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
   static func read(in stateFolder: String, user: uid_t = geteuid()) throws(IdentityError) -> Settings {
+    let folder: Folder
+    do throws(FileFault) {
+      folder = try Folder(stateFolder, .state(user: user), followingLink: true)
+    } catch {
+      if error == .missing { return Settings() }
+      throw IdentityError(error, at: .state)
+    }
     let bytes: [UInt8]
     do throws(FileFault) {
-      let folder = try Folder(stateFolder, .state(user: user), followingLink: true)
       bytes = try folder.read(fileName, .state(user: user), limit: byteLimit)
     } catch {
       if error == .missing { return Settings() }

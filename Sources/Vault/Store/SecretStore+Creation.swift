@@ -16,8 +16,7 @@ extension SecretStore {
     switch consume slot {
     case .keyFile(let path):
       let store = try create(location, keyFile: path)
-      try store.makeFirstGroups()
-      location.remember(keyFile: path, of: store.access.ownerKey)
+      try store.makeFirstGroups(keyFile: path)
       return store
     case .passphrase(let passphrase):
       let store = try create(location, passphrase)
@@ -72,15 +71,20 @@ extension SecretStore {
     } catch {
       throw VaultError(error)
     }
-    let registry = location.places.groupFolder(AccessGroup.Name.registry.description)
+    // The group `default` comes last. Where its owner removed it, only the registry knows that it once was there.
+    let folder = location.places.groupFolder(AccessGroup.Name.default.description)
     let state = location.places.stateFolder(of: file.ownerKey)
     let witness = Witness(
-      of: AccessGroup.Name.registry.description, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
-    guard !AccessGroupFile.exists(in: registry), witness.read() == .absent else {
-      throw .exists("a store at this place")
+      of: AccessGroup.Name.default.description, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
+    if AccessGroupFile.exists(in: folder) { throw storeExists }
+    switch witness.read() {
+    case .valid, .invalid: throw storeExists
+    // There is no state folder yet, or none that can be used.
+    case .absent, .unavailable: return file
     }
-    return file
   }
+
+  private static let storeExists = VaultError.exists("a store at this place")
 
   private static func make(
     _ location: StoreLocation, _ slot: (Identity) throws(IdentityError) -> Slot
@@ -94,7 +98,10 @@ extension SecretStore {
     return try SecretStore(location, .owner(identity))
   }
 
-  private func makeFirstGroups() throws(VaultError) {
+  /// Makes what a new store has besides its identity, as far as it is not there; `default` comes last.
+  ///
+  /// - Throws: ``VaultError/exists(_:)`` if nothing was missing.
+  private func makeFirstGroups(keyFile path: String? = nil) throws(VaultError) {
     try location.opening { () throws(IdentityError) in
       try location.places.makeStateFolder(of: access.ownerKey)
     }
@@ -104,7 +111,10 @@ extension SecretStore {
         .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
         groupID: GroupID(Randomness.bytes(32))!, as: registry.group.file.context.seed)
     }
-    if try registry.entry(of: .default) == nil { try createGroup(AccessGroup.Name.default.description) }
+    let entry = try registry.entry(of: .default)
+    guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }
+    if let path { location.remember(keyFile: path, of: access.ownerKey) }
+    try createGroup(AccessGroup.Name.default.description)
   }
 }
 

@@ -3,7 +3,7 @@ internal import GroupFile
 internal import Sealing
 
 extension SecretStore {
-  /// The names of the groups whose folders are here, sorted; nothing is verified.
+  /// The names of the groups whose files are here, sorted; nothing is verified.
   ///
   /// - Throws: ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] { try location.groupNames() }
@@ -36,20 +36,20 @@ extension SecretStore {
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
   ///
+  /// A removal that was interrupted is finished.
+  ///
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner, and for a group that does not
   ///   verify what is wrong with it.
   public func removeGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
     let registry = try registry()
-    var entry = try registry.entry(of: group.name)
-    do {
-      let id = try group.file.beginReading().view.state.roster.groupID
-      entry = Registry.Entry(
-        groupID: id, presence: .changing, created: entry?.created ?? SystemClock.milliseconds())
-    } catch {
-      throw VaultError(error, group: name)
+    let known = try registry.entry(of: group.name)
+    if var known, known.presence == .changing, try finishRemoval(of: group) {
+      known.presence = .absent
+      return try registry.record(known, of: group.name)
     }
-    guard var entry else { throw .notFound(.group) }
+    var entry = Registry.Entry(
+      groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
     do { try group.file.remove() } catch { throw VaultError(error, group: name) }
     entry.presence = .absent
@@ -130,6 +130,18 @@ extension SecretStore {
     }
   }
 
+  private func groupID(of group: AccessGroup) throws(VaultError) -> GroupID {
+    do {
+      return try group.file.beginReading().view.state.roster.groupID
+    } catch {
+      throw VaultError(error, group: group.name.description)
+    }
+  }
+
+  private func finishRemoval(of group: AccessGroup) throws(VaultError) -> Bool {
+    do { return try group.file.finishRemoval() } catch { throw VaultError(error, group: group.name.description) }
+  }
+
   private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
     let registry = try registry()
     guard var entry = try registry.entry(of: name) else { return }
@@ -139,14 +151,17 @@ extension SecretStore {
 }
 
 extension StoreLocation {
-  /// The names of the groups whose folders are here, sorted; the registry is not among them. Nothing is opened or verified.
+  /// The names of the groups whose files are here, sorted; the registry is not among them. Nothing is opened or verified.
   ///
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] {
     do throws(FileFault) {
       let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
-      return try folder.names().filter { FolderName.isValid($0) && $0 != AccessGroup.Name.registry.description }
-        .sorted()
+      // A folder without a group's file is what a killed process left of one that was being made or removed.
+      return try folder.names().filter { name in
+        FolderName.isValid(name) && name != AccessGroup.Name.registry.description
+          && AccessGroupFile.exists(in: places.groupFolder(name))
+      }
     } catch {
       throw error == .missing ? .noStore(path: home) : VaultError(IdentityError(error, at: .store))
     }

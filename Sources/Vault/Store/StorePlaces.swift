@@ -28,7 +28,7 @@ extension StoreLocation {
       let witnesses = "\(state)/\(WitnessFolder.name)/\(file.ownerKey.shortName)"
       found.append(Place(what: "witnesses", path: witnesses, mode: "700", isBackedUp: false))
     }
-    if let path = rememberedKeyFile(of: file.ownerKey) {
+    if case .success(let path?) = rememberedKeyFile(of: file.ownerKey) {
       found.append(Place(what: "key file", path: path, mode: "600", isBackedUp: false))
     }
     return found

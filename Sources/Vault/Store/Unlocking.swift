@@ -61,9 +61,10 @@ extension StoreAccess {
     }
     if let path = location.variable("VAULT_KEY_FILE") { return try owner(location, keyFile: path) }
     let file = try location.identityFile()
-    if let path = location.rememberedKeyFile(of: file.ownerKey) { return try owner(location, keyFile: path) }
+    let remembered = location.rememberedKeyFile(of: file.ownerKey)
+    if case .success(let path?) = remembered { return try owner(location, keyFile: path) }
     guard file.slots.contains(where: { $0.use == .passphrase }) else {
-      throw .locked("the store opens with a key file, and none was named")
+      throw .locked("the store opens with a key file, and none was named\(remembered.reason)")
     }
     guard let prompt else { throw .locked("there is no terminal to ask for the passphrase on") }
     return try owner(location, try prompt())
@@ -119,10 +120,11 @@ extension StoreLocation {
     do { return try identityFolder.read() } catch { throw VaultError(error) }
   }
 
-  /// The key file that opened the store on this machine; damaged settings count as none.
-  func rememberedKeyFile(of ownerKey: PublicKey) -> String? {
-    guard let folder = places.stateFolder(of: ownerKey) else { return nil }
-    return try? Settings.read(in: folder).keyFile
+  /// The key file that opened the store on this machine, or why it cannot be looked up.
+  func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
+    guard let folder = places.stateFolder(of: ownerKey) else { return .success(nil) }
+    return Result { () throws(VaultError) in try opening { () throws(IdentityError) in try Settings.read(in: folder) } }
+      .map(\.keyFile)
   }
 
   /// Remembers the key file for the next time; where that is not possible, it must be named again.
@@ -138,5 +140,13 @@ extension Secret {
     try unsafe withUnsafeBytes { (bytes) throws(IdentityError) in
       try sealing { () throws(SealingError) in try unsafe GuardedBytes(copying: bytes) }
     }
+  }
+}
+
+extension Result<String?, VaultError> {
+  /// Why the one that was used before is not known.
+  fileprivate var reason: String {
+    guard case .failure(let error) = self else { return "" }
+    return "; the one that was used before is not known: \(error.message)"
   }
 }

@@ -5,7 +5,7 @@ extension VaultError {
   init(_ error: IdentityError) {
     switch error {
     case .noStore(let path): self = .noStore(path: path)
-    case .noHome: self = .noStore(path: "no home folder is known")
+    case .noHome: self = .noStore(path: "")
     case .locked(let lock): self = .locked(lock.words)
     case .wrongKey(let use): self = .wrongKey(use.words)
     case .damaged(let level, let detail): self = .damaged(group: nil, level: level.rawValue, detail: detail)
@@ -14,7 +14,7 @@ extension VaultError {
     case .lastSlot: self = .contradiction("the last slot cannot be removed: nothing would open the store")
     case .noSlot(let number): self = .contradiction("there is no slot \(number)")
     case .storage(let failure): self = .storage(failure.rawValue)
-    case .denied(let level, let fault): self = .denied(.permissions("the \(level.rawValue) \(fault.reason)"))
+    case .denied(let level, let fault): self = .denied(.permissions("the \(level.subject) \(fault.reason)"))
     case .overLimit(let limit): self = .overLimit(limit)
     case .busy: self = .busy(group: nil)
     case .networkFileSystem(let kind):
@@ -43,6 +43,17 @@ extension Slot.Use {
     case .keyFile: "key file"
     case .recoveryCode: "recovery code"
     case .systemd: "systemd credential"
+    }
+  }
+}
+
+extension IdentityError.Level {
+  /// What a sentence calls it.
+  fileprivate var subject: String {
+    switch self {
+    case .state: "state folder"
+    case .settings: "settings file"
+    default: rawValue
     }
   }
 }

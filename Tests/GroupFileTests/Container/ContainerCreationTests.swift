@@ -36,6 +36,8 @@ import Testing
   @Test(arguments: [0o600, 0o640, 0o660] as [mode_t])
   func `the files have the mode asked for, whatever the umask`(_ mode: mode_t) throws {
     let folder = TemporaryFolder()
+    // The folder that belongs to files of this mode.
+    #expect(unsafe chmod(folder.path, [0o600: 0o700, 0o640: 0o2750, 0o660: 0o2770][mode]!) == 0)
     let making = try Connection.create(folder: folder.path, fileMode: mode)
     try making.place()
     for name in folder.names() { #expect(permissions(folder.file(name)) == mode) }
@@ -90,7 +92,8 @@ import Testing
     var path = folder.path
     while path.utf8.count < 470 {
       path += "/" + String(repeating: "d", count: 100)
-      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }
     #expect(throws: GroupFileError.storage(.pathTooLong)) { _ = try Connection.create(folder: path) }
   }
@@ -100,7 +103,8 @@ import Testing
     var path = folder.path
     for count in [200, 469 - folder.path.utf8.count - 202] {
       path += "/" + String(repeating: "d", count: count)
-      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }
     try #require(path.utf8.count == 469)
     let making = try Connection.create(folder: path)
@@ -111,7 +115,8 @@ import Testing
   @Test func `a path with signs that mean something in addresses works`() throws {
     let folder = TemporaryFolder()
     let path = folder.path + "/a%20?b=c&d#é "
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     try Connection.create(folder: path).place()
     try Connection(folder: path, access: .writing).quickCheck()
   }

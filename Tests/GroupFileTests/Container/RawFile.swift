@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 import Testing
 
 @testable import GroupFile
@@ -9,6 +10,9 @@ struct RawFile {
   /// Opens or makes the file, runs `statements`, and closes it.
   @discardableResult
   static func run(_ path: String, _ statements: [String], keepingLog: Bool = false) -> Bool {
+    // The modes of a new file, which SQLite takes over for the files beside it, are those of a group.
+    let made = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    if made >= 0 { close(made) }
     var database: OpaquePointer?
     defer { unsafe sqlite3_close(database) }
     guard unsafe sqlite3_open_v2(path, &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "unix") == SQLITE_OK

@@ -16,7 +16,7 @@ import Testing
     struct Refused: Error {}
 
     init() throws {
-      guard unsafe mount("tmpfs", folder.path, "tmpfs", 0, "size=400k") == 0 else { throw Refused() }
+      guard unsafe mount("tmpfs", folder.path, "tmpfs", 0, "size=400k,mode=700") == 0 else { throw Refused() }
     }
 
     deinit { _ = unsafe umount2(folder.path, Int32(MNT_DETACH)) }
@@ -56,8 +56,9 @@ import Testing
 
   @Test func `a file that may not be read is denied, and one that may not be written can be read`() throws {
     let folder = try TemporaryFolder().makeGroup()
-    for name in folder.names() { #expect(unsafe chmod(folder.file(name), 0o444) == 0) }
-    #expect(unsafe chmod(folder.path, 0o555) == 0)
+    // Nobody is of root's group here, so it is a group's folder shared for reading.
+    for name in folder.names() { #expect(unsafe chmod(folder.file(name), 0o440) == 0) }
+    #expect(unsafe chmod(folder.path, 0o2550) == 0)
     defer { _ = unsafe chmod(folder.path, 0o700) }
     asNobody {
       #expect(folder.reading(.reading) == nil)
@@ -87,6 +88,7 @@ import Testing
       (SQLITE_READONLY, 0, .storage(.readOnly)),
       (SQLITE_READONLY | 4 << 8, 0, .moved), (SQLITE_IOERR | 3 << 8, ENOSPC, .storage(.full)),
       (SQLITE_IOERR | 3 << 8, EDQUOT, .storage(.full)), (SQLITE_IOERR | 3 << 8, EIO, .storage(.inputOutput)),
+      (SQLITE_IOERR | 4 << 8, EIO, .storage(.unconfirmed)), (SQLITE_IOERR | 5 << 8, ENOSPC, .storage(.unconfirmed)),
       (SQLITE_IOERR | 12 << 8, 0, .storage(.memory)), (SQLITE_CANTOPEN, EACCES, .denied),
       (SQLITE_CANTOPEN, EPERM, .denied),
       (SQLITE_CANTOPEN, ENOENT, .missing), (SQLITE_CANTOPEN, EMFILE, .storage(.tooManyFiles)),

@@ -6,7 +6,8 @@ final class TemporaryFolder {
 
   init() {
     path = NSTemporaryDirectory() + "vault-test-" + UUID().uuidString
-    try! FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    try! FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
   }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
@@ -22,7 +23,9 @@ final class TemporaryFolder {
   func exists(_ name: String) -> Bool { (try? FileManager.default.attributesOfItem(atPath: file(name))) != nil }
 
   func write(_ bytes: [UInt8], to name: String) {
-    precondition(FileManager.default.createFile(atPath: file(name), contents: Data(bytes)))
+    precondition(
+      FileManager.default.createFile(
+        atPath: file(name), contents: Data(bytes), attributes: [.posixPermissions: 0o600]))
   }
 
   func bytes(of name: String) -> [UInt8] { [UInt8](FileManager.default.contents(atPath: file(name))!) }

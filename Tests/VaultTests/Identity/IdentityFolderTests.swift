@@ -109,10 +109,14 @@ import Testing
     #expect(throws: IdentityError.damaged(.identity, "it is a symbolic link")) { try folder.read() }
     temporary.remove(path)
     temporary.makeFIFO(path)
-    #expect(throws: IdentityError.damaged(.identity, "it is not a regular file or folder")) { try folder.read() }
+    #expect(throws: IdentityError.damaged(.identity, "it is not the kind of file or folder that belongs here")) {
+      try folder.read()
+    }
     temporary.remove(path)
     temporary.makeFolder(path)
-    #expect(throws: IdentityError.damaged(.identity, "it is not a regular file or folder")) { try folder.read() }
+    #expect(throws: IdentityError.damaged(.identity, "it is not the kind of file or folder that belongs here")) {
+      try folder.read()
+    }
   }
 
   @Test func `a link in the place of the identity's folder is damage, in the place of the store it is not`() throws {

@@ -86,7 +86,7 @@ import Testing
 
   @Test func `a FIFO in the settings' place is damage, and nothing hangs`() {
     temporary.makeFIFO("settings")
-    #expect(throws: IdentityError.damaged(.settings, "it is not a regular file or folder")) {
+    #expect(throws: IdentityError.damaged(.settings, "it is not the kind of file or folder that belongs here")) {
       try Settings.read(in: temporary.path)
     }
   }

@@ -171,7 +171,7 @@ import Testing
     #expect(temporary.mode("no") == nil)
     expect(
       WitnessFolder(stateFolder: temporary.write("file", []), ownerKey: ownerKey),
-      "the state folder is not a regular file or folder")
+      "the state folder is not the kind of file or folder that belongs here")
     expect(
       WitnessFolder(stateFolder: temporary.makeFolder("open", mode: 0o772), ownerKey: ownerKey),
       "the state folder is open to other users (mode 772)")

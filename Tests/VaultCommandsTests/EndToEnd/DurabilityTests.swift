@@ -1,0 +1,119 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import VaultCommands
+
+/// An acknowledged write is on the disk.
+@Suite struct DurabilityTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  /// What `set` writes and syncs, as strace tells it, in order: `write` or `sync`, and the file's path.
+  private func trace(input: String) throws -> [(call: String, path: String)] {
+    let script = """
+      strace -f -y -qq -o "$folder/trace" -e trace=pwrite64,write,fsync,fdatasync,sync,syncfs,msync,sync_file_range \
+        "$vault" set traced
+      """
+    let result = store.shell(script, input: input)
+    try #require(result.status == 0, "\(result.errors)")
+    return String(decoding: store.folder.read("trace"), as: UTF8.self).split(separator: "\n").compactMap { line in
+      let call = line.drop { $0.isNumber || $0 == " " }
+      guard let end = call.firstIndex(of: "("), call.contains(" = ") else { return nil }
+      let path = call.split(separator: "<", maxSplits: 1).last?.prefix { $0 != ">" } ?? ""
+      return (call[..<end].contains("sync") ? "sync" : "write", String(path))
+    }
+  }
+
+  @Test(.needsTracing, arguments: [10, 600, 100_000, 400_000])
+  func `a set syncs one to three times before it ends, and the log after all that is written to it`(byteCount: Int)
+    throws
+  {
+    for _ in 0..<2 {
+      let calls = try trace(input: String(repeating: "x", count: byteCount))
+      let syncs = calls.filter { $0.call == "sync" }
+      // A log that has grown is moved into the file by the way.
+      #expect((1...(byteCount > 1_000 ? 5 : 3)).contains(syncs.count), "\(syncs)")
+      let inLog = calls.filter { $0.path.hasSuffix("group.vault-wal") }
+      #expect(inLog.first?.call == "write")
+      #expect(inLog.last?.call == "sync")
+    }
+  }
+
+  /// What many writers know at their end.
+  private struct Tally {
+    var killed = 0
+    var tries = 0
+    var acknowledged: [Int: Int] = [:]
+    var failures: [String] = []
+  }
+
+  private static func value(_ writer: Int, _ number: Int) -> [UInt8] {
+    let start = Array("\(writer):\(number):".utf8)
+    let count = [10, 600, 5_000, 70_000, 300_000][number % 5]
+    return start + [UInt8](repeating: UInt8(ascii: "x"), count: count)
+  }
+
+  @Test func `writers that are killed at any moment lose nothing that they acknowledged`() throws {
+    let writers = 6
+    let kills = RunLength.of(500, sample: 25)
+    let environment = store.environment
+    let clock = ContinuousClock()
+    let once = clock.measure { for _ in 0..<3 { store.execute("set", "warm", input: "x") } } / 3
+    let longest = max(2, Int(once / .microseconds(1)) * writers)
+    let tally = Mutex(Tally())
+    DispatchQueue.concurrentPerform(iterations: writers + 1) { writer in
+      if writer == writers { return DurabilityTests.readMeanwhile(environment, tally, until: kills) }
+      var random = SeededGenerator(seed: UInt64(writer))
+      var number = 0
+      while tally.withLock({ $0.killed < kills && $0.tries < 20 * kills }) {
+        number += 1
+        let process = Executable(
+          ["set", "item\(writer)"], input: DurabilityTests.value(writer, number), environment: environment)
+        usleep(UInt32.random(in: 0..<UInt32(longest), using: &random))
+        process.send(SIGKILL)
+        let result = process.wait()
+        tally.withLock { tally in
+          tally.tries += 1
+          switch result.status {
+          case 0: tally.acknowledged[writer] = number
+          case 128 + SIGKILL: tally.killed += 1
+          default: tally.failures.append("\(result.status): \(result.errors)")
+          }
+        }
+      }
+    }
+    let end = tally.withLock { $0 }
+    #expect(end.killed >= kills && !end.acknowledged.isEmpty, "\(end.killed) of \(end.tries)")
+    #expect(end.failures.isEmpty)
+    for writer in 0..<writers { expectKept(writer, atLeast: end.acknowledged[writer] ?? 0) }
+    let verified = store.execute("verify")
+    #expect(verified.status == 0, "\(verified.output)")
+  }
+
+  private static func readMeanwhile(_ environment: [String: String], _ tally: borrowing Mutex<Tally>, until kills: Int)
+  {
+    while tally.withLock({ $0.killed < kills && $0.tries < 20 * kills }) {
+      for arguments in [["get", "item0"], ["list"], ["status"], ["history", "warm"]] {
+        let result = Executable(arguments, environment: environment).wait()
+        if result.status == 0 || result.status == 10 && arguments[0] == "get" { continue }
+        tally.withLock { $0.failures.append("\(arguments[0]) \(result.status): \(result.errors)") }
+      }
+    }
+  }
+
+  /// The item holds one of the values that were set, whole, and none older than the last acknowledged one.
+  private func expectKept(_ writer: Int, atLeast acknowledged: Int) {
+    let result = store.execute("get", "item\(writer)")
+    if acknowledged == 0 && result.status == 10 { return }
+    let fields = result.output.prefix(30).split(separator: ":")
+    guard result.status == 0, fields.count > 1, let number = Int(fields[1]) else {
+      Issue.record("item \(writer): \(result.status) \(result.errors)")
+      return
+    }
+    #expect(number >= acknowledged)
+    #expect(result.outputBytes == DurabilityTests.value(writer, number))
+  }
+}

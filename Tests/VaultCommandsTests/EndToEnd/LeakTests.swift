@@ -1,0 +1,202 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// Marked texts go through every command, well and badly, and turn up nowhere but where they were asked for.
+@Suite struct LeakTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  private enum Mark: String, CaseIterable {
+    case value = "S3CR3T-VALUE"
+    case name = "S3CR3T-NAME"
+    case label = "S3CR3T-LABEL"
+    case key = "S3CR3T-KEY"
+    case attribute = "S3CR3T-ATTRIBUTE"
+    case typed = "S3CR3T-TYPED"
+
+    /// What all of them hold, in the clear and in base64.
+    static let traces = ["S3CR3T", "s3cr3t", "UzNDUjNU", "MzQ1IzV", "M0NSM1"]
+  }
+
+  /// Runs a command: nothing marked is on stderr, and on stdout only what is `shown`.
+  private func check(
+    _ arguments: [String], input: String = "", status: Int32, shown: Set<Mark> = [],
+    environment: [String: String] = [:],
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let result = store.attempt(arguments, input: input, environment: environment)
+    let words = arguments.joined(separator: " ")
+    #expect(result.status == status, "\(words): \(result.errors)", sourceLocation: sourceLocation)
+    for trace in Mark.traces { #expect(!result.errors.contains(trace), "\(words)", sourceLocation: sourceLocation) }
+    for mark in Mark.allCases {
+      #expect(
+        result.output.contains(mark.rawValue) == shown.contains(mark), "\(words): \(mark)",
+        sourceLocation: sourceLocation)
+    }
+  }
+
+  private let name = Mark.name.rawValue
+  private let pair = Mark.key.rawValue + "=" + Mark.attribute.rawValue
+  private var setting: [String] { ["set", name, "--label", Mark.label.rawValue, "-a", pair] }
+
+  private func checkCommands() {
+    check(setting, input: Mark.value.rawValue + " 1", status: 0)
+    check(setting + ["--json"], input: Mark.value.rawValue, status: 0, shown: [.name])
+    check(["get", name], status: 0, shown: [.value])
+    check(["get", name, "--json"], status: 0, shown: [.name, .value])
+    check(["get", name, "--version", "1"], status: 0, shown: [.value])
+    check(["list"], status: 0, shown: [.name, .label])
+    check(["list", "S3CR3T-N", "-a", pair, "--match", "s3cr3t-label"], status: 0, shown: [.name, .label])
+    check(["list", "--json"], status: 0, shown: [.name, .label, .key, .attribute])
+    check(["info", name], status: 0, shown: [.name, .label, .key, .attribute])
+    check(["info", name, "--json"], status: 0, shown: [.name, .label, .key, .attribute])
+    check(["history", name], status: 0)
+    check(["history", name, "--json"], status: 0)
+    for arguments in [["status"], ["verify"], ["group", "show", "default"], ["group", "list"]] {
+      check(arguments, status: 0)
+      check(arguments + ["--json"], status: 0)
+    }
+    check(["set", name, "--keep-value", "--label", "other"], status: 0)
+    check(["remove", name], status: 0)
+    check(["restore", name], status: 0)
+    check(["get", name, "--output", store.folder.file("out")], status: 0)
+  }
+
+  private func checkFailures() {
+    let typed = Mark.typed.rawValue
+    let wrong: [([String], Int32)] = [
+      ([typed], 64), (["group", typed], 64), (["help", typed], 0), (["set", "a", typed], 64),
+      (["set", "a", "--\(typed)"], 64),
+      (["set", "a", "--\(typed)=\(typed)"], 64), (["set", "a", "-\(typed)"], 64), (["set", "a", "--labl", typed], 64),
+      (["set", "a", "--if-version", typed], 64), (["set", "a", "--if-version=\(typed)"], 64),
+      (["set", "a", "--expires", typed], 64), (["set", "a", "--fd", typed], 64), (["set", "a", "-a", typed], 64),
+      (["set", "a", "-a", "=\(typed)"], 64), (["set", "a", "-g", typed], 64), (["set", "a", "--file", typed], 64),
+      (["set", "a", "--label", "\(typed)\n"], 64), (["set", "\(typed)\n"], 64),
+      (["set", "a", "-a", "\(typed)\n=v"], 64),
+      (["set", "a", "--file", "/dev/null/\(typed)"], 64), (["set", "a", "--key-file", typed], 11),
+      (["set", "a", "--passphrase-fd", typed], 64), (["set", name, "--if-version", "99"], 18),
+      (["set", "\(typed)\(String(repeating: "x", count: 1_024))"], 20), (["get", typed], 10),
+      (["get", name, typed], 64),
+      (["get", name, "--version", typed], 64), (["get", name, "--version", "99"], 10),
+      (["get", name, "-g", typed], 64),
+      (["get", name, "-g", typed.lowercased()], 10), (["get", name, "--output", "/nowhere/\(typed)"], 64),
+      (["get", name, "--\(typed)"], 64), (["list", typed, typed], 64), (["list", "-a", typed], 64),
+      (["info", typed], 10),
+      (["history", typed], 10), (["remove", typed], 10), (["restore", typed], 10),
+      (["restore", name, "--version", typed], 64),
+      (["status", typed], 64), (["verify", typed], 64), (["group", "create", typed], 64),
+      (["group", "create", "g", "--keep", typed], 64), (["group", "show", typed], 64),
+      (["group", "accept", typed], 64),
+      (["group", "compact", typed], 64), (["group", "remove", typed.lowercased()], 10), (["init", typed], 64),
+      (["init", "--key-file", store.keyFile, typed], 64),
+    ]
+    for (arguments, status) in wrong {
+      check(arguments, input: Mark.value.rawValue, status: status)
+      // Some know no --json, and say so.
+      let json = store.attempt(arguments + ["--json"], input: Mark.value.rawValue)
+      #expect([status, 64].contains(json.status), "\(arguments): \(json.errors)")
+      #expect(!(json.errors + json.output).contains("S3CR3T"), "\(arguments)")
+    }
+    check(["get", name], status: 64, environment: ["VAULT_GROUP": typed])
+    check(["get", name], status: 11, environment: ["VAULT_KEY_FILE": typed])
+    check(["set", "big"], input: String(repeating: Mark.value.rawValue, count: 100_000), status: 20)
+  }
+
+  @Test func `every command, and everything that can go wrong with it`() throws {
+    store.environment["TMPDIR"] = store.folder.file("temporary")
+    checkCommands()
+    checkFailures()
+    expectNothingInFiles()
+    #expect(!FileManager.default.fileExists(atPath: store.folder.file("temporary")))
+  }
+
+  @Test func `what is not UTF-8, what cannot be written, and what is damaged`() throws {
+    checkCommands()
+    let scripts: [(script: String, status: Int32)] = [
+      (#""$vault" get "$(printf 'S3CR3T\377')""#, 64),
+      (#""$vault" set a --label "$(printf 'S3CR3T\377')""#, 64),
+      (#"printf 'S3CR3T\377' | "$vault" set binary"#, 0),
+      (#""$vault" get S3CR3T-NAME >/dev/full"#, 23),
+      (#""$vault" get S3CR3T-NAME --json >/dev/full"#, 23),
+      (#""$vault" list --json >/dev/full"#, 23),
+      (#""$vault" get S3CR3T-NAME --output /dev/full"#, 12),
+      (#"ulimit -f 8; head -c 100000 /dev/zero | tr '\0' S | "$vault" set S3CR3T-NAME"#, 23),
+      (#"printf 'S3CR3T\n' | "$vault" list --passphrase-fd 0"#, 11),
+      (
+        #"mv "$folder/key" "$folder/key.away"; printf S3CR3T-SHORT >"$folder/key"; chmod 600 "$folder/key"; "$vault" list"#,
+        11
+      ),
+      (
+        #"printf S3CR3T-S3CR3T-S3CR3T-S3CR3T-S3CR >"$folder/key"; "$vault" list; s=$?; mv "$folder/key.away" "$folder/key"; exit $s"#,
+        16
+      ),
+      (
+        #"dd if=/dev/urandom of="$folder/store/groups/default/group.vault" bs=1 seek=9000 count=20000 conv=notrunc 2>&-;"#
+          + #" rm "$folder/store/groups/default/group.vault-wal"; "$vault" get S3CR3T-NAME"#, 13
+      ),
+      (#""$vault" list --json"#, 13), (#""$vault" info S3CR3T-NAME --json"#, 13), (#""$vault" verify --json"#, 13),
+      (#"printf S3CR3T-VALUE | "$vault" set S3CR3T-NAME --json"#, 13), (#""$vault" status"#, 13),
+    ]
+    for (script, status) in scripts {
+      let result = store.shell(script)
+      #expect(result.status == status, "\(script): \(result.errors)")
+      #expect(!result.errors.contains("S3CR3T"), "\(script)")
+      #expect(!result.output.contains("S3CR3T"), "\(script)")
+    }
+    expectNothingInFiles()
+  }
+
+  /// No file of the store or the state shows a mark.
+  private func expectNothingInFiles() {
+    var count = 0
+    for part in ["store", "state"] {
+      let names = FileManager.default.enumerator(atPath: store.folder.file(part))?.compactMap { $0 as? String } ?? []
+      for name in names {
+        #expect(!Mark.traces.contains { name.contains($0) })
+        let bytes = store.folder.read("\(part)/\(name)")
+        if !bytes.isEmpty { count += 1 }
+        for trace in Mark.traces { #expect(!bytes.contains(Array(trace.utf8)), "\(name)") }
+      }
+    }
+    #expect(count > 5)
+  }
+
+  @Test func `a crash with a secret in memory prints nothing and leaves no core`() throws {
+    let relative = !["|", "/"].contains(store.shell("cat /proc/sys/kernel/core_pattern").output.prefix(1))
+    let (reading, writing) = Pipe.pair()
+    defer { close(writing) }
+    // The crash handler as talkative as it can be.
+    let environment = store.scriptEnvironment.merging(["SWIFT_BACKTRACE": "enable=yes,interactive=no"]) { $1 }
+    func start(_ command: String) -> Executable {
+      Executable(
+        ["-c", #"mkdir -p "$folder/here" && cd "$folder/here" && ulimit -c unlimited && exec "# + command],
+        program: "/bin/sh",
+        environment: environment, extra: [reading])
+    }
+    let bytes = Array(Mark.value.rawValue.utf8)
+    #expect(unsafe write(writing, bytes, bytes.count) == bytes.count)
+    let process = start(#""$vault" set a --fd 3"#)
+    var unread = 1
+    for _ in 0..<500 where unread > 0 {
+      usleep(10_000)
+      unread = Pipe.unreadCount(reading)
+    }
+    try #require(unread == 0)
+    process.send(SIGSEGV)
+    let result = process.wait()
+    #expect(result.status == 128 + SIGSEGV)
+    #expect(result.output.isEmpty)
+    #expect(result.errors.isEmpty)
+    #expect(store.shell(#"ls "$folder/here""#).output.isEmpty)
+    // The same crash of another program does leave one: the test can fail.
+    let other = start("sleep 100")
+    usleep(200_000)
+    other.send(SIGSEGV)
+    #expect(other.wait().status == 128 + SIGSEGV)
+    if relative { #expect(!store.shell(#"ls "$folder/here""#).output.isEmpty) }
+  }
+}

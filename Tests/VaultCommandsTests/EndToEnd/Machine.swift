@@ -1,0 +1,49 @@
+import Glibc
+import Testing
+
+/// What this machine lets a test do. A test that needs more is skipped, and says why.
+enum Machine {
+  static let isRoot = geteuid() == 0
+  /// Mounts that nobody else sees and that go away with the process.
+  static let canMount = isRoot && succeeds("unshare -m mount -t tmpfs none /tmp")
+  static let canChangeUser = isRoot && succeeds("setpriv --reuid=12345 --clear-groups true")
+  static let canTrace = succeeds("strace -qq -o /dev/null -e inject=getppid:error=EPERM true")
+  static let canLimit = succeeds("prlimit --memlock=0 true")
+
+  static let path = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+  private static func succeeds(_ script: String) -> Bool {
+    Executable(["-c", script], program: "/bin/sh", environment: ["PATH": path]).wait().status == 0
+  }
+}
+
+extension Trait where Self == ConditionTrait {
+  static var needsRoot: Self { .enabled(if: Machine.isRoot, "needs root") }
+  static var needsMounts: Self { .enabled(if: Machine.canMount, "needs root and mount namespaces") }
+  static var needsOtherUsers: Self { .enabled(if: Machine.canChangeUser, "needs root and setpriv") }
+  static var needsTracing: Self { .enabled(if: Machine.canTrace, "needs strace, and the right to trace") }
+  static var needsLimits: Self { .enabled(if: Machine.canLimit, "needs prlimit") }
+  static var needsTime: Self { .enabled(if: RunLength.isFull, "takes long: only with VAULT_TEST_FULL=1") }
+}
+
+/// How much of a test is run: all of it with VAULT_TEST_FULL=1, otherwise a sample that is the same each time.
+enum RunLength {
+  static let isFull = unsafe getenv("VAULT_TEST_FULL").map { unsafe String(cString: $0) } == "1"
+
+  static func of(_ full: Int, sample: Int) -> Int { isFull ? full : sample }
+}
+
+/// SplitMix64: the same numbers from the same seed.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

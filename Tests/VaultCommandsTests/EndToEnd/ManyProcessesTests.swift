@@ -1,0 +1,166 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import VaultCommands
+
+/// Many processes at work on one group.
+@Suite struct ManyProcessesTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  /// Runs a script many times at once; `$number` tells them apart.
+  ///
+  /// - Returns: all that they said on stdout and stderr.
+  private func atOnce(_ count: Int, _ script: String, beside other: String? = nil) -> String {
+    let environment = store.scriptEnvironment
+    let words = Mutex("")
+    DispatchQueue.concurrentPerform(iterations: other == nil ? count : count + 1) { number in
+      let result = Executable(
+        ["-c", number < count ? script : other!], program: "/bin/sh",
+        environment: environment.merging(["number": String(number)]) { $1 }
+      ).wait()
+      words.withLock { $0 += result.output + result.errors }
+    }
+    return words.withLock { $0 }
+  }
+
+  @Test func `16 processes set and get, and no update is lost and no reading fails`() {
+    let rounds = RunLength.of(100, sample: 2)
+    #expect(store.execute("set", "warm", input: "x").status == 0)
+    let words = atOnce(
+      16,
+      """
+      for round in $(seq \(rounds)); do
+        printf %s $number | "$vault" set common || echo "set common: $?"
+        "$vault" get common >/dev/null || echo "get common: $?"
+        printf %s $round | "$vault" set own$number || echo "set own: $?"
+        [ "$("$vault" get own$number)" = $round ] || echo "get own: not what was set"
+      done
+      """,
+      beside: """
+        for round in $(seq \(rounds)); do
+          for command in status verify list "history warm" "info warm"; do
+            "$vault" $command >/dev/null || echo "$command: $?"
+          done
+        done
+        """)
+    #expect(words.isEmpty, "\(words)")
+    #expect(store.execute("history", "common").output.hasPrefix("\(16 * rounds)\tpresent\t"))
+    for number in 0..<16 {
+      #expect(store.execute("history", "own\(number)").output.hasPrefix("\(rounds)\tpresent\t"))
+    }
+    #expect(store.execute("verify").status == 0)
+  }
+
+  @Test func `a number counted up by many, each with --if-version, counts every turn`() {
+    let rounds = RunLength.of(50, sample: 3)
+    #expect(store.execute("set", "count", input: "0").status == 0)
+    let words = atOnce(
+      4,
+      """
+      for round in $(seq \(rounds)); do
+        status=18
+        while [ $status = 18 ]; do
+          json=$("$vault" get count --json) || echo "get: $?"
+          version=${json#*\\"version\\":} && version=${version%%,*}
+          value=${json#*\\"value\\":\\"} && value=${value%%\\"*}
+          printf %s $((value + 1)) | "$vault" set count --if-version $version 2>/dev/null
+          status=$?
+        done
+        [ $status = 0 ] || echo "set: $status"
+      done
+      """)
+    #expect(words.isEmpty, "\(words)")
+    #expect(store.execute("get", "count").output == String(4 * rounds))
+  }
+
+  @Test func `of two that change the same version exactly one wins`() {
+    for version in 0..<RunLength.of(50, sample: 4) {
+      let both = ["left", "right"].map { side in
+        Executable(
+          ["set", "contested", "--if-version", String(version)], input: Array("\(side) \(version)".utf8),
+          environment: store.environment)
+      }
+      let statuses = both.map { $0.wait().status }
+      #expect(statuses.sorted() == [0, 18])
+      let winner = statuses[0] == 0 ? "left" : "right"
+      #expect(store.execute("get", "contested").output == "\(winner) \(version)")
+    }
+  }
+
+  @Test func `of two that make the same store or group exactly one wins`() {
+    for round in 0..<RunLength.of(30, sample: 2) {
+      for arguments in [["group", "create", "g\(round)"], ["init", "--key-file", store.folder.file("key\(round)")]] {
+        var environment = store.environment
+        if arguments[0] == "init" {
+          environment["VAULT_HOME"] = store.folder.file("store\(round)")
+          environment["VAULT_STATE"] = store.folder.file("state\(round)")
+        }
+        let both = (0..<2).map { _ in Executable(arguments, environment: environment) }
+        let results = both.map { $0.wait() }
+        #expect(results.filter { $0.status == 0 }.count == 1, "\(arguments): \(results)")
+        #expect(results.allSatisfy { [0, 22].contains($0.status) }, "\(arguments): \(results)")
+        #expect(Executable(["verify"], environment: environment).wait().status == 0)
+      }
+    }
+  }
+
+  /// Holds the lock of the group's writers, as one that stands still would.
+  private func holdLock() -> Int32 {
+    let descriptor = unsafe open(store.groupFolder + "/lock", O_RDWR | O_CLOEXEC)
+    #expect(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
+    return descriptor
+  }
+
+  @Test func `a writer waits for another, and readers do not`() {
+    #expect(store.execute("set", "a", input: "old").status == 0)
+    let lock = holdLock()
+    let waiting = Executable(["set", "a"], input: Array("new".utf8), environment: store.environment)
+    let began = ContinuousClock.now
+    for _ in 0..<3 { #expect(store.execute("get", "a").output == "old") }
+    #expect(store.execute("verify").status == 0)
+    while ContinuousClock.now - began < .milliseconds(300) { usleep(10_000) }
+    #expect(store.execute("get", "a").output == "old")
+    close(lock)
+    #expect(waiting.wait().status == 0)
+    #expect(store.execute("get", "a").output == "new")
+  }
+
+  @Test(.needsTime) func `a writer that waits for ten seconds gives up with 15`() {
+    #expect(store.execute("set", "a", input: "old").status == 0)
+    let lock = holdLock()
+    defer { close(lock) }
+    let elapsed = ContinuousClock().measure {
+      let result = store.execute("set", "a", input: "new")
+      #expect(result.status == 15)
+      #expect(result.errors.hasPrefix("vault: error: 'default' is in use by another process\n"))
+    }
+    #expect(elapsed > .seconds(9) && elapsed < .seconds(30))
+    #expect(store.execute("get", "a").output == "old")
+  }
+
+  @Test func `a reader whose output stands still keeps no writer waiting`() {
+    for number in 0..<3 {
+      let label = String(repeating: "l", count: 60_000)
+      #expect(store.execute("set", "long\(number)", "--label", label, input: "v").status == 0)
+    }
+    let (reading, writing) = Pipe.pair()
+    let readers = [["list", "--json"], ["history", "long0"], ["verify"], ["list"]].map { arguments in
+      Executable(
+        ["-c", "exec \"$vault\" \(arguments.joined(separator: " ")) >&3"], program: "/bin/sh",
+        environment: store.scriptEnvironment, extra: [writing])
+    }
+    close(writing)
+    let big = String(repeating: "x", count: 200_000)
+    let elapsed = ContinuousClock().measure {
+      for number in 0..<4 { #expect(store.execute("set", "big\(number)", input: big).status == 0) }
+    }
+    #expect(elapsed < .seconds(9))
+    #expect(!Pipe.readAll(reading).isEmpty)
+    close(reading)
+    for reader in readers { #expect(reader.wait().status == 0) }
+  }
+}

@@ -1,0 +1,194 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// Machines, users and limits that are not the usual ones.
+@Suite struct OddPlaceTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    try #require(store.execute("set", "a", "--label", "L", input: "value").status == 0)
+  }
+
+  /// The functions `as`, which runs a command as a user whom no list of users knows, and a copy of all that he needs.
+  private static let asStranger = """
+    home="$folder/home" && mkdir "$home" && cp "$vault" "$home/vault" && chmod -R go+rX "$home" && chown -R 12345 "$home" &&
+    chmod 711 "$folder" && cd / && unset VAULT_HOME VAULT_STATE && vault="$home/vault" || exit 99
+    as() { setpriv --reuid=12345 --clear-groups "$@"; }
+
+    """
+
+  @Test(.needsOtherUsers) func `a user whom no list of users knows has a store`() {
+    let result = store.shell(
+      Self.asStranger + """
+        export HOME="$home"
+        as "$vault" init --key-file "$home/key" 2>/dev/null && printf x | as "$vault" set a && as "$vault" get a &&
+        as "$vault" verify >/dev/null && ls "$home/.local/share" "$home/.local/state"
+        """)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(
+      result.output
+        == "x\(store.folder.path)/home/.local/share:\nvault\n\n\(store.folder.path)/home/.local/state:\nvault\n")
+  }
+
+  @Test(.needsOtherUsers) func `without a home folder the error says so`() {
+    for variables in ["", "HOME=", "HOME=relative", "XDG_DATA_HOME=relative"] {
+      let result = store.shell(Self.asStranger + "unset HOME; as env \(variables) \"$vault\" get a")
+      #expect(result.status == 21)
+      #expect(
+        result.errors == """
+          vault: error: no home folder is known, so nothing says where the store is
+          vault: hint: name its place: VAULT_HOME
+
+          """)
+      store.shell(#"rm -rf "$folder/home""#)
+    }
+  }
+
+  @Test(.needsOtherUsers) func `without a home folder, but with a named store, all works but the witness`() {
+    let result = store.shell(
+      Self.asStranger + """
+        unset HOME; export VAULT_HOME="$home/store" VAULT_KEY_FILE="$home/key"
+        as "$vault" init 2>/dev/null && printf x | as "$vault" set a 2>/dev/null && as "$vault" get a
+        """)
+    #expect(result.status == 0)
+    #expect(result.output == "x")
+    #expect(result.errors.contains("an older copy of the store would not be noticed: there is no home folder"))
+  }
+
+  @Test(.needsOtherUsers) func `another user's store is denied to him, and what he may not read`() {
+    let result = store.shell(
+      Self.asStranger + """
+        export HOME="$home" VAULT_HOME="$folder/store"
+        as "$vault" get a --key-file "$folder/key" 2>&1; echo $?
+        chmod 755 "$folder/store"; as "$vault" get a --key-file "$folder/key" 2>&1; echo $?
+        """)
+    #expect(
+      result.output == """
+        vault: error: the system's permissions do not allow it: the store cannot be opened: permission denied
+        vault: hint: use the account that owns the store
+        12
+        vault: error: the system's permissions do not allow it: the identity cannot be opened: permission denied
+        vault: hint: use the account that owns the store
+        12
+
+        """)
+  }
+
+  @Test(.needsLimits) func `without locked memory everything works`() {
+    let result = store.shell(
+      """
+      limited="prlimit --memlock=0 $vault"
+      printf other | $limited set b --label x && $limited get b && $limited list >/dev/null && $limited verify >/dev/null &&
+      printf 'long passphrase\\n' | VAULT_HOME="$folder/p" VAULT_STATE="$folder/ps" $limited init --passphrase-fd 0 2>/dev/null &&
+      printf 'long passphrase\\n' | VAULT_HOME="$folder/p" VAULT_STATE="$folder/ps" $limited list --passphrase-fd 0
+      """)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output == "other")
+  }
+
+  @Test(.needsOtherUsers) func `without locked memory everything works, also for a user who is not root`() {
+    let result = store.shell(
+      Self.asStranger + """
+        export HOME="$home"
+        limited="prlimit --memlock=0 $vault"
+        as $limited init --key-file "$home/key" 2>/dev/null && printf x | as $limited set a && as $limited get a
+        """)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output == "x")
+  }
+
+  @Test(.needsMounts) func `on a read-only mount reading works, and writing ends with 23`() {
+    let result = store.shellWithMounts(
+      """
+      mount --bind "$folder/store" "$folder/store" && mount -o remount,bind,ro "$folder/store" || exit 99
+      for command in "get a" "list" "info a" "history a" "verify" "status" "group list" "group show default"; do
+        "$vault" $command >/dev/null || echo "$command: $?"
+      done
+      for command in "set a" "remove a" "restore a" "group create g" "group remove default" "group compact default"; do
+        echo x | "$vault" $command 2>"$folder/why"; echo "$command: $?"; grep -q 'the file system is read-only' "$folder/why" || cat "$folder/why"
+      done
+      "$vault" get a
+      """)
+    #expect(
+      result.output == """
+        set a: 23
+        remove a: 23
+        restore a: 23
+        group create g: 23
+        group remove default: 23
+        group compact default: 23
+        value
+        """, "\(result.errors)")
+    #expect(result.errors.isEmpty)
+  }
+
+  @Test(.needsMounts) func `with a read-only state folder, or none, get and set warn and verify fails`() {
+    for make in [
+      "mount --bind \"$folder/state\" \"$folder/state\" && mount -o remount,bind,ro \"$folder/state\"", "mv state gone",
+    ] {
+      let result = store.shellWithMounts(
+        """
+        cd "$folder" && \(make) || exit 99
+        export VAULT_KEY_FILE="$folder/key"
+        printf 'new: ' | "$vault" set a && "$vault" get a && "$vault" verify >/dev/null; echo $?
+        """)
+      #expect(result.output == "new: 13\n", "\(result.errors)")
+      #expect(result.errors.contains("vault: warning: an older copy of the store would not be noticed"))
+      store.shell(#"[ ! -e "$folder/gone" ] || mv "$folder/gone" "$folder/state""#)
+      #expect(store.execute("set", "a", input: "value").status == 0)
+    }
+  }
+
+  @Test(.needsOtherUsers) func `in a folder that may not be written, reading works, and writing is denied`() {
+    let result = store.shell(
+      Self.asStranger + """
+        export HOME="$home"
+        as "$vault" init --key-file "$home/key" 2>/dev/null && printf x | as "$vault" set a || exit 98
+        as chmod -R a-w "$home/.local/share/vault"
+        as "$vault" get a && as "$vault" list >/dev/null && as "$vault" verify >/dev/null
+        printf y | as "$vault" set a; echo ": $?"
+        as chmod 0 "$home/.local/share/vault"; as "$vault" get a; echo "$?"
+        as chmod 700 "$home/.local/share/vault"; as chmod 0 "$home/.local/share/vault/groups/default"
+        as "$vault" get a; echo "$?"; as "$vault" verify 2>/dev/null; echo "$?"
+        """)
+    #expect(result.status == 0)
+    #expect(result.output.hasPrefix("x: 12\n12\n12\n"), "\(result.output) \(result.errors)")
+    #expect(result.output.hasSuffix("12\n"), "\(result.output)")
+  }
+
+  @Test func `a closed or strange stdin, and a full or closed stdout, are told`() {
+    let expected: [(script: String, status: Int32)] = [
+      (#""$vault" set a <&-"#, 64), (#""$vault" set a </"#, 64), (#""$vault" set b </dev/null"#, 0),
+      (#""$vault" get a <&-"#, 0),
+      (#""$vault" get a >/dev/full"#, 23), (#""$vault" list >/dev/full"#, 23), (#""$vault" info a >/dev/full"#, 23),
+      (#""$vault" get a --json >/dev/full"#, 23), (#""$vault" status >/dev/full"#, 23),
+      (#""$vault" verify >/dev/full"#, 23),
+      (#""$vault" --help >/dev/full"#, 23), (#""$vault" --version >/dev/full"#, 23), (#""$vault" get a >&-"#, 23),
+      (#""$vault" get absent 2>/dev/full"#, 10), (#""$vault" get absent 2>&-"#, 10),
+      (#""$vault" get a <&- >&- 2>&-"#, 23),
+      (#"printf v | "$vault" set c >/dev/full 2>/dev/full"#, 0),
+    ]
+    for (script, status) in expected { #expect(store.shell(script).status == status, "\(script)") }
+    #expect(store.execute("get", "a").output == "value")
+    #expect(store.execute("verify").status == 0)
+  }
+
+  /// A dynamic executable may not even find its libraries.
+  private static func lacksDescriptors(_ result: Executable.Result) -> Bool {
+    result.status == 127 && result.errors.contains("shared libraries")
+      || [11, 23].contains(result.status) && result.errors.contains("too many files are open")
+  }
+
+  @Test(.needsLimits) func `with few descriptors it works, or says that too many files are open`() {
+    for limit in [4, 5, 6, 7, 8, 10, 12] {
+      let get = store.shell("prlimit --nofile=\(limit) \"$vault\" get a")
+      #expect(get.output == "value" || Self.lacksDescriptors(get), "\(limit): \(get)")
+      let set = store.shell("printf value | prlimit --nofile=\(limit) \"$vault\" set a")
+      #expect(set.status == 0 || Self.lacksDescriptors(set), "\(limit): \(set)")
+    }
+    #expect(store.execute("verify").status == 0)
+  }
+}

@@ -1,0 +1,44 @@
+@testable import VaultCommands
+
+/// The executable, run on the store of a test.
+extension TestStore {
+  @discardableResult
+  func execute(_ arguments: String..., input: String = "") -> Executable.Result {
+    Executable(arguments, input: Array(input.utf8), environment: environment).wait()
+  }
+
+  func execute(_ arguments: [String], input: [UInt8]) -> Executable.Result {
+    Executable(arguments, input: input, environment: environment).wait()
+  }
+
+  /// Runs a command as a process with VAULT_TEST_FULL=1, and in this process otherwise: what it does is the same.
+  func attempt(
+    _ arguments: [String], input: String = "", environment more: [String: String] = [:]
+  ) -> Executable.Result {
+    let environment = environment.merging(more) { $1 }
+    let input = Array(input.utf8)
+    if RunLength.isFull { return Executable(arguments, input: input, environment: environment).wait() }
+    let transcript = Transcript(arguments, input: input, environment: environment)
+    return Executable.Result(
+      status: transcript.status, outputBytes: transcript.outputBytes, errors: transcript.errors)
+  }
+
+  /// What a script sees: `$vault` is the executable, `$folder` the test's folder with `store`, `state` and `key` in it.
+  var scriptEnvironment: [String: String] {
+    environment.merging(["vault": Executable.path, "folder": folder.path, "PATH": Machine.path]) { $1 }
+  }
+
+  @discardableResult
+  func shell(_ script: String, input: String = "") -> Executable.Result {
+    Executable(["-c", script], program: "/bin/sh", input: Array(input.utf8), environment: scriptEnvironment).wait()
+  }
+
+  /// Runs a script in a mount namespace of its own.
+  @discardableResult
+  func shellWithMounts(_ script: String) -> Executable.Result {
+    Executable(["-m", "/bin/sh", "-c", script], program: "/usr/bin/unshare", environment: scriptEnvironment).wait()
+  }
+
+  /// Where the group `default` is.
+  var groupFolder: String { folder.file("store/groups/default") }
+}
