@@ -35,7 +35,7 @@ import Testing
     "get a --version x", "get a --version -1", "get a --passphrase-fd 9999999999", "get a --json --json",
     "get a --group=b",
     "get a -", "get a -gb", "set", "set a value", "set a --label -x", "set a --unknown", "list a b", "info a",
-    "help get",
+    "help get", "list --key-file --json b", "list --key-file -a k=v b", "get a -g --json b",
   ])
   func `everything else is left to the parser`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)
