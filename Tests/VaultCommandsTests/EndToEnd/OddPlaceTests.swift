@@ -80,10 +80,11 @@ import Testing
   @Test(.needsLimits) func `without locked memory everything works`() {
     let result = store.shell(
       """
-      limited="prlimit --memlock=0 $vault"
-      printf other | $limited set b --label x && $limited get b && $limited list >/dev/null && $limited verify >/dev/null &&
-      printf 'long passphrase\\n' | VAULT_HOME="$folder/p" VAULT_STATE="$folder/ps" $limited init --passphrase-fd 0 2>/dev/null &&
-      printf 'long passphrase\\n' | VAULT_HOME="$folder/p" VAULT_STATE="$folder/ps" $limited list --passphrase-fd 0
+      limited() { prlimit --memlock=0 "$vault" "$@"; }
+      printf other | limited set b --label x && limited get b && limited list >/dev/null && limited verify >/dev/null &&
+      export VAULT_HOME="$folder/p" VAULT_STATE="$folder/ps" &&
+      printf 'long passphrase\\n' | limited init --passphrase-fd 0 2>/dev/null &&
+      printf 'long passphrase\\n' | limited list --passphrase-fd 0
       """)
     #expect(result.status == 0, "\(result.errors)")
     #expect(result.output == "other")
@@ -93,8 +94,9 @@ import Testing
     let result = store.shell(
       Self.asStranger + """
         export HOME="$home"
-        limited="prlimit --memlock=0 $vault"
-        as $limited init --key-file "$home/key" 2>/dev/null && printf x | as $limited set a && as $limited get a
+        as prlimit --memlock=0 "$vault" init --key-file "$home/key" 2>/dev/null &&
+        printf x | as prlimit --memlock=0 "$vault" set a &&
+        as prlimit --memlock=0 "$vault" get a
         """)
     #expect(result.status == 0, "\(result.errors)")
     #expect(result.output == "x")
