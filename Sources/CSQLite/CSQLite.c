@@ -109,13 +109,22 @@ void csqlite_allow_attaching(sqlite3 *db, int count) { sqlite3_limit(db, SQLITE_
 enum { budget_unit = 1000 };
 
 static int spend(void *context) {
-  struct csqlite_budget *budget = context;
-  budget->remaining -= budget_unit;
-  return budget->remaining < 0;
+  struct csqlite_watch *watch = context;
+  watch->budget -= budget_unit;
+  return watch->budget < 0;
 }
 
-void csqlite_bound(sqlite3 *db, struct csqlite_budget *budget) {
-  sqlite3_progress_handler(db, budget_unit, spend, budget);
+static int note_commit(void *context, sqlite3 *db, const char *name, int pages) {
+  (void)db, (void)name;
+  struct csqlite_watch *watch = context;
+  watch->commits++;
+  watch->log_pages = pages;
+  return SQLITE_OK;
+}
+
+void csqlite_watch(sqlite3 *db, struct csqlite_watch *watch) {
+  sqlite3_progress_handler(db, budget_unit, spend, watch);
+  sqlite3_wal_hook(db, note_commit, watch);
 }
 
 int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {

@@ -9,9 +9,9 @@ extension WriteTransaction {
     let old = try stored(name.description)
     try require(expected, in: old)
     let attributes = details.applied(to: old, name: name.description, kind: secret?.1, at: time)
-    if let secret { return try put(attributes, secret.0) }
+    if let secret { return try put(attributes, secret.0, over: old?.row) }
     guard let old, old.isPresent else { throw .noItem }
-    return try put(attributes, view.secret(of: old.row), keepsValue: true)
+    return try put(attributes, view.secret(of: old.row), over: old.row, keepsValue: true)
   }
 
   /// Writes a tombstone; the history stays.
@@ -19,7 +19,8 @@ extension WriteTransaction {
     let old = try present(name.description)
     try require(expected, in: old)
     return try put(
-      Attributes(name: name.description, created: old.attributes.created, changed: time, valueKind: 0), nil)
+      Attributes(name: name.description, created: old.attributes.created, changed: time, valueKind: 0), nil,
+      over: old.row)
   }
 
   /// Writes the value and details of an older version anew; by default those of the last present one before a removal.

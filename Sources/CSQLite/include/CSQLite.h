@@ -22,11 +22,16 @@ int csqlite_data_version(sqlite3 *db, unsigned int *version);
 /// Lets VACUUM, which attaches a database in memory, run (or not).
 void csqlite_allow_attaching(sqlite3 *db, int count);
 
-/// The work a single call of `sqlite3_step` may still do, in instructions of SQLite's machine.
-struct csqlite_budget { long long remaining; };
+/// What a connection watches over.
+struct csqlite_watch {
+  /// The work a single call of `sqlite3_step` may still do, in instructions of SQLite's machine.
+  long long budget;
+  /// How often this connection committed, and how many pages the log held after the last time.
+  int commits, log_pages;
+};
 
-/// Interrupts the running statement of `db` when `budget` is used up. `budget` outlives the connection.
-void csqlite_bound(sqlite3 *db, struct csqlite_budget *budget);
+/// Interrupts the running statement of `db` when the budget is used up, and notes commits. `watch` outlives the connection.
+void csqlite_watch(sqlite3 *db, struct csqlite_watch *watch);
 
 /// Binds a copy of `count` bytes; a count of zero binds a blob without bytes, never NULL.
 int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);

@@ -16,8 +16,8 @@ internal import CSQLite
   let isFrozen: Bool
   /// Which log and index SQLite opened.
   private(set) var companions: [FileIdentity?] = []
-  /// The size of the log from which on it is moved into the file.
-  var checkpointThreshold = Connection.logLimit
+  /// What the log held when this connection last moved it into the file, in bytes; 0 once it began anew.
+  var checkpointedByteCount = 0
   private var statements: [(key: UInt, statement: Statement)] = []
   private(set) var verified = SnapshotCheck()
 

@@ -18,17 +18,23 @@ extension Connection {
     ]
   }
 
-  /// Moves the log into the file if it is above 256 KiB, waiting `milliseconds` for readers.
+  /// Moves the log into the file if it holds more than 256 KiB, waiting `milliseconds` for readers.
   ///
-  /// That they keep it is no error: a later writer does it, this one once the log has grown by as much again.
+  /// A connection that has committed often writes over the log from its beginning afterwards, which spares the file system
+  /// to make it grow again. One that may be its process's first and last empties it: a log whose writer is gone is read
+  /// anew by the next process, from its beginning to its end.
+  ///
+  /// That readers keep it is no error: a later writer does it, this one once the log has grown by as much again.
   package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(GroupFileError) {
-    guard let log = try ContainerPlace.status(location.logPath), log.byteCount > checkpointThreshold else { return }
+    let byteCount = handle.logPageCount * ContainerHeader.pageSize
+    if byteCount < checkpointedByteCount { checkpointedByteCount = 0 }
+    guard byteCount > checkpointedByteCount + Connection.logLimit else { return }
+    checkpointedByteCount = byteCount
+    let isLasting = handle.commitCount >= Connection.manyCommits && byteCount < 4 * Connection.logLimit
     do throws(GroupFileError) {
-      try truncatingCheckpoint(waiting: milliseconds)
-      checkpointThreshold = Connection.logLimit
+      try checkpoint(isLasting ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
     } catch {
       guard error == .busy else { throw error }
-      checkpointThreshold = log.byteCount + Connection.logLimit
     }
   }
 
@@ -36,11 +42,14 @@ extension Connection {
   ///
   /// - Throws: `busy` where a reader still needs the log; the data is as safe as before.
   package func truncatingCheckpoint(waiting milliseconds: Int32 = 1000) throws(GroupFileError) {
+    try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
+  }
+
+  private func checkpoint(_ mode: Int32, waiting milliseconds: Int32) throws(GroupFileError) {
     guard try !hasMoved() else { throw .moved }
     unsafe sqlite3_busy_timeout(handle.database, milliseconds)
     defer { unsafe sqlite3_busy_timeout(handle.database, Connection.wait) }
-    try handle.check(
-      unsafe sqlite3_wal_checkpoint_v2(handle.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil))
+    try handle.check(unsafe sqlite3_wal_checkpoint_v2(handle.database, "main", mode, nil, nil))
   }
 
   /// Has SQLite look at the structure of the whole file, in or outside of a transaction.
@@ -79,6 +88,9 @@ extension Connection {
     try body()
   }
 
-  /// How many bytes the log may have before it is moved into the file.
+  /// How many bytes the log may hold before they are moved into the file.
   static let logLimit = 256 << 10
+
+  /// After so many commits a connection is taken for one that lasts.
+  static let manyCommits = 8
 }

@@ -3,7 +3,7 @@ internal import CSQLite
 /// One open SQLite handle, closed with its last user; in a forked child it is left alone.
 @safe final class Handle {
   let database: OpaquePointer
-  private let budget: UnsafeMutablePointer<csqlite_budget>
+  private let watch: UnsafeMutablePointer<csqlite_watch>
   private let forkGeneration = csqlite_fork_generation()
   /// How many instructions one statement may run.
   var stepLimit: Int = Handle.defaultStepLimit
@@ -29,9 +29,9 @@ internal import CSQLite
       throw ResultCode.error(code, systemError: systemError)
     }
     unsafe database = opened
-    unsafe budget = UnsafeMutablePointer.allocate(capacity: 1)
-    unsafe budget.initialize(to: csqlite_budget(remaining: Int64(stepLimit)))
-    unsafe csqlite_bound(database, budget)
+    unsafe watch = UnsafeMutablePointer.allocate(capacity: 1)
+    unsafe watch.initialize(to: csqlite_watch(budget: Int64(stepLimit), commits: 0, log_pages: 0))
+    unsafe csqlite_watch(database, watch)
   }
 
   private static func frozenURI(_ path: String) -> String {
@@ -51,14 +51,20 @@ internal import CSQLite
     isClosed = true
     while let statement = unsafe sqlite3_next_stmt(database, nil) { _ = unsafe sqlite3_finalize(statement) }
     _ = unsafe sqlite3_close(database)
-    unsafe budget.deallocate()
+    unsafe watch.deallocate()
   }
 
   /// Whether this process is a child of the one that opened the handle.
   var isForked: Bool { forkGeneration != csqlite_fork_generation() }
 
   /// Grants the next call of `sqlite3_step` a statement's whole work.
-  func refillBudget() { unsafe budget.pointee.remaining = Int64(stepLimit) }
+  func refillBudget() { unsafe watch.pointee.budget = Int64(stepLimit) }
+
+  /// How many transactions this handle made durable.
+  var commitCount: Int { unsafe Int(watch.pointee.commits) }
+
+  /// How many pages the log held after the last of them; 0 before the first.
+  var logPageCount: Int { unsafe Int(watch.pointee.log_pages) }
 
   /// Turns a result code into an error, unless it is `SQLITE_OK`.
   func check(_ code: Int32) throws(GroupFileError) {

@@ -15,6 +15,9 @@ package struct Attributes: Sendable, Equatable {
       self.issue = issue
       self.application = application
     }
+
+    /// The owner himself: what is not said otherwise.
+    package static let owner = Writer(kind: .owner, issue: 0, application: "")
   }
 
   /// The item's name in NFC.
@@ -39,7 +42,7 @@ package struct Attributes: Sendable, Equatable {
   package init(
     name: String, label: String? = nil, pairs: [String: String] = [:], created: UInt64, changed: UInt64,
     expires: UInt64? = nil, valueKind: UInt8, typeName: String? = nil, valueEpoch: UInt64 = 0,
-    writer: Writer = Writer(kind: .owner, issue: 0, application: "")
+    writer: Writer = .owner
   ) {
     self.name = name
     self.label = label
@@ -61,7 +64,8 @@ extension Attributes {
     case label, pairs, created, changed, expires, valueKind, typeName, valueEpoch, writer
   }
 
-  /// The encoding: `u8 tag, rising ‖ u32 length ‖ bytes` for each field that has a value.
+  /// The encoding: a field for each value that is there. No field says what its absence says: that an item was created when
+  /// it was changed, and that the owner wrote it.
   ///
   /// - Throws: `overLimit` beyond 64 KiB, 64 pairs, a text too long for its count or a number that no reader takes.
   package func encoded() throws(GroupFileError) -> [UInt8] {
@@ -72,17 +76,19 @@ extension Attributes {
     try fields.write(Tag.name.rawValue, text: name, limit: GroupLimits.nameByteCount, "the name")
     if let label { try fields.write(Tag.label.rawValue, text: label, limit: 65_535, "the label") }
     if !pairs.isEmpty { fields.write(Tag.pairs.rawValue, try encodedPairs()) }
-    fields.write(Tag.created.rawValue, created)
+    if created != changed { fields.write(Tag.created.rawValue, created) }
     fields.write(Tag.changed.rawValue, changed)
     if let expires { fields.write(Tag.expires.rawValue, expires) }
     fields.write(Tag.valueKind.rawValue, [valueKind])
     if let typeName { try fields.write(Tag.typeName.rawValue, text: typeName, limit: 65_535, "the type's name") }
     fields.write(Tag.valueEpoch.rawValue, valueEpoch)
-    var writerField = ByteWriter()
-    writerField.write(writer.kind.rawValue)
-    writerField.write(writer.issue)
-    writerField.writeCounted16(Array(writer.application.utf8))
-    fields.write(Tag.writer.rawValue, writerField.bytes)
+    if writer != .owner {
+      var writerField = ByteWriter()
+      writerField.write(writer.kind.rawValue)
+      writerField.write(writer.issue)
+      writerField.writeCounted16(Array(writer.application.utf8))
+      fields.write(Tag.writer.rawValue, writerField.bytes)
+    }
     guard fields.bytes.count <= GroupLimits.attributesByteCount else { throw .overLimit("attributes of 64 KiB in all") }
     return fields.bytes
   }
@@ -127,7 +133,7 @@ extension Attributes {
     var expires: UInt64?
     var epoch: UInt64?
     var kind: UInt8?
-    var writer: Writer?
+    var writer = Writer.owner
     while let (number, field) = try reader.next() {
       guard let tag = Tag(rawValue: number) else {
         throw GroupFileError.newerFormat(read: FormatVersion.read + 1, write: FormatVersion.write + 1)
@@ -138,35 +144,29 @@ extension Attributes {
         name = try Attributes.text(field)
       case .label: label = try Attributes.text(field)
       case .pairs: pairs = try Attributes.decodePairs(field)
-      case .created: created = try Attributes.number(field)
-      case .changed: changed = try Attributes.number(field)
-      case .expires: expires = try Attributes.number(field)
+      case .created: created = try FieldReader.number(field)
+      case .changed: changed = try FieldReader.number(field)
+      case .expires: expires = try FieldReader.number(field)
       case .valueKind:
         guard field.count == 1 else { throw GroupFileError.damaged(.row, "kind of value") }
         kind = field[0]
       case .typeName: typeName = try Attributes.text(field)
-      case .valueEpoch: epoch = try Attributes.number(field)
+      case .valueEpoch: epoch = try FieldReader.number(field)
       case .writer: writer = try Attributes.decodeWriter(field)
       }
     }
-    guard let name, let created, let changed, let kind, let epoch, let writer else {
+    guard let name, let changed, let kind, let epoch else {
       throw GroupFileError.damaged(.row, "missing attributes")
     }
+    guard created != changed else { throw GroupFileError.damaged(.row, "time of creation") }
     self.init(
-      name: name, label: label, pairs: pairs, created: created, changed: changed, expires: expires, valueKind: kind,
-      typeName: typeName, valueEpoch: epoch, writer: writer)
+      name: name, label: label, pairs: pairs, created: created ?? changed, changed: changed, expires: expires,
+      valueKind: kind, typeName: typeName, valueEpoch: epoch, writer: writer)
   }
 
   private static func text(_ field: [UInt8]) throws -> String {
     guard let text = String(validating: field, as: UTF8.self) else { throw GroupFileError.damaged(.row, "text") }
     return text
-  }
-
-  private static func number(_ field: [UInt8]) throws -> UInt64 {
-    var reader = ByteReader(field)
-    let value = try reader.readCounter()
-    try reader.finish()
-    return value
   }
 
   private static func decodePairs(_ field: [UInt8]) throws -> [String: String] {
@@ -196,6 +196,8 @@ extension Attributes {
     let issue = try reader.read(UInt32.self)
     let application = try text(reader.readCounted16())
     try reader.finish()
-    return Writer(kind: kind, issue: issue, application: application)
+    let writer = Writer(kind: kind, issue: issue, application: application)
+    guard writer != .owner else { throw GroupFileError.damaged(.row, "writer") }
+    return writer
   }
 }

@@ -1,6 +1,8 @@
 package import Sealing
 
-/// Writes tagged fields: `u8 tag, rising ‖ u32 length ‖ bytes`.
+/// Writes tagged fields: `u8 tag, rising ‖ length ‖ bytes` (format article, "Fields").
+///
+/// A length is one byte, or 255 and then four bytes for 255 and more. Rows are many and their fields short.
 package struct FieldWriter {
   private var writer = ByteWriter(reservingCapacity: 96)
 
@@ -11,14 +13,21 @@ package struct FieldWriter {
   /// Appends `field` under `tag`.
   package mutating func write(_ tag: UInt8, _ field: [UInt8]) {
     writer.write(tag)
-    writer.writeCounted32(field)
+    if field.count < FieldWriter.longMark {
+      writer.write(UInt8(field.count))
+    } else {
+      writer.write(UInt8(FieldWriter.longMark))
+      writer.write(UInt32(field.count))
+    }
+    writer.write(field)
   }
 
-  /// Appends an eight-byte number under `tag`.
+  /// Appends a number under `tag`, big-endian and without leading zeros: 0 has no bytes.
   package mutating func write(_ tag: UInt8, _ number: UInt64) {
+    let count = (UInt64.bitWidth - number.leadingZeroBitCount + 7) / 8
     writer.write(tag)
-    writer.write(UInt32(8))
-    writer.write(number)
+    writer.write(UInt8(count))
+    for shift in (0..<count).reversed() { writer.write(UInt8(truncatingIfNeeded: number >> (UInt64(shift) * 8))) }
   }
 
   /// Appends `text` under `tag`.
@@ -31,9 +40,12 @@ package struct FieldWriter {
     guard utf8.count <= limit else { throw .overLimit("\(limit) bytes in \(subject)") }
     write(tag, utf8)
   }
+
+  /// Stands for a length of four bytes that follows.
+  fileprivate static let longMark = 255
 }
 
-/// Reads tagged fields; tags must rise.
+/// Reads tagged fields; tags must rise, and a length has one form only.
 package struct FieldReader {
   private var reader: ByteReader
   private let limit: Int
@@ -51,6 +63,20 @@ package struct FieldReader {
     let tag = try reader.read(UInt8.self)
     guard tag > last else { throw .unexpected(offset: reader.offset - 1) }
     last = tag
-    return (tag, try reader.readCounted32(limit: limit))
+    let start = reader.offset
+    var count = Int(try reader.read(UInt8.self))
+    if count == FieldWriter.longMark {
+      count = Int(try reader.read(UInt32.self))
+      guard count >= FieldWriter.longMark, count <= limit else { throw .unexpected(offset: start) }
+    }
+    return (tag, Array(try reader.read(count: count)))
+  }
+
+  /// The number below 2^53 that a field holds.
+  package static func number(_ field: [UInt8]) throws(ByteReader.Failure) -> UInt64 {
+    guard field.count < 8, field.first != 0 else { throw .unexpected(offset: 0) }
+    let number = field.reduce(0) { $0 << 8 | UInt64($1) }
+    guard number < ByteReader.counterLimit else { throw .unexpected(offset: 0) }
+    return number
   }
 }

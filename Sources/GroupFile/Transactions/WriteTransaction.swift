@@ -49,19 +49,28 @@ package final class WriteTransaction: ItemReading {
   package func put(
     _ attributes: Attributes, _ secret: OpenedSecret?, keepsValue: Bool = false
   ) throws(GroupFileError) -> UInt64 {
-    let token = view.state.keys.token(of: attributes.name)
-    guard let digest = try provedDigest(of: token) else {
-      try insert(attributes, secret, token)
+    try put(attributes, secret, over: storedRow(attributes.name), keepsValue: keepsValue)
+  }
+
+  /// Writes a new version over `old`, the item's current row as this transaction has proved it; `nil` where it has none.
+  ///
+  /// Otherwise as `put(_:_:keepsValue:)`.
+  @discardableResult
+  package func put(
+    _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, keepsValue: Bool = false
+  ) throws(GroupFileError) -> UInt64 {
+    guard let old else {
+      try insert(attributes, secret, view.state.keys.token(of: attributes.name))
       return 1
     }
-    let old = try view.row(token, digest: digest)
+    let token = old.token
     guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
     let version = old.version + 1
     let keep = UInt64(view.state.roster.keep)
     let oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1)
     let stamped = stamp(attributes, keepsValue: keepsValue)
     let (row, blob) = try view.seal(
-      stamped, secret, token: token, version: version, oldest: oldest, previous: digest)
+      stamped, secret, token: token, version: version, oldest: oldest, previous: old.digest)
     try view.connection.insertOlder(old)
     try view.connection.replaceCurrent(row)
     if let blob { try view.connection.insertBlob(token, version: version, blob) }

@@ -14,7 +14,8 @@ extension Connection {
 
   /// Writes the body at `place`.
   func storeNode(_ body: [UInt8], at place: TreePlace) throws(GroupFileError) {
-    let statement = try statement("REPLACE INTO node(prefix, body) VALUES(?, ?)")
+    let statement = try statement(
+      "INSERT INTO node(prefix, body) VALUES(?, ?) ON CONFLICT(prefix) DO UPDATE SET body = excluded.body")
     defer { statement.reset() }
     try statement.bind(1, place.key)
     try statement.bind(2, body)

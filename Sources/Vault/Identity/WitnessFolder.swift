@@ -8,6 +8,8 @@ struct WitnessFolder: Sendable {
   let stateFolder: String?
   let ownerKey: PublicKey
   let user: uid_t
+  /// Computed once: every write of every group opens the folder.
+  private let ownerName: String
 
   static let name = "witness"
 
@@ -15,6 +17,7 @@ struct WitnessFolder: Sendable {
     self.stateFolder = stateFolder
     self.ownerKey = ownerKey
     self.user = user
+    ownerName = ownerKey.shortName
   }
 
   /// Why there is nothing to read or write.
@@ -52,14 +55,23 @@ struct WitnessFolder: Sendable {
       throw .unavailable("the state folder \(error.reason)")
     }
     do throws(FileFault) {
-      if making { try state.makeFolder(WitnessFolder.name) }
-      let all = try state.folder(WitnessFolder.name, trust)
-      if making { try all.makeFolder(ownerKey.shortName) }
-      return try all.folder(ownerKey.shortName, trust)
+      return try folder(in: state, trust)
+    } catch {
+      guard error == .missing else { throw Unusable(error) }
+    }
+    guard making else { return nil }
+    do throws(FileFault) {
+      try state.makeFolder(WitnessFolder.name)
+      try state.folder(WitnessFolder.name, trust).makeFolder(ownerName)
+      return try folder(in: state, trust)
     } catch {
       if error == .missing { return nil }
       throw Unusable(error)
     }
+  }
+
+  private func folder(in state: borrowing Folder, _ trust: FileTrust) throws(FileFault) -> Folder {
+    try state.folder(WitnessFolder.name, trust).folder(ownerName, trust)
   }
 
   /// The groups that have a witness, sorted: what this machine has seen of the owner.

@@ -79,10 +79,7 @@ extension Registry.Entry {
         switch Tag(rawValue: tag) {
         case .groupID: groupID = GroupID(field)
         case .presence: presence = field.count == 1 ? Registry.Presence(rawValue: field[0]) : nil
-        case .created:
-          var number = ByteReader(field)
-          created = try number.readCounter()
-          try number.finish()
+        case .created: created = try FieldReader.number(field)
         case nil: throw VaultError.newerFormat(read: 2, write: 2)
         }
       }

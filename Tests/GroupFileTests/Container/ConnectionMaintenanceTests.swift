@@ -34,6 +34,30 @@ import Testing
     #expect(folder.bytes(of: "group.vault-wal").count < 400_000)
   }
 
+  @Test func `a connection that goes on writing writes over its log instead of making it grow anew`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let connection = try Connection(folder: folder.path, access: .writing)
+    var sizes: [Int] = []
+    for _ in 0..<100 {
+      try write(connection, 30_000)
+      try connection.checkpointIfLarge()
+      sizes.append(folder.bytes(of: "group.vault-wal").count)
+    }
+    #expect(sizes.suffix(70).min()! > Connection.logLimit)
+    #expect(sizes.max()! < 2 * Connection.logLimit)
+    #expect(folder.bytes(of: "group.vault").count > 90 * 30_000)
+    #expect(folder.reading() == nil)
+  }
+
+  @Test func `one large commit does not leave a large log`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let connection = try Connection(folder: folder.path, access: .writing)
+    for _ in 0..<20 { try write(connection, 100) }
+    try write(connection, 1_500_000)
+    try connection.checkpointIfLarge()
+    #expect(folder.bytes(of: "group.vault-wal").isEmpty)
+  }
+
   @Test func `a reader keeps the log, and nobody waits for him at each commit`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let reader = try Connection(folder: folder.path, access: .reading)

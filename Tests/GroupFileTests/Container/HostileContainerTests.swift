@@ -91,7 +91,7 @@ import Testing
   func `a file cut short is altered, and an empty one stays empty`(_ count: Int) throws {
     let folder = try TemporaryFolder().makeGroup()
     let bytes = folder.bytes(of: "group.vault")
-    try #require(bytes.count == 36_864)
+    try #require(bytes.count == 40_960)
     folder.write(Array(bytes[..<count]), to: "group.vault")
     #expect(folder.reading(.reading).isAltered)
     #expect(folder.reading(.writing).isAltered)

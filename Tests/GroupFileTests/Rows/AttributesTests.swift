@@ -14,15 +14,14 @@ import Testing
 
   /// Tag, length and bytes.
   private static func field(_ tag: UInt8, _ bytes: [UInt8]) -> [UInt8] {
-    [tag, 0, 0, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
+    bytes.count < 255
+      ? [tag, UInt8(bytes.count)] + bytes
+      : [tag, 255, 0, 0, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
   }
 
-  private static func number(_ value: UInt8) -> [UInt8] { [0, 0, 0, 0, 0, 0, 0, value] }
-
-  /// The fields of a row with nothing optional, by tag.
+  /// The fields of a row with nothing optional but a time of creation, by tag.
   private static let fields: [UInt8: [UInt8]] = [
-    1: field(1, Array("n".utf8)), 4: field(4, number(1)), 5: field(5, number(2)), 7: field(7, [2]),
-    9: field(9, number(4)), 10: field(10, [0, 0, 0, 0, 0, 0, 0]),
+    1: field(1, Array("n".utf8)), 4: field(4, [1]), 5: field(5, [2]), 7: field(7, [2]), 9: field(9, [4]),
   ]
 
   private static func encoding(_ fields: [UInt8: [UInt8]]) -> [UInt8] {
@@ -48,9 +47,26 @@ import Testing
     #expect(try attributes.encoded() == AttributesTests.encoding(AttributesTests.fields))
   }
 
-  @Test(arguments: [1, 4, 5, 7, 9, 10] as [UInt8])
+  @Test(arguments: [1, 5, 7, 9] as [UInt8])
   func `a field that each row has is not missing`(_ tag: UInt8) {
     #expect(refusal { $0[tag] = nil } == .damaged(.row, "missing attributes"))
+  }
+
+  @Test func `an item whose fields do not say otherwise was made when it was changed, by the owner`() throws {
+    var fields = AttributesTests.fields
+    fields[4] = nil
+    let attributes = try Attributes(decoding: AttributesTests.encoding(fields))
+    #expect(attributes.created == 2)
+    #expect(attributes.writer == .owner)
+    #expect(try attributes.encoded() == AttributesTests.encoding(fields))
+  }
+
+  @Test func `numbers take as many bytes as they need`() throws {
+    for (number, count) in [(0, 0), (1, 1), (255, 1), (256, 2), (1 << 48, 7), ((1 << 53) - 1, 7)] as [(UInt64, Int)] {
+      let attributes = Attributes(name: "n", created: 5, changed: 5, valueKind: 2, valueEpoch: number)
+      #expect(try attributes.encoded().suffix(count + 2).starts(with: [9, UInt8(count)]))
+      #expect(try Attributes(decoding: attributes.encoded()) == attributes)
+    }
   }
 
   @Test func `an unknown tag asks for a newer version`() {
@@ -60,13 +76,12 @@ import Testing
 
   @Test(
     arguments: [
-      (0, [0]), (2, [1]), (2, [2, 0, 0, 0, 1, 0xFF]), (4, [4, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 1]),
-      (4, [4, 0, 0, 0, 8, 0, 0x20, 0, 0, 0, 0, 0, 0]), (7, [7, 0, 0, 0, 2, 1, 1]), (7, [7, 0, 0, 0, 0]),
-      (3, [3, 0, 0, 0, 0]), (3, [3, 0, 0, 0, 4, 0, 1, 65, 0]), (3, [3, 0, 0, 0, 5, 0, 1, 65, 0, 1]),
-      (10, [10, 0, 0, 0, 7, 2, 0, 0, 0, 0, 0, 0]), (10, [10, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0]),
-      (10, [10, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 1, 0xFF]), (1, [1, 0, 0, 0, 1, 0xFF]),
-      (1, [1, 0xFF, 0xFF, 0xFF, 0xFF, 65]),
-      (12, [1, 0, 0, 0, 1, 65]), (6, [5, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 9]),
+      (0, [0, 0]), (2, [1, 0]), (2, [2]), (2, [2, 1, 0xFF]), (4, [4, 2, 0, 1]), (4, [4, 8, 0, 0, 0, 0, 0, 0, 0, 1]),
+      (4, [4, 7, 0x20, 0, 0, 0, 0, 0, 0]), (4, [4, 1, 2]), (7, [7, 2, 1, 1]), (7, [7, 0]), (3, [3, 0]),
+      (3, [3, 4, 0, 1, 65, 0]), (3, [3, 5, 0, 1, 65, 0, 1]), (10, [10, 7, 0, 0, 0, 0, 0, 0, 0]),
+      (10, [10, 7, 2, 0, 0, 0, 0, 0, 0]), (10, [10, 8, 1, 0, 0, 0, 0, 0, 0, 0]),
+      (10, [10, 8, 1, 0, 0, 0, 0, 0, 1, 0xFF]), (1, [1, 1, 0xFF]), (1, [1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 65]),
+      (1, [1, 0xFF, 0, 0, 0, 1, 65]), (12, [1, 1, 65]), (6, [5, 1, 9]),
     ] as [(UInt8, [UInt8])])
   func `a broken field is refused`(_ place: UInt8, _ bytes: [UInt8]) {
     #expect(refusal { $0[place] = bytes }?.isDamage == true)

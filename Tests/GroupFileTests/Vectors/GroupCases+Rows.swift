@@ -170,12 +170,18 @@ extension GroupCases {
       },
       try encoding("no attributes") { _ in [] },
       try encoding("attributes that end within a field") { Array($0.dropLast()) },
-      try encoding("a tag of 0") { [0, 0, 0, 0, 0] + $0 },
-      try encoding("a tag twice") { $0 + $0.suffix(12) },
-      try encoding("no writer") { Array($0.dropLast(12)) },
-      try encoding("a name that is not UTF-8") { Array($0[..<5]) + [255] + $0[6...] },
-      try encoding("a writer of an unknown kind") { Array($0.dropLast(7)) + [2] + $0.suffix(6) },
-      try encoding("a value epoch of 2^53") { Array($0.dropLast(20)) + [0, 0x20] + $0.suffix(18) },
+      try encoding("a tag of 0") { [0, 0] + $0 },
+      try encoding("a tag twice") { $0 + $0.suffix(3) },
+      try encoding("a long length for a short field") { [1, 255, 0, 0, 0, 6] + $0[2...] },
+      try encoding("a length beyond the end") { Array($0.dropLast(2)) + [255, 255, 255, 255, 255, 3] },
+      try encoding("no value epoch") { Array($0.dropLast(3)) },
+      try encoding("a name that is not UTF-8") { Array($0[..<2]) + [255] + $0[3...] },
+      try encoding("a value epoch of 2^53") { Array($0.dropLast(3)) + [9, 7, 0x20, 0, 0, 0, 0, 0, 0] },
+      try encoding("a value epoch of eight bytes") { Array($0.dropLast(3)) + [9, 8, 0, 0, 0, 0, 0, 0, 0, 3] },
+      try encoding("a value epoch with a leading zero") { Array($0.dropLast(3)) + [9, 2, 0, 3] },
+      try encoding("a time of creation that is the time of the change") { Array($0[..<10] + $0[18..<24] + $0[16...]) },
+      try encoding("a writer of an unknown kind") { $0 + [10, 7, 2, 0, 0, 0, 0, 0, 0] },
+      try encoding("a writer who is the owner") { $0 + [10, 7, 0, 0, 0, 0, 0, 0, 0] },
       try encoding("pairs out of order") { inserting(pairs: [("b", ""), ("a", "")], in: $0) },
       try encoding("a key twice") { inserting(pairs: [("a", "1"), ("a", "2")], in: $0) },
       try encoding("two keys that are canonically equivalent") {
@@ -184,7 +190,7 @@ extension GroupCases {
       try encoding("pairs that are none") { inserting(pairs: [], in: $0) },
       try encoding("65 pairs") { inserting(pairs: (100..<165).map { ("\($0)", "") }, in: $0) },
       try forged("an unknown tag", Refusal(61, "newer-format"), ask: "get", item: "item/1") {
-        $0.items["item/1"]![0].changeEncoding = { $0 + [11, 0, 0, 0, 0] }
+        $0.items["item/1"]![0].changeEncoding = { $0 + [11, 0] }
       },
       try sealed(62, "a row under another name") { $0.attributes.name = "item/2" },
       plain("a blob is gone", .damaged(64, "row"), ask: "get", item: "large", .sql("DELETE FROM blob")),
@@ -221,7 +227,7 @@ extension GroupCases {
     }
     var fields = FieldWriter()
     fields.write(3, field.bytes)
-    let name = 5 + Int(encoding[4])
+    let name = 2 + Int(encoding[1])
     return Array(encoding[..<name]) + fields.bytes + encoding[name...]
   }
 

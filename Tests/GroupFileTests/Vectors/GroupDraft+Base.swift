@@ -68,6 +68,9 @@ extension GroupDraft {
     ] as [(String, UInt8, [UInt8])] {
       items[name] = [RowDraft(attributes(name, kind: kind), value, keys: keys)]
     }
+    // Made just now, and with a field longer than a short length can say.
+    items["kind/bytes"]![0].attributes.changed = VectorSeeds.time
+    items["kind/bytes"]![0].attributes.label = String(repeating: "label ", count: 50)
     var full = attributes("full", kind: 6)
     full.label = "Alles"
     full.pairs = ["host": "example.com", "user": "anna", "ä": "ö"]

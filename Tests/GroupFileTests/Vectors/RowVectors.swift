@@ -41,7 +41,8 @@ struct RowVectors: Codable, Equatable {
     let signed = try base.signed()
     let place = VectorSeeds.groupID.bytes + [0, 0, 0, 0, 0, 0, 0, 1]
     let names: [(String, UInt64)] = [
-      ("kind/int", 1), ("鍵/🔑", 1), ("full", 1), ("large", 1), ("history", 3), ("history", 4), ("removed", 2),
+      ("kind/bytes", 1), ("kind/int", 1), ("鍵/🔑", 1), ("full", 1), ("large", 1), ("history", 3), ("history", 4),
+      ("removed", 2),
       ("destroyed", 5),
     ]
     var vectors: [Vector] = []

@@ -119,13 +119,13 @@ extension IdentityVectors {
     }
     return [
       Parsing(
-        name: "an unknown tag", bytes: (whole + [4, 0, 0, 0, 0]).hex, refusal: Refusal(77, "newer-format")),
+        name: "an unknown tag", bytes: (whole + [4, 0]).hex, refusal: Refusal(77, "newer-format")),
       damaged("nothing", []),
-      damaged("no date", Array(whole.dropLast(13))),
+      damaged("no date", Array(whole.dropLast(3))),
       damaged("a date cut short", Array(whole.dropLast())),
-      damaged("an unknown presence", Array(whole[..<42]) + [4] + whole[43...]),
-      damaged("a group id of 31 bytes", [1, 0, 0, 0, 31] + whole[6...]),
-      damaged("fields out of order", Array(whole[37...] + whole[..<37])),
+      damaged("an unknown presence", Array(whole[..<36]) + [4] + whole[37...]),
+      damaged("a group id of 31 bytes", [1, 31] + whole[3...]),
+      damaged("fields out of order", Array(whole[34...] + whole[..<34])),
     ]
   }
 
