@@ -5,8 +5,8 @@ import PackageDescription
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
 //   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
-//                                          Vault -> CSystem      GroupFile -> CSQLite
-//   SecureCoding (alone)
+//                        VaultCommands -> KeyedArchives         Vault -> CSystem      GroupFile -> CSQLite
+//   SecureCoding -> KeyedArchives (alone)
 
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -34,13 +34,15 @@ let package = Package(
     .target(name: "CSystem"),
 
     .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
-    .target(name: "SecureCoding", swiftSettings: settings),
+    .target(name: "KeyedArchives", swiftSettings: settings),
+    .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
     .target(name: "Vault", dependencies: ["GroupFile", "Sealing", "CSystem"], swiftSettings: settings),
     .target(
       name: "VaultCommands",
       dependencies: [
-        "Vault", "CSystem", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Vault", "KeyedArchives", "CSystem",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
     .executableTarget(
@@ -48,8 +50,10 @@ let package = Package(
 
     // What several test targets need.
     .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
+    .testTarget(name: "KeyedArchivesTests", dependencies: ["KeyedArchives", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "SecureCodingTests", dependencies: ["SecureCoding"], exclude: ["Vectors"], swiftSettings: settings),
+      name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],
+      swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],
@@ -58,6 +62,7 @@ let package = Package(
       name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "VaultCommandsTests", dependencies: ["VaultCommands", "Vault"], swiftSettings: settings),
+      name: "VaultCommandsTests", dependencies: ["VaultCommands", "Vault", "KeyedArchives", "TestSupport"],
+      swiftSettings: settings),
   ]
 )

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Archives that are too large or too regular to stand in the vectors.
 enum Generators {

@@ -1,4 +1,6 @@
 import Foundation
+import KeyedArchives
+import TestSupport
 import Testing
 
 @testable import SecureCoding
@@ -52,9 +54,9 @@ struct SharedArchiveTests {
   }
 
   /// The keys of XML lists are sorted; those of binary ones are not.
-  private func normalized(_ json: Data) throws -> Data {
+  private func normalized(_ json: [UInt8]) throws -> Data {
     try JSONSerialization.data(
-      withJSONObject: JSONSerialization.jsonObject(with: json), options: [.sortedKeys, .fragmentsAllowed])
+      withJSONObject: JSONSerialization.jsonObject(with: Data(json)), options: [.sortedKeys, .fragmentsAllowed])
   }
 
   @Test(arguments: ["bin", "xml"]) func `each case gives its values`(format: String) throws {

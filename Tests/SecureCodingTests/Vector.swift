@@ -1,4 +1,6 @@
 import Foundation
+import KeyedArchives
+import TestSupport
 import Testing
 
 @testable import SecureCoding

@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 import Testing
 
 @testable import SecureCoding

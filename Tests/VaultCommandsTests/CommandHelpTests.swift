@@ -20,7 +20,7 @@ extension NamedCommand {
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change", "vault set",
         "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove", "vault restore",
         "vault group create", "vault group list", "vault group show", "vault group accept", "vault group compact",
-        "vault group remove",
+        "vault group remove", "vault archive show", "vault archive check",
       ])
   }
 
@@ -37,8 +37,8 @@ extension NamedCommand {
     }
   }
 
-  @Test func `every command takes the key's source`() {
-    for command in NamedCommand.leaves {
+  @Test func `every command on a store takes the key's source`() {
+    for command in NamedCommand.leaves where !command.path.hasPrefix("vault archive ") {
       #expect(command.options.contains("--key-file"))
       #expect(command.options.contains("--passphrase-fd"))
     }

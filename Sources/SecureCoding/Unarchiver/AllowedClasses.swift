@@ -1,4 +1,5 @@
 import Foundation
+public import KeyedArchives
 
 /// The classes that an unarchiver may build, by the names that archives have for them: a closed list.
 ///

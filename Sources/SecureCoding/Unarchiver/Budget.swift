@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// What decoding may still use up, in proportion to the input.
 struct Budget {
   private let limits: ArchiveLimits

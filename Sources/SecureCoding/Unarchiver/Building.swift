@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 /// What a class of the archive stands for.
 enum ResolvedClass {

@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 /// The classes that one decoding call accepts.
 struct ClassSite {

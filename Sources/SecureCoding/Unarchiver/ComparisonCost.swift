@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 /// What comparing objects costs.
 ///
@@ -54,17 +55,5 @@ extension SecureUnarchiver {
       defer { index += 1 }
       return Int(references[index])
     }
-  }
-}
-
-extension Int {
-  func saturatingSum(_ other: Int) -> Int {
-    let (sum, overflows) = addingReportingOverflow(other)
-    return overflows ? .max : sum
-  }
-
-  func saturatingProduct(_ other: Int) -> Int {
-    let (product, overflows) = multipliedReportingOverflow(by: other)
-    return overflows ? .max : product
   }
 }

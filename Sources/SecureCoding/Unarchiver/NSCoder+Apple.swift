@@ -1,4 +1,5 @@
 public import Foundation
+import KeyedArchives
 
 /// Calls that Apple's `NSCoder` has and Foundation on Linux lacks. With a ``SecureUnarchiver`` they work as described; with
 /// another coder the bytes are nil, and containers are decoded by its own calls.

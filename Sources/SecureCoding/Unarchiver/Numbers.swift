@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// What a number in an archive may be read as: never as something that it is not.
 ///
 /// | stored | asked | result |

@@ -1,4 +1,5 @@
 public import Foundation
+public import KeyedArchives
 
 extension SecureUnarchiver {
   func typedObject<T: NSObject>(_ type: T.Type, _ key: String) -> T? {

@@ -1,4 +1,5 @@
 public import Foundation
+public import KeyedArchives
 
 extension SecureUnarchiver {
   /// The object that `data` archives under `root`; nil where it archives nil.

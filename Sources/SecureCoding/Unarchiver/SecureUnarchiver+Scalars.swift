@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension SecureUnarchiver {
   /// A number under `key`; `absent` where there is none, or after a failure.

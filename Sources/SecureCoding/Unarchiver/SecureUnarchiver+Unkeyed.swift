@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension SecureUnarchiver {
   /// The next object without a key.

@@ -1,4 +1,5 @@
 public import Foundation
+public import KeyedArchives
 
 /// Reads keyed archives, as `NSKeyedArchiver` on Apple's systems and on Linux writes them, and refuses where Foundation's
 /// own reader on Linux ends the process.

@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Attributed strings, whose attributes hold what the site allows, and property-list values.

@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Locales, calendars and date components.
@@ -6,9 +7,9 @@ extension ValueClass {
     ValueClass("NSLocale", NSLocale.self) { fields throws(ArchiveError) in
       NSLocale(localeIdentifier: try fields.text("NS.identifier"))
     },
-    ValueClass("NSCalendar", NSCalendar.self, parts: ["NSTimeZone", "NSLocale"], build: calendar),
+    ValueClass("NSCalendar", NSCalendar.self, build: calendar),
     ValueClass(
-      "NSDateComponents", NSDateComponents.self, parts: ["NSCalendar", "NSTimeZone", "NSLocale"], build: components),
+      "NSDateComponents", NSDateComponents.self, build: components),
   ]
 
   private static func calendar(_ fields: Fields) throws(ArchiveError) -> Any {

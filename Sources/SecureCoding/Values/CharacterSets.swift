@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Character sets: built in, a range, the characters of a string, or a bitmap; each perhaps inverted.

@@ -1,12 +1,13 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Arrays, which may hold anything that is allowed where they stand.
   static let collections = [
-    ValueClass("NSArray", NSArray.self, known: true) { fields throws(ArchiveError) in
+    ValueClass("NSArray", NSArray.self) { fields throws(ArchiveError) in
       NSArray(array: try arrayElements(fields))
     },
-    ValueClass("NSMutableArray", NSMutableArray.self, variantOf: NSArray.self, known: true) {
+    ValueClass("NSMutableArray", NSMutableArray.self, variantOf: NSArray.self) {
       fields throws(ArchiveError) in
       NSMutableArray(array: try arrayElements(fields))
     },

@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Decimal numbers; an archive may name the placeholder that Apple's systems use while they make one.

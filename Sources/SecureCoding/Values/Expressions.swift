@@ -1,16 +1,12 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Regular expressions and what they found.
-  static let expressions = [
-    ValueClass("NSRegularExpression", NSRegularExpression.self, build: expression),
-    result("NSTextCheckingResult"), result("NSSimpleRegularExpressionCheckingResult"),
-    result("NSExtendedRegularExpressionCheckingResult"), result("NSComplexRegularExpressionCheckingResult"),
-  ]
-
-  private static func result(_ name: String) -> ValueClass {
-    ValueClass(name, NSTextCheckingResult.self, parts: ["NSRegularExpression", "NSValue"], build: checkingResult)
-  }
+  static let expressions =
+    [
+      ValueClass("NSRegularExpression", NSRegularExpression.self, build: expression)
+    ] + FoundationClasses.checkingResults.map { ValueClass($0, NSTextCheckingResult.self, build: checkingResult) }
 
   private static func expression(_ fields: Fields) throws(ArchiveError) -> Any {
     let pattern = try fields.text("NSPattern")

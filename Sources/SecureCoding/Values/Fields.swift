@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 /// The fields of an archived Foundation object, read with their types checked.
 ///

@@ -1,10 +1,11 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// NSValue: points, sizes, rectangles, ranges, insets, and plain numbers of C.
   static let values = [
-    ValueClass("NSValue", NSValue.self, parts: [rawArray], build: value),
-    ValueClass(rawArray, NSValue.self) { fields throws(ArchiveError) in
+    ValueClass("NSValue", NSValue.self, build: value),
+    ValueClass(FoundationClasses.rawArray, NSValue.self) { fields throws(ArchiveError) in
       throw fields.invalid("it stands only within an NSValue")
     },
   ]

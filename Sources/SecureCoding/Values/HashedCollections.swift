@@ -1,13 +1,14 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Dictionaries and sets. How much work filling them takes is known, and taken from the budget, before they are filled.
   static let hashedCollections = [
-    ValueClass("NSDictionary", NSDictionary.self, known: true) { fields throws(ArchiveError) in
+    ValueClass("NSDictionary", NSDictionary.self) { fields throws(ArchiveError) in
       let (keys, values) = try pairs(fields)
       return try checked(NSDictionary(objects: values, forKeys: keys), keys.count, fields)
     },
-    ValueClass("NSMutableDictionary", NSMutableDictionary.self, variantOf: NSDictionary.self, known: true) {
+    ValueClass("NSMutableDictionary", NSMutableDictionary.self, variantOf: NSDictionary.self) {
       fields throws(ArchiveError) in
       let (keys, values) = try pairs(fields)
       return try checked(NSMutableDictionary(objects: values, forKeys: keys), keys.count, fields)

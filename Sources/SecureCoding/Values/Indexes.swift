@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Index sets and index paths, whose numbers are packed seven bits to a byte.

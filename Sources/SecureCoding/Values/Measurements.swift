@@ -1,10 +1,11 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Measurements, with a unit of any of Foundation's dimensions.
   static let measurements =
     [
-      ValueClass("NSMeasurement", NSMeasurement.self, parts: unitNames + ["NSUnit"]) { fields throws(ArchiveError) in
+      ValueClass("NSMeasurement", NSMeasurement.self) { fields throws(ArchiveError) in
         let value = try fields.real("NS.value")
         guard let unit = try fields.objectIfPresent("NS.unit", of: [Unit.self] + dimensions) as? Unit else {
           throw fields.missing("NS.unit")
@@ -19,7 +20,7 @@ extension ValueClass {
     ] + dimensions.map(unit)
 
   private static func unit(_ type: Dimension.Type) -> ValueClass {
-    ValueClass("NS" + ClassNames.name(of: type), type, parts: ["NSUnitConverterLinear"]) {
+    ValueClass("NS" + ClassNames.name(of: type), type) {
       fields throws(ArchiveError) in
       let symbol = try fields.text("NS.symbol")
       // Only a linear converter is an object with two numbers; others belong to units that Foundation defines itself.
@@ -27,8 +28,6 @@ extension ValueClass {
       return type.init(symbol: symbol, converter: converter)
     }
   }
-
-  private static let unitNames = dimensions.map { "NS" + ClassNames.name(of: $0) } + ["NSUnitConverterLinear"]
 
   private static let dimensions: [Dimension.Type] = [
     UnitAcceleration.self, UnitAngle.self, UnitArea.self, UnitConcentrationMass.self, UnitDispersion.self,

@@ -1,7 +1,5 @@
 import Foundation
-
-/// The class of the array that `NSValue` archives C arrays in.
-let rawArray = "_NSKeyedCoderOldStyleArray"
+import KeyedArchives
 
 /// An NSValue of numbers of C: its type under `$0`, its number or array of numbers under `$1`.
 ///
@@ -44,7 +42,7 @@ struct RawValue {
     let table = fields.coder.table
     guard let position = fields.coder.node(forRawKey: "$1"), table.list.nodes[position].kind == .uid,
       case .instance(let type) = table.records[Int(table.list.nodes[position].payload)],
-      table.classes[type].name == rawArray
+      table.classes[type].name == FoundationClasses.rawArray
     else { throw fields.invalid("its numbers are not an array") }
     let dictionary = table.node(ofObject: Int(table.list.nodes[position].payload))
     func field(_ key: String) -> Int? {

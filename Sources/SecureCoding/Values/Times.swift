@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 extension ValueClass {
   /// Time zones and intervals.
@@ -9,7 +10,7 @@ extension ValueClass {
       guard let zone = NSTimeZone(name: name) else { throw fields.invalid("this machine has no time zone of its name") }
       return zone
     },
-    ValueClass("NSDateInterval", NSDateInterval.self, known: false) { fields throws(ArchiveError) in
+    ValueClass("NSDateInterval", NSDateInterval.self) { fields throws(ArchiveError) in
       let start = try fields.object("NS.startDate", of: NSDate.self).timeIntervalSinceReferenceDate
       let duration =
         if let end = try fields.objectIfPresent("NS.endDate", of: NSDate.self) {

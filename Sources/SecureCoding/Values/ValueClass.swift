@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 /// A class of Foundation that this module builds itself, under one of the names that archives have for it.
 ///
@@ -9,23 +10,22 @@ struct ValueClass: Sendable {
   let type: AnyClass
   /// The class that this is the mutable variant of.
   let immutable: AnyClass?
-  /// Names of further classes that its archived form consists of.
-  let parts: [String]
-  /// Whether an archive may hold it without its being on the list.
-  let isAlwaysKnown: Bool
   let build: @Sendable (Fields) throws(ArchiveError) -> Any
 
   init(
-    _ name: String, _ type: AnyClass, variantOf immutable: AnyClass? = nil, parts: [String] = [], known: Bool = false,
+    _ name: String, _ type: AnyClass, variantOf immutable: AnyClass? = nil,
     build: @escaping @Sendable (Fields) throws(ArchiveError) -> Any
   ) {
     self.name = name
     self.type = type
     self.immutable = immutable
-    self.parts = parts
-    isAlwaysKnown = known
     self.build = build
   }
+
+  /// Names of further classes that its archived form consists of.
+  var parts: [String] { FoundationClasses.parts(of: name) }
+  /// Whether an archive may hold it without its being on the list.
+  var isAlwaysKnown: Bool { FoundationClasses.alwaysKnown.contains(name) }
 
   /// All that this module builds.
   static let everything: [ValueClass] =
@@ -57,23 +57,23 @@ struct ValueClass: Sendable {
     return byType
   }()
 
-  private static let data = ValueClass("NSData", NSData.self, known: true) { fields throws(ArchiveError) in
+  private static let data = ValueClass("NSData", NSData.self) { fields throws(ArchiveError) in
     NSData(data: try fields.data("NS.data"))
   }
-  private static let string = ValueClass("NSString", NSString.self, known: true) { fields throws(ArchiveError) in
+  private static let string = ValueClass("NSString", NSString.self) { fields throws(ArchiveError) in
     NSString(string: try textField(fields))
   }
-  private static let number = ValueClass("NSNumber", NSNumber.self, known: true) { fields throws(ArchiveError) in
+  private static let number = ValueClass("NSNumber", NSNumber.self) { fields throws(ArchiveError) in
     throw fields.invalid("numbers stand for themselves")
   }
 
   private static let texts = [
     string, data, number,
-    ValueClass("NSMutableString", NSMutableString.self, variantOf: NSString.self, known: true) {
+    ValueClass("NSMutableString", NSMutableString.self, variantOf: NSString.self) {
       fields throws(ArchiveError) in
       NSMutableString(string: try textField(fields))
     },
-    ValueClass("NSMutableData", NSMutableData.self, variantOf: NSData.self, known: true) {
+    ValueClass("NSMutableData", NSMutableData.self, variantOf: NSData.self) {
       fields throws(ArchiveError) in
       NSMutableData(data: fields.has("NS.data") ? try fields.data("NS.data") : try fields.data("NS.bytes"))
     },

@@ -33,6 +33,7 @@ struct CommandLineTree: CommandFamily {
           RestoreItem.self,
         ]),
       CommandGroup(name: "Group", subcommands: [GroupFamily.self]),
+      CommandGroup(name: "Archive", subcommands: [ArchiveFamily.self]),
     ])
 
   private static let statuses = ExitStatus.allCases

@@ -1,3 +1,4 @@
+internal import KeyedArchives
 internal import Vault
 
 /// An item's words and JSON. The value is not among them.

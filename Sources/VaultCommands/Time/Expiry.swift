@@ -1,3 +1,4 @@
+internal import KeyedArchives
 internal import Vault
 
 /// What `--expires` takes: a day, a minute or second of it, a length of time from now, or `never`.

@@ -1,0 +1,51 @@
+extension ArchiveTable {
+  /// A way from `$top` to the object with `number`, for an error; the shortest one.
+  package func path(toObject number: Int) -> ArchivePath {
+    var from = [Int](repeating: -1, count: records.count)
+    var queue: [Int] = []
+    for root in graph.roots where from[Int(root)] == -1 {
+      from[Int(root)] = -2
+      queue.append(Int(root))
+    }
+    var next = 0
+    while next < queue.count, from[number] == -1 {
+      for reference in graph.references(of: queue[next]) where from[Int(reference)] == -1 {
+        from[Int(reference)] = queue[next]
+        queue.append(Int(reference))
+      }
+      next += 1
+    }
+    guard from[number] != -1 else { return ArchivePath([.object(number)]) }
+    var steps: [ArchivePath.Step] = []
+    var object = number
+    while true {
+      let parent = from[object]
+      let dictionary = parent == -2 ? top : node(ofObject: parent)
+      steps = self.steps(toObject: object, inDictionary: dictionary) + steps
+      if parent == -2 { return ArchivePath(steps) }
+      object = parent
+    }
+  }
+
+  /// The key, and perhaps the position, under which a dictionary refers to an object.
+  private func steps(toObject number: Int, inDictionary dictionary: Int) -> [ArchivePath.Step] {
+    let node = list.nodes[dictionary]
+    for (key, value) in zip(list.keys(node), list.values(node)) {
+      let found = list.nodes[Int(value)]
+      let step = ArchivePath.Step.key(fieldName(key))
+      if found.kind == .uid, found.payload == UInt64(number) { return [step] }
+      guard found.kind == .array else { continue }
+      let position = list.elements(found).enumerated().first {
+        list.nodes[Int($0.element)].kind == .uid && list.nodes[Int($0.element)].payload == UInt64(number)
+      }
+      if let position { return [step, .index(position.offset)] }
+    }
+    return [.object(number)]
+  }
+
+  /// A key as the program that wrote it named it: archives put one more `$` before keys that begin with one.
+  package func fieldName(_ key: UInt32) -> String {
+    let name = keys.name(key)
+    return name.hasPrefix("$$") ? String(name.dropFirst()) : name
+  }
+}

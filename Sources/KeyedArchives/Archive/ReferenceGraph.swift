@@ -1,0 +1,131 @@
+/// Which objects refer to which: depth, cycles, and how far shared references unfold, found without recursion.
+package struct ReferenceGraph: Sendable {
+  /// For each object, where its references begin in `edges`; one more entry for the end.
+  private let starts: [UInt32]
+  private let edges: [UInt32]
+  /// Objects that `$top` refers to, straight.
+  let roots: [UInt32]
+
+  /// How deep objects refer to each other, from `$top`; a way that leads back to itself is not followed.
+  package let depth: Int
+  /// For each object, the number of objects it unfolds to, itself included; 0 for one that `$top` does not reach.
+  package let unfolded: [UInt64]
+  /// References that lead back to an object on the way to them: from, to.
+  let backReferences: [(from: Int, to: Int)]
+
+  /// Whether an object refers to itself, straight or through others.
+  package var hasCycles: Bool { !backReferences.isEmpty }
+  /// The number of objects when every reference from `$top` is followed anew; saturates.
+  package var unfoldedTotal: UInt64 { roots.reduce(0) { Self.sum($0, unfolded[Int($1)]) } }
+
+  /// Collects the references of each object and walks them from `$top`.
+  init(
+    _ list: PropertyList, keys: KeyTable, objects: ArraySlice<UInt32>, records: [ArchiveTable.Record], top: Int
+  ) throws(ArchiveError) {
+    let classKey = keys.number(of: "$class")
+    var starts: [UInt32] = []
+    var edges: [UInt32] = []
+    starts.reserveCapacity(objects.count + 1)
+    for (number, node) in objects.enumerated() {
+      starts.append(UInt32(edges.count))
+      guard case .instance = records[number] else { continue }
+      let skipped = classKey.flatMap { keys.value($0, at: Int(node), in: list) }
+      Self.collect(list, from: Int(node), skipping: skipped, into: &edges)
+    }
+    starts.append(UInt32(edges.count))
+    var roots: [UInt32] = []
+    Self.collect(list, from: top, skipping: nil, into: &roots)
+    self.starts = starts
+    self.edges = edges
+    self.roots = roots
+    var walk = Walk(starts: starts, edges: edges)
+    for root in roots { walk.visit(Int(root)) }
+    depth = walk.deepest
+    unfolded = walk.unfolded
+    backReferences = walk.backReferences
+    for (number, total) in unfolded.enumerated() where total > 0 {
+      if case .classDescription = records[number] {
+        throw .brokenArchive(.referenceToClass, at: ArchivePath([.object(number)]))
+      }
+    }
+  }
+
+  /// The objects that `object` refers to, in the order of its fields.
+  package func references(of object: Int) -> ArraySlice<UInt32> { edges[Int(starts[object])..<Int(starts[object + 1])] }
+
+  package func isReachable(_ object: Int) -> Bool { unfolded[object] > 0 }
+
+  /// Appends the references within one object. The whole list unfolds to a bounded number of values, so this does too.
+  private static func collect(_ list: PropertyList, from node: Int, skipping: Int?, into edges: inout [UInt32]) {
+    var stack = [node]
+    while let next = stack.popLast() {
+      let value = list.nodes[next]
+      switch value.kind {
+      case .uid where value.payload != 0: edges.append(UInt32(value.payload))
+      case .array: stack += list.elements(value).reversed().map { Int($0) }
+      case .dictionary: stack += list.values(value).reversed().map { Int($0) }.filter { $0 != skipping }
+      default: break
+      }
+    }
+  }
+
+  static func sum(_ one: UInt64, _ other: UInt64) -> UInt64 {
+    let (sum, overflows) = one.addingReportingOverflow(other)
+    return overflows ? .max : sum
+  }
+}
+
+/// A depth-first walk over references with a stack of its own.
+private struct Walk {
+  package let starts: [UInt32]
+  package let edges: [UInt32]
+  package private(set) var deepest = 0
+  package private(set) var unfolded: [UInt64]
+  package private(set) var backReferences: [(from: Int, to: Int)] = []
+  private var heights: [UInt32]
+  private var isOpen: [Bool]
+
+  package init(starts: [UInt32], edges: [UInt32]) {
+    self.starts = starts
+    self.edges = edges
+    unfolded = Array(repeating: 0, count: starts.count - 1)
+    heights = Array(repeating: 0, count: starts.count - 1)
+    isOpen = Array(repeating: false, count: starts.count - 1)
+  }
+
+  package mutating func visit(_ root: Int) {
+    guard unfolded[root] == 0 else { return }
+    var stack = [(object: root, next: Int(starts[root]), total: UInt64(1), height: UInt32(0))]
+    isOpen[root] = true
+    while let frame = stack.last {
+      let top = stack.count - 1
+      if frame.next == Int(starts[frame.object + 1]) {
+        stack.removeLast()
+        isOpen[frame.object] = false
+        unfolded[frame.object] = frame.total
+        heights[frame.object] = frame.height + 1
+        deepest = max(deepest, Int(frame.height) + 1)
+        if top > 0 { add(frame.total, frame.height + 1, to: &stack[top - 1]) }
+        continue
+      }
+      let child = Int(edges[frame.next])
+      stack[top].next += 1
+      if unfolded[child] > 0 {
+        add(unfolded[child], heights[child], to: &stack[top])
+      } else if isOpen[child] {
+        backReferences.append((frame.object, child))
+        add(1, 0, to: &stack[top])
+      } else {
+        isOpen[child] = true
+        stack.append((child, Int(starts[child]), 1, 0))
+      }
+    }
+  }
+
+  private func add(
+    _ total: UInt64, _ height: UInt32, to frame: inout (object: Int, next: Int, total: UInt64, height: UInt32)
+  ) {
+    frame.total = ReferenceGraph.sum(frame.total, total)
+    frame.height = max(frame.height, height)
+  }
+}

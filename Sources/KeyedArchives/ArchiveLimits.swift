@@ -1,0 +1,46 @@
+/// How much an archive may ask for before it is refused.
+///
+/// The defaults lie well above the largest of several thousand archives that Apple's systems wrote: 1.5 MB of input,
+/// 6,110 objects, references 32 deep, 924 elements in one container, 85 kB in one string. Each limit can be set; each is
+/// reported by its own ``ArchiveError/Limit``. Whatever the limits, memory stays in proportion to the input: property
+/// lists whose parts overlap are refused, and shared parts are never copied.
+public struct ArchiveLimits: Sendable, Equatable {
+  /// Bytes of the archive; 16 MiB.
+  public var inputBytes = 16 << 20
+  /// Values in the property list, counting each use of a shared one; 4,194,304.
+  /// Never more than four for each byte of input, whatever stands here.
+  public var values = 4 << 20
+  /// How deep property-list containers may lie in each other within one object; 64. More than 512 counts as 512.
+  public var nesting = 64
+  /// Entries of the archive's table of objects; 262,144.
+  public var objects = 1 << 18
+  /// How deep objects may refer to each other; 128. More than ``deepest`` counts as ``deepest``.
+  public var depth = 128
+  /// Objects that appear when every shared reference is followed anew; 8,388,608. Building shares them, but comparing or
+  /// printing the result would not.
+  public var references = 8 << 20
+  /// Elements of one container, and counts of a counted set; 1,048,576.
+  public var elements = 1 << 20
+  /// Bytes of one string, in the archive; 16 MiB.
+  public var stringBytes = 16 << 20
+  /// Bytes of one data value; 16 MiB.
+  public var dataBytes = 16 << 20
+  /// Bytes of strings and data that decoding may create, for each byte of input; 8 (and 1 MiB on top).
+  public var expansion = 8
+  /// Comparisons that elements with equal hashes may cost while sets and dictionaries are filled; 4,194,304.
+  public var comparisons = 4 << 20
+
+  /// The deepest that ``depth`` reaches: each level needs stack, and a user class needs some of its own.
+  public static let deepest = 1024
+
+  /// The limits that calls use unless told otherwise.
+  public static let standard = ArchiveLimits()
+
+  /// The standard limits, to be changed one by one.
+  public init() {}
+
+  /// The allowed nesting, never beyond what the stack can carry.
+  var effectiveNesting: Int { min(nesting, 512) }
+  /// The allowed depth, never beyond what the stack can carry.
+  package var effectiveDepth: Int { min(depth, Self.deepest) }
+}

@@ -1,0 +1,73 @@
+/// Where in an archive something lies: `root → NS.objects[3] → age`.
+///
+/// A path names keys, which programs choose, and positions; never a value. The keys of an archived dictionary are values,
+/// so a path shows their position.
+public struct ArchivePath: Sendable, Equatable, CustomStringConvertible {
+  /// One step down.
+  public enum Step: Sendable, Equatable {
+    /// To the value under a key.
+    case key(String)
+    /// To the element at a position, counted from 0, of what the step before it led to.
+    case index(Int)
+    /// To an entry of the table of objects, where nothing is known about how it is reached.
+    case object(Int)
+  }
+
+  /// The steps, from the top.
+  public var steps: [Step]
+
+  /// A path of `steps`; none is the archive as a whole.
+  public init(_ steps: [Step] = []) { self.steps = steps }
+
+  /// The steps, joined by arrows; "the archive" for none. Keys are cut at 80 characters and control characters in
+  /// them are escaped, because they may come from hostile bytes; of a long path the middle is left out.
+  public var description: String {
+    guard !steps.isEmpty else { return "the archive" }
+    guard steps.count > 24 else { return Self.words(steps[...]) }
+    return "\(Self.words(steps.prefix(8))) → … → \(Self.words(steps.suffix(8))) (\(steps.count) steps)"
+  }
+
+  private static func words(_ steps: ArraySlice<Step>) -> String {
+    var text = ""
+    for step in steps {
+      switch step {
+      case .key(let key):
+        if !text.isEmpty { text += " → " }
+        text += Printable.name(key)
+      case .index(let index): text += "[\(index)]"
+      case .object(let number):
+        if !text.isEmpty { text += " → " }
+        text += "object \(number)"
+      }
+    }
+    return text
+  }
+
+  package func appending(_ step: Step) -> ArchivePath { ArchivePath(steps + [step]) }
+}
+
+/// Names out of hostile bytes, made fit for a terminal or a log.
+enum Printable {
+  /// `name` with control and format characters as `\u{…}`, cut at 80 characters.
+  static func name(_ name: String) -> String {
+    var text = ""
+    var count = 0
+    for scalar in name.unicodeScalars {
+      if count == 80 { return text + "…" }
+      if isPlain(scalar) {
+        text.unicodeScalars.append(scalar)
+      } else {
+        text += "\\u{\(String(scalar.value, radix: 16))}"
+      }
+      count += 1
+    }
+    return text
+  }
+
+  private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
+    default: true
+    }
+  }
+}

@@ -1,0 +1,70 @@
+/// The keys of all dictionaries of a property list, numbered: equal keys have one number, so that looking up a field
+/// compares numbers.
+package struct KeyTable: Sendable {
+  /// A key, equal to another one when its bytes are. (Swift compares strings by what they mean: "é" has two spellings.)
+  package struct Key: Hashable, Sendable {
+    package let text: String
+
+    package static func == (one: Key, other: Key) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
+
+    package func hash(into hasher: inout Hasher) {
+      var text = text
+      text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+  }
+
+  /// The text of each key, by its number; number 0 is no key.
+  private(set) var names = [""]
+  private var numbers: [Key: UInt32] = [:]
+  /// The number of each node that is a key; 0 for the others.
+  private var byNode: [UInt32]
+  /// For dictionaries too large to be searched one by one: where a key's value is.
+  private var index: [UInt64: UInt32] = [:]
+
+  /// Dictionaries with more pairs than this have an index.
+  static let searchable = 16
+
+  /// Numbers the keys of `list`; throws where one stands twice in one dictionary.
+  init(_ list: PropertyList) throws(ArchiveError) {
+    byNode = Array(repeating: 0, count: list.nodes.count)
+    var seen: [Int] = []
+    for (position, node) in list.nodes.enumerated() where node.kind == .dictionary && node.size > 0 {
+      if seen.count < names.count { seen += Array(repeating: -1, count: names.count) }
+      for (key, value) in zip(list.keys(node), list.values(node)) {
+        let number = Int(number(of: Int(key), in: list))
+        if number >= seen.count { seen += Array(repeating: -1, count: number + 1) }
+        guard seen[number] != position else { throw .brokenPropertyList(.keyTwice, offset: 0) }
+        seen[number] = position
+        if node.size > Self.searchable { index[UInt64(position) << 32 | UInt64(number)] = value }
+      }
+    }
+  }
+
+  private mutating func number(of node: Int, in list: PropertyList) -> UInt32 {
+    if byNode[node] != 0 { return byNode[node] }
+    let key = Key(text: list.name(list.nodes[node]) ?? "")
+    let number = numbers[key] ?? UInt32(names.count)
+    if number == names.count {
+      names.append(key.text)
+      numbers[key] = number
+    }
+    byNode[node] = number
+    return number
+  }
+
+  /// The text of the key that `node` is.
+  package func name(_ node: UInt32) -> String { names[Int(byNode[Int(node)])] }
+
+  /// The number of `key`; nil where no dictionary has it.
+  package func number(of key: String) -> UInt32? { numbers[Key(text: key)] }
+
+  /// The value under the key with `number` in the dictionary at `position`.
+  package func value(_ number: UInt32, at position: Int, in list: PropertyList) -> Int? {
+    let node = list.nodes[position]
+    if node.size > Self.searchable { return index[UInt64(position) << 32 | UInt64(number)].map(Int.init) }
+    for offset in 0..<node.size where byNode[Int(list.children[node.start + offset])] == number {
+      return Int(list.children[node.start + node.size + offset])
+    }
+    return nil
+  }
+}

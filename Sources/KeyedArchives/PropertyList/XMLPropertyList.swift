@@ -1,0 +1,165 @@
+/// Reads an XML property list into a table of values, with a stack of its own.
+struct XMLPropertyList {
+  private(set) var texts: [UInt8] = []
+  private(set) var nodes: [Node] = []
+  private(set) var children: [UInt32] = []
+  private(set) var wideIntegers: [Int128] = []
+  private(set) var top = 0
+
+  private var scanner: XMLScanner
+  private let limits: ArchiveLimits
+  /// The containers that are open, innermost last.
+  private var open: [Container] = []
+
+  private struct Container {
+    let tag: XMLScanner.Tag
+    var keys: [UInt32] = []
+    var values: [UInt32] = []
+  }
+
+  /// Whether the first byte, past a byte order mark and white space, begins markup.
+  static func looksLikeXML(_ bytes: [UInt8]) -> Bool {
+    let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+    return text.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 } == UInt8(ascii: "<")
+  }
+
+  init(_ bytes: [UInt8], limits: ArchiveLimits) {
+    scanner = XMLScanner(bytes)
+    self.limits = limits
+  }
+
+  /// Reads the one value of the document; throws what is wrong.
+  mutating func read() throws(ArchiveError) {
+    var token = try scanner.nextTag()
+    let isWrapped = token == .start(.plist)
+    if isWrapped { token = try scanner.nextTag() }
+    var value = try take(token)
+    while value == nil { value = try take(try scanner.nextTag()) }
+    top = Int(value ?? 0)
+    if isWrapped, try scanner.nextTag() != .end(.plist) { throw scanner.broken(.markup) }
+    guard try scanner.nextTag() == .finish else { throw scanner.broken(.trailing) }
+  }
+
+  /// Takes one tag; returns the value that completes the document, if this one does.
+  private mutating func take(_ token: XMLScanner.Token) throws(ArchiveError) -> UInt32? {
+    switch token {
+    case .start(.dict), .start(.array):
+      guard open.count < limits.effectiveNesting else {
+        throw .overLimit(.nesting, allowed: limits.effectiveNesting, at: ArchivePath())
+      }
+      guard case .start(let tag) = token else { return nil }
+      open.append(Container(tag: tag))
+      return nil
+    case .empty(.dict): return try place(Node(.dictionary, payload: UInt64(children.count)))
+    case .empty(.array): return try place(Node(.array, payload: UInt64(children.count)))
+    case .end(let tag): return try close(tag)
+    case .start(.key): return try takeKey(isEmpty: false)
+    case .empty(.key): return try takeKey(isEmpty: true)
+    case .start(let tag): return try place(try scalar(tag, isEmpty: false))
+    case .empty(let tag): return try place(try scalar(tag, isEmpty: true))
+    case .finish: throw scanner.broken(.truncated)
+    }
+  }
+
+  private mutating func takeKey(isEmpty: Bool) throws(ArchiveError) -> UInt32? {
+    guard let last = open.indices.last, open[last].tag == .dict, open[last].keys.count == open[last].values.count else {
+      throw scanner.broken(.markup)
+    }
+    open[last].keys.append(try append(try string(.key, isEmpty: isEmpty)))
+    return nil
+  }
+
+  /// Puts a value where it belongs; returns it where it is the top.
+  private mutating func place(_ node: Node) throws(ArchiveError) -> UInt32? {
+    let number = try append(node)
+    guard let last = open.indices.last else { return number }
+    if open[last].tag == .dict, open[last].keys.count != open[last].values.count + 1 { throw scanner.broken(.markup) }
+    open[last].values.append(number)
+    guard open[last].values.count <= limits.elements else {
+      throw .overLimit(.elements, allowed: limits.elements, at: ArchivePath())
+    }
+    return nil
+  }
+
+  private mutating func append(_ node: Node) throws(ArchiveError) -> UInt32 {
+    guard nodes.count < limits.values else { throw .overLimit(.values, allowed: limits.values, at: ArchivePath()) }
+    nodes.append(node)
+    return UInt32(nodes.count - 1)
+  }
+
+  private mutating func close(_ tag: XMLScanner.Tag) throws(ArchiveError) -> UInt32? {
+    guard let container = open.popLast(), container.tag == tag else { throw scanner.broken(.mismatch) }
+    if tag == .array {
+      let start = children.count
+      children += container.values
+      return try place(Node(.array, count: container.values.count, payload: UInt64(start)))
+    }
+    guard container.keys.count == container.values.count else { throw scanner.broken(.markup) }
+    if let reference = try reference(container) { return try place(reference) }
+    let start = children.count
+    children += container.keys
+    children += container.values
+    return try place(Node(.dictionary, count: container.keys.count, payload: UInt64(start)))
+  }
+
+  /// A dictionary with the single key `CF$UID` and an integer is how XML spells a reference.
+  private func reference(_ container: Container) throws(ArchiveError) -> Node? {
+    guard container.keys.count == 1 else { return nil }
+    let key = nodes[Int(container.keys[0])]
+    let value = nodes[Int(container.values[0])]
+    guard texts[key.start..<(key.start + key.size)].elementsEqual("CF$UID".utf8) else { return nil }
+    switch value.kind {
+    case .integer where value.payload <= UInt64(UInt32.max): return Node(.uid, payload: value.payload)
+    case .integer, .unsigned, .wide: throw scanner.broken(.reference)
+    default: return nil
+    }
+  }
+
+  private mutating func scalar(_ tag: XMLScanner.Tag, isEmpty: Bool) throws(ArchiveError) -> Node {
+    switch tag {
+    case .string: return try string(.string, isEmpty: isEmpty)
+    case .true, .false:
+      if !isEmpty, try scanner.nextTag() != .end(tag) { throw scanner.broken(.mismatch) }
+      return Node(.bool, payload: tag == .true ? 1 : 0)
+    case .data:
+      let text = try content(.data, isEmpty: isEmpty, limit: (.dataBytes, limits.dataBytes.saturatingProduct(2)))
+      let start = texts.count
+      guard XMLScalars.appendBase64(text, to: &texts) else { throw scanner.broken(.base64) }
+      guard texts.count - start <= limits.dataBytes else {
+        throw .overLimit(.dataBytes, allowed: limits.dataBytes, at: ArchivePath())
+      }
+      return Node(.data, count: texts.count - start, payload: UInt64(start))
+    case .integer:
+      guard let value = XMLScalars.integer(try content(tag, isEmpty: isEmpty)) else { throw scanner.broken(.number) }
+      var one: [Node] = []
+      one.append(integer: value, wide: &wideIntegers)
+      return one[0]
+    case .real:
+      guard let value = XMLScalars.real(try content(tag, isEmpty: isEmpty)) else { throw scanner.broken(.number) }
+      return .real(value)
+    case .date:
+      guard let value = XMLScalars.date(try content(tag, isEmpty: isEmpty)) else { throw scanner.broken(.date) }
+      return Node(.date, payload: value.bitPattern)
+    case .plist, .dict, .array, .key: throw scanner.broken(.markup)
+    }
+  }
+
+  private mutating func string(_ tag: XMLScanner.Tag, isEmpty: Bool) throws(ArchiveError) -> Node {
+    let start = texts.count
+    if !isEmpty { try scanner.text(of: tag, limit: (.stringBytes, limits.stringBytes), into: &texts) }
+    let text = texts[start...]
+    if text.allSatisfy({ $0 < 0x80 }) { return Node(.ascii, count: text.count, payload: UInt64(start)) }
+    guard String(validating: text, as: UTF8.self) != nil else { throw scanner.broken(.text) }
+    return Node(.utf8, count: text.count, payload: UInt64(start))
+  }
+
+  /// The text of a number, date or data, which leaves nothing in `texts`; numbers have at most 512 bytes.
+  private mutating func content(
+    _ tag: XMLScanner.Tag, isEmpty: Bool, limit: (ArchiveError.Limit, Int) = (.stringBytes, 512)
+  ) throws(ArchiveError) -> [UInt8] {
+    guard !isEmpty else { return [] }
+    var text: [UInt8] = []
+    try scanner.text(of: tag, limit: limit, into: &text)
+    return text
+  }
+}

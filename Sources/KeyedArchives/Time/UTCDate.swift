@@ -1,0 +1,73 @@
+/// A point in time as ISO 8601 text in UTC: `2027-01-31T12:00:00Z`, for milliseconds since 1970.
+///
+/// Foundation would do this too, at a fifth of the time of a whole `get`.
+package enum UTCDate {
+  package static let millisecondsPerDay: Int64 = 86_400_000
+
+  /// Days from 1970-01-01 to 2001-01-01, from which archives count.
+  static let daysTo2001: Int64 = 11_323
+
+  /// The text of a number of seconds since 2001, with a fraction where there is one; the number where no calendar reaches.
+  package static func text(secondsSince2001 seconds: Double) -> String {
+    guard seconds.magnitude < 2e11 else { return "\(seconds)" }
+    let whole = seconds.rounded(.down)
+    let text = text(Int64(whole) * 1_000 + daysTo2001 * millisecondsPerDay)
+    let fraction = seconds - whole
+    return fraction == 0 ? text : text.dropLast() + String(fraction.description.dropFirst()) + "Z"
+  }
+
+  /// The text to the second. Years after 9999 are not written by anything here, and are shown as they count.
+  package static func text(_ milliseconds: Int64) -> String {
+    let days = floorDivide(milliseconds, millisecondsPerDay)
+    let second = (milliseconds - days * millisecondsPerDay) / 1_000
+    let (year, month, day) = civil(days)
+    return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+      + "T\(padded(second / 3_600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2))Z"
+  }
+
+  /// The day and minute, as tables show it.
+  package static func shortText(_ milliseconds: Int64) -> String {
+    let text = text(milliseconds)
+    return text.prefix(10) + " " + text.dropFirst(11).prefix(5)
+  }
+
+  /// The first millisecond of a day in the proleptic Gregorian calendar, or nil if there is no such day.
+  package static func milliseconds(year: Int64, month: Int64, day: Int64) -> Int64? {
+    guard (1970...9999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
+    let days = days(year, month, day)
+    // The 31st of a short month would be the 1st of the next one.
+    guard civil(days) == (year, month, day) else { return nil }
+    return days * millisecondsPerDay
+  }
+
+  /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last: Howard Hinnant,
+  /// "chrono-Compatible Low-Level Date Algorithms".
+  static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    let year = month <= 2 ? year - 1 : year
+    let era = floorDivide(year, 400)
+    let yearOfEra = year - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+  }
+
+  private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    let days = days + 719_468
+    let era = floorDivide(days, 146_097)
+    let dayOfEra = days - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let month = (5 * dayOfYear + 2) / 153
+    let year = yearOfEra + era * 400 + (month >= 10 ? 1 : 0)
+    return (year, month < 10 ? month + 3 : month - 9, dayOfYear - (153 * month + 2) / 5 + 1)
+  }
+
+  private static func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {
+    let quotient = value / divisor
+    return value % divisor < 0 ? quotient - 1 : quotient
+  }
+
+  private static func padded(_ number: Int64, _ width: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+  }
+}

@@ -1,0 +1,14 @@
+import ArgumentParser
+
+/// `vault archive …`
+struct ArchiveFamily: CommandFamily {
+  static let configuration = CommandConfiguration(
+    commandName: "archive",
+    abstract: "Look into keyed archives (NSKeyedArchiver) without building anything in them; no store is needed.",
+    usage: "vault archive show FILE [--raw] [--json] | check FILE [--allow CLASS]...",
+    discussion: """
+      Example:
+        vault archive show settings.plist
+      """,
+    subcommands: [ShowArchive.self, CheckArchive.self])
+}
