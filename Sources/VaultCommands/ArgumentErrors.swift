@@ -17,6 +17,11 @@ enum ArgumentErrors {
   /// `vault` or `vault group` alone.
   static func missingCommand(_ arguments: [String]) -> Failure { noSuchCommand(NamedCommand(arguments), arguments) }
 
+  /// - Parameter option: a name of ours, of an option with one value.
+  static func repeated(_ option: String, _ arguments: [String]) -> Failure {
+    .usage("\(option) is given more than once", hint: "see \(NamedCommand(arguments).path) --help")
+  }
+
   /// The forms of the command that was meant, to be printed under the error.
   static func usage(of arguments: [String]) -> String {
     let command = NamedCommand(arguments)

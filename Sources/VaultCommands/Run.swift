@@ -27,6 +27,7 @@ public func run(arguments: [String], environment: [String: String], streams: Str
 
 private func perform(_ arguments: [String], _ session: Session) throws {
   if arguments == ["--version"] { return try Versions.write(to: session.output) }
+  if RootHelp.isAsked(by: arguments) { return try session.output.write(RootHelp.text) }
   if let form = PlainForm(arguments) { return try form.run(in: session) }
   try parse(arguments, session)?.run(in: session)
 }
@@ -35,7 +36,10 @@ private func perform(_ arguments: [String], _ session: Session) throws {
 func parse(_ arguments: [String], _ session: Session) throws -> (any SessionCommand)? {
   do {
     var command = try CommandLineTree.parseAsRoot(arguments)
-    if let command = command as? any SessionCommand { return command }
+    if let command = command as? any SessionCommand {
+      if let option = RepeatedOption.first(in: arguments) { throw ArgumentErrors.repeated(option, arguments) }
+      return command
+    }
     if command is any CommandFamily { throw ArgumentErrors.missingCommand(arguments) }
     // The parser's own help command: it throws the help.
     try command.run()

@@ -15,6 +15,11 @@ import Testing
     (["get", "x", "--output"], "--output needs a value", "see vault get --help"),
     (["get", "x", "--version", "s3cret"], "the value of --version is not valid", "see vault get --help"),
     (["get", "x", "--version", "-1"], "--version needs a value", "see vault get --help"),
+    (["get", "x", "-g", "a", "--group", "b"], "--group is given more than once", "see vault get --help"),
+    (["get", "x", "--group=a", "--group=b"], "--group is given more than once", "see vault get --help"),
+    (
+      ["info", "--key-file", "a", "x", "--key-file", "b"], "--key-file is given more than once", "see vault info --help"
+    ),
     (["get", "x", "s3cret"], "there are too many arguments", "see vault get --help"),
     (["get", "x", "--ouptut", "s3cret"], "'vault get' has no such option", "did you mean --output?"),
     (["get", "x", "--s3cret"], "'vault get' has no such option", "see vault get --help"),
@@ -55,6 +60,16 @@ import Testing
     // Where a value is missing, --json takes its place, and another one is missing then.
     if arguments.last?.hasPrefix("-") == false { #expect(error["message"] as? String == message) }
     #expect(!transcript.errors.contains("s3cret"))
+  }
+}
+
+@Suite struct RepeatedOptionTests {
+  @Test(arguments: [
+    "set x -a k=v --attribute l=w -a m=y", "get x --json --json", "get x -g a -- -g b",
+    "archive check f --allow A --allow B",
+  ])
+  func `what may be repeated is`(line: String) {
+    #expect(RepeatedOption.first(in: line.split(separator: " ").map(String.init)) == nil)
   }
 }
 

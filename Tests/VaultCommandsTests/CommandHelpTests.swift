@@ -37,6 +37,20 @@ extension NamedCommand {
     }
   }
 
+  @Test(arguments: ["--help", "-h", "help"]) func `the first page names every command, and its lines fit`(
+    form: String
+  ) {
+    let page = Transcript([form])
+    #expect(page.status == 0)
+    #expect(page.errors.isEmpty)
+    let lines = page.output.split(separator: "\n")
+    for command in NamedCommand.leaves {
+      let words = command.path.dropFirst("vault".count) + " "
+      #expect(lines.contains { $0.hasPrefix(" " + words) }, "\(command.path)")
+    }
+    #expect(lines.prefix { $0 != "Exit statuses:" }.allSatisfy { $0.count <= 80 })
+  }
+
   @Test func `every command on a store takes the key's source`() {
     for command in NamedCommand.leaves where !command.path.hasPrefix("vault archive ") {
       #expect(command.options.contains("--key-file"))

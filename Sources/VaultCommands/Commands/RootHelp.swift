@@ -1,0 +1,88 @@
+internal import Vault
+
+/// What `vault --help` prints. It is written out here, because the argument parser looks through every command to make
+/// its own, which takes longer than all the rest of the start.
+enum RootHelp {
+  static func isAsked(by arguments: [String]) -> Bool {
+    arguments == ["--help"] || arguments == ["-h"] || arguments == ["help"]
+  }
+
+  static let abstract = "A keychain: small secrets, encrypted per access group, for scripts and services."
+
+  static var text: String {
+    """
+    \(abstract)
+
+    usage: vault COMMAND …
+
+    First steps:
+    \(firstSteps)
+
+    Secrets:
+      set NAME           store a value: piped, from a file, or typed without echo
+      get NAME           write a value, exactly its bytes
+      generate NAME      store a new random value
+      list [PREFIX]      list names, labels, versions and dates
+      info NAME          show everything about an item but its value
+      history NAME       list the versions of an item that are kept
+      restore NAME       bring back a removed item, or an older version
+      remove NAME        remove an item; restore brings it back
+
+    The store:
+      init               make a store
+      status             look at the store: where it is, and what opens it
+      verify             prove everything in it
+      paths              show where everything is, and what to back up
+      passphrase change  replace the passphrase, or add the first one
+
+    Access groups:
+      group create NAME  make a group: an encrypted file of its own
+      group list         list the groups
+      group show NAME    show a group's state and its members
+      group accept NAME  take a group as it is now
+      group compact NAME forget removed items, and free their space
+      group remove NAME  remove a group with all its items
+
+    Keyed archives:
+      archive show       show what an archive holds
+      archive check      say whether a program would read it
+
+    \(surroundings)
+
+    More:
+      vault COMMAND --help   the options of a command, and an example
+      vault --version        the versions of vault, its format and its libraries
+
+    """
+  }
+
+  static let firstSteps = """
+      vault init --key-file ~/.config/vault.key
+      export VAULT_KEY_FILE=~/.config/vault.key
+      printf %s "$TOKEN" | vault set api/token
+      vault get api/token
+    """
+
+  static var surroundings: String {
+    """
+    Places:
+      VAULT_HOME      the store (else $XDG_DATA_HOME/vault; root: /var/lib/vault)
+      VAULT_STATE     what this machine has seen (else $XDG_STATE_HOME/vault;
+                      root: /var/lib/vault-state)
+      VAULT_GROUP     the access group where -g is not given (else default)
+      VAULT_KEY_FILE  the key file where --key-file is not given
+
+    Exit statuses:
+    \(statuses)
+    """
+  }
+
+  private static var statuses: String {
+    ExitStatus.allCases
+      .map { status in
+        let number = String(status.rawValue)
+        return "  " + String(repeating: " ", count: 3 - number.count) + number + "  " + status.meaning
+      }
+      .joined(separator: "\n")
+  }
+}
