@@ -17,6 +17,7 @@ from timing import Command, interleave
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IN_PROCESS = f"{ROOT}/Benchmarks/.build/release/InProcess"
+ARCHIVES = f"{ROOT}/Benchmarks/.build/release/Archives"
 
 
 class Bench:
@@ -53,6 +54,13 @@ class Bench:
         return Command(name, [self.vault, *arguments], self.store(count, size)[1], stdin)
 
     # Jobs
+
+    def archives(self):
+        """Both readers in one process, in turn; persons with an address each."""
+        for count in (1_000, 6_200):
+            figures = self.json([ARCHIVES, str(count)])
+            job = f"decoding {count:,} persons, an archive of {figures['bytes'] / 1e6:.2f} MB"
+            self.row(job, figures["securecoding_ms"], "ms", ("<=", 1.0), figures["ratio"], "Foundation")
 
     def cold_gets(self):
         item = peers.name(0)
@@ -160,7 +168,7 @@ class Bench:
 
     def run(self):
         try:
-            for job in (self.cold_gets, self.cold_sets, self.lists, self.in_process, self.in_process_sets):
+            for job in (self.cold_gets, self.cold_sets, self.lists, self.in_process, self.in_process_sets, self.archives):
                 job()
         finally:
             for pid in self.daemons:

@@ -58,6 +58,28 @@ for seed in (integer(5), string("x"), array([integer(1), integer(2)]),
              record("Sample", {"title": string("t"), "timestamp": swift("Double", struct.pack("<d", 1.5)), "tags": array([string("q")])})):
     written += 1
     open(os.path.join(folder, f"{written:04}"), "wb").write(seed)
+
+
+def hexadecimal(tree):
+    """All byte strings of a file of vectors that might be the body of something."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        return [found for element in tree for found in hexadecimal(element)]
+    try:
+        return [bytes.fromhex(tree)] if isinstance(tree, str) and 64 < len(tree) < 8192 else []
+    except ValueError:
+        return []
+
+
+# For the parsers of group files, behind the byte that chooses one.
+header = bytearray(b"SQLite format 3\0" + bytes(84))
+header[16:21], header[47], header[59], header[60:64], header[68:72] = b"\x10\0\2\2\0", 4, 1, b"\0\1\0\1", b"VLT1"
+for body in [bytes(header)] + [body for name in ("state", "rows") for body in hexadecimal(
+        json.load(open(os.path.join(here, f"../Vectors/{name}.json"))))]:
+    for choice in range(5):
+        written += 1
+        open(os.path.join(folder, f"{written:04}"), "wb").write(bytes([choice]) + body)
 if written < 100:
     sys.exit("fuzz: too few seeds; are the vectors there?")
 print(f"{written} seeds")

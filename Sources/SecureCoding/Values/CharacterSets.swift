@@ -9,8 +9,10 @@ extension ValueClass {
     },
     ValueClass("NSMutableCharacterSet", NSMutableCharacterSet.self, variantOf: NSCharacterSet.self) {
       fields throws(ArchiveError) in
-      let set = NSMutableCharacterSet()
-      set.formUnion(with: try characterSet(fields))
+      // On Linux only a copy can be changed: what NSMutableCharacterSet's own initializers make ends the process then.
+      guard let set = (try characterSet(fields) as NSCharacterSet).mutableCopy() as? NSMutableCharacterSet else {
+        throw fields.invalid("it cannot be made mutable")
+      }
       return set
     },
   ]

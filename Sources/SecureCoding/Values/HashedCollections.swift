@@ -38,15 +38,22 @@ extension ValueClass {
     let keys = isListed ? try fields.elements("NS.keys") : try fields.numberedElements("NS.key.")
     let values = isListed ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
     guard keys.count == values.count else { throw fields.invalid("it has \(keys.count) keys, \(values.count) values") }
-    return (try hashableElements(keys, fields), values)
+    return (try hashableElements(keys, fields, refusing: unusableAsKeys), values)
   }
 
   private static func members(_ fields: Fields) throws(ArchiveError) -> [NSObject] {
     let elements =
       fields.has("NS.objects")
       ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
-    return try hashableElements(elements, fields)
+    return try hashableElements(elements, fields, refusing: unusableInSets)
   }
+
+  /// Foundation on Linux ends the process when sets with such elements are compared: it casts their Swift counterparts,
+  /// which have no hash.
+  private static let unusableInSets: [AnyClass] = [NSArray.self, NSDictionary.self]
+  /// The same for the keys of dictionaries; the last one is never found again.
+  private static let unusableAsKeys: [AnyClass] =
+    unusableInSets + [NSCountedSet.self, NSDateInterval.self, NSPersonNameComponents.self]
 
   /// Refuses a container that lost elements, because two were equal: on Linux, two spellings of one text are.
   private static func checked<T: NSObject>(_ filled: T, _ count: Int, _ fields: Fields) throws(ArchiveError) -> T {
@@ -65,7 +72,7 @@ extension ValueClass {
     let elements = try fields.numberedElements("NS.object")
     guard try fields.integer("NS.count") == elements.count else { throw fields.invalid("'NS.count' is not its count") }
     let set = NSCountedSet()
-    for (index, element) in try hashableElements(elements, fields).enumerated() {
+    for (index, element) in try hashableElements(elements, fields, refusing: unusableInSets).enumerated() {
       let count = try fields.integer("NS.count\(index)")
       guard count > 0 else { throw fields.invalid("an element counts \(count) times") }
       guard count <= fields.coder.limits.elements else {
@@ -81,7 +88,9 @@ extension ValueClass {
 
   /// The elements as objects with a hash. Where hashes are equal, elements are compared with each other: what that may
   /// cost is taken from the budget first, so that hostile elements cannot make it explode.
-  private static func hashableElements(_ elements: [Any], _ fields: Fields) throws(ArchiveError) -> [NSObject] {
+  private static func hashableElements(
+    _ elements: [Any], _ fields: Fields, refusing unusable: [AnyClass]
+  ) throws(ArchiveError) -> [NSObject] {
     var objects: [NSObject] = []
     objects.reserveCapacity(elements.count)
     for element in elements {
@@ -89,6 +98,9 @@ extension ValueClass {
       objects.append(object)
     }
     try fields.coder.takeComparisons(objects, ofObject: fields.object)
+    for object in objects where unusable.contains(where: { ClassNames.descends(Swift.type(of: object), from: $0) }) {
+      throw fields.invalid("Foundation on Linux cannot compare an element or key of its")
+    }
     return objects
   }
 }

@@ -232,6 +232,7 @@ one("an expression that does not compile", "NSRegularExpression", "NSRegularExpr
 one("a character set with a negative range", "NSCharacterSet", "NSCharacterSet", "invalidValue", fields={"NSRange": -1})
 one("a character set with half a bitmap", "NSCharacterSet", "NSCharacterSet", "invalidValue", fields={"NSBitmap": data(bytes(100))})
 one("a character set", "NSCharacterSet", "NSCharacterSet", value="characters a b", fields={"NSString": "ab"})
+one("a mutable character set", "NSCharacterSet", "NSMutableCharacterSet", value="characters a b", fields={"NSString": "ab"})
 one("a checking result without anything", "NSTextCheckingResult", "NSTextCheckingResult", "missingValue", "root → NSRegularExpression")
 one("an ordered set with nil", "NSOrderedSet NSString", "NSOrderedSet", "missingValue", "root → NS.object.0", fields={"NS.object.0": uid(0)})
 one("an ordered set with an object outside the table", "NSOrderedSet NSString", "NSOrderedSet", "brokenArchive.referenceOutOfRange", fields={"NS.object.0": uid(99)})
@@ -252,6 +253,11 @@ one("a dictionary with a value that is nil", "NSDictionary NSString", "NSDiction
 one("a dictionary with equal keys", "NSDictionary NSString", "NSDictionary", "invalidValue", fields=pair([3, 4], [3, 4]), more=["a", "a"])
 one("a set of errors, which have no hash", "NSSet NSError", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3)]}, more=[{"NSDomain": uid(4), "NSCode": 1, "$class": uid(5)}, "d", cls("NSError")])
 one("a dictionary of decimal numbers, which have no hash", "NSDictionary NSDecimalNumber", "NSDictionary", "invalidValue", "root", fields=pair([3], [3]), more=[{**decimal(), "$class": uid(4)}, cls("NSDecimalNumber")])
+for name, class_name, fields in (("a dictionary", "NSDictionary", {"NS.keys": [], "NS.objects": []}), ("an array", "NSArray", {"NS.objects": []}), ("a counted set", "NSCountedSet", {"NS.count": 0})):
+    one(f"a dictionary whose key is {name}", "NSDictionary " + class_name, "NSDictionary", "invalidValue", "root", fields=pair([3], [3]), more=[{**fields, "$class": uid(4)}, cls(class_name)])
+one("a dictionary whose key is a date interval", "NSDictionary NSDateInterval NSDate", "NSDictionary", "invalidValue", "root", fields=pair([3], [3]),
+    more=[obj(4, NS__startDate=uid(5), NS__endDate=uid(5)), cls("NSDateInterval"), obj(6, NS__time=real("10")), cls("NSDate")])
+one("a set of an array", "NSSet NSArray", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3)]}, more=[obj(4, NS__objects=[]), cls("NSArray")])
 one("an array with nil", "NSArray NSString", "NSArray", "missingValue", "root → NS.objects[0]", fields={"NS.objects": [uid(0)]})
 one("an array with a value inline", "NSArray NSString", "NSArray", value='["x"]', fields={"NS.objects": ["x"]})
 one("an array with an array inline", "NSArray NSString", "NSArray", "wrongType", "root → NS.objects[0]", fields={"NS.objects": [[]]})

@@ -1,0 +1,17 @@
+@testable import GroupFile
+
+/// The parsers of a group's file: the first byte says which one reads the rest. What has an opposite must come back as the
+/// bytes that were read.
+@_cdecl("LLVMFuzzerTestOneInput")
+func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+  guard size > 0 else { return 0 }
+  let bytes = Array(UnsafeBufferPointer(start: start + 1, count: size - 1))
+  switch start[0] % 5 {
+  case 0: try? ContainerHeader.check(bytes, for: .reading)
+  case 1: if let roster = try? Roster(parsing: bytes) { precondition(roster.body() == bytes) }
+  case 2: if let manifest = try? Manifest(parsing: bytes) { precondition(manifest.body() == bytes) }
+  case 3: if let attributes = try? Attributes(decoding: bytes) { precondition((try? attributes.encoded()) == bytes) }
+  default: if let record = try? WitnessRecord(parsing: bytes) { precondition(record.serialized() == bytes) }
+  }
+  return 0
+}

@@ -1,0 +1,140 @@
+import Foundation
+import KeyedArchives
+import SecureCoding
+import TestSupport
+import Testing
+
+/// The classes of Foundation that no archive made elsewhere has, each from the fields that Apple's systems write.
+@Suite struct ValueClassTests {
+  /// The object of class `name` with `fields`; `more` are objects from number 3 on.
+  private func read<T: NSObject>(
+    _ name: String, _ type: T.Type, allowing more: [AnyClass] = [], _ fields: [(String, PlistValue)],
+    _ objects: [PlistValue] = []
+  ) throws -> T {
+    let archive = PlistValue.archive([.dict(fields + [("$class", .uid(2))]), .describe(name)] + objects)
+    return try #require(
+      try SecureUnarchiver.unarchivedObject(ofClasses: [type] + more, from: Data(archive.binary())) as? T)
+  }
+  private let list: [(String, PlistValue)] = [("NS.objects", .array([.uid(3), .uid(4)]))]
+  private let letters: [PlistValue] = [.string("a"), .string("b")]
+
+  @Test func `mutable texts and data can be changed`() throws {
+    for field in [("NS.string", PlistValue.string("é")), ("NS.bytes", .data(Array("é".utf8)))] {
+      let text = try read("NSMutableString", NSMutableString.self, [field])
+      text.append("!")
+      #expect(text.isEqual("é!"))
+    }
+    for (field, objects) in [(PlistValue.data([1, 2]), []), (.uid(3), [PlistValue.data([1, 2])])] {
+      let data = try read("NSMutableData", NSMutableData.self, [("NS.data", field)], objects)
+      data.append(Data([3]))
+      #expect(Data(referencing: data) == Data([1, 2, 3]))
+    }
+  }
+
+  @Test func `mutable collections can be changed`() throws {
+    let array = try read("NSMutableArray", NSMutableArray.self, allowing: [NSString.self], list, letters)
+    array.add("c")
+    #expect(array == ["a", "b", "c"])
+    let pairs = [("NS.keys", PlistValue.array([.uid(3)])), ("NS.objects", .array([.uid(4)]))]
+    let dictionary = try read(
+      "NSMutableDictionary", NSMutableDictionary.self, allowing: [NSString.self], pairs, letters)
+    dictionary["c"] = "d"
+    #expect(dictionary == ["a": "b", "c": "d"])
+    let set = try read("NSMutableSet", NSMutableSet.self, allowing: [NSString.self], list, letters)
+    set.add("c")
+    #expect(set.isEqual(to: ["a", "b", "c"]))
+    let numbered = [("NS.object.0", PlistValue.uid(3)), ("NS.object.1", .uid(4))]
+    let ordered = try read(
+      "NSMutableOrderedSet", NSMutableOrderedSet.self, allowing: [NSString.self], numbered, letters)
+    ordered.add("c")
+    #expect(ordered.array as? [String] == ["a", "b", "c"])
+  }
+
+  @Test func `a counted set has its counts`() throws {
+    let set = try read(
+      "NSCountedSet", NSCountedSet.self, allowing: [NSString.self],
+      [
+        ("NS.count", .int(2)), ("NS.object0", .uid(3)), ("NS.count0", .int(3)), ("NS.object1", .uid(4)),
+        ("NS.count1", .int(1)),
+      ], letters)
+    #expect(set.count(for: "a") == 3 && set.count(for: "b") == 1 && set.count == 2)
+  }
+
+  @Test func `immutable collections and null are what they were`() throws {
+    #expect(try read("NSSet", NSSet.self, allowing: [NSString.self], list, letters).isEqual(to: ["a", "b"]))
+    _ = try read("NSNull", NSNull.self, [])
+  }
+
+  @Test func `sizes are read`() throws {
+    let size = try read(
+      "NSValue", NSValue.self, [("NS.special", .int(2)), ("NS.sizeval", .uid(3))], [.string("{3, 4.5}")])
+    #expect(size.sizeValue == NSSize(width: 3, height: 4.5))
+  }
+
+  @Test func `places and calendars are read`() throws {
+    #expect(
+      try read("NSLocale", NSLocale.self, [("NS.identifier", .uid(3))], [.string("de_CH")]).object(forKey: .identifier)
+        as? String == "de_CH")
+    #expect(
+      try read("NSTimeZone", NSTimeZone.self, [("NS.name", .uid(3))], [.string("Europe/Zurich")]).name
+        == "Europe/Zurich")
+    let calendar = try read(
+      "NSCalendar", NSCalendar.self,
+      [("NS.identifier", .uid(3)), ("NS.firstwkdy", .int(2)), ("NS.mindays", .int(4))], [.string("gregorian")])
+    #expect(calendar.calendarIdentifier == .gregorian && calendar.firstWeekday == 2)
+    #expect(calendar.minimumDaysInFirstWeek == 4)
+    let day = try read(
+      "NSDateComponents", NSDateComponents.self,
+      [("NS.year", .int(2016)), ("NS.month", .int(2)), ("NS.day", .int(29)), ("NS.hour", .int(Int128(Int.max)))])
+    #expect(day.year == 2016 && day.month == 2 && day.day == 29 && day.hour == NSDateComponentUndefined)
+  }
+
+  @Test func `a measurement has its unit`() throws {
+    let measurement = try read(
+      "NSMeasurement", NSMeasurement.self, [("NS.value", .real(2.5)), ("NS.unit", .uid(3))],
+      [
+        .dict([("NS.symbol", .string("km")), ("NS.converter", .uid(5)), ("$class", .uid(4))]),
+        .describe("NSUnitLength", "NSDimension", "NSUnit"),
+        .dict([("NS.coefficient", .real(1_000)), ("NS.constant", .real(0)), ("$class", .uid(6))]),
+        .describe("NSUnitConverterLinear", "NSUnitConverter"),
+      ])
+    #expect(measurement.doubleValue == 2.5 && measurement.unit.symbol == "km")
+    #expect(measurement.unit is UnitLength)
+  }
+
+  @Test func `the parts of a name are read`() throws {
+    let name = try read(
+      "NSPersonNameComponents", NSPersonNameComponents.self,
+      [("NS.givenName", .uid(3)), ("NS.familyName", .uid(4))], [.string("Ada"), .string("Lovelace")])
+    #expect(name.givenName == "Ada" && name.familyName == "Lovelace" && name.middleName == nil)
+  }
+
+  @Test func `mutable sets of indexes and characters can be changed`() throws {
+    let indexes = try read(
+      "NSMutableIndexSet", NSMutableIndexSet.self,
+      [("NSRangeCount", .int(1)), ("NSLocation", .int(5)), ("NSLength", .int(2))])
+    indexes.add(9)
+    #expect(indexes.map { $0 } == [5, 6, 9])
+    let characters = try read(
+      "NSMutableCharacterSet", NSMutableCharacterSet.self, [("NSString", .string("ab"))])
+    characters.addCharacters(in: "z")
+    #expect("abcz".utf16.map { characters.characterIsMember($0) } == [true, true, false, true])
+  }
+
+  @Test func `attributed texts have their runs`() throws {
+    let plain = try read("NSAttributedString", NSAttributedString.self, [("NSString", .uid(3))], [.string("hello")])
+    #expect(plain.string == "hello")
+    let keyed = try read(
+      "NSMutableAttributedString", NSMutableAttributedString.self, allowing: [NSDictionary.self, NSString.self],
+      [("NSString", .uid(3)), ("NSAttributes", .uid(4))],
+      [
+        .string("hello"),
+        .dict([("NS.keys", .array([.uid(6)])), ("NS.objects", .array([.uid(7)])), ("$class", .uid(5))]),
+        .describe("NSDictionary"), .string("k"), .string("v"),
+      ])
+    #expect(
+      unsafe keyed.attribute(NSAttributedString.Key("k"), at: 4, effectiveRange: nil) as? String == "v")
+    keyed.append(NSAttributedString(string: "!"))
+    #expect(keyed.string == "hello!")
+  }
+}
