@@ -17,7 +17,10 @@ struct NamedCommand {
   /// Those of the groups of the help are among them.
   var subcommands: [any ParsableCommand.Type] { type.configuration.subcommands }
 
-  var subcommandNames: [String] { subcommands.compactMap { $0.configuration.commandName } }
+  /// The commands below it that the help shows.
+  var subcommandNames: [String] {
+    subcommands.filter { $0.configuration.shouldDisplay }.compactMap { $0.configuration.commandName }
+  }
 
   /// `-g`, `--group`, and so on.
   var options: [String] { helpWords.filter { $0.hasPrefix("-") && $0.count > 1 } }

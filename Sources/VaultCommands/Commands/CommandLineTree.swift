@@ -19,5 +19,6 @@ struct CommandLineTree: CommandFamily {
         ]),
       CommandGroup(name: "Group", subcommands: [GroupFamily.self]),
       CommandGroup(name: "Archive", subcommands: [ArchiveFamily.self]),
+      CommandGroup(name: "Shell", subcommands: [Completions.self, Complete.self, Manual.self]),
     ])
 }

@@ -47,6 +47,9 @@ enum RootHelp {
       archive show       show what an archive holds
       archive check      say whether a program would read it
 
+    The shell:
+      completions SHELL  write the completion script of bash, zsh or fish
+
     \(surroundings)
 
     More:

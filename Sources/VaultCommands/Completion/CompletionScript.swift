@@ -1,0 +1,104 @@
+/// The scripts that ask `NAME complete` for the answer and hand it to a shell.
+///
+/// The answer's first line is `words` or `files`; each candidate follows on a line of its own, as it is. What a shell needs
+/// to quote, the script quotes.
+enum CompletionScript: String, CaseIterable {
+  case bash, zsh, fish
+
+  /// - Parameter name: what the program is called.
+  func text(for name: String) -> String {
+    let template =
+      switch self {
+      case .bash: CompletionScript.bashTemplate
+      case .zsh: CompletionScript.zshTemplate
+      case .fish: CompletionScript.fishTemplate
+      }
+    let identifier = String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+    return template.replacing("IDENTIFIER", with: identifier).replacing("PROGRAM", with: name)
+  }
+
+  // Bash takes words apart at : and = too; they are put together again, and what it will keep is cut off the answer.
+  private static let bashTemplate = #"""
+    # bash completion for PROGRAM
+    _IDENTIFIER_complete() {
+      local rest=${COMP_LINE:0:COMP_POINT} words=() part trimmed kept= index
+      for ((index = 0; index <= COMP_CWORD; index++)); do
+        part=${COMP_WORDS[index]}
+        trimmed=${rest#"${rest%%[![:space:]]*}"}
+        if ((index > 0)) && [[ -n $rest && $trimmed == "$rest" ]]; then
+          kept=${words[-1]}
+          words[-1]+=$part
+        else
+          kept=
+          words+=("$part")
+        fi
+        rest=${trimmed#"$part"}
+      done
+      [[ ${COMP_WORDS[COMP_CWORD]} == [:=] ]] && kept=${words[-1]}
+      local typed=${words[-1]} quote=
+      case $typed in \"* | \'*) quote=${typed:0:1} ;; esac
+      local plain=() word
+      for word in "${words[@]:1}"; do
+        case $word in
+          \"*) word=${word#\"} word=${word%\"} ;;
+          \'*) word=${word#\'} word=${word%\'} ;;
+          *) word=${word//\\/} ;;
+        esac
+        plain+=("$word")
+      done
+      local kind candidates=()
+      {
+        IFS= read -r kind
+        mapfile -t candidates
+      } < <(command "${words[0]}" complete -- "${plain[@]}" 2>/dev/null)
+      COMPREPLY=()
+      if [[ $kind == files ]]; then
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "${plain[-1]}")
+        return
+      fi
+      for word in "${candidates[@]}"; do
+        if [[ -z $quote ]]; then
+          printf -v word %q "$word"
+          COMPREPLY+=("${word#"$kept"}")
+        else
+          COMPREPLY+=("$word")
+        fi
+      done
+    }
+    complete -F _IDENTIFIER_complete PROGRAM
+
+    """#
+
+  private static let zshTemplate = #"""
+    #compdef PROGRAM
+    # zsh completion for PROGRAM
+    _IDENTIFIER_complete() {
+      local -a answer
+      answer=("${(@f)$(command ${words[1]} complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+      if [[ $answer[1] == files ]]; then
+        _files
+      else
+        shift answer
+        compadd -a answer
+      fi
+    }
+    if [[ $funcstack[1] == _PROGRAM ]]; then _IDENTIFIER_complete "$@"; else compdef _IDENTIFIER_complete PROGRAM; fi
+
+    """#
+
+  private static let fishTemplate = #"""
+    # fish completion for PROGRAM
+    function __IDENTIFIER_complete
+      set -l words (commandline -opc)
+      set -l answer (command $words[1] complete -- $words[2..-1] (commandline -ct | string unescape) 2>/dev/null)
+      if test "$answer[1]" = files
+        __fish_complete_path (commandline -ct)
+      else
+        printf '%s\n' $answer[2..-1]
+      end
+    end
+    complete -c PROGRAM -f -a '(__IDENTIFIER_complete)'
+
+    """#
+}

@@ -1,0 +1,65 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct CompletionTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    for name in ["db/password", "db/user", "my secret", "a:b"] { store.run("set", name, input: "x") }
+    store.run("group", "create", "team.shared")
+    store.run("set", "shared/token", "-g", "team.shared", input: "x")
+  }
+
+  /// The answer's lines, the kind first.
+  private func answer(_ words: String...) -> [String] {
+    let transcript = Transcript(["complete", "--"] + words, environment: store.environment)
+    #expect(transcript.status == 0)
+    #expect(transcript.errors.isEmpty)
+    return transcript.output.split(separator: "\n").map(String.init)
+  }
+
+  @Test func `a command is completed at every level, and hidden ones are not offered`() {
+    #expect(answer("ge") == ["words", "get", "generate"])
+    #expect(answer("group", "c") == ["words", "create", "compact"])
+    #expect(answer("help", "group", "s") == ["words", "show"])
+    #expect(!answer("").contains("complete"))
+    #expect(answer("completions", "") == ["words", "bash", "zsh", "fish"])
+  }
+
+  @Test func `an option is completed, and its value by what it is`() {
+    #expect(answer("list", "--m") == ["words", "--match"])
+    #expect(answer("get", "db/password", "-g", "t") == ["words", "team.shared"])
+    #expect(answer("get", "db/password", "--output", "") == ["files"])
+    #expect(answer("generate", "x", "--alphabet", "d") == ["words", "digits"])
+    #expect(answer("get", "--", "--o") == ["words"])
+  }
+
+  @Test func `items are completed by name, in the group that is meant`() {
+    #expect(answer("get", "db/") == ["words", "db/password", "db/user"])
+    #expect(answer("get", "my") == ["words", "my secret"])
+    #expect(answer("get", "-g", "team.shared", "") == ["words", "shared/token"])
+    #expect(answer("get", "--group=team.shared", "") == ["words", "shared/token"])
+    #expect(answer("get", "db/user", "") == ["words"])
+    #expect(answer("group", "show", "d") == ["words", "default"])
+  }
+
+  @Test func `a store that does not open by itself offers no item and says nothing`() throws {
+    try #require(unsafe rename(store.keyFile, store.keyFile + ".away") == 0)
+    #expect(answer("get", "") == ["words"])
+    #expect(answer("group", "show", "t") == ["words", "team.shared"])
+    #expect(answer("get", "--key-file", store.keyFile + ".away", "my") == ["words", "my secret"])
+  }
+
+  @Test func `a script for a program of another name speaks of that name alone`() {
+    for shell in CompletionScript.allCases {
+      let script = Transcript(["completions", shell.rawValue, "--name", "key-vault"]).output
+      #expect(script.contains("key-vault"))
+      #expect(!script.contains("PROGRAM") && !script.contains("IDENTIFIER"))
+    }
+    #expect(Transcript(["completions", "bash", "--name", "a b; rm"]).status == 64)
+    #expect(Transcript(["completions", "csh"]).status == 64)
+  }
+}
