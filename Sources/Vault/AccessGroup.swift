@@ -22,9 +22,11 @@ public final class AccessGroup: Sendable {
 
   // MARK: Reading
 
-  /// Opens the secret of `name`.
+  /// Opens the secret of an item.
   ///
-  /// - Parameter version: a kept version; `nil` for the present one.
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - version: a kept version; `nil` for the present one.
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/invalid(_:)`` for a name that cannot be one.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
     Secret(try opened(name, version).1)
@@ -71,6 +73,7 @@ public final class AccessGroup: Sendable {
   /// Sets `name` to `value` and returns the new version's number; when it returns, the value is durable.
   ///
   /// - Parameters:
+  ///   - name: the item's name, of 1 to 1,024 bytes.
   ///   - value: at most 1 MiB.
   ///   - details: label, attributes and expiry; by default label and attributes stay.
   ///   - expected: the version that must be the present one; 0 if there must be none.
@@ -133,7 +136,9 @@ public final class AccessGroup: Sendable {
 
   /// Makes an older version's value and details the present ones, as a new version.
   ///
-  /// - Parameter version: a kept version; `nil` for the last one before the removal.
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - version: a kept version; `nil` for the last one before the removal.
   /// - Returns: the new version's number.
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` where the item is present and no version was
   ///   named.

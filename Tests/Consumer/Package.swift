@@ -6,5 +6,11 @@ import PackageDescription
 let package = Package(
   name: "consumer",
   dependencies: [.package(name: "vault", path: "../..")],
-  targets: [.executableTarget(name: "Consumer", dependencies: [.product(name: "Vault", package: "vault")])]
+  targets: [
+    .executableTarget(
+      name: "Consumer",
+      dependencies: [
+        .product(name: "Vault", package: "vault"), .product(name: "SecureCoding", package: "vault"),
+      ])
+  ]
 )

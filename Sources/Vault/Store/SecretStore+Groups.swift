@@ -10,7 +10,9 @@ extension SecretStore {
 
   /// Makes a group; the owner is its only member.
   ///
-  /// - Parameter keep: how many versions of an item stay, the present one included: 1...1,000.
+  /// - Parameters:
+  ///   - name: the group's name.
+  ///   - keep: how many versions of an item stay, the present one included: 1...1,000.
   /// - Throws: ``VaultError/exists(_:)``; ``VaultError/rolledBack(group:found:known:reason:)`` where a group of this name
   ///   vanished; ``VaultError/denied(_:)`` for anybody but the owner; ``VaultError/invalid(_:)``.
   @discardableResult
@@ -86,7 +88,9 @@ extension SecretStore {
 
   /// Drops tombstones and gives freed space back.
   ///
-  /// - Parameter progress: called now and then with the number of items proved so far.
+  /// - Parameters:
+  ///   - name: the group's name.
+  ///   - progress: called now and then with the number of items proved so far.
   /// - Returns: how many tombstones went.
   /// - Throws: what is wrong with the group; it is proved completely first, and not changed then.
   @discardableResult

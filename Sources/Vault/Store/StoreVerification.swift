@@ -24,7 +24,9 @@ extension SecretStore {
   ///
   /// For the owner, all groups include his registry, which is compared with the folders: a group that vanished is found.
   ///
-  /// - Parameter progress: called now and then with a group's name and the number of items proved so far.
+  /// - Parameters:
+  ///   - names: the groups; none means all.
+  ///   - progress: called now and then with a group's name and the number of items proved so far.
   /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/denied(_:)`` or ``VaultError/storage(_:)`` where there is nothing to
   ///   verify yet; what is wrong with a group stands in its result.
   public func verify(

@@ -1,0 +1,22 @@
+import Foundation
+import Vault
+
+// What the blocks of the documents take for granted.
+
+/// Any library that takes a password.
+func connect(password: borrowing Span<UInt8>) {}
+
+/// An archive from somewhere.
+let data = Data()
+
+final class Address: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  init?(coder: NSCoder) {}
+  func encode(with coder: NSCoder) {}
+}
+
+final class Person: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  init?(coder: NSCoder) {}
+  func encode(with coder: NSCoder) {}
+}
