@@ -56,7 +56,8 @@ extension AccessGroup {
     let list = try list(prefix: prefix)
     var items: [Item] = []
     while let item = try list.next() { items.append(item) }
-    items.sort { $0.name.description.utf8.lexicographicallyPrecedes($1.name.description.utf8) }
+    // Strings in NFC compare as their bytes do, and those of ASCII at once.
+    items.sort { $0.name.description < $1.name.description }
     return items
   }
 }

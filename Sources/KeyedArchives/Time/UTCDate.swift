@@ -18,17 +18,55 @@ package enum UTCDate {
 
   /// The text to the second. Years after 9999 are not written by anything here, and are shown as they count.
   package static func text(_ milliseconds: Int64) -> String {
-    let days = floorDivide(milliseconds, millisecondsPerDay)
-    let second = (milliseconds - days * millisecondsPerDay) / 1_000
-    let (year, month, day) = civil(days)
-    return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
-      + "T\(padded(second / 3_600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2))Z"
+    var text = DateText(milliseconds, between: UInt8(ascii: "T"))
+    text.append(UInt8(ascii: ":"))
+    text.append(text.second % 60, digits: 2)
+    text.append(UInt8(ascii: "Z"))
+    return text.string
   }
 
   /// The day and minute, as tables show it.
   package static func shortText(_ milliseconds: Int64) -> String {
-    let text = text(milliseconds)
-    return text.prefix(10) + " " + text.dropFirst(11).prefix(5)
+    DateText(milliseconds, between: UInt8(ascii: " ")).string
+  }
+
+  /// Day and minute, written as bytes: a list has a date in each of its lines.
+  private struct DateText {
+    private var bytes: [UInt8] = []
+    /// The second of the day.
+    let second: Int64
+
+    init(_ milliseconds: Int64, between separator: UInt8) {
+      let days = floorDivide(milliseconds, millisecondsPerDay)
+      second = (milliseconds - days * millisecondsPerDay) / 1_000
+      let (year, month, day) = civil(days)
+      bytes.reserveCapacity(24)
+      if year < 0 { append(UInt8(ascii: "-")) }
+      append(abs(year), digits: 4)
+      append(UInt8(ascii: "-"))
+      append(month, digits: 2)
+      append(UInt8(ascii: "-"))
+      append(day, digits: 2)
+      append(separator)
+      append(second / 3_600, digits: 2)
+      append(UInt8(ascii: ":"))
+      append(second / 60 % 60, digits: 2)
+    }
+
+    mutating func append(_ byte: UInt8) { bytes.append(byte) }
+
+    /// Appends `number`, which is not negative, in at least so many digits.
+    mutating func append(_ number: Int64, digits: Int) {
+      let start = bytes.count
+      var rest = number
+      while rest > 0 || bytes.count < start + digits {
+        bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
+        rest /= 10
+      }
+      bytes[start...].reverse()
+    }
+
+    var string: String { String(decoding: bytes, as: UTF8.self) }
   }
 
   /// The first millisecond of a day in the proleptic Gregorian calendar, or nil if there is no such day.
@@ -64,10 +102,5 @@ package enum UTCDate {
   private static func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {
     let quotient = value / divisor
     return value % divisor < 0 ? quotient - 1 : quotient
-  }
-
-  private static func padded(_ number: Int64, _ width: Int) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
   }
 }

@@ -17,7 +17,13 @@ struct Table {
 
   func write(to output: Output, style: Style) throws(Failure) {
     guard output.isTerminal else {
-      for row in rows { try output.write(row.joined(separator: "\t") + "\n") }
+      for row in rows {
+        for (column, cell) in row.enumerated() {
+          if column > 0 { try output.write("\t") }
+          try output.write(cell)
+        }
+        try output.write("\n")
+      }
       return
     }
     guard !rows.isEmpty else { return }
