@@ -1,0 +1,189 @@
+"""Wrap, roster, manifest, witness: from the member's seed to a signed root."""
+
+from container import blob, integer
+from layout import COUNTER_LIMIT, Cursor, Refused, pad16, require, u32, u64
+from primitives import digest, is_signed, mac, open_box, public_key
+
+CHAIN_LENGTH = 4_096
+
+
+class Keys:
+    def __init__(self, group_key, place):
+        self.place = place
+        self.token, self.attributes, self.secret, self.meta, self.commitment = (
+            mac(group_key, f"vault1.{name}", place)
+            for name in ("key.token", "key.attr", "key.sec", "key.meta", "keycommit"))
+
+    def token_of(self, name):
+        return mac(self.token, "vault1.token", name.encode())[:16]
+
+
+class State:
+    """The verified state of a group, as one member sees it."""
+
+    def __init__(self, container, seed, kind, owner_key, group_name):
+        self.container = container
+        header = Cursor(self.part(1), "container")
+        group_id, generation, flags, device = header.take(32), header.counter(), header.number(4), header.take(16)
+        header.end()
+        require(flags < 4 and bool(flags & 2) == any(device), "container", "header")
+        place = group_id + u64(generation)
+        wrap, slot_id = self.unwrap(seed, place, kind)
+        wrap_key = mac(seed, "vault1.mem.wrap", place)
+        context = pad16("vault1.wrap") + place + slot_id + b"\1"
+        self.keys = Keys(open_box(wrap_key, wrap[1:25], context, wrap[25:], "wrap"), place)
+        try:
+            self.read_roster(owner_key)
+        except Refused:
+            if flags & 2:
+                raise Refused("locked") from None
+            raise
+        roster = self.roster
+        require((group_id, generation, flags, device) == roster["header"], "roster", "the header differs")
+        require(roster["name"] == group_name, "roster", "another group")
+        require(roster["commitment"] == self.keys.commitment, "roster", "another key")
+        own = roster["members"].get(public_key(mac(seed, "vault1.mem.sign")))
+        require(own is not None, "roster", "no entry of one's own")
+        require((own["kind"], own["slot"]) == (kind, slot_id), "roster", "own entry")
+        require(own["wrap"] == digest("vault1.wrap.hash", slot_id + wrap), "roster", "wrap's digest")
+        self.rights = own["rights"]
+        self.read_manifest()
+
+    def part(self, number):
+        rows = self.container.rows("SELECT bytes FROM state WHERE part=?", number)
+        require(len(rows) == 1, "container", "a part of the state is missing")
+        return blob(rows[0][0], range(1, 1_049_601))
+
+    def unwrap(self, seed, place, kind):
+        slot_id = mac(seed, "vault1.mem.slot", place)[:16]
+        rows = self.container.rows("SELECT sealed FROM wrap WHERE slot=?", slot_id)
+        if not rows and kind == 1:
+            raise Refused("not-a-member")
+        require(rows, "wrap", "no wrap")
+        wrap = blob(rows[0][0], range(1, 1_025))
+        require(len(wrap) == 73 and wrap[0] == 1, "wrap", "length or kind")
+        return wrap, slot_id
+
+    def read_roster(self, owner_key):
+        stored, level = self.part(2), "roster"
+        plain = open_box(self.keys.meta, stored[:24], pad16("vault1.meta.ros") + self.keys.place, stored[24:], level)
+        require(len(plain) % 256 == 0 and len(plain) > 0, level, "padding")
+        count = int.from_bytes(plain[:4], "big")
+        require(64 < count <= 1_048_576 and (4 + count + 255) // 256 * 256 == len(plain), level, "count")
+        require(not any(plain[4 + count :]), level, "padding")
+        body, signature = plain[4 : 4 + count - 64], plain[4 + count - 64 : 4 + count]
+        require(is_signed(body, signature, owner_key), level, "signature")
+        cursor = Cursor(body, level)
+        cursor.label("vault1.roster")
+        group_id, owner, revision, generation = cursor.take(32), cursor.take(32), cursor.counter(), cursor.counter()
+        commitment, before, first_epoch = cursor.take(32), cursor.take(32), cursor.counter()
+        flags, device, keep, name = cursor.number(4), cursor.take(16), cursor.number(2), cursor.text16()
+        members = [self.member(cursor) for _ in range(self.bounded(cursor.number(4), level))]
+        removed = [(cursor.number(4), cursor.text16(), cursor.counter(), cursor.counter())
+                   for _ in range(self.bounded(cursor.number(4), level))]
+        cursor.end()
+        require(revision and generation and first_epoch and flags < 4 and 1 <= keep <= 1_000, level, "numbers")
+        require(any(before) == (revision > 1) and any(device) == bool(flags & 2), level, "digest before, or device")
+        keys = [member["key"] for member in members]
+        require(keys == sorted(set(keys)), level, "order of members")
+        owners = [member for member in members if member["kind"] == 0]
+        require(len(owners) == 1 and owners[0]["rights"] == 2, level, "the owner's entry")
+        for member in members:
+            require(member["kind"] in (0, 1) and member["rights"] in (1, 2), level, "a member")
+            require(bool(member["issue"]) == bool(member["kind"]) == bool(member["application"]), level, "a member")
+        order = [(application.encode(), issue, epoch) for issue, application, _, epoch in removed]
+        require(order == sorted(set(order)), level, "order of removed members")
+        require(owner == owner_key, level, "another owner")
+        self.roster = dict(
+            header=(group_id, generation, flags, device), revision=revision, commitment=commitment, keep=keep, name=name,
+            first_epoch=first_epoch, members={member["key"]: member for member in members},
+            digest=digest("vault1.ros.hash", body + signature))
+
+    @staticmethod
+    def bounded(count, level):
+        require(count <= 4_096, level, "too many members")
+        return count
+
+    @staticmethod
+    def member(cursor):
+        return dict(
+            kind=cursor.number(1), rights=cursor.number(1), issue=cursor.number(4), application=cursor.text16(),
+            key=cursor.take(32), slot=cursor.take(16), wrap=cursor.take(32))
+
+    def read_manifest(self):
+        stored, level = self.part(3), "manifest"
+        plain = open_box(self.keys.meta, stored[:24], pad16("vault1.meta.man") + self.keys.place, stored[24:], level)
+        require(len(plain) > 64, level, "too short")
+        body, signature = plain[:-64], plain[-64:]
+        cursor = Cursor(body, level)
+        cursor.label("vault1.manifest")
+        read, write, flags = cursor.number(2), cursor.number(2), None
+        if read > 1:
+            raise Refused("newer-format")
+        flags = cursor.number(4)
+        require(read > 0 and write >= read and flags == 0, level, "versions or flags")
+        group_id, roster_digest = cursor.take(32), cursor.take(32)
+        revision, generation, epoch, items, versions = (cursor.counter() for _ in range(5))
+        root, before, writer, _ = cursor.take(32), cursor.take(32), cursor.take(32), cursor.counter()
+        require(epoch > 0 and any(before) == (epoch > 1), level, "epoch or previous link")
+        cursor.end()
+        roster = self.roster
+        require((group_id, generation) == roster["header"][:2], level, "group or generation")
+        require((revision, roster_digest) == (roster["revision"], roster["digest"]), level, "roster")
+        require(epoch >= roster["first_epoch"], level, "epoch before the roster's")
+        member = roster["members"].get(writer)
+        require(member is not None and member["rights"] == 2, level, "writer")
+        require(epoch != roster["first_epoch"] or member["kind"] == 0, level, "writer of the roster's first state")
+        require(is_signed(body, signature, writer), level, "signature")
+        require((read << 16 | write) == self.container.user_version, level, "user_version")
+        self.epoch, self.items, self.versions, self.root = epoch, items, versions, root
+        self.rest = digest("vault1.man.rest", body[:160] + body[192:])
+        self.link = digest("vault1.man.link", before + self.rest)
+
+    def chain(self, after=0):
+        """The rows above an epoch; their order is part of what they prove."""
+        rows = [(integer(epoch, range(1, COUNTER_LIMIT)), blob(rest, (32,))) for epoch, rest in self.container.rows(
+            "SELECT epoch,rest FROM chain WHERE epoch>? ORDER BY epoch", after)]
+        require(len(rows) <= CHAIN_LENGTH, "chain", "too long")
+        return rows
+
+    def compare(self, record, owner_key, strict):
+        """Compares the state with the witness that this machine has kept; `record` of None is no witness."""
+        if record is None:
+            return
+        witness = parse_witness(record)
+        if witness is None:
+            require(not strict, "witness", "no valid record")
+            return
+        owner, *witness = witness
+        require(owner == owner_key, "witness", "another owner")
+        group_id, revision, generation, epoch, link, roster_digest, flags = witness
+        if (epoch, link, roster_digest) == (self.epoch, self.link, self.roster["digest"]) and not flags & 1:
+            return
+        require(group_id == self.roster["header"][0], "witness", "another group")
+        mine = self.roster["revision"], self.roster["header"][1], self.epoch
+        older = any(own < known for own, known in zip(mine, (revision, generation, epoch)))
+        forked = revision == mine[0] and roster_digest != self.roster["digest"] or epoch == self.epoch and link != self.link
+        if flags & 1 or older or forked:
+            raise Refused("rolled-back")
+        if epoch < self.epoch:
+            for _, rest in self.chain(after=epoch):
+                link = digest("vault1.man.link", link + rest)
+            if link != self.link and self.epoch - epoch <= CHAIN_LENGTH:
+                raise Refused("rolled-back")
+
+
+def parse_witness(record):
+    """What a record says, the owner first; None where it is no valid one."""
+    try:
+        require(len(record) == 256 and digest("vault1.wit.hash", record[:224]) == record[224:], "witness", "hash")
+        cursor = Cursor(record[:224], "witness")
+        cursor.label("vault1.witness")
+        cursor.counter()
+        group_id, owner = cursor.take(32), cursor.take(32)
+        numbers = cursor.counter(), cursor.counter(), cursor.counter()
+        link, roster_digest, flags = cursor.take(32), cursor.take(32), cursor.number(8)
+        require(flags < 8 and not any(cursor.take(40)), "witness", "flags or zeros")
+        return owner, group_id, *numbers, link, roster_digest, flags
+    except Refused:
+        return None
