@@ -187,3 +187,10 @@ def parse_witness(record):
         return owner, group_id, *numbers, link, roster_digest, flags
     except Refused:
         return None
+
+
+def newest_record(data, owner_key):
+    """The record of a witness file that counts; bytes that are no valid record where neither does."""
+    records = [data[:256], data[256:]] if len(data) == 512 else []
+    valid = [record for record in records if (parse_witness(record) or [None])[0] == owner_key]
+    return max(valid, key=lambda record: record[16:24], default=b"")
