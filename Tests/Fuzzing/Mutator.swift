@@ -1,5 +1,5 @@
 /// Changes binary property lists without breaking them apart, so that the fuzzer reaches what lies behind the parser: it
-/// swaps and redirects references, exchanges objects, and changes numbers. One time in three, and for other bytes always,
+/// swaps, redirects and removes references, exchanges objects, and changes numbers. One time in three, and for other bytes always,
 /// the fuzzer's own mutations apply.
 @_silgen_name("LLVMFuzzerMutate")
 private func defaultMutation(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ maximum: Int) -> Int
@@ -68,6 +68,10 @@ private struct Layout {
         bytes[min(position + 1 + random.below(low), table - 1)] = interesting(&random)
       case 0xA, 0xD:
         guard low > 0, low < 15 else { continue }
+        if random.below(4) == 0 {
+          remove(from: position, count: low)
+          return
+        }
         let references = low * (bytes[position] >> 4 == 0xD ? 2 : 1)
         let one = position + 1 + random.below(references) * referenceSize
         guard one + referenceSize <= table else { continue }
@@ -78,6 +82,17 @@ private struct Layout {
       default: continue
       }
       return
+    }
+  }
+
+  /// Takes the last element out of an array, or the last key with its value out of a dictionary.
+  private func remove(from position: Int, count: Int) {
+    let isDictionary = bytes[position] >> 4 == 0xD
+    bytes[position] -= 1
+    guard isDictionary else { return }
+    let values = position + 1 + count * referenceSize
+    for index in 0..<(count - 1) * referenceSize where values + index < table {
+      bytes[values - referenceSize + index] = bytes[values + index]
     }
   }
 

@@ -102,6 +102,55 @@ import Testing
     #expect(measurement.unit is UnitLength)
   }
 
+  private static let dimensions: [Dimension.Type] = [
+    UnitAcceleration.self, UnitAngle.self, UnitArea.self, UnitConcentrationMass.self, UnitDispersion.self,
+    UnitDuration.self, UnitElectricCharge.self, UnitElectricCurrent.self, UnitElectricPotentialDifference.self,
+    UnitElectricResistance.self, UnitEnergy.self, UnitFrequency.self, UnitIlluminance.self,
+    UnitInformationStorage.self, UnitLength.self, UnitMass.self, UnitPower.self, UnitPressure.self, UnitSpeed.self,
+    UnitTemperature.self, UnitVolume.self,
+  ]
+
+  @Test(arguments: dimensions.indices) func `a unit of every dimension converts as the archive says`(_ index: Int)
+    throws
+  {
+    let dimension = ValueClassTests.dimensions[index]
+    let unit = try read(
+      "NS\(dimension)", dimension,
+      [("NS.symbol", .string("own")), ("NS.converter", .uid(3))],
+      [
+        .dict([("NS.coefficient", .real(3)), ("NS.constant", .real(1)), ("$class", .uid(4))]),
+        .describe("NSUnitConverterLinear", "NSUnitConverter"),
+      ])
+    #expect(unit.symbol == "own" && unit.converter.baseUnitValue(fromValue: 2) == 7)
+    #expect(type(of: unit) == dimension)
+  }
+
+  @Test func `a unit without a dimension has its symbol`() throws {
+    #expect(try read("NSUnit", Unit.self, [("NS.symbol", .string("piece"))]).symbol == "piece")
+  }
+
+  @Test func `a checking result has its ranges and its expression`() throws {
+    let result = try read(
+      "NSTextCheckingResult", NSTextCheckingResult.self,
+      allowing: [NSRegularExpression.self, NSArray.self, NSValue.self],
+      [("NSRangeArray", .uid(3)), ("NSRegularExpression", .uid(5))],
+      [
+        .dict([("NS.objects", .array([.uid(7), .uid(8)])), ("$class", .uid(4))]), .describe("NSArray"),
+        .dict([("NSPattern", .uid(10)), ("NSOptions", .int(1)), ("$class", .uid(6))]), .describe("NSRegularExpression"),
+        .dict([
+          ("NS.special", .int(4)), ("NS.rangeval.location", .int(2)), ("NS.rangeval.length", .int(5)),
+          ("$class", .uid(9)),
+        ]),
+        .dict([
+          ("NS.special", .int(4)), ("NS.rangeval.location", .int(3)), ("NS.rangeval.length", .int(1)),
+          ("$class", .uid(9)),
+        ]),
+        .describe("NSValue"), .string("a(b)"),
+      ])
+    #expect(result.range == NSRange(location: 2, length: 5) && result.range(at: 1) == NSRange(location: 3, length: 1))
+    #expect(result.regularExpression?.pattern == "a(b)")
+  }
+
   @Test func `the parts of a name are read`() throws {
     let name = try read(
       "NSPersonNameComponents", NSPersonNameComponents.self,
