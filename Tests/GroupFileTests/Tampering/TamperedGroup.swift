@@ -3,10 +3,11 @@ import Testing
 
 @testable import GroupFile
 
-/// A hundred items, so that the tree has branches; somebody who can write the storage changes its rows.
+/// Two hundred items, so that the root is a branch and no item stands alone in its leaf (keys are random; three in a million);
+/// somebody who can write the storage changes its rows.
 struct TamperedGroup {
   let fixture: GroupFixture
-  let names = (0..<100).map { "item/\($0)" }
+  let names = (0..<200).map { "item/\($0)" }
 
   init() throws {
     fixture = try GroupFixture()
@@ -41,6 +42,13 @@ struct TamperedGroup {
     let tokens = Set(try leaf(of: name).entries.map(\.token))
     let keys = try fixture.forge().keys
     return try #require(names.first { $0 != name && tokens.contains(keys.token(of: $0)) })
+  }
+
+  /// A name without an item whose place is the leaf of `name`.
+  func newName(beside name: String) throws -> String {
+    let place = try leaf(of: name).place
+    let keys = try fixture.forge().keys
+    return try #require((0..<10_000).map { "new/\($0)" }.first { place.contains(keys.token(of: $0)) })
   }
 
   /// An item in another leaf.
