@@ -51,11 +51,19 @@ extension AccessGroup {
 
   /// The present items whose names begin with `prefix`, in order of their names' bytes.
   ///
+  /// - Parameters:
+  ///   - prefix: compared in NFC, byte by byte.
+  ///   - progress: called now and then with the number of items read so far.
   /// - Throws: as ``list(prefix:)``.
-  public func items(prefix: String = "") throws(VaultError) -> [Item] {
+  public func items(
+    prefix: String = "", progress: (Int) -> Void = { _ in }
+  ) throws(VaultError) -> [Item] {
     let list = try list(prefix: prefix)
     var items: [Item] = []
-    while let item = try list.next() { items.append(item) }
+    while let item = try list.next() {
+      items.append(item)
+      if items.count % 1_024 == 0 { progress(items.count) }
+    }
     // Strings in NFC compare as their bytes do, and those of ASCII at once.
     items.sort { $0.name.description < $1.name.description }
     return items

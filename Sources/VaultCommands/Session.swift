@@ -9,6 +9,8 @@ final class Session {
   let output: Output
   private var warnings: [String] = []
   private var endActions: [(Session) -> Void] = []
+  private let started: ContinuousClock.Instant
+  private var showsProgress = false
 
   /// Every environment variable that is looked at.
   static let variables = [
@@ -16,7 +18,10 @@ final class Session {
     "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME", "NO_COLOR", "TERM",
   ]
 
-  init(arguments: [String], environment: [String: String], streams: Streams) throws(Failure) {
+  init(
+    arguments: [String], environment: [String: String], streams: Streams, started: ContinuousClock.Instant = .now
+  ) throws(Failure) {
+    self.started = started
     self.arguments = arguments
     self.environment = environment
     self.streams = streams
@@ -41,14 +46,17 @@ final class Session {
   /// Says something that is neither data nor an error, on stderr.
   func say(_ message: String) { tell(UTF8Text.onOneLine(message) + "\n") }
 
-  /// Shows how far a long command has come: on a terminal only, on one line that the next call writes over.
-  func showProgress(_ text: String) {
-    guard isatty(streams.errors) == 1 else { return }
-    tell("\r\u{1B}[K\(UTF8Text.onOneLine(text))")
+  /// Shows how far a long command has come: on a terminal only, from its second second on, on one line that the next
+  /// call writes over and the end of the command clears.
+  func showProgress(_ text: @autoclosure () -> String) {
+    guard started.duration(to: .now) > .seconds(1), isatty(streams.errors) == 1 else { return }
+    showsProgress = true
+    tell("\r\u{1B}[K\(UTF8Text.onOneLine(text()))")
   }
 
   func endProgress() {
-    guard isatty(streams.errors) == 1 else { return }
+    guard showsProgress else { return }
+    showsProgress = false
     tell("\r\u{1B}[K")
   }
 
@@ -57,6 +65,7 @@ final class Session {
 
   /// Writes out everything.
   func finish() throws(Failure) {
+    endProgress()
     try output.flush()
     tellWarnings()
   }
@@ -65,6 +74,7 @@ final class Session {
   ///
   /// - Returns: the exit status.
   func end(with error: any Error) -> Int32 {
+    endProgress()
     let report = ErrorReport(error)
     if let failure = error as? Failure, failure.isSilent { return report.status }
     // What was written before the error was found is data that was asked for; a failing pipe is not the error to tell.

@@ -39,6 +39,20 @@ import Testing
     #expect(terminal.shown().contains("NAME  LABEL  VERSION  CHANGED           EXPIRES"))
   }
 
+  @Test func `progress is shown from the second second on, and cleared before anything else`() throws {
+    let streams = Streams(errors: terminal.descriptor)
+    let young = try Session(arguments: [], environment: [:], streams: streams)
+    young.showProgress("early")
+    young.endProgress()
+    #expect(terminal.shown().isEmpty)
+    let old = try Session(arguments: [], environment: [:], streams: streams, started: .now - .seconds(2))
+    old.showProgress("1024 items")
+    old.showProgress("2048 items")
+    _ = old.end(with: Failure.usage("no"))
+    let clear = "\r\u{1B}[K"
+    #expect(terminal.shown().hasPrefix("\(clear)1024 items\(clear)2048 items\(clear)"))
+  }
+
   @Test func `a passphrase is asked for twice to make a store, and once to open it`() {
     let environment = ["VAULT_HOME": store.folder.file("other"), "VAULT_STATE": store.folder.file("other-state")]
     terminal.type("hunter2\nhunter2\n")

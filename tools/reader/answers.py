@@ -20,10 +20,35 @@ class Row:
         require(self.oldest <= self.version, "row", "oldest")
         self.token, self.previous, self.nonce = blob(token, (16,)), blob(previous, (32,)), blob(nonce, (24,))
         self.attributes, self.secret = blob(attributes, range(48, 67_601)), blob(secret, secrets)
-        encoding = (
+        self.encoding = (
             self.token + u64(self.version) + bytes([self.state]) + u64(self.oldest) + self.previous + self.nonce
             + u32(len(self.attributes)) + self.attributes + bytes([self.place]) + u32(len(self.secret)) + self.secret)
-        self.digest = digest("vault1.row.hash", encoding)
+        self.digest = digest("vault1.row.hash", self.encoding)
+
+
+def is_branch(body):
+    return len(body) % 16 == 2
+
+
+def node_digest(key, body):
+    if is_branch(body):
+        return digest("vault1.node", key + body)
+    return digest("vault1.leaf", key + bytes([len(body) // 48 & 255]) + body)
+
+
+def parse_node(key, body):
+    """The entries of a leaf, or the bitmap and digests of a branch."""
+    depth, prefix = key[0], key[1:]
+    if is_branch(body):
+        bitmap = int.from_bytes(body[:2], "big")
+        require(bitmap and depth < 32 and len(body) == 2 + 32 * bitmap.bit_count(), "tree", "branch")
+        return bitmap, [body[2 + 32 * n : 34 + 32 * n] for n in range(bitmap.bit_count())]
+    require(len(body) % 48 == 0 and len(body) // 48 <= 32 and (body or depth == 0), "tree", "leaf")
+    entries = [(body[n : n + 16], body[n + 16 : n + 48]) for n in range(0, len(body), 48)]
+    tokens = [token for token, _ in entries]
+    require(tokens == sorted(set(tokens)), "tree", "order of a leaf")
+    require(all(token.hex()[:depth] == prefix.hex()[:depth] for token in tokens), "tree", "a token elsewhere")
+    return entries, None
 
 
 class Answers:
@@ -40,19 +65,8 @@ class Answers:
             return [], None
         require(rows, "tree", "a node is missing")
         body = blob(rows[0][0], range(34, 1_537))
-        is_branch = len(body) % 16 == 2
-        found = digest("vault1.node", key + body) if is_branch else digest("vault1.leaf", key + bytes([len(body) // 48 & 255]) + body)
-        require(found == wanted, "tree", "a node has another digest")
-        if is_branch:
-            bitmap = int.from_bytes(body[:2], "big")
-            require(bitmap and depth < 32 and len(body) == 2 + 32 * bitmap.bit_count(), "tree", "branch")
-            return bitmap, [body[2 + 32 * n : 34 + 32 * n] for n in range(bitmap.bit_count())]
-        require(len(body) % 48 == 0 and len(body) // 48 <= 32, "tree", "leaf")
-        entries = [(body[n : n + 16], body[n + 16 : n + 48]) for n in range(0, len(body), 48)]
-        tokens = [token for token, _ in entries]
-        require(tokens == sorted(set(tokens)), "tree", "order of a leaf")
-        require(all(token.hex()[:depth] == prefix.hex()[:depth] for token in tokens), "tree", "a token elsewhere")
-        return entries, None
+        require(node_digest(key, body) == wanted, "tree", "a node has another digest")
+        return parse_node(key, body)
 
     def entries(self, wanted=None, depth=0, prefix=bytes(16)):
         """Every (token, digest) below a node, in rising order."""
@@ -93,28 +107,13 @@ class Answers:
         return rows[0]
 
     def half(self, row, number, key, box):
-        context = pad16("vault1.row") + self.keys.place + row.token + u64(row.version) + u32(number) + u32(row.state)
+        context = row_context(self.keys.place, row, number)
         return unpad(open_box(key, row.nonce, context, box, "row"), "row")
 
     def attributes(self, row):
-        plain = self.half(row, 1, self.keys.attributes, row.attributes)
-        require(len(plain) <= 65_536, "row", "attributes")
-        found = fields(plain, "row", highest=10, limit=65_536)
-        require({1, 5, 7, 9} <= found.keys(), "row", "a field is missing")
-        numbers = {tag: short_counter(found[tag], "row") for tag in (4, 5, 6, 9) if tag in found}
-        require(numbers.get(4) != numbers[5] and len(found[7]) == 1, "row", "dates or kind")
-        name = utf8(found[1], "row")
-        require(len(found[1]) <= 1_024, "row", "name")
-        attributes = dict(
-            name=name, created=numbers.get(4, numbers[5]), changed=numbers[5], valueKind=found[7][0], valueEpoch=numbers[9],
-            pairs=pairs(found.get(3)), writer=writer(found.get(10)), version=row.version, state=row.state)
-        for tag, key in ((2, "label"), (8, "typeName")):
-            if tag in found:
-                attributes[key] = utf8(found[tag], "row")
-        if 6 in numbers:
-            attributes["expires"] = numbers[6]
-        require(self.keys.token_of(name) == row.token, "row", "another name")
-        return attributes
+        found = parse_attributes(self.half(row, 1, self.keys.attributes, row.attributes))
+        require(self.keys.token_of(found["name"]) == row.token, "row", "another name")
+        return found | dict(version=row.version, state=row.state)
 
     def value(self, row):
         """The opened value; None for a removed item."""
@@ -166,6 +165,30 @@ def child(prefix, depth, nibble):
     return bytes.fromhex(digits[:depth] + f"{nibble:x}" + digits[depth + 1 :])
 
 
+def row_context(place, row, number):
+    """Associated data of a row's half."""
+    return pad16("vault1.row") + place + row.token + u64(row.version) + u32(number) + u32(row.state)
+
+
+def parse_attributes(plain):
+    require(len(plain) <= 65_536, "row", "attributes")
+    found = fields(plain, "row", highest=10, limit=65_536)
+    require({1, 5, 7, 9} <= found.keys(), "row", "a field is missing")
+    numbers = {tag: short_counter(found[tag], "row") for tag in (4, 5, 6, 9) if tag in found}
+    require(numbers.get(4) != numbers[5] and len(found[7]) == 1, "row", "dates or kind")
+    name = utf8(found[1], "row")
+    require(len(found[1]) <= 1_024, "row", "name")
+    attributes = dict(
+        name=name, created=numbers.get(4, numbers[5]), changed=numbers[5], valueKind=found[7][0], valueEpoch=numbers[9],
+        pairs=pairs(found.get(3)), writer=writer(found.get(10)))
+    for tag, key in ((2, "label"), (8, "typeName")):
+        if tag in found:
+            attributes[key] = utf8(found[tag], "row")
+    if 6 in numbers:
+        attributes["expires"] = numbers[6]
+    return attributes
+
+
 def pairs(field):
     if field is None:
         return {}
@@ -191,8 +214,11 @@ def writer(field):
 
 
 def valid_name(attributes):
-    name = attributes["name"]
+    require_name(attributes["name"])
+    return attributes
+
+
+def require_name(name):
     require(0 < len(name.encode()) <= 1_024 and unicodedata.normalize("NFC", name) == name, "row", "name")
     forbidden = any(ord(c) < 32 or 127 <= ord(c) < 160 or c in "\u2028\u2029" or unicodedata.category(c) == "Cn" for c in name)
     require(not forbidden, "row", "name")
-    return attributes

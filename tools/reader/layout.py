@@ -1,5 +1,7 @@
 """Bytes taken apart as the format's article lays them out, and the ways in which a reader refuses them."""
 
+import re
+
 COUNTER_LIMIT = 2**53
 
 
@@ -54,6 +56,12 @@ def utf8(data, level):
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise damaged(level, "a text is not UTF-8") from None
+
+
+def refuse_later_formats(data, name):
+    """A file of format 2 or later begins with the same label under a higher number."""
+    if re.fullmatch(rb"vault([2-9]|[1-9][0-9]+)\." + re.escape(name.encode()) + rb"\0*", data[:16]):
+        raise Refused("newer-format")
 
 
 def pad16(name):

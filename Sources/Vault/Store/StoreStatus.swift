@@ -14,6 +14,8 @@ public struct StoreStatus: Sendable {
   public let groups: [GroupStatus]
   /// Why the store is locked; `nil` if it is open.
   public let lock: VaultError?
+  /// What was noticed on the way, such as a state folder that is missing.
+  public let notices: [Notice]
 }
 
 /// One group in a status.
@@ -50,7 +52,10 @@ extension SecretStore {
   public func status() throws(VaultError) -> StoreStatus {
     let groups = try groupNames().map { name in
       do {
-        let manifest = try group(name).file.beginReading().view.state.manifest
+        let group = try group(name)
+        let view = try group.file.beginReading().view
+        notices.post(view.notices, of: group.name)
+        let manifest = view.state.manifest
         return GroupStatus(
           name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
           itemCount: manifest.itemCount, problem: nil)
@@ -63,23 +68,29 @@ extension SecretStore {
     return StoreStatus(
       home: location.home, state: location.places.stateFolder(of: access.ownerKey),
       ownerKey: access.ownerKey.hexadecimal,
-      slots: location.slots(), groups: groups, lock: nil)
+      slots: location.slots(), groups: groups, lock: nil, notices: takeNotices())
   }
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
     let file = try location.identityFile()
     let state = location.places.stateFolder(of: file.ownerKey)
+    var notices: [Notice] = []
     let groups = try location.groupNames().map { name in
       let witness = Witness(of: name, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
       var record: WitnessRecord?
-      if case .valid(let found) = witness.read() { record = found }
+      switch witness.read() {
+      case .valid(let found): record = found
+      case .invalid: notices.append(.witnessInvalid(group: name))
+      case .unavailable(let reason): if notices.isEmpty { notices = [.witnessUnavailable(reason: reason)] }
+      case .absent: break
+      }
       return GroupStatus(
         name: name, isVerified: false, epoch: record?.epoch, generation: record?.generation, itemCount: nil,
         problem: nil)
     }
     return StoreStatus(
       home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: location.slots(), groups: groups,
-      lock: lock)
+      lock: lock, notices: notices)
   }
 }
 

@@ -26,6 +26,7 @@ struct Status: SessionCommand {
       for (title, text) in status.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
       try status.table.write(to: session.output, style: session.outputStyle)
     }
+    for notice in status.notices { session.warn(notice.message) }
     if let problem = status.lock ?? status.groups.lazy.compactMap(\.problem).first { throw problem }
   }
 }

@@ -12,7 +12,8 @@ struct ListRequest: Equatable {
   func run(in session: Session) throws {
     let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
     let group = try session.openGroup(group, key)
-    let items = try group.items(prefix: prefix).filter(filter.accepts)
+    let items = try group.items(prefix: prefix) { session.showProgress("\($0) items read") }.filter(filter.accepts)
+    session.endProgress()
     if json { return try writeJSON(items, group, to: session.output) }
     var table = Table("NAME", "LABEL", "VERSION", "CHANGED", "EXPIRES")
     for item in items {

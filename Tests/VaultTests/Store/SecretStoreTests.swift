@@ -56,6 +56,14 @@ struct SecretStoreTests {
     #expect(status.lock != nil && status.groups.map(\.name) == ["default"] && status.groups[0].epoch == 1)
   }
 
+  @Test func `a missing state folder shows in the status, locked or not`() throws {
+    let store = try StoreFixture()
+    try FileManager.default.removeItem(atPath: store.folder + "/state")
+    for status in [try SecretStore.status(at: store.location), try store.open().status()] {
+      #expect(status.notices == [.witnessUnavailable(reason: "the state folder is not there")])
+    }
+  }
+
   @Test func `a transaction is made as a whole, or not at all`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")

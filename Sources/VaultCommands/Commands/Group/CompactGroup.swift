@@ -16,7 +16,7 @@ struct CompactGroup: SessionCommand {
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    let count = try session.openStore(key.source).compactGroup(name)
+    let count = try session.openStore(key.source).compactGroup(name) { session.showProgress("\(name): \($0) items proved") }
     session.say(count == 1 ? "1 removed item was forgotten" : "\(count) removed items were forgotten")
   }
 }
