@@ -19,36 +19,36 @@ enum RootHelp {
     \(firstSteps)
 
     Secrets:
-      set NAME           store a value: piped, from a file, or typed without echo
-      get NAME           write a value, exactly its bytes
-      generate NAME      store a new random value
-      list [PREFIX]      list names, labels, versions and dates
-      info NAME          show everything about an item but its value
-      history NAME       list the versions of an item that are kept
-      restore NAME       bring back a removed item, or an older version
-      remove NAME        remove an item; restore brings it back
+      set NAME            store a value: piped, from a file, or typed without echo
+      get NAME            write a value, exactly its bytes
+      generate NAME       store a new random value
+      list [PREFIX]       list names, labels, versions and dates
+      info NAME           show everything about an item but its value
+      history NAME        list the versions of an item that are kept
+      restore NAME        bring back a removed item, or an older version
+      remove NAME         remove an item; restore brings it back
 
     The store:
-      init               make a store
-      status             look at the store: where it is, and what opens it
-      verify             prove everything in it
-      paths              show where everything is, and what to back up
-      passphrase change  replace the passphrase, or add the first one
+      init                make a store
+      status              look at the store: where it is, and what opens it
+      verify              prove everything in it
+      paths               show where everything is, and what to back up
+      passphrase change   replace the passphrase, or add the first one
 
     Access groups:
-      group create NAME  make a group: an encrypted file of its own
-      group list         list the groups
-      group show NAME    show a group's state and its members
-      group accept NAME  take a group as it is now
-      group compact NAME forget removed items, and free their space
-      group remove NAME  remove a group with all its items
+      group create NAME   make a group: an encrypted file of its own
+      group list          list the groups
+      group show NAME     show a group's state and its members
+      group accept NAME   take a group as it is now
+      group compact NAME  forget removed items, and free their space
+      group remove NAME   remove a group with all its items
 
     Keyed archives:
-      archive show       show what an archive holds
-      archive check      say whether a program would read it
+      archive show        show what an archive holds
+      archive check       say whether a program would read it
 
     The shell:
-      completions SHELL  write the completion script of bash, zsh or fish
+      completions SHELL   write the completion script of bash, zsh or fish
 
     \(surroundings)
 
