@@ -1,13 +1,18 @@
 /// Reads the format's layouts from bytes that nobody vouches for: it throws, and never reads past the end.
 package struct ByteReader: Sendable {
   private let bytes: [UInt8]
+  private let end: Int
 
-  /// How many bytes were read so far.
+  /// Where in the bytes the reading stands.
   package private(set) var offset: Int
 
-  package init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) { self.init(bytes, in: bytes.indices) }
+
+  /// Reads `bytes[range]`.
+  package init(_ bytes: [UInt8], in range: Range<Int>) {
     self.bytes = bytes
-    offset = 0
+    offset = range.lowerBound
+    end = range.upperBound
   }
 
   /// Bytes that do not follow their layout.
@@ -21,7 +26,7 @@ package struct ByteReader: Sendable {
   }
 
   /// How many bytes are left.
-  package var remaining: Int { bytes.count - offset }
+  package var remaining: Int { end - offset }
 
   /// Reads `count` bytes.
   package mutating func read(count: Int) throws(Failure) -> ArraySlice<UInt8> {

@@ -55,11 +55,10 @@ package enum Padding {
     return text
   }
 
-  /// The text in padded bytes that are not secret.
+  /// Where the text lies in padded bytes that are not secret.
   ///
   /// - Throws: ``SealingError/wrongPadding``, as ``unpad(_:)``.
-  package static func unpadUnguarded(_ padded: [UInt8]) throws(SealingError) -> ArraySlice<UInt8> {
-    let text = try unsafe padded.span.withUnsafeBytes { (padded) throws(SealingError) in try unsafe unpad(padded) }
-    return padded[text]
+  package static func textRange(inUnguarded padded: [UInt8]) throws(SealingError) -> Range<Int> {
+    try unsafe padded.span.withUnsafeBytes { (padded) throws(SealingError) in try unsafe unpad(padded) }
   }
 }

@@ -66,7 +66,7 @@ extension Item {
   /// A stored name that nobody could ask for, or that would move the cursor of whoever lists it, is damage: only
   /// a writer's own program can have signed it.
   private static func name(_ stored: String) throws(VaultError) -> Name {
-    if let name = try? Name(stored), name.description.utf8.elementsEqual(stored.utf8) { return name }
+    if let name = Name(stored: stored) { return name }
     throw .damaged(group: nil, level: "row", detail: "a name that no item can have")
   }
 }

@@ -13,17 +13,40 @@ extension Item {
     ///
     /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)``.
     public init(_ text: String) throws(VaultError) {
-      let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
-      let normal = isASCII ? text : Name.composed(text)
+      if Name.isPlain(text) {
+        description = text
+        return
+      }
+      let normal = Name.composed(text)
       guard !normal.isEmpty else { throw .invalid("an item's name must not be empty") }
       guard normal.utf8.count <= 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
       for scalar in normal.unicodeScalars {
         guard !Name.isControl(scalar) else { throw .invalid("an item's name must not hold control characters") }
-        guard isASCII || Name.isStable(scalar) else {
+        guard Name.isStable(scalar) else {
           throw .invalid("an item's name holds a character that Unicode 15.0 does not know")
         }
       }
       description = normal
+    }
+
+    /// A name that was stored, and must be one that could be asked for.
+    ///
+    /// - Returns: `nil` if it is not valid, or not in NFC.
+    init?(stored text: String) {
+      if Name.isPlain(text) {
+        description = text
+      } else {
+        // The bytes are compared, because `==` would find any spelling equal.
+        guard let name = try? Name(text), name.description.utf8.elementsEqual(text.utf8) else { return nil }
+        self = name
+      }
+    }
+
+    /// Whether it is of printable ASCII, as nearly every name is: then it is in NFC and nothing else can be wrong with it.
+    private static func isPlain(_ text: String) -> Bool {
+      guard (1...1_024).contains(text.utf8.count) else { return false }
+      var text = text
+      return text.withUTF8 { unsafe $0.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
     }
 
     private static func composed(_ text: String) -> String {

@@ -29,7 +29,7 @@ import Testing
     let padded = Padding.padUnguarded(text)
     #expect(Array(padded.prefix(4)) == [0, 0, UInt8(count >> 8), UInt8(count & 0xff)])
     #expect(padded.count == Padding.padded(count: count))
-    #expect(Array(try Padding.unpadUnguarded(padded)) == text)
+    #expect(Array(padded[try Padding.textRange(inUnguarded: padded)]) == text)
     #expect(try unsafe text.withUnsafeBytes { try unsafe Padding.pad($0) }.testBytes == padded)
     #expect(try unsafe padded.withUnsafeBytes { try unsafe Padding.unpad($0) } == 4..<4 + count)
   }
@@ -59,6 +59,6 @@ import Testing
   }
 
   private func expectRefusal(_ padded: [UInt8]) {
-    #expect(throws: SealingError.wrongPadding) { _ = try Padding.unpadUnguarded(padded) }
+    #expect(throws: SealingError.wrongPadding) { _ = try Padding.textRange(inUnguarded: padded) }
   }
 }

@@ -117,7 +117,7 @@ internal import CSQLite
   /// - Throws: `busy` where another writer holds the file; what opening throws. No transaction is open then.
   package func begin(_ beginning: Beginning) throws(GroupFileError) {
     guard !handle.isForked else { throw .storage(.forked) }
-    try (beginning == .reading ? statement("BEGIN") : statement("BEGIN IMMEDIATE")).run()
+    if beginning == .immediate { try statement("BEGIN IMMEDIATE").run() }
     do throws(GroupFileError) { try verified.check(self) } catch {
       rollback()
       throw error
@@ -132,7 +132,7 @@ internal import CSQLite
     do throws(GroupFileError) {
       endStatements()
       if isWriting, try hasMoved() { throw .moved }
-      try statement("COMMIT").run()
+      if isChanging { try statement("COMMIT").run() }
     } catch {
       rollback()
       throw error
@@ -143,16 +143,17 @@ internal import CSQLite
   package func rollback() {
     guard !handle.isForked, !handle.isClosed else { return }
     endStatements()
-    guard isInTransaction else { return }
-    try? statement("ROLLBACK").run()
+    if isChanging { try? statement("ROLLBACK").run() }
   }
 
   /// Whether a transaction is open.
-  package var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle.database) == 0 }
+  package var isInTransaction: Bool { unsafe sqlite3_txn_state(handle.database, "main") != SQLITE_TXN_NONE }
+
+  private var isChanging: Bool { unsafe sqlite3_get_autocommit(handle.database) == 0 }
 
   private var isWriting: Bool { unsafe sqlite3_txn_state(handle.database, "main") == SQLITE_TXN_WRITE }
 
-  // A statement that still runs would keep its snapshot beyond the transaction.
+  // A statement that still runs keeps its snapshot; in a transaction that only reads, one that runs on is all that does.
   private func endStatements() {
     for kept in statements { kept.statement.reset() }
   }

@@ -14,7 +14,10 @@ struct SnapshotCheck {
   ///
   /// - Throws: `newerFormat` before anything else is looked at; `altered`.
   mutating func check(_ connection: Connection) throws(GroupFileError) {
-    let schemaVersion = try connection.value("PRAGMA schema_version")
+    // It runs on to the end of the transaction and so holds its snapshot: a `BEGIN` that only reads would cost as much again.
+    let first = try connection.statement("PRAGMA schema_version")
+    guard try first.step() else { throw .altered("SQLite finds the file malformed") }
+    let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
     let dataVersion = connection.dataVersion
     if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
     let userVersion = UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version"))

@@ -110,9 +110,12 @@ extension Attributes {
   /// Reads an encoding that was opened from a row.
   ///
   /// - Throws: `newerFormat` for a tag this version does not know, `damaged` for anything else out of place.
-  package init(decoding bytes: [UInt8]) throws(GroupFileError) {
+  package init(decoding bytes: [UInt8]) throws(GroupFileError) { try self.init(decoding: bytes, in: bytes.indices) }
+
+  /// Reads the encoding `bytes[range]`.
+  package init(decoding bytes: [UInt8], in range: Range<Int>) throws(GroupFileError) {
     do {
-      try self.init(parsing: bytes)
+      try self.init(parsing: bytes, range)
     } catch let error as GroupFileError {
       throw error
     } catch {
@@ -120,10 +123,10 @@ extension Attributes {
     }
   }
 
-  private init(parsing bytes: [UInt8]) throws {
+  private init(parsing bytes: [UInt8], _ range: Range<Int>) throws {
     // The padded size allows a few more bytes than the format does.
-    guard bytes.count <= GroupLimits.attributesByteCount else { throw GroupFileError.damaged(.row, "attributes") }
-    var reader = FieldReader(bytes, limit: GroupLimits.attributesByteCount)
+    guard range.count <= GroupLimits.attributesByteCount else { throw GroupFileError.damaged(.row, "attributes") }
+    var reader = FieldReader(bytes, in: range, limit: GroupLimits.attributesByteCount)
     var name: String?
     var label: String?
     var typeName: String?
@@ -149,7 +152,7 @@ extension Attributes {
       case .expires: expires = try FieldReader.number(field)
       case .valueKind:
         guard field.count == 1 else { throw GroupFileError.damaged(.row, "kind of value") }
-        kind = field[0]
+        kind = field.first
       case .typeName: typeName = try Attributes.text(field)
       case .valueEpoch: epoch = try FieldReader.number(field)
       case .writer: writer = try Attributes.decodeWriter(field)
@@ -164,13 +167,13 @@ extension Attributes {
       valueKind: kind, typeName: typeName, valueEpoch: epoch, writer: writer)
   }
 
-  private static func text(_ field: [UInt8]) throws -> String {
+  private static func text(_ field: ArraySlice<UInt8>) throws -> String {
     guard let text = String(validating: field, as: UTF8.self) else { throw GroupFileError.damaged(.row, "text") }
     return text
   }
 
-  private static func decodePairs(_ field: [UInt8]) throws -> [String: String] {
-    var reader = ByteReader(field)
+  private static func decodePairs(_ field: ArraySlice<UInt8>) throws -> [String: String] {
+    var reader = ByteReader(Array(field))
     var pairs: [String: String] = [:]
     var last: [UInt8]?
     // No pairs have no field: one content has one encoding.
@@ -181,20 +184,20 @@ extension Attributes {
       last = key
       guard pairs.count < GroupLimits.attributeCount else { throw GroupFileError.damaged(.row, "number of attributes") }
       // Two keys may differ in bytes and yet be equal as strings (NFC and NFD): the text must not swallow one.
-      guard pairs.updateValue(try text(reader.readCounted16()), forKey: try text(key)) == nil else {
+      guard pairs.updateValue(try text(reader.readCounted16()[...]), forKey: try text(key[...])) == nil else {
         throw GroupFileError.damaged(.row, "repeated attribute")
       }
     }
     return pairs
   }
 
-  private static func decodeWriter(_ field: [UInt8]) throws -> Writer {
-    var reader = ByteReader(field)
+  private static func decodeWriter(_ field: ArraySlice<UInt8>) throws -> Writer {
+    var reader = ByteReader(Array(field))
     guard let kind = Member.Kind(rawValue: try reader.read(UInt8.self)) else {
       throw GroupFileError.damaged(.row, "kind of writer")
     }
     let issue = try reader.read(UInt32.self)
-    let application = try text(reader.readCounted16())
+    let application = try text(reader.readCounted16()[...])
     try reader.finish()
     let writer = Writer(kind: kind, issue: issue, application: application)
     guard writer != .owner else { throw GroupFileError.damaged(.row, "writer") }

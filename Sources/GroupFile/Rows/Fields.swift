@@ -51,14 +51,16 @@ package struct FieldReader {
   private let limit: Int
   private var last: UInt8 = 0
 
+  /// Reads `bytes[range]`.
+  ///
   /// - Parameter limit: the largest field, in bytes.
-  package init(_ bytes: [UInt8], limit: Int) {
-    reader = ByteReader(bytes)
+  package init(_ bytes: [UInt8], in range: Range<Int>, limit: Int) {
+    reader = ByteReader(bytes, in: range)
     self.limit = limit
   }
 
-  /// The next field; `nil` after the last.
-  package mutating func next() throws(ByteReader.Failure) -> (tag: UInt8, field: [UInt8])? {
+  /// The next field, as a part of the bytes that are read; `nil` after the last.
+  package mutating func next() throws(ByteReader.Failure) -> (tag: UInt8, field: ArraySlice<UInt8>)? {
     guard reader.remaining > 0 else { return nil }
     let tag = try reader.read(UInt8.self)
     guard tag > last else { throw .unexpected(offset: reader.offset - 1) }
@@ -69,13 +71,14 @@ package struct FieldReader {
       count = Int(try reader.read(UInt32.self))
       guard count >= FieldWriter.longMark, count <= limit else { throw .unexpected(offset: start) }
     }
-    return (tag, Array(try reader.read(count: count)))
+    return (tag, try reader.read(count: count))
   }
 
   /// The number below 2^53 that a field holds.
-  package static func number(_ field: [UInt8]) throws(ByteReader.Failure) -> UInt64 {
+  package static func number(_ field: ArraySlice<UInt8>) throws(ByteReader.Failure) -> UInt64 {
     guard field.count < 8, field.first != 0 else { throw .unexpected(offset: 0) }
-    let number = field.reduce(0) { $0 << 8 | UInt64($1) }
+    var number: UInt64 = 0
+    for byte in field { number = number << 8 | UInt64(byte) }
     guard number < ByteReader.counterLimit else { throw .unexpected(offset: 0) }
     return number
   }

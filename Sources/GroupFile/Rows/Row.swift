@@ -60,25 +60,39 @@ package struct Row: Sendable {
     token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
     nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
   ) {
-    var bytes = ByteWriter(reservingCapacity: Row.attributesOffset + attributes.count + 5 + secret.count)
-    bytes.write(token)
-    bytes.write(version)
-    bytes.write(state.rawValue)
-    bytes.write(oldest)
-    unsafe bytes.write(previous)
-    unsafe bytes.write(nonce)
-    bytes.write(UInt32(attributes.count))
-    unsafe bytes.write(attributes)
-    bytes.write(place.rawValue)
-    bytes.write(UInt32(secret.count))
-    unsafe bytes.write(secret)
-    encoded = bytes.bytes
+    precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
+    let attributesEnd = Row.attributesOffset + attributes.count
+    let count = attributesEnd + 5 + secret.count
+    // Written in place: a list makes a row for every item, and appending to an array costs more than hashing it.
+    encoded = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+      let bytes = UnsafeMutableRawBufferPointer(buffer)
+      unsafe bytes.storeBytes(of: token.high.bigEndian, as: UInt64.self)
+      unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 8, as: UInt64.self)
+      unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 16, as: UInt64.self)
+      unsafe bytes[24] = state.rawValue
+      unsafe bytes.storeBytes(of: oldest.bigEndian, toByteOffset: 25, as: UInt64.self)
+      unsafe bytes[Row.previousOffset...].copy(previous)
+      unsafe bytes[Row.nonceOffset...].copy(nonce)
+      unsafe bytes.storeBytes(
+        of: UInt32(attributes.count).bigEndian, toByteOffset: Row.attributesOffset - 4, as: UInt32.self)
+      unsafe bytes[Row.attributesOffset...].copy(attributes)
+      unsafe bytes[attributesEnd] = place.rawValue
+      unsafe bytes.storeBytes(of: UInt32(secret.count).bigEndian, toByteOffset: attributesEnd + 1, as: UInt32.self)
+      unsafe bytes[(attributesEnd + 5)...].copy(secret)
+      initializedCount = count
+    }
     self.token = token
     self.version = version
     self.state = state
     self.oldest = oldest
     self.place = place
     attributesByteCount = attributes.count
+  }
+}
+
+extension Slice<UnsafeMutableRawBufferPointer> {
+  fileprivate func copy(_ source: UnsafeRawBufferPointer) {
+    unsafe UnsafeMutableRawBufferPointer(rebasing: self).copyMemory(from: source)
   }
 }
 

@@ -76,8 +76,6 @@ extension ItemReading {
   }
 
   private func item(_ row: Row, _ name: String) throws(GroupFileError) -> StoredItem {
-    let attributes = try view.attributes(of: row)
-    guard attributes.name == name else { throw .damaged(.row, "another name") }
-    return StoredItem(row: row, attributes: attributes)
+    StoredItem(row: row, attributes: try view.attributes(of: row, named: name))
   }
 }

@@ -20,7 +20,7 @@ package enum UTCDate {
   package static func text(_ milliseconds: Int64) -> String {
     var text = DateText(milliseconds, between: UInt8(ascii: "T"))
     text.append(UInt8(ascii: ":"))
-    text.append(text.second % 60, digits: 2)
+    text.appendPair(text.second % 60)
     text.append(UInt8(ascii: "Z"))
     return text.string
   }
@@ -42,28 +42,30 @@ package enum UTCDate {
       let (year, month, day) = civil(days)
       bytes.reserveCapacity(24)
       if year < 0 { append(UInt8(ascii: "-")) }
-      append(abs(year), digits: 4)
+      appendYear(abs(year))
       append(UInt8(ascii: "-"))
-      append(month, digits: 2)
+      appendPair(month)
       append(UInt8(ascii: "-"))
-      append(day, digits: 2)
+      appendPair(day)
       append(separator)
-      append(second / 3_600, digits: 2)
+      appendPair(second / 3_600)
       append(UInt8(ascii: ":"))
-      append(second / 60 % 60, digits: 2)
+      appendPair(second / 60 % 60)
     }
 
     mutating func append(_ byte: UInt8) { bytes.append(byte) }
 
-    /// Appends `number`, which is not negative, in at least so many digits.
-    mutating func append(_ number: Int64, digits: Int) {
-      let start = bytes.count
-      var rest = number
-      while rest > 0 || bytes.count < start + digits {
-        bytes.append(UInt8(ascii: "0") + UInt8(rest % 10))
-        rest /= 10
-      }
-      bytes[start...].reverse()
+    /// Appends a number below 100 in two digits.
+    mutating func appendPair(_ number: Int64) {
+      append(UInt8(ascii: "0") + UInt8(number / 10))
+      append(UInt8(ascii: "0") + UInt8(number % 10))
+    }
+
+    /// Appends a year in at least four digits.
+    private mutating func appendYear(_ year: Int64) {
+      if year >= 10_000 { bytes += String(year / 10_000).utf8 }
+      appendPair(year / 100 % 100)
+      appendPair(year % 100)
     }
 
     var string: String { String(decoding: bytes, as: UTF8.self) }

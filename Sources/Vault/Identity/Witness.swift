@@ -39,7 +39,7 @@ final class Witness: Witnessing {
         for _ in 0..<4 {
           let bytes: [UInt8]
           do throws(FileFault) { bytes = try kept.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
-          if bytes != kept.bytes {
+          if !bytes.isSame(as: kept.bytes) {
             kept.record = WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record
             kept.bytes = bytes
           }
@@ -110,5 +110,12 @@ final class Witness: Witnessing {
 
   private func newest(in file: borrowing WitnessFile) throws(WitnessFolder.Unusable) -> WitnessFile.Newest? {
     do { return try file.newest(of: folder.ownerKey) } catch { throw WitnessFolder.Unusable(error) }
+  }
+}
+
+extension [UInt8] {
+  /// As `==`, which compares byte by byte: this happens in every transaction.
+  fileprivate func isSame(as other: [UInt8]) -> Bool {
+    unsafe count == other.count && memcmp(self, other, count) == 0
   }
 }

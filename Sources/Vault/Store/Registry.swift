@@ -71,14 +71,14 @@ extension Registry.Entry {
 
   init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
-      var reader = FieldReader(bytes, limit: 1_024)
+      var reader = FieldReader(bytes, in: bytes.indices, limit: 1_024)
       var groupID: GroupID?
       var presence: Registry.Presence?
       var created: UInt64?
       while let (tag, field) = try reader.next() {
         switch Tag(rawValue: tag) {
         case .groupID: groupID = GroupID(field)
-        case .presence: presence = field.count == 1 ? Registry.Presence(rawValue: field[0]) : nil
+        case .presence: presence = field.count == 1 ? field.first.flatMap(Registry.Presence.init(rawValue:)) : nil
         case .created: created = try FieldReader.number(field)
         case nil: throw VaultError.newerFormat(read: 2, write: 2)
         }

@@ -20,7 +20,9 @@ struct Verify: SessionCommand {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key.source)
-    let results = try store.verify(groups: groups) { name, count in session.showProgress("\(name): \(count) items proved") }
+    let results = try store.verify(groups: groups) { name, count in
+      session.showProgress("\(name): \(count) items proved")
+    }
     session.endProgress()
     // A name that stands for nothing is not repeated in a row of its own.
     for case .failure(.notFound(let missing)) in results.map(\.result) { throw VaultError.notFound(missing) }

@@ -2,7 +2,7 @@
 enum DisplayWidth {
   static func of(_ text: String) -> Int {
     // Printable ASCII, nearly always.
-    if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text.utf8.count }
+    if UTF8Text.isPrintableASCII(text) { return text.utf8.count }
     return text.reduce(0) { $0 + width(of: $1) }
   }
 

@@ -33,7 +33,7 @@ final class Output {
   }
 
   func write(_ text: String) throws(Failure) {
-    for byte in text.utf8 { try write(byte) }
+    try unsafe text.utf8Span.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe write(bytes) }
   }
 
   /// Hands everything to the system, and wipes it here.

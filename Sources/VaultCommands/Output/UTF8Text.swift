@@ -15,6 +15,12 @@ enum UTF8Text {
     return true
   }
 
+  /// Whether it takes a look at its bytes only: nearly every text of a table.
+  static func isPrintableASCII(_ text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { unsafe $0.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
+  }
+
   /// C0, DEL and C1.
   static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
@@ -30,6 +36,7 @@ enum UTF8Text {
 
   /// The text for one line of a terminal or a pipe: whatever could break the line is shown as `\u{…}`.
   static func onOneLine(_ text: String) -> String {
+    if isPrintableASCII(text) { return text }
     guard text.unicodeScalars.contains(where: { isControl($0) || isDeceptive($0) }) else { return text }
     var line = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {

@@ -16,7 +16,9 @@ struct CompactGroup: SessionCommand {
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    let count = try session.openStore(key.source).compactGroup(name) { session.showProgress("\(name): \($0) items proved") }
+    let count = try session.openStore(key.source).compactGroup(name) { count in
+      session.showProgress("\(name): \(count) items proved")
+    }
     session.say(count == 1 ? "1 removed item was forgotten" : "\(count) removed items were forgotten")
   }
 }
