@@ -17,6 +17,12 @@ extension ArchiveError: CustomStringConvertible {
     case .failedByClass(let path): "the class's own code reported a failure at \(path)"
     case .unsupportedCall(let call, let path): "'\(call)' has no meaning for a keyed archive, at \(path)"
     case .overLimit(let limit, let allowed, let path): "\(limit.words(allowed)), at \(path)"
+    case .notArchivable(let type, let reason, let path):
+      "a value of '\(Printable.name(type))' cannot be archived at \(path): \(reason.words)"
+    case .noStableName(let type): "type '\(Printable.name(type))' has no name that would mean the same elsewhere"
+    case .otherType(let found, let expected):
+      "the archive holds a '\(Printable.name(found))', not a '\(Printable.name(expected))'"
+    case .notInXML(let what): "the XML format has no form for \(what)"
     case .brokenStructArchive(let defect, let offset): "broken struct archive at byte \(offset): \(defect.rawValue)"
     }
   }
@@ -31,6 +37,10 @@ extension ArchiveError: CustomStringConvertible {
     case .unusableClass(_, let reason): reason.hint
     case .wrongType(_, let found, _) where found == "a reference": "it was archived as an object: decode it as one"
     case .refusedByClass: "its init(coder:) returned nil"
+    case .notArchivable(_, .notCoding, _): "adopt NSSecureCoding, or Encodable for a Swift type"
+    case .noStableName: "name it yourself: 'named:' takes the name that the archive shall have"
+    case .otherType: "ask for the type that is there, or say under which name yours was archived"
+    case .notInXML: "write the binary format"
     default: nil
     }
   }
@@ -84,6 +94,18 @@ extension ArchiveError.UnusableClass {
     case .foundationSubclass: "hold the container in a property of a class of your own"
     case .notBuilt: nil
     case .nameTaken: "map one of them to another name"
+    }
+  }
+}
+
+extension ArchiveError.NotArchivable {
+  var words: String {
+    switch self {
+    case .notCoding: "it adopts neither NSSecureCoding nor Encodable"
+    case .notSecure: "its class does not declare secure coding"
+    case .notWritten: "its class, or the class of Foundation that it descends from, is not one that is written"
+    case .failed: "its own code reported a failure"
+    case .noForm: "it holds something that archives have no form for"
     }
   }
 }

@@ -32,6 +32,14 @@ public enum ArchiveError: Error, Sendable, Equatable {
   case unsupportedCall(String, at: ArchivePath)
   /// More than a limit allows.
   case overLimit(Limit, allowed: Int, at: ArchivePath)
+  /// A value cannot be archived, or not so that it could be read back.
+  case notArchivable(type: String, reason: NotArchivable, at: ArchivePath)
+  /// A type has no name of its own that would mean the same in another program: it is private, local or generic.
+  case noStableName(type: String)
+  /// An archive holds a value of another type than the one that was asked for.
+  case otherType(found: String, expected: String)
+  /// The XML format has no form for a value.
+  case notInXML(String)
   /// The bytes are no archive of the StructArchiver library.
   case brokenStructArchive(StructArchiveDefect, offset: Int)
 
@@ -57,6 +65,21 @@ public enum ArchiveError: Error, Sendable, Equatable {
     case notBuilt
     /// Another class has this name.
     case nameTaken
+  }
+
+  /// Why a value cannot be archived.
+  @nonexhaustive
+  public enum NotArchivable: String, Sendable {
+    /// It is neither a class that adopts `NSCoding`, nor a property-list value, nor `Encodable`.
+    case notCoding
+    /// Its class adopts `NSCoding` but does not declare secure coding.
+    case notSecure
+    /// It is a class of Foundation that this module does not write, or a subclass of one.
+    case notWritten
+    /// Its own encoding code threw, or reported a failure.
+    case failed
+    /// It holds numbers or text that the format has no form for.
+    case noForm
   }
 
   /// What kind of failure it is, for callers that only tell these apart.

@@ -112,6 +112,10 @@ extension ArchiveError {
     case .failedByClass: "failedByClass"
     case .unsupportedCall: "unsupportedCall"
     case .overLimit(let limit, _, _): "overLimit.\(limit)"
+    case .notArchivable(_, let reason, _): "notArchivable.\(reason)"
+    case .noStableName: "noStableName"
+    case .otherType: "otherType"
+    case .notInXML: "notInXML"
     case .brokenStructArchive(let defect, _): "brokenStructArchive.\(defect)"
     }
   }
@@ -121,7 +125,7 @@ extension ArchiveError {
     case .brokenArchive(_, let path), .wrongType(_, _, let path), .numberDoesNotFit(_, let path),
       .missingValue(let path), .invalidValue(_, _, let path), .cycle(let path), .classRefused(_, _, let path),
       .refusedByClass(_, let path), .failedByClass(let path), .unsupportedCall(_, let path),
-      .overLimit(_, _, let path):
+      .overLimit(_, _, let path), .notArchivable(_, _, let path):
       path.description
     default: nil
     }

@@ -57,18 +57,7 @@ struct JSONWriter {
     try key("$data")
     separate()
     append("\"")
-    var position = data.startIndex
-    while position < data.endIndex {
-      let rest = data.endIndex - position
-      let group =
-        UInt32(data[position]) << 16 | (rest > 1 ? UInt32(data[position + 1]) << 8 : 0)
-        | (rest > 2 ? UInt32(data[position + 2]) : 0)
-      bytes.append(Self.base64[Int(group >> 18)])
-      bytes.append(Self.base64[Int(group >> 12 & 63)])
-      bytes.append(rest > 1 ? Self.base64[Int(group >> 6 & 63)] : UInt8(ascii: "="))
-      bytes.append(rest > 2 ? Self.base64[Int(group & 63)] : UInt8(ascii: "="))
-      position += 3
-    }
+    Base64.append(encoding: data, to: &bytes)
     append("\"")
     close("}")
     try check()
@@ -147,6 +136,4 @@ struct JSONWriter {
       bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
     }
   }
-
-  private static let base64 = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 }

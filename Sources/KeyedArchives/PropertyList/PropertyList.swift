@@ -38,6 +38,16 @@ package struct PropertyList: Sendable {
     try shape.check(limits, inputBytes: input.count)
   }
 
+  /// A list that was put together here; its nodes are consistent.
+  init(bytes: [UInt8], nodes: [Node], children: [UInt32], top: Int) {
+    format = .binary
+    self.bytes = bytes
+    self.nodes = nodes
+    self.children = children
+    wideIntegers = []
+    self.top = top
+  }
+
   private init(_ reader: BinaryPropertyList) {
     format = .binary
     bytes = reader.bytes

@@ -124,7 +124,7 @@ struct XMLPropertyList {
     case .data:
       let text = try content(.data, isEmpty: isEmpty, limit: (.dataBytes, limits.dataBytes.saturatingProduct(2)))
       let start = texts.count
-      guard XMLScalars.appendBase64(text, to: &texts) else { throw scanner.broken(.base64) }
+      guard Base64.append(decoding: text, to: &texts) else { throw scanner.broken(.base64) }
       guard texts.count - start <= limits.dataBytes else {
         throw .overLimit(.dataBytes, allowed: limits.dataBytes, at: ArchivePath())
       }

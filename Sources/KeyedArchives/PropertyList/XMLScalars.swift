@@ -47,45 +47,6 @@ enum XMLScalars {
     return Double(Int(days) * 86_400 + hour * 3_600 + minute * 60 + second)
   }
 
-  /// Appends what base64 `text` stands for; false where it is not valid. White space may stand anywhere.
-  static func appendBase64(_ text: [UInt8], to bytes: inout [UInt8]) -> Bool {
-    var bits: UInt32 = 0
-    var digits = 0
-    var padding = 0
-    for byte in text where byte != 0x20 && byte != 0x0A && byte != 0x0D && byte != 0x09 {
-      if byte == UInt8(ascii: "=") {
-        padding += 1
-        continue
-      }
-      guard padding == 0, let value = base64Value(byte) else { return false }
-      bits = bits << 6 | UInt32(value)
-      digits += 1
-      if digits == 4 {
-        bytes += [UInt8(truncatingIfNeeded: bits >> 16), UInt8(truncatingIfNeeded: bits >> 8)]
-        bytes.append(UInt8(truncatingIfNeeded: bits))
-        (bits, digits) = (0, 0)
-      }
-    }
-    switch (digits, padding) {
-    case (0, 0): return true
-    case (2, 2): bytes.append(UInt8(truncatingIfNeeded: bits >> 4))
-    case (3, 1): bytes += [UInt8(truncatingIfNeeded: bits >> 10), UInt8(truncatingIfNeeded: bits >> 2)]
-    default: return false
-    }
-    return true
-  }
-
-  private static func base64Value(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
-  }
-
   private static func trimmed(_ text: [UInt8]) -> ArraySlice<UInt8> {
     func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
     guard let first = text.firstIndex(where: { !isSpace($0) }), let last = text.lastIndex(where: { !isSpace($0) })

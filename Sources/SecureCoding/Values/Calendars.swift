@@ -32,7 +32,7 @@ extension ValueClass {
 
   private static func components(_ fields: Fields) throws(ArchiveError) -> Any {
     let components = NSDateComponents()
-    for (key, unit) in units {
+    for (key, unit) in dateUnits {
       guard let value = try fields.integerIfPresent(key), value != NSDateComponentUndefined else { continue }
       guard Int(Int32.min)...Int(Int32.max) ~= value else { throw fields.invalid("'\(key)' is out of range") }
       components.setValue(value, forComponent: unit)
@@ -47,7 +47,7 @@ extension ValueClass {
     return components
   }
 
-  private static let units: [(String, NSCalendar.Unit)] = [
+  static let dateUnits: [(String, NSCalendar.Unit)] = [
     ("NS.era", .era), ("NS.year", .year), ("NS.quarter", .quarter), ("NS.month", .month), ("NS.day", .day),
     ("NS.hour", .hour), ("NS.minute", .minute), ("NS.second", .second), ("NS.nanosec", .nanosecond),
     ("NS.weekOfYear", .weekOfYear), ("NS.weekOfMonth", .weekOfMonth), ("NS.yearForWOY", .yearForWeekOfYear),

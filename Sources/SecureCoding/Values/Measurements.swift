@@ -29,7 +29,7 @@ extension ValueClass {
     }
   }
 
-  private static let dimensions: [Dimension.Type] = [
+  static let dimensions: [Dimension.Type] = [
     UnitAcceleration.self, UnitAngle.self, UnitArea.self, UnitConcentrationMass.self, UnitDispersion.self,
     UnitDuration.self, UnitElectricCharge.self, UnitElectricCurrent.self, UnitElectricPotentialDifference.self,
     UnitElectricResistance.self, UnitEnergy.self, UnitFrequency.self, UnitIlluminance.self,

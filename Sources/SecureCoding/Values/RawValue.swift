@@ -11,7 +11,7 @@ struct RawValue {
 
   func build() throws(ArchiveError) -> NSValue {
     let type = try fields.text("$0")
-    let (code, count) = try parse(type)
+    guard let (code, count) = Self.parse(type) else { throw fields.invalid("its type is not a number of C") }
     var bytes: [UInt8] = []
     if let count {
       bytes = try arrayBytes(code, count)
@@ -28,13 +28,12 @@ struct RawValue {
   }
 
   /// `i`, or `[3i]`.
-  private func parse(_ type: String) throws(ArchiveError) -> (code: Character, count: Int?) {
-    let refused = fields.invalid("its type is not a number of C")
+  static func parse(_ type: String) -> (code: Character, count: Int?)? {
     if type.count == 1, let code = type.first, Self.sizes[code] != nil { return (code, nil) }
     guard type.utf8.count <= 16, type.hasPrefix("["), type.hasSuffix("]"), let code = type.dropLast().last,
       Self.sizes[code] != nil, type.dropFirst().dropLast(2).allSatisfy({ $0.isASCII && $0.isNumber }),
       let count = Int(type.dropFirst().dropLast(2)), count > 0
-    else { throw refused }
+    else { return nil }
     return (code, count)
   }
 
@@ -80,7 +79,7 @@ struct RawValue {
   }
 
   /// The types that are built, and their sizes.
-  private static let sizes: [Character: Int] = [
+  static let sizes: [Character: Int] = [
     "c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8,
   ]
 }

@@ -1,0 +1,183 @@
+/// Writes a property list in the binary format, `bplist00`.
+///
+/// The same list always gives the same bytes: objects stand in the order in which their containers name them, keys before
+/// values, and equal texts, numbers and references stand once.
+struct BinaryPropertyListWriter {
+  private let list: PropertyList
+  private var output = BinaryPropertyList.magic
+  private var offsets: [Int] = []
+  /// The number of each node that has one; nodes of equal scalars share theirs.
+  private var numbers: [UInt32?]
+  private var scalars: [Scalar: UInt32] = [:]
+  /// The nodes that are written, by their numbers.
+  private var order: [Int] = []
+
+  /// What makes two scalars the same object.
+  private struct Scalar: Hashable {
+    let kind: Node.Kind
+    let count: UInt32
+    let payload: UInt64
+    let bytes: ArraySlice<UInt8>
+  }
+
+  static func bytes(of list: PropertyList) -> [UInt8] {
+    var writer = BinaryPropertyListWriter(list)
+    writer.number()
+    writer.writeObjects()
+    writer.writeTrailer()
+    return writer.output
+  }
+
+  private init(_ list: PropertyList) {
+    self.list = list
+    numbers = Array(repeating: nil, count: list.nodes.count)
+  }
+
+  // MARK: Order
+
+  private mutating func number() {
+    var stack: [(node: Int, next: Int)] = []
+    if enter(list.top) { stack.append((list.top, 0)) }
+    while let (node, next) = stack.last {
+      let container = list.nodes[node]
+      guard next < (container.kind == .dictionary ? 2 * container.size : container.size) else {
+        stack.removeLast()
+        continue
+      }
+      stack[stack.count - 1].next += 1
+      let child = Int(list.children[container.start + next])
+      if enter(child) { stack.append((child, 0)) }
+    }
+  }
+
+  /// Numbers `node` unless it, or an equal scalar, has a number.
+  ///
+  /// - Returns: whether it is a container that was not entered before.
+  private mutating func enter(_ node: Int) -> Bool {
+    guard numbers[node] == nil else { return false }
+    let value = list.nodes[node]
+    let next = UInt32(order.count)
+    if !value.isContainer {
+      let known = scalars[scalar(value)]
+      numbers[node] = known ?? next
+      if known != nil { return false }
+      scalars[scalar(value)] = next
+    } else {
+      numbers[node] = next
+    }
+    order.append(node)
+    return value.isContainer
+  }
+
+  private func scalar(_ node: Node) -> Scalar {
+    switch node.kind {
+    case .ascii, .utf8, .utf16, .data:
+      Scalar(kind: node.kind, count: node.count, payload: 0, bytes: list.rawBytes(node))
+    default: Scalar(kind: node.kind, count: node.count, payload: node.payload, bytes: [])
+    }
+  }
+
+  // MARK: Objects
+
+  private mutating func writeObjects() {
+    let referenceSize = Self.byteCount(order.count)
+    offsets.reserveCapacity(order.count)
+    for position in order {
+      offsets.append(output.count)
+      let node = list.nodes[position]
+      switch node.kind {
+      case .bool: output.append(node.payload == 0 ? 0x08 : 0x09)
+      case .integer: write(integer: Int128(Int64(bitPattern: node.payload)))
+      case .unsigned: write(integer: Int128(node.payload))
+      case .wide: write(integer: list.wideIntegers[node.start])
+      case .real where node.count == 4:
+        output.append(0x22)
+        write(UInt64(Float(Double(bitPattern: node.payload)).bitPattern), size: 4)
+      case .real:
+        output.append(0x23)
+        write(node.payload, size: 8)
+      case .date:
+        output.append(0x33)
+        write(node.payload, size: 8)
+      case .data:
+        write(marker: 0x40, count: node.size)
+        output += list.rawBytes(node)
+      case .ascii:
+        write(marker: 0x50, count: node.size)
+        output += list.rawBytes(node)
+      case .utf8:
+        let units = Array(String(decoding: list.rawBytes(node), as: UTF8.self).utf16)
+        write(marker: 0x60, count: units.count)
+        for unit in units { write(UInt64(unit), size: 2) }
+      case .utf16:
+        write(marker: 0x60, count: node.size)
+        output += list.rawBytes(node)
+      case .uid:
+        let size = Self.byteCount(Int(node.payload))
+        output.append(0x80 | UInt8(size - 1))
+        write(node.payload, size: size)
+      case .array: write(marker: 0xA0, count: node.size, list.elements(node), referenceSize)
+      case .dictionary:
+        write(marker: 0xD0, count: node.size, list.keys(node), referenceSize)
+        for value in list.values(node) { write(UInt64(numbers[Int(value)] ?? 0), size: referenceSize) }
+      }
+    }
+  }
+
+  private mutating func write(marker: UInt8, count: Int, _ members: ArraySlice<UInt32>, _ referenceSize: Int) {
+    write(marker: marker, count: count)
+    for member in members { write(UInt64(numbers[Int(member)] ?? 0), size: referenceSize) }
+  }
+
+  private mutating func write(marker: UInt8, count: Int) {
+    guard count >= 15 else { return output.append(marker | UInt8(count)) }
+    output.append(marker | 15)
+    write(integer: Int128(count))
+  }
+
+  /// 1, 2 and 4 bytes are unsigned and 8 are signed; what is larger takes 16.
+  private mutating func write(integer: Int128) {
+    switch integer {
+    case 0...0xFF: write(0x10, UInt64(integer), size: 1)
+    case 0...0xFFFF: write(0x11, UInt64(integer), size: 2)
+    case 0...0xFFFF_FFFF: write(0x12, UInt64(integer), size: 4)
+    case Int128(Int64.min)...Int128(Int64.max): write(0x13, UInt64(bitPattern: Int64(integer)), size: 8)
+    default:
+      output.append(0x14)
+      let bits = UInt128(bitPattern: integer)
+      write(UInt64(bits >> 64), size: 8)
+      write(UInt64(truncatingIfNeeded: bits), size: 8)
+    }
+  }
+
+  private mutating func write(_ marker: UInt8, _ bits: UInt64, size: Int) {
+    output.append(marker)
+    write(bits, size: size)
+  }
+
+  private mutating func write(_ bits: UInt64, size: Int) {
+    for shift in (0..<size).reversed() { output.append(UInt8(truncatingIfNeeded: bits >> UInt64(8 * shift))) }
+  }
+
+  // MARK: Trailer
+
+  private mutating func writeTrailer() {
+    let table = output.count
+    let offsetSize = Self.byteCount(table)
+    for offset in offsets { write(UInt64(offset), size: offsetSize) }
+    output += [0, 0, 0, 0, 0, 0, UInt8(offsetSize), UInt8(Self.byteCount(order.count))]
+    write(UInt64(order.count), size: 8)
+    write(UInt64(numbers[list.top] ?? 0), size: 8)
+    write(UInt64(table), size: 8)
+  }
+
+  /// How many bytes a number takes: 1, 2, 4 or 8.
+  private static func byteCount(_ number: Int) -> Int {
+    switch number {
+    case ...0xFF: 1
+    case ...0xFFFF: 2
+    case ...0xFFFF_FFFF: 4
+    default: 8
+    }
+  }
+}

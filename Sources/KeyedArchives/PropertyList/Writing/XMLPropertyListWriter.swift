@@ -1,0 +1,110 @@
+/// Writes a property list in the XML format.
+struct XMLPropertyListWriter {
+  private let list: PropertyList
+  private var output: [UInt8] = []
+
+  /// - Throws: `notInXML` where a value has no form there that reads back as the same. A number of single precision reads
+  ///   back as the same number, of double precision.
+  static func bytes(of list: PropertyList) throws(ArchiveError) -> [UInt8] {
+    var writer = XMLPropertyListWriter(list: list)
+    writer.output +=
+      """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+      <plist version="1.0">
+
+      """.utf8
+    try writer.writeAll()
+    writer.output += "</plist>\n".utf8
+    return writer.output
+  }
+
+  private init(list: PropertyList) { self.list = list }
+
+  /// Visits each value with a stack of its own; a list unfolds to no more values than its limits allow.
+  private mutating func writeAll() throws(ArchiveError) {
+    var stack: [(node: Node, next: Int)] = []
+    try open(list.nodes[list.top], &stack)
+    while let (node, next) = stack.last {
+      guard next < node.size else {
+        stack.removeLast()
+        line(stack.count, node.kind == .array ? "</array>" : "</dict>")
+        continue
+      }
+      stack[stack.count - 1].next += 1
+      if node.kind == .dictionary {
+        let key = list.nodes[Int(list.keys(node)[list.keys(node).startIndex + next])]
+        try write(text: key, "key", stack.count)
+        try open(list.nodes[Int(list.values(node)[list.values(node).startIndex + next])], &stack)
+      } else {
+        try open(list.nodes[Int(list.elements(node)[list.elements(node).startIndex + next])], &stack)
+      }
+    }
+  }
+
+  private mutating func open(_ node: Node, _ stack: inout [(node: Node, next: Int)]) throws(ArchiveError) {
+    let depth = stack.count
+    switch node.kind {
+    case .bool: line(depth, node.payload == 0 ? "<false/>" : "<true/>")
+    case .integer, .unsigned, .wide: line(depth, "<integer>\(list.integer(node) ?? 0)</integer>")
+    case .real:
+      let real = Double(bitPattern: node.payload)
+      line(depth, "<real>\(Self.text(real))</real>")
+    case .date:
+      let seconds = Double(bitPattern: node.payload)
+      guard seconds == seconds.rounded(), seconds.magnitude < 2e11 else { throw .notInXML("a fraction of a second") }
+      line(depth, "<date>\(UTCDate.text(secondsSince2001: seconds))</date>")
+    case .data:
+      indent(depth)
+      output += "<data>".utf8
+      Base64.append(encoding: list.rawBytes(node), to: &output)
+      output += "</data>\n".utf8
+    case .ascii, .utf8, .utf16: try write(text: node, "string", depth)
+    case .uid: line(depth, "<dict><key>CF$UID</key><integer>\(node.payload)</integer></dict>")
+    case .array where node.size == 0: line(depth, "<array/>")
+    case .dictionary where node.size == 0: line(depth, "<dict/>")
+    case .array:
+      line(depth, "<array>")
+      stack.append((node, 0))
+    case .dictionary:
+      guard node.size != 1 || !list.isText(list.nodes[Int(list.children[node.start])], "CF$UID") else {
+        throw .notInXML("a dictionary that would read back as a reference")
+      }
+      line(depth, "<dict>")
+      stack.append((node, 0))
+    }
+  }
+
+  private static func text(_ real: Double) -> String {
+    if real.isNaN { return "nan" }
+    if real.isInfinite { return real > 0 ? "+infinity" : "-infinity" }
+    return "\(real)"
+  }
+
+  private mutating func write(text node: Node, _ element: String, _ depth: Int) throws(ArchiveError) {
+    guard let text = list.text(node) else { throw .notInXML("half of a character") }
+    indent(depth)
+    output += "<\(element)>".utf8
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": output += "&amp;".utf8
+      case "<": output += "&lt;".utf8
+      case ">": output += "&gt;".utf8
+      // A parser makes a newline of it.
+      case "\r": output += "&#13;".utf8
+      case "\t", "\n", "\u{20}"..."\u{D7FF}", "\u{E000}"..."\u{FFFD}", "\u{10000}"..."\u{10FFFF}":
+        output += String(scalar).utf8
+      default: throw .notInXML("a control character")
+      }
+    }
+    output += "</\(element)>\n".utf8
+  }
+
+  private mutating func line(_ depth: Int, _ text: String) {
+    indent(depth)
+    output += text.utf8
+    output.append(UInt8(ascii: "\n"))
+  }
+
+  private mutating func indent(_ depth: Int) { output += repeatElement(UInt8(ascii: "\t"), count: depth) }
+}

@@ -1,0 +1,201 @@
+import Foundation
+import KeyedArchives
+
+extension SecureArchiver {
+  /// The fields of one object, or of the archive's top.
+  struct Frame {
+    private(set) var keys: [UInt32] = []
+    private(set) var values: [UInt32] = []
+    /// How many values without keys were encoded.
+    var unkeyed = 0
+
+    /// Puts `value` under `key`; a value that was there goes, as on Apple's systems.
+    mutating func set(_ key: UInt32, _ value: UInt32) {
+      if let present = keys.firstIndex(of: key) {
+        values[present] = value
+      } else {
+        keys.append(key)
+        values.append(value)
+      }
+    }
+  }
+
+  var here: ArchivePath { ArchivePath(path) }
+
+  /// Keeps `error` if it is the first.
+  func fail(_ error: ArchiveError) {
+    if failure == nil { failure = error }
+  }
+
+  /// Puts what `make` makes under a key of the present object. Keys that begin with `$` get one more.
+  func field(_ key: String, _ make: () throws(ArchiveError) -> UInt32) {
+    set(key.utf8.first == UInt8(ascii: "$") ? "$" + key : key, make)
+  }
+
+  /// Puts what `make` makes under the next number of the present object.
+  func unkeyed(_ make: () throws(ArchiveError) -> UInt32) {
+    let last = frames.count - 1
+    let key = "$\(frames[last].unkeyed)"
+    frames[last].unkeyed += 1
+    set(key, make)
+  }
+
+  /// Puts what `make` makes under a key as it is archived.
+  func set(_ rawKey: String, _ make: () throws(ArchiveError) -> UInt32) {
+    guard failure == nil else { return }
+    path.append(.key(rawKey))
+    do {
+      let value = try make()
+      frames[frames.count - 1].set(builder.add(text: rawKey), value)
+      path.removeLast()
+    } catch {
+      fail(error)
+    }
+  }
+
+  // MARK: Objects
+
+  /// A reference to `value`, which is archived if it was not before.
+  func reference(to value: Any?) throws(ArchiveError) -> UInt32 {
+    guard let value = value.flatMap(Self.unwrapped) else { return builder.add(uid: 0) }
+    return builder.add(uid: try number(of: value as AnyObject, Swift.type(of: value)))
+  }
+
+  func conditionalReference(to value: Any?) throws(ArchiveError) -> UInt32 {
+    guard let value = value.flatMap(Self.unwrapped) else { return builder.add(uid: 0) }
+    let object = value as AnyObject
+    if isBeingEncoded.contains(numbers[ObjectIdentifier(object)] ?? 0) { throw .cycle(at: here) }
+    let reference = builder.add(uid: 0)
+    kept.append(object)
+    conditional.append((reference, object))
+    return reference
+  }
+
+  /// What an optional within `Any` holds.
+  private static func unwrapped(_ value: Any) -> Any? {
+    guard let optional = value as? any Wrapping else { return value }
+    return optional.wrappedValue.flatMap(unwrapped)
+  }
+
+  /// The number of `object` in the archive.
+  private func number(of object: AnyObject, _ type: Any.Type) throws(ArchiveError) -> Int {
+    if let number = numbers[ObjectIdentifier(object)] {
+      guard !isBeingEncoded.contains(number) else { throw .cycle(at: here) }
+      return number
+    }
+    let number = objects.count
+    objects.append(0)
+    numbers[ObjectIdentifier(object)] = number
+    kept.append(object)
+    if let scalar = try scalar(object) {
+      objects[number] = scalar
+      return number
+    }
+    guard frames.count <= limits.effectiveDepth else {
+      throw .overLimit(.depth, allowed: limits.effectiveDepth, at: here)
+    }
+    isBeingEncoded.insert(number)
+    frames.append(Frame())
+    let chain = try encodeFields(of: object, type)
+    if let failure { throw failure }
+    var frame = frames.removeLast()
+    isBeingEncoded.remove(number)
+    frame.set(builder.add(text: "$class"), builder.add(uid: self.number(ofClass: chain)))
+    objects[number] = builder.add(keys: frame.keys, values: frame.values)
+    return number
+  }
+
+  /// Encodes an object's fields.
+  ///
+  /// - Returns: the name of its class, and of those it descends from.
+  private func encodeFields(of object: AnyObject, _ type: Any.Type) throws(ArchiveError) -> [String] {
+    func refused(_ reason: ArchiveError.NotArchivable) -> ArchiveError {
+      .notArchivable(type: TypeNames.shown(type), reason: reason, at: here)
+    }
+    let ownClass: AnyClass = Swift.type(of: object)
+    if ClassNames.isFoundation(ownClass) || ownClass == OldStyleArray.self {
+      guard let writer = ValueWriter.of(ownClass) else {
+        throw refused(ownClass is any NSCoding.Type ? .notWritten : .notCoding)
+      }
+      try writer.write(object, FieldsWriter(self, className: writer.chain[0]))
+      return writer.chain
+    }
+    guard let coding = object as? any NSCoding else { throw refused(.notCoding) }
+    guard ClassNames.foundationBase(of: ownClass) == nil else { throw refused(.notWritten) }
+    if requiresSecureCoding {
+      guard let secure = ownClass as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
+        throw refused(.notSecure)
+      }
+    }
+    let chain = try chain(of: ownClass)
+    coding.encode(with: self)
+    return chain
+  }
+
+  /// A string, number or data stands for itself; `nil` for anything else.
+  private func scalar(_ object: AnyObject) throws(ArchiveError) -> UInt32? {
+    let ownClass: AnyClass = Swift.type(of: object)
+    guard ClassNames.isFoundation(ownClass) else { return nil }
+    switch object {
+    case is NSMutableString, is NSMutableData, is NSDecimalNumber: return nil
+    case let text as NSString: return builder.add(object: text)
+    case let data as NSData: return builder.add(data: Data(referencing: data))
+    case let number as NSNumber: return builder.add(number)
+    default: return nil
+    }
+  }
+
+  // MARK: Classes
+
+  /// The names of a class of the caller and of its superclasses.
+  private func chain(of type: AnyClass) throws(ArchiveError) -> [String] {
+    if let name = classNames[ObjectIdentifier(type)] { return [name, "NSObject"] }
+    var names: [String] = []
+    var next: AnyClass? = type
+    while let current = next {
+      if ClassNames.isFoundation(current) { break }
+      guard let name = classNames[ObjectIdentifier(current)] ?? TypeNames.stable(current) else {
+        throw .noStableName(type: TypeNames.shown(current))
+      }
+      names.append(name)
+      next = _getSuperclass(current)
+    }
+    return names + ["NSObject"]
+  }
+
+  /// The number of the description of a class; it stands behind its first object and all that this one holds.
+  private func number(ofClass chain: [String]) -> Int {
+    if let number = classNumbers[chain[0]] { return number }
+    let names = chain.map { builder.add(text: $0) }
+    let keys = [builder.add(text: "$classname"), builder.add(text: "$classes")]
+    let number = objects.count
+    objects.append(builder.add(keys: keys, values: [names[0], builder.add(array: names)]))
+    classNumbers[chain[0]] = number
+    return number
+  }
+}
+
+extension PropertyListBuilder {
+  /// A string, with half characters as they are.
+  mutating func add(object text: NSString) -> UInt32 { add(text: String(describing: text)) }
+
+  /// A number, in the width and kind that it has.
+  mutating func add(_ number: NSNumber) -> UInt32 {
+    if number === NSNumber(value: true) || number === NSNumber(value: false) { return add(bool: number.boolValue) }
+    switch unsafe UInt8(bitPattern: number.objCType.pointee) {
+    case UInt8(ascii: "f"): return add(real: number.floatValue)
+    case UInt8(ascii: "d"): return add(real: number.doubleValue)
+    case UInt8(ascii: "Q"): return add(unsigned: number.uint64Value)
+    default: return add(integer: number.int64Value)
+    }
+  }
+}
+
+/// An optional of any kind, looked into without knowing which.
+private protocol Wrapping {
+  var wrappedValue: Any? { get }
+}
+
+extension Optional: Wrapping {
+  fileprivate var wrappedValue: Any? { self }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import KeyedArchives
+
+/// How an object of one of Foundation's classes is archived, with the keys and types that Apple's systems use.
+///
+/// Foundation's own `encode(with:)` of these classes wants Foundation's own archiver, and ends the process without it.
+struct ValueWriter: Sendable {
+  let type: AnyClass
+  /// The class's name in archives, and those of its superclasses.
+  let chain: [String]
+  let write: @Sendable (AnyObject, FieldsWriter) throws(ArchiveError) -> Void
+
+  init<Object: NSObject>(
+    _ type: Object.Type, _ names: String...,
+    write: @escaping @Sendable (Object, FieldsWriter) throws(ArchiveError) -> Void
+  ) {
+    self.type = type
+    chain = names + ["NSObject"]
+    self.write = { (object, fields) throws(ArchiveError) in
+      guard let object = object as? Object else { throw fields.refused(.notWritten) }
+      try write(object, fields)
+    }
+  }
+
+  private static let everything: [ValueWriter] =
+    plain + containers + times + numbers + indexes + texts + records + measurements
+
+  private static let byType = Dictionary(
+    everything.map { (ObjectIdentifier($0.type), $0) }, uniquingKeysWith: { first, _ in first })
+
+  /// The writer for a class of Foundation, which may be a private one below a class that is known.
+  static func of(_ type: AnyClass) -> ValueWriter? {
+    var next: AnyClass? = type
+    while let current = next {
+      if let writer = byType[ObjectIdentifier(current)] { return writer }
+      next = _getSuperclass(current)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import KeyedArchives
+
+extension ValueWriter {
+  /// Arrays, dictionaries, sets; what has no order of its own is put into one.
+  static let containers = [
+    ValueWriter(NSArray.self, "NSArray") { array, fields throws(ArchiveError) in
+      fields.objects("NS.objects", Array(array))
+    },
+    ValueWriter(NSMutableArray.self, "NSMutableArray", "NSArray") { array, fields throws(ArchiveError) in
+      fields.objects("NS.objects", Array(array))
+    },
+    ValueWriter(NSDictionary.self, "NSDictionary") { dictionary, fields throws(ArchiveError) in
+      try write(dictionary, fields)
+    },
+    ValueWriter(NSMutableDictionary.self, "NSMutableDictionary", "NSDictionary") {
+      dictionary, fields throws(ArchiveError) in
+      try write(dictionary, fields)
+    },
+    ValueWriter(NSSet.self, "NSSet") { set, fields throws(ArchiveError) in
+      fields.objects("NS.objects", try CanonicalOrder.sorted(set.allObjects, fields))
+    },
+    ValueWriter(NSMutableSet.self, "NSMutableSet", "NSSet") { set, fields throws(ArchiveError) in
+      fields.objects("NS.objects", try CanonicalOrder.sorted(set.allObjects, fields))
+    },
+    ValueWriter(NSCountedSet.self, "NSCountedSet", "NSMutableSet", "NSSet") { set, fields throws(ArchiveError) in
+      let elements = try CanonicalOrder.sorted(set.allObjects, fields)
+      fields.integer("NS.count", elements.count)
+      for (index, element) in elements.enumerated() {
+        fields.object("NS.object\(index)", element)
+        fields.integer("NS.count\(index)", set.count(for: element))
+      }
+    },
+    ValueWriter(NSOrderedSet.self, "NSOrderedSet") { set, fields throws(ArchiveError) in
+      for (index, element) in set.array.enumerated() { fields.object("NS.object.\(index)", element) }
+    },
+    ValueWriter(NSMutableOrderedSet.self, "NSMutableOrderedSet", "NSOrderedSet") { set, fields throws(ArchiveError) in
+      for (index, element) in set.array.enumerated() { fields.object("NS.object.\(index)", element) }
+    },
+  ]
+
+  private static func write(_ dictionary: NSDictionary, _ fields: FieldsWriter) throws(ArchiveError) {
+    let keys = try CanonicalOrder.sorted(dictionary.allKeys, fields)
+    fields.objects("NS.keys", keys)
+    var values: [Any] = []
+    for key in keys {
+      guard let value = dictionary.object(forKey: key) else { throw fields.refused(.noForm) }
+      values.append(value)
+    }
+    fields.objects("NS.objects", values)
+  }
+}

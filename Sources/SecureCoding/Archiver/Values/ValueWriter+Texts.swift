@@ -1,0 +1,44 @@
+import Foundation
+import KeyedArchives
+
+extension ValueWriter {
+  /// Attributed strings, regular expressions and what they found.
+  static let texts = [
+    ValueWriter(NSAttributedString.self, "NSAttributedString") { text, fields throws(ArchiveError) in
+      write(text, fields)
+    },
+    ValueWriter(NSMutableAttributedString.self, "NSMutableAttributedString", "NSAttributedString") {
+      text, fields throws(ArchiveError) in
+      write(text, fields)
+    },
+    ValueWriter(NSRegularExpression.self, "NSRegularExpression") { expression, fields throws(ArchiveError) in
+      fields.object("NSPattern", expression.pattern)
+      fields.integer("NSOptions", Int(expression.options.rawValue))
+    },
+    ValueWriter(NSTextCheckingResult.self, "NSComplexRegularExpressionCheckingResult", "NSTextCheckingResult") {
+      result, fields throws(ArchiveError) in
+      guard let expression = result.regularExpression else { throw fields.refused(.notWritten) }
+      fields.object("NSRangeArray", (0..<result.numberOfRanges).map { NSValue(range: result.range(at: $0)) })
+      fields.object("NSRegularExpression", expression)
+    },
+  ]
+
+  /// One dictionary of attributes where the text has one run; otherwise an array of them, and for each run its length and
+  /// the number of its dictionary.
+  private static func write(_ text: NSAttributedString, _ fields: FieldsWriter) {
+    fields.object("NSString", text.string)
+    var dictionaries: [NSDictionary] = []
+    var runs: [Int] = []
+    unsafe text.enumerateAttributes(in: NSRange(location: 0, length: text.length)) { attributes, range, _ in
+      let dictionary = NSDictionary(
+        objects: Array(attributes.values), forKeys: attributes.keys.map { NSString(string: $0.rawValue) })
+      let slot = dictionaries.firstIndex { $0.isEqual(dictionary) } ?? dictionaries.count
+      if slot == dictionaries.count { dictionaries.append(dictionary) }
+      runs += [range.length, slot]
+    }
+    if dictionaries.allSatisfy({ $0.count == 0 }) { return }
+    if dictionaries.count == 1 { return fields.object("NSAttributes", dictionaries[0]) }
+    fields.object("NSAttributes", dictionaries)
+    fields.object("NSAttributeInfo", packed(runs))
+  }
+}

@@ -1,0 +1,55 @@
+public import Foundation
+public import KeyedArchives
+
+extension SecureUnarchiver {
+  /// Decodes a Swift value that was archived under `key` as the objects of a property list; nil where the key is absent or
+  /// holds nil. The type is all that is allowed there.
+  ///
+  /// - Throws: ``ArchiveError``, which names where, and never what.
+  public func decodeDecodable<Value: Decodable>(_ type: Value.Type, forKey key: String) throws(ArchiveError) -> Value? {
+    let value = attempt(nil) { () throws(ArchiveError) -> Value? in
+      guard let objects = try decode(key, of: ClassSite.propertyList) else { return nil }
+      return try EncodedValue.value(type, from: objects, at: here.appending(.key(key)))
+    }
+    try finish()
+    return value
+  }
+
+  /// The Swift value that `data` archives under `root`.
+  ///
+  /// - Parameters:
+  ///   - type: the value's type.
+  ///   - name: the name that the type has in the archive, where it is not its own. An archive that names no type, as one
+  ///     made elsewhere, is read as the type that is asked for.
+  ///   - data: a keyed archive, or the bytes that the StructArchiver library saved.
+  ///   - limits: what the archive may ask for.
+  /// - Throws: ``ArchiveError``; ``ArchiveError/otherType(found:expected:)`` where the archive names another type.
+  public static func decoded<Value: Decodable>(
+    _ type: Value.Type, named name: String? = nil, from data: Data, limits: ArchiveLimits = .standard
+  ) throws(ArchiveError) -> Value {
+    let unarchiver: SecureUnarchiver
+    do throws(ArchiveError) {
+      unarchiver = try SecureUnarchiver(reading: data, allowing: [], limits: limits)
+    } catch {
+      // What the StructArchiver library saved has nothing around it to be known by.
+      guard error == .notAPropertyList, let old = try? StructArchive([UInt8](data), limits: limits) else { throw error }
+      return try old.decoded(type, named: name)
+    }
+    if let found = unarchiver.typeName {
+      let expected = name ?? TypeNames.stable(type) ?? TypeNames.shown(type)
+      guard found == expected else { throw .otherType(found: found, expected: expected) }
+    }
+    guard let value = try unarchiver.decodeDecodable(type, forKey: "root") else {
+      throw .missingValue(at: ArchivePath([.key("root")]))
+    }
+    return value
+  }
+
+  /// The name of the Swift type that was archived at the top; nil where the archive names none.
+  public var typeName: String? {
+    guard let number = table.keys.number(of: TypeNames.key),
+      let node = table.keys.value(number, at: table.top, in: table.list)
+    else { return nil }
+    return table.list.text(table.list.nodes[node])
+  }
+}

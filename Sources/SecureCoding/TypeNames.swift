@@ -1,0 +1,25 @@
+/// The names of Swift types in archives.
+enum TypeNames {
+  /// The key, beside `root`, under which an archive names the Swift type that it holds.
+  static let key = "vault.type"
+
+  /// `Module.Person`; `nil` where the name would not mean the same in another program: of a private, local or generic type.
+  ///
+  /// Containers of the standard library have a name if what they hold has one: `Swift.Array<Module.Person>`.
+  static func stable(_ type: Any.Type) -> String? {
+    let name = _typeName(type, qualified: true)
+    guard !name.contains("("), !name.contains(" in ") else { return nil }
+    var rest = name[...]
+    while let bracket = rest.firstIndex(of: "<") {
+      let head = rest[..<bracket].split { "<,> ".contains($0) }.last ?? ""
+      guard containers.contains(String(head)) else { return nil }
+      rest = rest[rest.index(after: bracket)...]
+    }
+    return name
+  }
+
+  /// A name for errors.
+  static func shown(_ type: Any.Type) -> String { _typeName(type, qualified: true) }
+
+  private static let containers: Set<String> = ["Swift.Array", "Swift.Dictionary", "Swift.Optional", "Swift.Set"]
+}

@@ -1,0 +1,187 @@
+import Foundation
+import KeyedArchives
+import SecureCoding
+import Testing
+
+/// What classes and their callers rely on when they archive.
+@Suite struct ArchiverTests {
+  private func inspect(_ data: Data) throws -> String {
+    String(decoding: try SecureUnarchiver.inspect(data).json(), as: UTF8.self)
+  }
+
+  @Test func `two persons share one address, and a third has another`() throws {
+    let home = Address(city: "東京")
+    let persons = [
+      Person(name: "太郎", age: 41, address: home), Person(name: "花子", age: 38, address: home),
+      Person(name: "Ada", age: 36, address: Address(city: "東京")),
+    ]
+    let data = try SecureArchiver.archivedData(withRootObject: persons)
+    let read = try #require(
+      try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Person.self, allowing: [Address.self], from: data))
+    #expect(read.map(\.name) == ["太郎", "花子", "Ada"] && read.map(\.age) == [41, 38, 36])
+    #expect(read[0].address === read[1].address && read[0].address !== read[2].address)
+    #expect(read[2].address?.city == "東京")
+    // Foundation's own reader finds the same.
+    let classes: [AnyClass] = [NSArray.self, Person.self, Address.self]
+    let foundation = try NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data) as? [Person]
+    #expect(foundation?.map(\.name) == ["太郎", "花子", "Ada"] && foundation?[0].address === foundation?[1].address)
+  }
+
+  @Test func `a class is archived under another name, and read back as yet another class`() throws {
+    let data = try SecureArchiver.archivedData(
+      withRootObject: Address(city: "Bern"), names: [(Address.self, "TargetAddress")])
+    #expect(try inspect(data).contains("\"$class\":\"TargetAddress\""))
+    var allowed = AllowedClasses()
+    try allowed.allow(OtherAddress.self, named: "TargetAddress")
+    let read = try SecureUnarchiver(reading: data, allowing: allowed).require(OtherAddress.self, forKey: "root")
+    #expect(read.town == "Bern")
+  }
+
+  @Test func `all scalars keep their values under keys, and keys their names`() throws {
+    let archiver = SecureArchiver()
+    archiver.encode(true, forKey: "bool")
+    archiver.encode(Int32.min, forKey: "int32")
+    archiver.encode(Int64.max, forKey: "int64")
+    archiver.encode(-7, forKey: "$int")
+    archiver.encode(Float(0.1), forKey: "float")
+    archiver.encode(Double.leastNonzeroMagnitude, forKey: "double")
+    archiver.encode(nil as Any?, forKey: "nil")
+    let bytes: [UInt8] = [1, 2, 0, 255]
+    unsafe archiver.encodeBytes(bytes, length: 4, forKey: "bytes")
+    archiver.encode("one" as Any?, forKey: "twice")
+    archiver.encode("two" as Any?, forKey: "twice")
+    let unarchiver = try SecureUnarchiver(reading: try archiver.finishEncoding(), allowing: [NSString.self])
+    #expect(unarchiver.decodeBool(forKey: "bool") && unarchiver.decodeInt32(forKey: "int32") == .min)
+    #expect(unarchiver.decodeInt64(forKey: "int64") == .max && unarchiver.decodeInteger(forKey: "$int") == -7)
+    #expect(unarchiver.decodeFloat(forKey: "float") == 0.1)
+    #expect(unarchiver.decodeDouble(forKey: "double") == .leastNonzeroMagnitude)
+    #expect(unarchiver.containsValue(forKey: "nil"))
+    #expect(unarchiver.decodeObject(of: NSString.self, forKey: "nil") == nil)
+    unsafe unarchiver.withDecodedUnsafeBytes(forKey: "bytes") { lent in
+      #expect(unsafe Array(lent ?? UnsafeRawBufferPointer(start: nil, count: 0)) == bytes)
+    }
+    #expect(unarchiver.decodeObject(of: NSString.self, forKey: "twice") == "two")
+    try unarchiver.finish()
+  }
+
+  @Test func `values without keys come back in their order`() throws {
+    let archiver = SecureArchiver()
+    archiver.encode("first" as Any?)
+    var number: Int32 = 7
+    unsafe archiver.encodeValue(ofObjCType: "i", at: &number)
+    archiver.encode(Data([1]))
+    let unarchiver = try SecureUnarchiver(
+      reading: try archiver.finishEncoding(), allowing: [NSString.self, NSData.self])
+    #expect(unarchiver.decodeObject() as? String == "first")
+    var read: Int32 = 0
+    unsafe unarchiver.decodeValue(ofObjCType: "i", at: &read)
+    #expect(read == 7 && unarchiver.decodeData() == Data([1]))
+    try unarchiver.finish()
+  }
+
+  @Test func `a conditional object is there only if something else archives it`() throws {
+    let (shared, lonely) = (Address(city: "shared"), Address(city: "lonely"))
+    let archiver = SecureArchiver()
+    archiver.encodeConditionalObject(shared, forKey: "before")
+    archiver.encodeConditionalObject(lonely, forKey: "never")
+    archiver.encode(shared, forKey: "really")
+    let unarchiver = try SecureUnarchiver(reading: try archiver.finishEncoding(), allowing: [Address.self])
+    let before = unarchiver.decodeObject(of: Address.self, forKey: "before")
+    #expect(before != nil && before === unarchiver.decodeObject(of: Address.self, forKey: "really"))
+    #expect(unarchiver.decodeObject(of: Address.self, forKey: "never") == nil)
+    try unarchiver.finish()
+  }
+
+  @Test func `what cannot be archived throws, and says where`() throws {
+    struct Plain {}
+    func error(_ value: Any) -> ArchiveError? {
+      #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }
+    }
+    #expect(error(["a": Plain()])?.code == "notArchivable.notCoding")
+    #expect(error(["a": Plain()])?.path == "root → NS.objects[0]")
+    #expect(error(Thread.current)?.code == "notArchivable.notCoding")
+    #expect(error(NSObject())?.code == "notArchivable.notCoding")
+    #expect(error(Unchecked())?.code == "notArchivable.notSecure")
+    #expect(error(OwnNull())?.code == "notArchivable.notWritten")
+    #expect(error(Hidden())?.code == "noStableName")
+    let node = Knot()
+    node.next = node
+    #expect(error(node)?.code == "cycle")
+    let deep = (0..<500).reduce(NSArray()) { array, _ in NSArray(object: array) }
+    #expect(error(deep)?.code == "overLimit.depth")
+    #expect(throws: Never.self) {
+      try SecureArchiver.archivedData(withRootObject: Unchecked(), requiringSecureCoding: false)
+    }
+    #expect(throws: Never.self) {
+      try SecureArchiver.archivedData(withRootObject: Hidden(), names: [(Hidden.self, "Hidden")])
+    }
+  }
+
+  @Test func `the first failure is the one that is thrown, and nothing is written after it`() {
+    let archiver = SecureArchiver()
+    archiver.encode(NSObject(), forKey: "bad")
+    archiver.encode(1, forKey: "good")
+    #expect(
+      archiver.error as? ArchiveError
+        == .notArchivable(type: "Foundation.NSObject", reason: .notCoding, at: ArchivePath([.key("bad")])))
+    #expect(throws: ArchiveError.self) { try archiver.finishEncoding() }
+  }
+
+  @Test func `XML has no form for control characters, and says so`() throws {
+    #expect(throws: ArchiveError.notInXML("a control character")) {
+      try SecureArchiver.archivedData(withRootObject: "a\u{1}", format: .xml)
+    }
+    let data = try SecureArchiver.archivedData(withRootObject: "a\r\n<&>\t", format: .xml)
+    #expect(try SecureUnarchiver.unarchivedObject(of: NSString.self, from: data) == "a\r\n<&>\t")
+  }
+
+  @Test func `sets of objects have one order, whatever the order in memory`() throws {
+    let cities = (0..<50).map { "city \($0)" }
+    let archives = try (0..<5).map { _ in
+      try SecureArchiver.archivedData(withRootObject: NSSet(array: cities.shuffled().map { Address(city: $0) }))
+    }
+    #expect(Set(archives).count == 1)
+    let dictionaries = try (0..<5).map { _ in
+      let keys = cities.shuffled()
+      return try SecureArchiver.archivedData(
+        withRootObject: NSDictionary(objects: keys, forKeys: keys.map { NSString(string: $0) }))
+    }
+    #expect(Set(dictionaries).count == 1)
+  }
+}
+
+/// Reads what `Address` wrote, under a name of its own.
+final class OtherAddress: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let town: String
+
+  required init?(coder: NSCoder) {
+    guard let town = coder.decodeObject(of: NSString.self, forKey: "city") else { return nil }
+    self.town = String(describing: town)
+  }
+
+  func encode(with coder: NSCoder) { coder.encode(town, forKey: "city") }
+}
+
+final class Unchecked: NSObject, NSCoding {
+  override init() {}
+  required init?(coder: NSCoder) {}
+  func encode(with coder: NSCoder) { coder.encode(1, forKey: "a") }
+}
+
+final class OwnNull: NSNull, @unchecked Sendable {}
+
+final class Knot: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  var next: Knot?
+  override init() {}
+  required init?(coder: NSCoder) {}
+  func encode(with coder: NSCoder) { coder.encode(next, forKey: "next") }
+}
+
+private final class Hidden: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  override init() {}
+  required init?(coder: NSCoder) {}
+  func encode(with coder: NSCoder) {}
+}

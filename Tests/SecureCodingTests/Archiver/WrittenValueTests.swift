@@ -1,0 +1,177 @@
+import Foundation
+import KeyedArchives
+import SecureCoding
+import Testing
+
+/// Every value class: written with Apple's keys, read back as what it was, always with the same bytes.
+@Suite struct WrittenValueTests {
+  struct Sample: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let classes: [AnyClass]
+    let make: @Sendable () throws -> NSObject
+
+    init(_ name: String, _ classes: [AnyClass], _ make: @escaping @Sendable () throws -> NSObject) {
+      testDescription = name
+      self.classes = classes
+      self.make = make
+    }
+  }
+
+  private static let list: [AnyClass] = [
+    NSArray.self, NSDictionary.self, NSString.self, NSNumber.self, NSData.self, NSDate.self,
+  ]
+
+  static let samples: [Sample] = [
+    Sample("text", [NSString.self]) { NSString(string: "日本語 \u{1F600} é") },
+    Sample("mutable text", [NSMutableString.self]) { NSMutableString(string: "a") },
+    Sample("data", [NSData.self]) { NSData(data: Data([0, 255])) },
+    Sample("mutable data", [NSMutableData.self]) { NSMutableData(data: Data([1])) },
+    Sample("true", [NSNumber.self]) { NSNumber(value: true) },
+    Sample("negative", [NSNumber.self]) { NSNumber(value: -5) },
+    Sample("smallest", [NSNumber.self]) { NSNumber(value: Int64.min) },
+    Sample("largest", [NSNumber.self]) { NSNumber(value: UInt64.max) },
+    Sample("single", [NSNumber.self]) { NSNumber(value: Float(0.1)) },
+    Sample("real", [NSNumber.self]) { NSNumber(value: 0.1) },
+    Sample("null", [NSNull.self]) { NSNull() },
+    Sample("date", [NSDate.self]) { NSDate(timeIntervalSinceReferenceDate: 0.123456789) },
+    Sample("URL", [NSURL.self]) { try #require(NSURL(string: "https://example.com/a?b#c")) },
+    Sample("relative URL", [NSURL.self]) {
+      try #require(NSURL(string: "d/e", relativeTo: URL(string: "https://example.com/")))
+    },
+    Sample("UUID", [NSUUID.self]) { try #require(NSUUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F")) },
+    Sample("array", list) { NSArray(array: ["a", 1, NSArray(array: [2.5])]) },
+    Sample("mutable array", [NSMutableArray.self, NSString.self]) { NSMutableArray(array: ["a"]) },
+    Sample("dictionary", list) {
+      NSDictionary(dictionary: ["b": 1, "a": Data([1]), "c": ["d": Date(timeIntervalSince1970: 0)]])
+    },
+    Sample("dictionary of numbers", list) { NSDictionary(dictionary: [3: "c", 1: "a", 20: "b"]) },
+    Sample("mutable dictionary", [NSMutableDictionary.self, NSString.self]) {
+      NSMutableDictionary(dictionary: ["a": "b"])
+    },
+    Sample("set", [NSSet.self, NSString.self, NSNumber.self]) { NSSet(array: ["b", "a", 3, 2.5]) },
+    Sample("mutable set", [NSMutableSet.self, NSString.self]) { NSMutableSet(array: ["b", "a"]) },
+    Sample("ordered set", [NSOrderedSet.self, NSString.self]) { NSOrderedSet(array: ["b", "a"]) },
+    Sample("mutable ordered set", [NSMutableOrderedSet.self, NSString.self]) {
+      NSMutableOrderedSet(array: ["b", "a"])
+    },
+    Sample("counted set", [NSCountedSet.self, NSString.self]) { NSCountedSet(array: ["b", "a", "b"]) },
+    Sample("decimal", [NSDecimalNumber.self]) { NSDecimalNumber(string: "-12345678901234567890.125") },
+    Sample("zero", [NSDecimalNumber.self]) { NSDecimalNumber.zero },
+    Sample("time zone", [NSTimeZone.self]) { try #require(NSTimeZone(name: "Asia/Tokyo")) },
+    Sample("locale", [NSLocale.self]) { NSLocale(localeIdentifier: "de_CH") },
+    Sample("point", [NSValue.self]) { NSValue(point: NSPoint(x: 1, y: -2.5)) },
+    Sample("size", [NSValue.self]) { NSValue(size: NSSize(width: 3, height: 4.5)) },
+    Sample("rectangle", [NSValue.self]) { NSValue(rect: NSRect(x: 1, y: 2, width: 3, height: 0.1)) },
+    Sample("range", [NSValue.self]) { NSValue(range: NSRange(location: 3, length: 4)) },
+    Sample("no range", [NSValue.self]) { NSValue(range: NSRange(location: NSNotFound, length: 0)) },
+    Sample("no index", [NSIndexSet.self]) { NSIndexSet() },
+    Sample("indexes", [NSIndexSet.self]) { NSIndexSet(indexesIn: NSRange(location: 5, length: 300)) },
+    Sample("ranges", [NSIndexSet.self]) { IndexSet([1, 2, 300, 301, 70_000]) as NSIndexSet },
+    Sample("index path", [NSIndexPath.self]) { IndexPath(indexes: [1, 200, 3]) as NSIndexPath },
+    Sample("short index path", [NSIndexPath.self]) { IndexPath(index: 7) as NSIndexPath },
+    Sample("characters", [NSCharacterSet.self]) { CharacterSet(charactersIn: "aé漢😀") as NSCharacterSet },
+    Sample("expression", [NSRegularExpression.self]) {
+      try NSRegularExpression(pattern: "a(b)", options: .caseInsensitive)
+    },
+    Sample("error", [NSError.self] + list) { NSError(domain: "d", code: 1 << 40, userInfo: ["k": "v"]) },
+    Sample("name", [NSPersonNameComponents.self]) {
+      let name = NSPersonNameComponents()
+      (name.givenName, name.familyName) = ("Ada", "Lovelace")
+      return name
+    },
+    Sample("plain text", [NSAttributedString.self]) { NSAttributedString(string: "hello") },
+    Sample("attributed", [NSAttributedString.self] + list) {
+      let text = NSMutableAttributedString(string: "hello world")
+      text.addAttribute(NSAttributedString.Key("k"), value: "v", range: NSRange(location: 0, length: 5))
+      text.addAttribute(NSAttributedString.Key("l"), value: 1, range: NSRange(location: 3, length: 4))
+      return NSAttributedString(attributedString: text)
+    },
+    Sample("one run", [NSAttributedString.self] + list) {
+      NSAttributedString(string: "hello", attributes: [NSAttributedString.Key("k"): "v"])
+    },
+  ]
+
+  @Test(arguments: samples) func `a value comes back equal from both formats, and its bytes are always the same`(
+    _ sample: Sample
+  ) throws {
+    let value = try sample.make()
+    let first = try SecureArchiver.archivedData(withRootObject: value)
+    #expect(try SecureArchiver.archivedData(withRootObject: try sample.make()) == first)
+    for data in [first, try SecureArchiver.archivedData(withRootObject: value, format: .xml)] {
+      let read = try #require(
+        try SecureUnarchiver.unarchivedObject(ofClasses: sample.classes, from: data) as? NSObject)
+      #expect(read.isEqual(value), "\(read) is not \(value)")
+      #expect(type(of: read) == type(of: value) || !(value is NSMutableString || value is NSMutableData))
+      // Written again, it has the same bytes; XML knows no single precision.
+      #expect(try SecureArchiver.archivedData(withRootObject: read) == first || sample.testDescription == "single")
+    }
+  }
+
+  @Test func `values that Foundation does not compare keep their parts`() throws {
+    let zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
+    var calendar = Calendar(identifier: .gregorian)
+    (calendar.timeZone, calendar.firstWeekday, calendar.minimumDaysInFirstWeek) = (zone, 3, 5)
+    let readCalendar = try through(calendar as NSCalendar, NSCalendar.self)
+    #expect(readCalendar.timeZone == zone && readCalendar.firstWeekday == 3)
+    #expect(readCalendar.minimumDaysInFirstWeek == 5 && readCalendar.calendarIdentifier == .gregorian)
+
+    var components = DateComponents(calendar: nil, timeZone: zone, year: 2016, month: 2, hour: 0)
+    components.isLeapMonth = true
+    let readComponents = try through(components as NSDateComponents, NSDateComponents.self)
+    #expect(readComponents.year == 2016 && readComponents.hour == 0 && readComponents.day == NSDateComponentUndefined)
+    #expect(readComponents.isLeapMonth && readComponents.timeZone == zone)
+
+    let interval = try through(
+      NSDateInterval(start: Date(timeIntervalSince1970: 5), duration: 7.5), NSDateInterval.self)
+    #expect(interval.startDate == Date(timeIntervalSince1970: 5) && interval.duration == 7.5)
+
+    let nan = try through(NSDecimalNumber.notANumber, NSDecimalNumber.self)
+    #expect(nan.decimalValue.isNaN)
+
+    let insets = try through(NSValue(edgeInsets: NSEdgeInsets(top: 1, left: 2, bottom: 3, right: 4)), NSValue.self)
+    #expect(insets.edgeInsetsValue.right == 4 && insets.edgeInsetsValue.top == 1)
+
+    let length = NSMeasurement(doubleValue: 2.5, unit: UnitLength.kilometers)
+    let readLength = try through(length, NSMeasurement.self)
+    #expect(readLength.doubleValue == 2.5 && readLength.unit.symbol == "km")
+    #expect((readLength.unit as? UnitLength)?.converter.baseUnitValue(fromValue: 2) == 2_000)
+
+    let expression = try NSRegularExpression(pattern: "a(b)")
+    let match = try #require(expression.firstMatch(in: "xab", range: NSRange(location: 0, length: 3)))
+    let read = try #require(
+      try SecureUnarchiver.unarchivedObject(
+        ofClasses: [NSTextCheckingResult.self, NSRegularExpression.self, NSArray.self, NSValue.self],
+        from: SecureArchiver.archivedData(withRootObject: match)) as? NSTextCheckingResult)
+    #expect(read.range(at: 1) == NSRange(location: 2, length: 1) && read.regularExpression?.pattern == "a(b)")
+
+    let notification = NSNotification(name: NSNotification.Name("n"), object: "o", userInfo: ["k": 1])
+    let note = try #require(
+      try SecureUnarchiver.unarchivedObject(
+        ofClasses: [NSNotification.self] + WrittenValueTests.list,
+        from: SecureArchiver.archivedData(withRootObject: notification)) as? NSNotification)
+    #expect(note.name.rawValue == "n" && note.object as? String == "o" && note.userInfo?["k"] as? Int == 1)
+  }
+
+  @Test func `numbers of C are written as they are`() throws {
+    for (type, bytes) in [
+      ("i", [UInt8](repeating: 0xFF, count: 4)), ("[3s]", [1, 0, 2, 0, 3, 0]), ("d", Array(repeating: 1, count: 8)),
+    ] {
+      let value = unsafe bytes.withUnsafeBytes { unsafe NSValue(bytes: $0.baseAddress!, objCType: type) }
+      let read = try through(value, NSValue.self)
+      var out = [UInt8](repeating: 0, count: bytes.count)
+      unsafe out.withUnsafeMutableBytes { unsafe read.getValue($0.baseAddress!) }
+      let readType = unsafe String(cString: read.objCType)
+      #expect(out == bytes && readType == type)
+    }
+  }
+
+  @Test func `a unit without a linear converter has no archived form`() {
+    let consumption = NSMeasurement(doubleValue: 5, unit: UnitFuelEfficiency.litersPer100Kilometers)
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: consumption) }
+  }
+
+  private func through<Value: NSObject & NSCoding>(_ value: Value, _ type: Value.Type) throws -> Value {
+    try #require(
+      try SecureUnarchiver.unarchivedObject(of: type, from: SecureArchiver.archivedData(withRootObject: value)))
+  }
+}

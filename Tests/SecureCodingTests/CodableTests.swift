@@ -1,0 +1,166 @@
+import Foundation
+import KeyedArchives
+import SecureCoding
+import Testing
+
+/// Swift values in archives.
+@Suite struct CodableTests {
+  struct Sample: Codable, Equatable {
+    enum Kind: String, Codable { case small, large }
+    enum Shape: Codable, Equatable {
+      case point
+      case circle(radius: Double)
+    }
+    struct Inner: Codable, Equatable {
+      var date: Date
+      var data: Data
+    }
+    var text = "日本"
+    var flag = true
+    var small: Int8 = -5
+    var large = UInt64.max
+    var real = 0.1
+    var missing: String?
+    var present: Int? = 3
+    var list = [1, 2, 3]
+    var nested = [[Inner(date: Date(timeIntervalSinceReferenceDate: 0.5), data: Data([1, 2]))]]
+    var table = ["a": Kind.small, "b": .large]
+    var shape = Shape.circle(radius: 2)
+    var url = URL(string: "https://example.com")
+    var uuid = UUID(uuidString: "E621E1F8-C36C-495A-93FC-0C247A3E6E5F")
+    var decimal = Decimal(string: "1.25")
+  }
+
+  @Test func `a structure comes back equal from both formats, with the same bytes each time`() throws {
+    let data = try SecureArchiver.archivedData(encoding: Sample())
+    for _ in 0..<20 { #expect(try SecureArchiver.archivedData(encoding: Sample()) == data) }
+    #expect(try SecureUnarchiver.decoded(Sample.self, from: data) == Sample())
+    let xml = try SecureArchiver.archivedData(encoding: Sample(), format: .xml)
+    #expect(try SecureUnarchiver.decoded(Sample.self, from: xml) == Sample())
+    // To Foundation's own reader it is a dictionary.
+    let foundation = try NSKeyedUnarchiver.unarchivedObject(
+      ofClasses: [NSDictionary.self, NSArray.self, NSString.self, NSNumber.self, NSDate.self, NSData.self], from: data)
+    #expect((foundation as? NSDictionary)?["text"] as? String == "日本")
+  }
+
+  @Test func `arrays, dictionaries, optionals and single values stand at the top`() throws {
+    func through<Value: Codable & Equatable>(_ value: Value) throws {
+      #expect(try SecureUnarchiver.decoded(Value.self, from: try SecureArchiver.archivedData(encoding: value)) == value)
+    }
+    try through([Sample(), Sample()])
+    try through(["a": Sample()])
+    try through(5)
+    try through("text")
+    try through(true)
+    try through(0.1)
+    try through(Date(timeIntervalSinceReferenceDate: 1.5))
+    try through(Data([1]))
+    try through([Int]())
+    try through([String: Int]())
+    try through(Sample.Kind.large)
+    try through([Int?.none, 3])
+  }
+
+  @Test func `the type's name is recorded and checked`() throws {
+    struct Local: Codable { var a = 1 }
+    let data = try SecureArchiver.archivedData(encoding: Sample.Kind.small)
+    let unarchiver = try SecureUnarchiver(reading: data, allowing: [])
+    #expect(unarchiver.typeName == "SecureCodingTests.CodableTests.Sample.Kind")
+    #expect(
+      throws: ArchiveError.otherType(found: "SecureCodingTests.CodableTests.Sample.Kind", expected: "Swift.String")
+    ) {
+      try SecureUnarchiver.decoded(String.self, from: data)
+    }
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: Local()) }
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: Private()) }
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: Generic(value: 1)) }
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: [Private()]) }
+    let named = try SecureArchiver.archivedData(encoding: Local(a: 7), named: "app.local")
+    #expect(try SecureUnarchiver.decoded(Local.self, named: "app.local", from: named).a == 7)
+    #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded(Local.self, from: named) }
+  }
+
+  @Test func `an error says where, and never what`() throws {
+    struct Text: Codable { var number = "SECRET-VALUE" }
+    struct Number: Codable { var number: Int }
+    struct More: Codable {
+      var number: String
+      var other: Int
+    }
+    let data = try SecureArchiver.archivedData(encoding: ["k": [Text()]], named: "x")
+    func message<Value: Decodable>(_ type: Value.Type) -> String {
+      let error = #expect(throws: ArchiveError.self) {
+        try SecureUnarchiver.decoded(type, named: "x", from: data)
+      }
+      return error.map { $0.message + ($0.hint ?? "") + String(reflecting: $0) } ?? "no error"
+    }
+    for text in [message([String: [Number]].self), message([String: [More]].self), message([String: Int].self)] {
+      #expect(!text.contains("SECRET") && text != "no error", "\(text)")
+    }
+    #expect(message([String: [More]].self).contains("root → k[0] → other"))
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: Failing(), named: "f") }
+    do { _ = try SecureArchiver.archivedData(encoding: Failing(), named: "f") } catch {
+      #expect(!"\(error) \(String(reflecting: error))".contains("SECRET"))
+    }
+  }
+
+  @Test func `a Swift value stands in an object's field, and a class that is both uses its own encoding`() throws {
+    let archiver = SecureArchiver()
+    try archiver.encodeEncodable(Sample(), forKey: "sample")
+    try archiver.encodeEncodable(Both(), forKey: "both")
+    let data = try archiver.finishEncoding()
+    let unarchiver = try SecureUnarchiver(reading: data, allowing: [Both.self])
+    #expect(try unarchiver.decodeDecodable(Sample.self, forKey: "sample") == Sample())
+    #expect(unarchiver.decodeObject(of: Both.self, forKey: "both") != nil)
+    #expect(try unarchiver.decodeDecodable(Sample.self, forKey: "absent") == nil)
+    #expect(throws: ArchiveError.self) { try unarchiver.decodeDecodable(Int.self, forKey: "sample") }
+  }
+
+  @Test func `a value that is no property list is refused where a Swift value is asked for`() throws {
+    let data = try SecureArchiver.archivedData(withRootObject: ["a": NSURL(string: "https://a.example")])
+    #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded([String: String].self, from: data) }
+    let cycles = try SecureArchiver.archivedData(withRootObject: Address(city: "x"))
+    #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded([String: String].self, from: cycles) }
+  }
+
+  @Test func `what the StructArchiver library saved decodes into a Codable type`() throws {
+    struct SampleStruct: Codable, Equatable {
+      var number: Int
+      var text: String
+      var list: [Double]
+    }
+    func text(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + text.utf8 }
+    func int(_ value: Int) -> [UInt8] { text("Int") + (0..<8).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+    func string(_ value: String) -> [UInt8] { text("String") + int(value.utf8.count) + value.utf8 }
+    let real = text("Double") + (0..<8).map { UInt8(truncatingIfNeeded: (2.5).bitPattern >> (8 * UInt64($0))) }
+    let list = text("Array<Double>") + int(1) + int(real.count) + real
+    let (keys, values) = ([string("number"), string("text"), string("list")], [int(7), string("日本"), list])
+    let bytes =
+      text("SampleStruct") + int(3) + keys.flatMap { int($0.count) } + values.flatMap { int($0.count) }
+      + keys.flatMap { $0 } + values.flatMap { $0 }
+    let expected = SampleStruct(number: 7, text: "日本", list: [2.5])
+    #expect(try SecureUnarchiver.decoded(SampleStruct.self, named: "SampleStruct", from: Data(bytes)) == expected)
+    #expect(throws: ArchiveError.otherType(found: "SampleStruct", expected: "Other")) {
+      try SecureUnarchiver.decoded(SampleStruct.self, named: "Other", from: Data(bytes))
+    }
+    #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded(Int.self, from: Data(bytes.dropLast())) }
+  }
+}
+
+private struct Private: Codable { var a = 1 }
+struct Generic<Value: Codable>: Codable { var value: Value }
+
+private struct Failing: Encodable {
+  func encode(to encoder: any Encoder) throws {
+    throw EncodingError.invalidValue("SECRET", EncodingError.Context(codingPath: [], debugDescription: "SECRET"))
+  }
+}
+
+final class Both: NSObject, NSSecureCoding, Codable {
+  static var supportsSecureCoding: Bool { true }
+  override init() {}
+  required init?(coder: NSCoder) { guard coder.decodeInteger(forKey: "coded") == 7 else { return nil } }
+  func encode(with coder: NSCoder) { coder.encode(7, forKey: "coded") }
+  init(from decoder: any Decoder) throws {}
+  func encode(to encoder: any Encoder) throws { throw CancellationError() }
+}
