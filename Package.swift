@@ -4,9 +4,11 @@ import PackageDescription
 
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
-//   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
-//                        VaultCommands -> KeyedArchives         Vault -> CSystem      GroupFile -> CSQLite
-//   SecureCoding -> KeyedArchives (alone)
+//   vault     VaultCLI -> VaultCommands -> VaultStore -> GroupFile -> Sealing -> CSodium
+//                                                        GroupFile -> CSQLite
+//   Vault     Vault -> { VaultStore, SecureCoding }      SecureCoding, VaultStore -> KeyedArchives
+//
+// The executable links no Foundation, which would triple its size and its start: what needs it stands in Vault, SecureCoding.
 
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -37,11 +39,13 @@ let package = Package(
     .target(name: "KeyedArchives", swiftSettings: settings),
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
-    .target(name: "Vault", dependencies: ["GroupFile", "Sealing", "CSystem"], swiftSettings: settings),
+    .target(
+      name: "VaultStore", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CSystem"], swiftSettings: settings),
+    .target(name: "Vault", dependencies: ["VaultStore", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
     .target(
       name: "VaultCommands",
       dependencies: [
-        "Vault", "KeyedArchives", "CSystem",
+        "VaultStore", "KeyedArchives", "CSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -59,10 +63,11 @@ let package = Package(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],
+      name: "VaultStoreTests", dependencies: ["VaultStore", "GroupFile", "Sealing", "TestSupport"],
       swiftSettings: settings),
+    .testTarget(name: "VaultTests", dependencies: ["Vault"], swiftSettings: settings),
     .testTarget(
-      name: "VaultCommandsTests", dependencies: ["VaultCommands", "Vault", "KeyedArchives", "TestSupport"],
+      name: "VaultCommandsTests", dependencies: ["VaultCommands", "VaultStore", "KeyedArchives", "TestSupport"],
       swiftSettings: settings),
   ]
 )

@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import Vault
+internal import VaultStore
 
 /// What is said about arguments that are not understood.
 ///

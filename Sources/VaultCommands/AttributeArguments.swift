@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// `-a KEY=VALUE` as keys and values.
 enum AttributeArguments {

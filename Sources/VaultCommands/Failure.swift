@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// An error of the command line itself: its arguments, its input, its output. What the store refuses is a `VaultError`.
 ///

@@ -1,5 +1,5 @@
 import Glibc
-internal import Vault
+internal import VaultStore
 
 /// Runs the command that this process was started as, on its own streams; crashes leave no trace of its memory.
 ///

@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import Vault
+internal import VaultStore
 
 /// How a command comes to its store and its group.
 extension Session {

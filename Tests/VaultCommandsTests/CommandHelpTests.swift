@@ -20,7 +20,7 @@ extension NamedCommand {
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change", "vault set",
         "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove", "vault restore",
         "vault group create", "vault group list", "vault group show", "vault group accept", "vault group compact",
-        "vault group remove", "vault archive show", "vault archive check", "vault completions",
+        "vault group remove", "vault archive show", "vault archive check", "vault archive convert", "vault completions",
       ])
   }
 

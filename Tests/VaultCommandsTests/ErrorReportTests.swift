@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Testing
-import Vault
+import VaultStore
 
 @testable import VaultCommands
 

@@ -1,5 +1,5 @@
 import Testing
-import Vault
+import VaultStore
 
 @testable import VaultCommands
 

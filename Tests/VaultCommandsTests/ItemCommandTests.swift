@@ -45,12 +45,13 @@ import Testing
     store.run("set", "text", input: "a\"\\\u{1}é\n")
     #expect(
       store.run("get", "text", "--json").output
-        == "{\"name\":\"text\",\"group\":\"default\",\"version\":1,\"value\":\"a\\\"\\\\\\u0001é\"}\n")
+        == "{\"name\":\"text\",\"group\":\"default\",\"version\":1,\"kind\":\"string\",\"value\":\"a\\\"\\\\\\u0001é\"}\n"
+    )
     let path = store.folder.write("value", [0xFF, 0x00])
     store.run("set", "bytes", "--file", path)
     #expect(
       store.run("get", "bytes", "--json").output
-        == "{\"name\":\"bytes\",\"group\":\"default\",\"version\":1,\"valueBase64\":\"/wA=\"}\n")
+        == "{\"name\":\"bytes\",\"group\":\"default\",\"version\":1,\"kind\":\"bytes\",\"valueBase64\":\"/wA=\"}\n")
   }
 
   @Test func `an expired value is given with a warning`() throws {
@@ -61,7 +62,8 @@ import Testing
     #expect(get.errors == "vault: warning: the value has expired: vault info shows when\n")
     #expect(
       store.run("get", "a", "--json").output
-        == "{\"name\":\"a\",\"group\":\"default\",\"version\":1,\"expired\":true,\"value\":\"old\"}\n")
+        == "{\"name\":\"a\",\"group\":\"default\",\"version\":1,\"expired\":true,\"kind\":\"string\",\"value\":\"old\"}\n"
+    )
     #expect(store.run("info", "a").output.contains("expires: 2001-09-09T00:00:00Z (expired)\n"))
   }
 

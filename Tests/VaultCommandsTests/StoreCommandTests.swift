@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import Vault
+import VaultStore
 
 @testable import VaultCommands
 
@@ -20,8 +20,9 @@ import Vault
 
   @Test func `every command on a store says that there is none`() {
     store.environment["VAULT_HOME"] = store.folder.file("nowhere")
-    let needNone = ["vault init", "vault paths", "vault archive show", "vault archive check", "vault completions"]
-    for command in NamedCommand.leaves where !needNone.contains(command.path) {
+    let needNone = ["vault init", "vault paths", "vault completions"]
+    for command in NamedCommand.leaves
+    where !needNone.contains(command.path) && !command.path.hasPrefix("vault archive") {
       let words = command.path.split(separator: " ").dropFirst().map(String.init)
       let takesNoName = ["vault status", "vault group list", "vault passphrase change"].contains(command.path)
       let arguments = words + (takesNoName ? [] : ["a"])

@@ -14,10 +14,8 @@ public struct ArchiveInspection: Sendable {
     self.limits = limits
   }
 
-  /// The format of the property list.
-  public enum Format: String, Sendable { case binary, xml }
-
-  public var format: Format { table.list.format == .binary ? .binary : .xml }
+  /// The format that it was read from.
+  public var format: ArchiveFormat { table.list.format }
   /// Who wrote it, by its own words: `NSKeyedArchiver`.
   public var archiver: String { table.archiver }
   /// The version of the format, by its own words: 100000.

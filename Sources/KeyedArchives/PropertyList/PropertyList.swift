@@ -3,10 +3,7 @@
 /// Shared values stay shared, so the table is never larger than a fixed multiple of the input; containers never contain
 /// themselves; the top is the value at `top`.
 package struct PropertyList: Sendable {
-  /// The two formats that are read.
-  package enum Format: Sendable { case binary, xml }
-
-  package let format: Format
+  package let format: ArchiveFormat
   /// What strings and data are ranges of: the input itself, or the decoded texts of an XML list.
   package let bytes: [UInt8]
   package let nodes: [Node]

@@ -7,13 +7,17 @@ package enum UTCDate {
   /// Days from 1970-01-01 to 2001-01-01, from which archives count.
   static let daysTo2001: Int64 = 11_323
 
-  /// The text of a number of seconds since 2001, with a fraction where there is one; the number where no calendar reaches.
+  /// The text of a number of seconds since 2001, with the digits that it takes to read back the same number; the number
+  /// itself where no calendar reaches.
   package static func text(secondsSince2001 seconds: Double) -> String {
     guard seconds.magnitude < 2e11 else { return "\(seconds)" }
-    let whole = seconds.rounded(.down)
-    let text = text(Int64(whole) * 1_000 + daysTo2001 * millisecondsPerDay)
-    let fraction = seconds - whole
-    return fraction == 0 ? text : text.dropLast() + String(fraction.description.dropFirst()) + "Z"
+    var (whole, fraction) = DecimalFraction.parts(of: seconds.magnitude)
+    if seconds < 0 {
+      whole = fraction.isZero ? -whole : -whole - 1
+      fraction = fraction.complement
+    }
+    let text = text(whole * 1_000 + daysTo2001 * millisecondsPerDay)
+    return fraction.isZero ? text : "\(text.dropLast()).\(fraction.digits)Z"
   }
 
   /// The text to the second. Years after 9999 are not written by anything here, and are shown as they count.
@@ -71,15 +75,6 @@ package enum UTCDate {
     var string: String { String(decoding: bytes, as: UTF8.self) }
   }
 
-  /// The first millisecond of a day in the proleptic Gregorian calendar, or nil if there is no such day.
-  package static func milliseconds(year: Int64, month: Int64, day: Int64) -> Int64? {
-    guard (1970...9999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
-    let days = days(year, month, day)
-    // The 31st of a short month would be the 1st of the next one.
-    guard civil(days) == (year, month, day) else { return nil }
-    return days * millisecondsPerDay
-  }
-
   /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last: Howard Hinnant,
   /// "chrono-Compatible Low-Level Date Algorithms".
   static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
@@ -90,7 +85,7 @@ package enum UTCDate {
     return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
   }
 
-  private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+  static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let days = days + 719_468
     let era = floorDivide(days, 146_097)
     let dayOfEra = days - era * 146_097

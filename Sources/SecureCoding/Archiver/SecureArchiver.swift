@@ -76,7 +76,7 @@ public final class SecureArchiver: NSCoder {
       builder.add(keys: top.keys, values: top.values), builder.add(array: objects),
     ]
     let envelope = builder.add(keys: keys, values: values)
-    return Data(try builder.list(top: envelope).bytes(format == .binary ? .binary : .xml))
+    return Data(try builder.list(top: envelope).bytes(format))
   }
 
   // The calls of NSCoder. What each does stands beside it in the files of this folder.
@@ -135,12 +135,4 @@ public final class SecureArchiver: NSCoder {
   }
 
   private func integer(_ value: Int64, _ key: String) { field(key) { self.builder.add(integer: value) } }
-}
-
-/// The two formats of an archive.
-public enum ArchiveFormat: String, Sendable, CaseIterable {
-  /// The binary format, `bplist00`.
-  case binary
-  /// The XML format; it has no form for control characters in texts.
-  case xml
 }

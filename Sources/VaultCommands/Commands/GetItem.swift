@@ -7,7 +7,8 @@ struct GetItem: SessionCommand {
     abstract: "Write a value: exactly its bytes, and a newline only on a terminal.",
     usage: "vault get NAME [-g GROUP] [--version N] [--output FILE] [--json]",
     discussion: """
-      With --json, a value that is not UTF-8 stands in valueBase64 instead of value. An expired value is given all the \
+      With --json, numbers, booleans and JSON are values of JSON, an archive is the tree of what is in it (no class is \
+      built), and a value that is not UTF-8 stands in valueBase64 instead of value. An expired value is given all the \
       same, with a warning.
 
       Example:

@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import Vault
+internal import VaultStore
 
 /// `vault info NAME`
 struct InfoItem: SessionCommand {

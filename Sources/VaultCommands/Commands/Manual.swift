@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-internal import Vault
+internal import VaultStore
 
 /// `vault manual FOLDER`: what the installer and the documentation call.
 struct Manual: SessionCommand {

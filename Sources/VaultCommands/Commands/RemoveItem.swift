@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import Vault
+internal import VaultStore
 
 /// `vault remove NAME`
 struct RemoveItem: SessionCommand {

@@ -7,14 +7,22 @@ struct SetItem: SessionCommand {
     abstract: "Store a value: from stdin, a descriptor, a file, or typed without echo. Never from an argument.",
     usage: """
       vault set NAME [-g GROUP] [--label TEXT] [-a KEY=VALUE]... [--expires WHEN]
-                     [--fd N | --file PATH | --keep-value] [--exact] [--if-version N] [--json]
+                     [--fd N | --file PATH | --keep-value] [--type TYPE] [--exact]
+                     [--if-version N] [--json]
+      vault set NAME --archive FILE [--allow CLASS]... [-g GROUP] ...
       """,
     discussion: """
       One newline at the end of piped text comes off; a file's bytes are kept as they are. Label and attributes that are \
       not named stay; an empty text removes one. The expiry belongs to the value and stays only with --keep-value.
 
+      --type checks the value and keeps it in one form: bool, int, double, string, date (2027-01-31T12:00Z), url, uuid, \
+      json or data. --archive stores a keyed archive (NSKeyedArchiver) after looking into it; what is not named with \
+      --allow is refused, with 19.
+
       Example:
         printf %s "$TOKEN" | vault set api/token --label "CI token" -a env=prod --expires 90d
+        echo true | vault set flags/beta --type bool
+        vault set owner --archive person.plist --allow Person --allow Address
       """)
 
   @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
@@ -30,6 +38,13 @@ struct SetItem: SessionCommand {
   var descriptor: Int32?
 
   @Option(help: ArgumentHelp("Read the value from this file.", valueName: "path")) var file: String?
+  @Option(help: ArgumentHelp("What the value is: it is checked.", valueName: "type")) var type: String?
+  @Option(help: ArgumentHelp("Store this keyed archive, or - for standard input.", valueName: "file"))
+  var archive: String?
+
+  @Option(name: .customLong("allow"), help: ArgumentHelp("A class that may be in the archive.", valueName: "class"))
+  var allowed: [String] = []
+
   @Flag(help: "Keep the value, and change only what is named.") var keepValue = false
   @Flag(help: "Keep the newline at the end of piped text.") var exact = false
   @Option(help: ArgumentHelp("Only if this is the present version; 0: only if there is none.", valueName: "n"))
@@ -41,7 +56,8 @@ struct SetItem: SessionCommand {
   var request: SetRequest {
     SetRequest(
       name: name, group: group.group, label: label, attributes: attributes, expires: expires, descriptor: descriptor,
-      file: file, keepsValue: keepValue, exact: exact, ifVersion: ifVersion, json: json.json, key: key.source)
+      file: file, keepsValue: keepValue, type: type, archive: archive, allowed: allowed, exact: exact,
+      ifVersion: ifVersion, json: json.json, key: key.source)
   }
 
   func run(in session: Session) throws { try request.run(in: session) }

@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// What can stand where the cursor is: the answer that the shells' scripts ask for.
 ///

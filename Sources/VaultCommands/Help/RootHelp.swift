@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// What `vault --help` prints. It is written out here, because the argument parser looks through every command to make
 /// its own, which takes longer than all the rest of the start.
@@ -46,6 +46,7 @@ enum RootHelp {
     Keyed archives:
       archive show        show what an archive holds
       archive check       say whether a program would read it
+      archive convert     write it as XML, binary or JSON
 
     The shell:
       completions SHELL   write the completion script of bash, zsh or fish

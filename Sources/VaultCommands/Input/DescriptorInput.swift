@@ -1,5 +1,5 @@
 import Glibc
-internal import Vault
+internal import VaultStore
 
 /// Reads secrets from a descriptor straight into memory that is wiped.
 struct DescriptorInput {

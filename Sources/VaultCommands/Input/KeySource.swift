@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// What the command line named to open the store with. A source that is named is final: nothing else is tried.
 struct KeySource: Equatable {

@@ -1,5 +1,5 @@
 import Glibc
-internal import Vault
+internal import VaultStore
 
 /// Where the value of `set` comes from. An argument is never one of the places.
 enum ValueInput: Equatable {

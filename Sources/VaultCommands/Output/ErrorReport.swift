@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// What the user is told when a command fails: words, or with `--json` one object, always on stderr.
 struct ErrorReport: Equatable {

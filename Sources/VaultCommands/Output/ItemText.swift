@@ -1,5 +1,5 @@
 internal import KeyedArchives
-internal import Vault
+internal import VaultStore
 
 /// An item's words and JSON. The value is not among them.
 extension Item {
@@ -16,7 +16,7 @@ extension Item {
     lines.append(("created", created.text))
     lines.append(("changed", "\(changed.text) by \(writer.text)"))
     if let expires { lines.append(("expires", expires.text + (hasExpired ? " (expired)" : ""))) }
-    lines.append(("kind", typeName ?? kind.name))
+    lines.append(("kind", typeName.map { "\(kind.name) of \($0)" } ?? kind.name))
     return lines
   }
 

@@ -47,6 +47,12 @@ struct JSONWriter {
     try output.write(UInt8(ascii: "\""))
   }
 
+  /// JSON that was made elsewhere.
+  mutating func verbatim(_ key: StaticString, _ json: UnsafeRawBufferPointer) throws(Failure) {
+    try begin(key)
+    try unsafe output.write(json)
+  }
+
   /// A string of bytes in base64 (RFC 4648, with padding).
   mutating func base64(_ key: StaticString, _ bytes: UnsafeRawBufferPointer) throws(Failure) {
     try begin(key)

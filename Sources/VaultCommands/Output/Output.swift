@@ -1,5 +1,5 @@
 import Glibc
-internal import Vault
+internal import VaultStore
 
 /// A descriptor that data is written to, through one buffer that is wiped: what passes here may be a secret.
 final class Output {

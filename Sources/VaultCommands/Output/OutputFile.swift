@@ -1,5 +1,5 @@
 import Glibc
-internal import Vault
+internal import VaultStore
 
 /// A file that a command was told to write with `--output`: it appears whole or not at all, readable by its owner only.
 enum OutputFile {

@@ -1,4 +1,5 @@
-internal import Vault
+internal import KeyedArchives
+internal import VaultStore
 
 /// What `vault get` is asked to do, as it was typed.
 struct GetRequest: Equatable {
@@ -42,11 +43,33 @@ struct GetRequest: Equatable {
       try json.string("group", group.name.description)
       try json.number("version", item.version)
       if item.hasExpired { try json.flag("expired", true) }
-      if unsafe UTF8Text.isValid(bytes) {
+      try json.string("kind", item.kind.name)
+      if let typeName = item.typeName { try json.string("type", typeName) }
+      if let typed = unsafe Self.typed(bytes, item.kind) {
+        try unsafe typed.span.withUnsafeBytes { (typed) throws(Failure) in try unsafe json.verbatim("value", typed) }
+      } else if unsafe UTF8Text.isValid(bytes) {
         try unsafe json.text("value", bytes)
       } else {
         try unsafe json.base64("valueBase64", bytes)
       }
+    }
+  }
+
+  /// The JSON of a value that has a form of its own there. The kind is what the writer said: a value that is not of it is
+  /// shown as text or bytes.
+  private static func typed(_ bytes: UnsafeRawBufferPointer, _ kind: SecretKind) -> [UInt8]? {
+    switch kind {
+    case .archive:
+      let archive = unsafe try? ArchiveInspection(Array(bytes))
+      return try? archive?.json()
+    case .bool, .int, .double, .json:
+      guard let text = unsafe String(validating: bytes, as: UTF8.self),
+        let canonical = try? ValueText.canonical(text, kind)
+      else { return nil }
+      // JSON has no word for these.
+      if kind == .double, !(Double(canonical)?.isFinite ?? false) { return nil }
+      return Array(canonical.utf8)
+    default: return nil
     }
   }
 }

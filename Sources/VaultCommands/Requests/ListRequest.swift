@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// What `vault list` is asked to do, as it was typed.
 struct ListRequest: Equatable {

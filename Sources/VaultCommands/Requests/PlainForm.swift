@@ -41,6 +41,7 @@ extension SetRequest {
       name: words.name(), group: words.option("--group", "-g"), label: words.option("--label"),
       attributes: words.options("--attribute", "-a"), expires: words.option("--expires"),
       descriptor: words.number("--fd"), file: words.option("--file"), keepsValue: words.flag("--keep-value"),
+      type: words.option("--type"), archive: words.option("--archive"), allowed: words.options("--allow"),
       exact: words.flag("--exact"), ifVersion: words.number("--if-version"), json: words.flag("--json"),
       key: KeySource(&words))
   }

@@ -1,4 +1,4 @@
-internal import Vault
+internal import VaultStore
 
 /// What `vault set` is asked to do, as it was typed.
 struct SetRequest: Equatable {
@@ -10,6 +10,11 @@ struct SetRequest: Equatable {
   var descriptor: Int32?
   var file: String?
   var keepsValue = false
+  /// The name of a kind that the value must be.
+  var type: String?
+  /// A keyed archive, and the classes that may be in it.
+  var archive: String?
+  var allowed: [String] = []
   var exact = false
   var ifVersion: UInt64?
   var json = false
@@ -17,12 +22,17 @@ struct SetRequest: Equatable {
 
   func run(in session: Session) throws {
     let name = try Item.Name(name).description
-    let (details, source) = (try details(), try source())
+    let (details, source, kind) = (try details(), try source(), try kind())
+    // An archive that is refused asks for no passphrase.
+    let archive = try archive.map { path throws(Failure) in try CheckedArchive(path, allowed, session.streams) }
     // The store first: whoever types a value should not type it in vain.
     let group = try session.openGroup(group, key)
     let version =
-      if let source {
-        try set(name, source.read(exact: exact, streams: session.streams), details, group)
+      if let archive {
+        try group.set(
+          name, to: archive.bytes.secret(), kind: .archive, typeName: archive.typeName, details, ifVersion: ifVersion)
+      } else if let source {
+        try set(name, source.read(exact: exact, streams: session.streams), kind, details, group)
       } else {
         try group.change(name, details, ifVersion: ifVersion)
       }
@@ -36,10 +46,27 @@ struct SetRequest: Equatable {
   }
 
   private func set(
-    _ name: String, _ value: WipedBytes, _ details: Details, _ group: AccessGroup
+    _ name: String, _ value: WipedBytes, _ kind: SecretKind?, _ details: Details, _ group: AccessGroup
   ) throws(VaultError) -> UInt64 {
-    let secret = try value.secret()
-    return try group.set(name, to: secret, kind: value.isText ? .string : .bytes, details, ifVersion: ifVersion)
+    let kind = kind ?? (value.isText ? .string : .bytes)
+    let secret = try kind == .bytes ? value.secret() : typed(value, kind)
+    return try group.set(name, to: secret, kind: kind, details, ifVersion: ifVersion)
+  }
+
+  /// The value in the one form that its kind has.
+  private func typed(_ value: WipedBytes, _ kind: SecretKind) throws(VaultError) -> Secret {
+    guard value.isText else { throw .invalid("a value of type \(kind.name) is UTF-8 text") }
+    if kind == .string { return try value.secret() }
+    let text = unsafe value.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    return try Secret(ValueText.canonical(text, kind))
+  }
+
+  private func kind() throws(Failure) -> SecretKind? {
+    guard let type else { return nil }
+    guard let kind = SecretKind(named: type) else {
+      throw .usage("there is no such type", hint: "bool, int, double, string, date, url, uuid, json or data")
+    }
+    return kind
   }
 
   private func details() throws(Failure) -> Details {
@@ -54,11 +81,16 @@ struct SetRequest: Equatable {
 
   /// - Returns: nil to keep the value.
   private func source() throws(Failure) -> ValueInput? {
+    guard archive == nil || (descriptor == nil && file == nil && !keepsValue && type == nil && !exact) else {
+      throw .usage("--archive excludes --fd, --file, --keep-value, --type and --exact")
+    }
+    guard archive != nil || allowed.isEmpty else { throw .usage("--allow goes with --archive") }
+    guard type == nil || !keepsValue else { throw .usage("--type and --keep-value exclude each other") }
     switch (descriptor, file, keepsValue) {
-    case (nil, nil, false): .standardInput
-    case (let number?, nil, false): .descriptor(number)
-    case (nil, let path?, false): .file(path)
-    case (nil, nil, true): nil
+    case (nil, nil, false): return .standardInput
+    case (let number?, nil, false): return .descriptor(number)
+    case (nil, let path?, false): return .file(path)
+    case (nil, nil, true): return nil
     default: throw .usage("--fd, --file and --keep-value exclude each other")
     }
   }

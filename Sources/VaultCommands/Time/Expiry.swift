@@ -1,5 +1,5 @@
 internal import KeyedArchives
-internal import Vault
+internal import VaultStore
 
 /// What `--expires` takes: a day, a minute or second of it, a length of time from now, or `never`.
 ///
@@ -38,24 +38,8 @@ enum Expiry: Equatable {
   }
 
   private static func instant(_ text: String) -> Int64? {
-    let halves = text.split(separator: "T", omittingEmptySubsequences: false)
-    let date = halves[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard halves.count <= 2, date.map(\.utf8.count) == [4, 2, 2], let year = number(date[0]),
-      let month = number(date[1]), let day = number(date[2]),
-      let midnight = UTCDate.milliseconds(year: year, month: month, day: day)
-    else { return nil }
-    guard halves.count == 2 else { return midnight }
-    return timeOfDay(halves[1]).map { midnight + $0 }
-  }
-
-  private static func timeOfDay(_ text: Substring) -> Int64? {
-    guard text.last == "Z" else { return nil }
-    let parts = text.dropLast().split(separator: ":", omittingEmptySubsequences: false)
-    let numbers = parts.compactMap { $0.utf8.count == 2 ? number($0) : nil }
-    guard (2...3).contains(parts.count), numbers.count == parts.count else { return nil }
-    let second = numbers.count == 3 ? numbers[2] : 0
-    guard numbers[0] < 24, numbers[1] < 60, second < 60 else { return nil }
-    return (numbers[0] * 3_600 + numbers[1] * 60 + second) * 1_000
+    guard let moment = UTCDate.moment(text), moment.milliseconds >= 0 else { return nil }
+    return moment.milliseconds
   }
 
   /// Digits alone: `Int64("+7")` would be a number too.

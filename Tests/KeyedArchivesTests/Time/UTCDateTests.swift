@@ -12,4 +12,25 @@ import Testing
   func `seconds since 2001 are shown as a time`(seconds: Double, text: String) {
     #expect(UTCDate.text(secondsSince2001: seconds) == text)
   }
+
+  @Test func `a text reads back as the very number that it was made of`() {
+    var random = SystemRandomNumberGenerator()
+    var numbers = [
+      0, -0.1, 0.1, 1e-9, -1e-9, -1e-300, .leastNonzeroMagnitude, -.leastNonzeroMagnitude, 1.5e11, -63_113_904_000.1,
+    ]
+    for _ in 0..<2_000 {
+      numbers.append(Double.random(in: -2e10...2e10, using: &random))
+      numbers.append(Double.random(in: -2...2, using: &random))
+    }
+    for number in numbers {
+      let text = UTCDate.text(secondsSince2001: number)
+      #expect(UTCDate.moment(text)?.secondsSince2001 == number, "\(number) as \(text)")
+    }
+  }
+
+  @Test(arguments: [
+    "", "2027-01-31T", "2027-01-31T12Z", "2027-01-31T12:00", "2027-01-31T12:00:00.Z", "2027-01-31T12:00.5Z",
+    "2027-01-31T12:00:00.5x", "2027-02-29", "2027-01-31T12:00+24:00", "+027-01-31", "2027-01-31T12:00:00.٣Z",
+  ])
+  func `what is no date is none`(text: String) { #expect(UTCDate.moment(text) == nil) }
 }

@@ -1,6 +1,6 @@
 import Glibc
 import Testing
-import Vault
+import VaultStore
 
 @testable import VaultCommands
 

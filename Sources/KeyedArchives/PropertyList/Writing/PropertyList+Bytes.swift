@@ -2,7 +2,7 @@ extension PropertyList {
   /// The list in a format, always the same bytes for the same list.
   ///
   /// - Throws: `notInXML`.
-  package func bytes(_ format: Format) throws(ArchiveError) -> [UInt8] {
+  package func bytes(_ format: ArchiveFormat) throws(ArchiveError) -> [UInt8] {
     switch format {
     case .binary: BinaryPropertyListWriter.bytes(of: self)
     case .xml: try XMLPropertyListWriter.bytes(of: self)

@@ -5,10 +5,13 @@ struct ArchiveFamily: CommandFamily {
   static let configuration = CommandConfiguration(
     commandName: "archive",
     abstract: "Look into keyed archives (NSKeyedArchiver) without building anything in them; no store is needed.",
-    usage: "vault archive show FILE [--raw] [--json] | check FILE [--allow CLASS]...",
+    usage: """
+      vault archive show FILE [--raw] [--json] | check FILE [--allow CLASS]...
+      vault archive convert FILE --to xml|binary|json [-o OUT]
+      """,
     discussion: """
       Example:
         vault archive show settings.plist
       """,
-    subcommands: [ShowArchive.self, CheckArchive.self])
+    subcommands: [ShowArchive.self, CheckArchive.self, ConvertArchive.self])
 }

@@ -1,6 +1,6 @@
 import Glibc
 internal import KeyedArchives
-internal import Vault
+internal import VaultStore
 
 /// Where an archive is read from: a file, or standard input for `-`.
 struct ArchiveInput: Equatable {

@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import Vault
+internal import VaultStore
 
 /// `vault group create NAME`
 struct CreateGroup: SessionCommand {

@@ -1,0 +1,3 @@
+// One import gives the store, the values in it and the archives that they are kept in.
+@_exported public import SecureCoding
+@_exported public import VaultStore

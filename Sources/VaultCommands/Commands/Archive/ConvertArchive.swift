@@ -1,0 +1,57 @@
+import ArgumentParser
+internal import KeyedArchives
+internal import VaultStore
+
+/// `vault archive convert FILE --to FORMAT`
+struct ConvertArchive: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "convert",
+    abstract: "Write an archive in another format, with all that is in it.",
+    usage: "vault archive convert FILE --to xml|binary|json [-o OUT]",
+    discussion: """
+      JSON is the archive's table of objects without loss, as vault archive show --raw --json writes it. The same archive \
+      gives the same bytes. Nothing in it is built. FILE may be -, for standard input.
+
+      Example:
+        vault archive convert person.plist --to xml -o person.xml
+      """)
+
+  @Argument(help: ArgumentHelp("The archive, or - for standard input.", valueName: "file")) var file: String
+  @Option(help: ArgumentHelp("The format: xml, binary or json.", valueName: "format")) var to: String
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp("Write to this new file, readable by you alone (else standard output).", valueName: "out"))
+  var output: String?
+
+  func run(in session: Session) throws {
+    guard ["xml", "binary", "json"].contains(to) else {
+      throw Failure.usage("there is no such format", hint: "xml, binary or json")
+    }
+    let converted = try convert(ArchiveInput(path: file).read(session.streams))
+    guard let output else {
+      guard to != "binary" || !session.output.isTerminal else {
+        throw Failure(
+          .usage, "an archive is not text, and a terminal is no place for it", hint: "name -o FILE, or pipe it")
+      }
+      return try write(converted, to: session.output)
+    }
+    try OutputFile.write(output) { try write(converted, to: $0) }
+  }
+
+  private func convert(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
+    do throws(ArchiveError) {
+      let archive = try ArchiveInspection(bytes)
+      switch to {
+      case "xml": return try archive.archived(as: .xml)
+      case "binary": return try archive.archived(as: .binary)
+      default: return try archive.rawJSON() + [UInt8(ascii: "\n")]
+      }
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  private func write(_ bytes: [UInt8], to output: Output) throws(Failure) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe output.write(bytes) }
+  }
+}

@@ -1,0 +1,204 @@
+internal import GroupFile
+
+/// One encrypted file of items that the same members share.
+///
+/// Safe from any number of threads and processes. Every answer, absence included, is verified against the state that a
+/// writer signed. The store is not changed if an error is thrown. All calls block on file locks for ten seconds at most.
+///
+/// Any call throws ``VaultError/damaged(group:level:detail:)``, ``VaultError/rolledBack(group:found:known:reason:)``,
+/// ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/busy(group:)`` and
+/// ``VaultError/storage(_:)``; what else it throws stands beside it.
+public final class AccessGroup: Sendable {
+  /// The group's name.
+  public let name: Name
+  let file: AccessGroupFile
+  let notices: NoticeBoard
+
+  init(_ name: Name, _ file: AccessGroupFile, _ notices: NoticeBoard) {
+    self.name = name
+    self.file = file
+    self.notices = notices
+  }
+
+  // MARK: Reading
+
+  /// Opens the secret of an item.
+  ///
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - version: a kept version; `nil` for the present one.
+  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/invalid(_:)`` for a name that cannot be one.
+  public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
+    Secret(try opened(name, version).1)
+  }
+
+  /// Opens the secret of `name` and tells what there is to tell about it, from one state.
+  ///
+  /// - Throws: as ``get(_:version:)``.
+  public func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
+    let (item, secret) = try opened(name, version)
+    return OpenedItem(item: try Item(item), secret: Secret(secret))
+  }
+
+  private func opened(_ name: String, _ version: UInt64?) throws(VaultError) -> (StoredItem, OpenedSecret) {
+    let name = try Item.Name(name).description
+    return try reading { (view) throws(GroupFileError) in
+      let item = if let version { try view.present(name, version: version) } else { try view.present(name) }
+      return (item, try view.view.secret(of: item.row))
+    }
+  }
+
+  /// Tells about the present item `name` without opening its secret.
+  ///
+  /// - Throws: as ``get(_:version:)``.
+  public func item(_ name: String) throws(VaultError) -> Item {
+    let name = try Item.Name(name).description
+    return try Item(reading { (view) throws(GroupFileError) in try view.present(name) })
+  }
+
+  /// All kept versions of `name`, the newest first; a removed item's begin with the removal.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
+  public func history(_ name: String) throws(VaultError) -> [Item] {
+    let name = try Item.Name(name).description
+    var items: [Item] = []
+    for version in try reading({ (view) throws(GroupFileError) in try view.history(name) }) {
+      items.append(try Item(version))
+    }
+    return items
+  }
+
+  // MARK: Writing
+
+  /// Sets `name` to `value` and returns the new version's number; when it returns, the value is durable.
+  ///
+  /// - Parameters:
+  ///   - name: the item's name, of 1 to 1,024 bytes.
+  ///   - value: at most 1 MiB.
+  ///   - details: label, attributes and expiry; by default label and attributes stay.
+  ///   - expected: the version that must be the present one; 0 if there must be none.
+  /// - Throws: ``VaultError/conflict(expected:present:)``, ``VaultError/overLimit(_:)``, ``VaultError/invalid(_:)``.
+  @discardableResult
+  public func set(
+    _ name: String, to value: some SecretValue, _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    try set(name, NewValue(secret: OpenedSecret(value), kind: value.secretKind), details, expected)
+  }
+
+  /// Sets `name` to the bytes of `secret`; otherwise as ``set(_:to:_:ifVersion:)``.
+  ///
+  /// - Parameters:
+  ///   - kind: what the bytes are; that they are is not checked.
+  ///   - typeName: the name of an archived value's type, at most 65,535 bytes.
+  @discardableResult
+  public func set(
+    _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
+    _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    try set(name, NewValue(secret: secret.opened, kind: kind, typeName: typeName), details, expected)
+  }
+
+  private func set(
+    _ name: String, _ value: NewValue, _ details: Details, _ expected: UInt64?
+  ) throws(VaultError) -> UInt64 {
+    let name = try Item.Name(name)
+    try details.validate()
+    return try writing { (edit) throws(GroupFileError) in
+      try edit.set(name, to: value, details, ifVersion: expected)
+    }
+  }
+
+  /// Changes what the item says besides its value, as a new version with the same value.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)``, and as ``set(_:to:_:ifVersion:)``.
+  @discardableResult
+  public func change(
+    _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    let name = try Item.Name(name)
+    try details.validate()
+    return try writing { (edit) throws(GroupFileError) in
+      try edit.set(name, to: nil, details, ifVersion: expected)
+    }
+  }
+
+  /// Removes the item; its history stays, so ``restore(_:version:)`` can bring it back.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/conflict(expected:present:)``.
+  public func remove(_ name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
+    let name = try Item.Name(name)
+    _ = try writing { (edit) throws(GroupFileError) in try edit.remove(name, ifVersion: expected) }
+  }
+
+  /// Removes the item with its history. Old copies of the file, backups and disk blocks may still hold it.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
+  public func destroy(_ name: String) throws(VaultError) {
+    let name = try Item.Name(name).description
+    try writing { (edit) throws(GroupFileError) in try edit.destroy(name) }
+  }
+
+  /// Makes an older version's value and details the present ones, as a new version.
+  ///
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - version: a kept version; `nil` for the last one before the removal.
+  /// - Returns: the new version's number.
+  /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` where the item is present and no version was
+  ///   named.
+  @discardableResult
+  public func restore(_ name: String, version: UInt64? = nil) throws(VaultError) -> UInt64 {
+    let name = try Item.Name(name)
+    let restored = try writing { (edit) throws(GroupFileError) in try edit.restore(name, version: version) }
+    guard let restored else { throw .contradiction("the item is present; name the version to bring back") }
+    return restored
+  }
+
+  // MARK: Errors and notices
+
+  func reading<Result>(
+    _ body: (ReadTransaction) throws(GroupFileError) -> Result
+  ) throws(VaultError) -> Result {
+    do {
+      let transaction = try file.beginReading()
+      notices.post(transaction.view.notices, of: name)
+      return try body(transaction)
+    } catch {
+      throw VaultError(error, group: name.description)
+    }
+  }
+
+  func writing<Result>(
+    _ body: (WriteTransaction) throws(GroupFileError) -> Result
+  ) throws(VaultError) -> Result {
+    do {
+      let transaction = try file.beginWriting()
+      defer { transaction.rollback() }
+      let result = try body(transaction)
+      try transaction.commit()
+      notices.post(transaction.view.notices, of: name)
+      return result
+    } catch {
+      throw VaultError(error, group: name.description)
+    }
+  }
+}
+
+/// An item together with its opened secret.
+public struct OpenedItem: ~Copyable, Sendable {
+  public let item: Item
+  public let secret: Secret
+}
+
+extension OpenedSecret {
+  /// Takes a copy of `value`.
+  init(_ value: some SecretValue) throws(VaultError) {
+    do {
+      self = try unsafe value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }
+    } catch let error as GroupFileError {
+      throw VaultError(error, group: "")
+    } catch {
+      throw .unexpected("a value that does not lend its bytes")
+    }
+  }
+}

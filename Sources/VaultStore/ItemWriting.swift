@@ -1,0 +1,55 @@
+internal import GroupFile
+
+/// A value to be written: its bytes, and what they are.
+struct NewValue {
+  let secret: OpenedSecret
+  let kind: SecretKind
+  /// The name of an archived value's type.
+  var typeName: String?
+}
+
+/// The changes of single items, inside a transaction.
+extension WriteTransaction {
+  /// Writes a new value, or with `secret` nil only new details over the present value.
+  func set(
+    _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?
+  ) throws(GroupFileError) -> UInt64 {
+    let old = try stored(name.description)
+    try require(expected, in: old)
+    let attributes = details.applied(to: old, name: name.description, value: secret, at: time)
+    if let secret { return try put(attributes, secret.secret, over: old?.row) }
+    guard let old, old.isPresent else { throw .noItem }
+    return try put(attributes, view.secret(of: old.row), over: old.row, keepsValue: true)
+  }
+
+  /// Writes a tombstone; the history stays.
+  func remove(_ name: Item.Name, ifVersion expected: UInt64?) throws(GroupFileError) -> UInt64 {
+    let old = try present(name.description)
+    try require(expected, in: old)
+    return try put(
+      Attributes(name: name.description, created: old.attributes.created, changed: time, valueKind: 0), nil,
+      over: old.row)
+  }
+
+  /// Writes the value and details of an older version anew; by default those of the last present one before a removal.
+  ///
+  /// - Returns: the new version's number; `nil` where the item is present and no version was named.
+  func restore(_ name: Item.Name, version: UInt64?) throws(GroupFileError) -> UInt64? {
+    let source: StoredItem
+    if let version {
+      source = try present(name.description, version: version)
+    } else {
+      let versions = try history(name.description)
+      guard versions.first?.isPresent == false else { return nil }
+      guard let last = versions.first(where: \.isPresent) else { throw .noItem }
+      source = last
+    }
+    return try put(source.attributes, view.secret(of: source.row), keepsValue: true)
+  }
+
+  private func require(_ expected: UInt64?, in old: StoredItem?) throws(GroupFileError) {
+    guard let expected else { return }
+    let present = old.map { $0.isPresent ? $0.row.version : 0 } ?? 0
+    guard present == expected else { throw .conflict(expected: expected, present: present) }
+  }
+}

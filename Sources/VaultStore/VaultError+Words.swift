@@ -1,0 +1,110 @@
+internal import GroupFile
+internal import KeyedArchives
+
+extension VaultError: CustomStringConvertible {
+  /// The status with which the command ends for this error.
+  public var exitStatus: ExitStatus {
+    switch self {
+    case .notFound: .notFound
+    case .locked: .locked
+    case .denied: .denied
+    case .damaged: .damaged
+    case .rolledBack: .rolledBack
+    case .busy: .busy
+    case .wrongKey: .wrongKey
+    case .newerFormat: .newerFormat
+    case .conflict, .contradiction, .otherType: .conflict
+    case .overLimit: .overLimit
+    case .noStore: .noStore
+    case .exists: .exists
+    case .storage: .storage
+    case .invalid: .usage
+    case .archive(let error): ExitStatus(rawValue: error.status) ?? .damaged
+    case .unexpected: .unexpected
+    }
+  }
+
+  /// The exit status as a number.
+  public var status: Int32 { exitStatus.rawValue }
+
+  /// The error's stable name, such as `not-found`.
+  public var name: String { exitStatus.name }
+
+  /// The check that refused damaged bytes, such as `manifest`; `nil` for other errors.
+  public var level: String? {
+    if case .damaged(_, let level, _) = self { return level }
+    return nil
+  }
+
+  public var description: String { message }
+
+  /// What happened: lower case, no full stop, nothing secret.
+  public var message: String {
+    switch self {
+    case .notFound(.item): "no such item"
+    case .notFound(.version(let version)): "version \(version) of the item is not kept"
+    case .notFound(.group): "no such group"
+    case .locked(let reason): "locked: \(reason)"
+    case .denied(.notAMember): "not a member of this group"
+    case .denied(.readOnly): "this member may only read"
+    case .denied(.ownerOnly): "only the owner may do this"
+    case .denied(.permissions(let subject)): "the system's permissions do not allow it: \(subject)"
+    case .damaged(let group?, let level, let detail): "'\(group)' is damaged or was altered (\(level): \(detail))"
+    case .damaged(nil, let level, let detail): "damaged or altered (\(level): \(detail))"
+    case .rolledBack(let group, _, let known, .vanished):
+      "'\(group)' was last seen at epoch \(known), and its file is gone"
+    case .rolledBack(let group, let found, _, .broughtBack):
+      "'\(group)' was removed, and its file is back (epoch \(found))"
+    case .rolledBack(let group, let found, let known, .fork):
+      "'\(group)' (epoch \(found)) does not descend from the state seen last (epoch \(known))"
+    case .rolledBack(let group, let found, let known, _):
+      "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
+    case .busy(let group?): "'\(group)' is in use by another process"
+    case .busy(nil): "the store is in use by another process"
+    case .wrongKey(let what): "wrong \(what)"
+    case .newerFormat(let read, let write): "made by a newer version (format \(read), for writing \(write))"
+    case .conflict(_, 0): "there is no present version"
+    case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
+    case .contradiction(let text): text
+    case .overLimit(let limit): "more than \(limit)"
+    case .noStore(""): "no home folder is known, so nothing says where the store is"
+    case .noStore(let path): "no store at '\(path)'"
+    case .exists(let what): "\(what) exists already"
+    case .storage(let reason): reason
+    case .invalid(let text): text
+    case .otherType(let found, let expected): "the item holds a value of type '\(found)', not '\(expected)'"
+    case .archive(let error): error.message
+    case .unexpected(let text): text
+    }
+  }
+
+  /// What to do about it.
+  public var hint: String? {
+    switch self {
+    case .notFound(.item): "see what there is: vault list"
+    case .notFound(.version): "see what is kept: vault history NAME"
+    case .notFound(.group): "see what there is: vault group list"
+    case .locked: "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"
+    case .denied(.permissions): "use the account that owns the store"
+    case .denied: "ask the store's owner"
+    case .damaged(_, "witness", _):
+      "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
+    case .damaged(.some, _, _): "nothing was changed; put a backup back, and see: vault verify"
+    case .damaged: "nothing was changed; put a backup back"
+    case .rolledBack(_, _, _, .broughtBack):
+      "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
+    case .rolledBack: "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
+    case .busy: "try again; see who holds it: fuser -v on the group's lock file"
+    case .wrongKey: "check which key or passphrase belongs to this store"
+    case .newerFormat: "use a newer vault"
+    case .otherType: "ask for the type that is there"
+    case .archive(let error): error.hint
+    case .conflict: "read the item again, then decide"
+    case .noStore(""): "name its place: VAULT_HOME"
+    case .noStore: "make one: vault init; or name its place: VAULT_HOME"
+    case .storage(StorageFailure.unconfirmed.rawValue): "see whether it was made: vault history NAME"
+    case .storage: "nothing was changed by the failed command"
+    default: nil
+    }
+  }
+}

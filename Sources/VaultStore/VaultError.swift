@@ -1,0 +1,108 @@
+internal import GroupFile
+public import KeyedArchives
+
+/// What can go wrong with a store. It can grow: switch over it with a `default`.
+///
+/// No case holds the name of an item, an attribute or a value: an error may end up in a log.
+@nonexhaustive
+public enum VaultError: Error, Sendable, Equatable {
+  /// There is no such item, version, group or application.
+  case notFound(Missing)
+  /// No usable source opens the store.
+  case locked(String)
+  /// This member's rights, or the system's permissions, do not allow it.
+  case denied(Denial)
+  /// Bytes do not verify. `level` says which check refused them.
+  case damaged(group: String?, level: String, detail: String)
+  /// A group's state is older than one this machine has verified, or is not descended from it.
+  case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
+  /// Another process holds the group for too long.
+  case busy(group: String?)
+  /// A wrong passphrase or key.
+  case wrongKey(String)
+  /// The file was made by a newer version.
+  case newerFormat(read: Int, write: Int)
+  /// The item's present version is not the expected one; 0 stands for "no present item".
+  case conflict(expected: UInt64, present: UInt64)
+  /// Something contradicts the present state, in words.
+  case contradiction(String)
+  /// More than the format allows; the limit in words.
+  case overLimit(String)
+  /// There is no store at this place; the path is empty where nothing says what the place would be.
+  case noStore(path: String)
+  /// It is there already.
+  case exists(String)
+  /// The storage failed: disk full, read-only, I/O. Nothing was changed; only where the words say so, that is not known.
+  case storage(String)
+  /// An argument is not valid; what is allowed, in words.
+  case invalid(String)
+  /// The item holds a value of another kind or type than the one asked for.
+  case otherType(found: String, expected: String)
+  /// A keyed archive, stored or to be stored, was refused.
+  case archive(ArchiveError)
+  /// Something that should not happen.
+  case unexpected(String)
+
+  /// What was not found.
+  @nonexhaustive
+  public enum Missing: Sendable, Equatable {
+    case item
+    case version(UInt64)
+    case group
+  }
+
+  /// Why something is not allowed.
+  @nonexhaustive
+  public enum Denial: Sendable, Equatable {
+    /// This member has no entry in the group.
+    case notAMember
+    /// This member may only read.
+    case readOnly
+    /// Only the owner may do this.
+    case ownerOnly
+    /// The operating system's permissions.
+    case permissions(String)
+  }
+
+  /// How a state contradicts what was seen before.
+  @nonexhaustive
+  public enum RollbackReason: String, Sendable {
+    case olderState = "epoch"
+    case olderRoster = "roster"
+    case olderKey = "generation"
+    case fork
+    case broughtBack = "removed"
+    case vanished
+  }
+}
+
+extension VaultError {
+  /// Says what a group file's error means for `group`.
+  init(_ error: GroupFileError, group: String) {
+    switch error {
+    case .damaged(let level, let detail): self = .damaged(group: group, level: level.rawValue, detail: detail)
+    case .altered(let detail): self = .damaged(group: group, level: "container", detail: detail)
+    case .moved: self = .storage("the group's file was replaced meanwhile")
+    case .newerFormat(let read, let write): self = .newerFormat(read: Int(read), write: Int(write))
+    case .missing: self = .notFound(.group)
+    case .notAMember: self = .denied(.notAMember)
+    case .readOnlyMember: self = .denied(.readOnly)
+    case .ownerOnly: self = .denied(.ownerOnly)
+    case .denied: self = .denied(.permissions("the group's folder"))
+    case .exposed(let reason): self = .denied(.permissions(reason))
+    case .rolledBack(let found, let known, let kind):
+      self = .rolledBack(
+        group: group, found: found, known: known, reason: RollbackReason(rawValue: kind.rawValue) ?? .fork)
+    case .busy: self = .busy(group: group)
+    case .storage(let reason): self = .storage(reason.rawValue)
+    case .networkFileSystem(let kind):
+      self = .storage("\(kind) is a network file system, where locks are not kept reliably")
+    case .otherDevice: self = .locked("the group is bound to another device")
+    case .noItem: self = .notFound(.item)
+    case .noVersion(let version): self = .notFound(.version(version))
+    case .conflict(let expected, let present): self = .conflict(expected: expected, present: present)
+    case .exists: self = .exists("a group of this name")
+    case .overLimit(let limit): self = .overLimit(limit)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import Glibc
+import GroupFile
+import Sealing
+import TestSupport
+import Testing
+
+@testable import VaultStore
+
+@Suite struct CredentialTests {
+  private func parse(_ bytes: [UInt8]) throws -> Credential { try Credential(parsing: GuardedBytes(testing: bytes)) }
+
+  private func hashed(_ covered: [UInt8]) -> [UInt8] {
+    covered + Hash.digest(Label("vault1.cred.hash"), covered).bytes
+  }
+
+  private func seed(_ member: MemberSeed) -> [UInt8] { unsafe member.withUnsafeBytes { unsafe Array($0) } }
+
+  @Test func `bytes that another implementation made are read and written`() throws {
+    let credential = try parse(ForeignBytes.credential)
+    #expect(credential.issue == 2)
+    #expect(credential.ownerKey == (try Identity.testing().ownerKey))
+    #expect(credential.application == "com.example.notes")
+    #expect(
+      try seed(credential.member) == seed(Identity.testing().applicationMember(id: "com.example.notes", issue: 2)))
+    #expect(credential.floors.map(\.group) == ["com.example.notes", "team.shared"])
+    #expect(credential.floors.map(\.rosterRevision) == [10, 20])
+    #expect(credential.floors.map(\.generation) == [20, 40])
+    #expect(credential.floors.map(\.epoch) == [30, 60])
+    #expect(credential.floors.map(\.groupID.bytes.first) == [1, 2])
+    #expect(credential.floors.map(\.link.bytes.first) == [51, 52])
+    #expect(try credential.serialized().testBytes == ForeignBytes.credential)
+  }
+
+  @Test func `no bit of a credential can change`() {
+    for bit in 0..<ForeignBytes.credential.count * 8 {
+      var altered = ForeignBytes.credential
+      altered[bit / 8] ^= 1 << (bit % 8)
+      #expect(throws: IdentityError.self) { try parse(altered) }
+    }
+  }
+
+  @Test func `a credential of any other length is refused`() {
+    for count in 0..<ForeignBytes.credential.count {
+      #expect(throws: IdentityError.self) { try parse(Array(ForeignBytes.credential.prefix(count))) }
+    }
+    #expect(throws: IdentityError.self) { try parse(ForeignBytes.credential + [0]) }
+  }
+
+  @Test func `a later version or label is a newer format`() {
+    var later = ForeignBytes.credential
+    later[17] = 2
+    #expect(throws: IdentityError.newerFormat(.credential)) { try parse(later) }
+    later = ForeignBytes.credential
+    later[5] = UInt8(ascii: "2")
+    #expect(throws: IdentityError.newerFormat(.credential)) { try parse(later) }
+  }
+
+  @Test func `an unknown flag is refused`() {
+    var covered = Array(ForeignBytes.credential.dropLast(32))
+    covered[19] = 1
+    #expect(throws: IdentityError.damaged(.credential, "it has an unknown flag")) { try parse(hashed(covered)) }
+  }
+
+  @Test func `names that are none, floors that do not rise and counters out of range are refused`() throws {
+    let covered = Array(ForeignBytes.credential.dropLast(32))
+    let head = Array(covered[..<88])
+    func counted(_ text: String) -> [UInt8] { [0, UInt8(text.utf8.count)] + Array(text.utf8) }
+    func floor(_ name: String, epoch: UInt8 = 0) -> [UInt8] {
+      counted(name) + [UInt8](repeating: 9, count: 32) + [UInt8](repeating: 0, count: 16) + [epoch]
+        + [UInt8](repeating: 0, count: 7) + [UInt8](repeating: 9, count: 32)
+    }
+    let right = head + counted("app") + [0, 2] + floor("a") + floor("b")
+    #expect(throws: Never.self) { try parse(hashed(right)) }
+    for wrong in [
+      head + counted("") + [0, 0], head + counted("../app") + [0, 0], head + counted("App") + [0, 0],
+      head + counted("app") + [0, 2] + floor("b") + floor("a"),
+      head + counted("app") + [0, 2] + floor("a") + floor("a"),
+      head + counted("app") + [0, 1] + floor("a") + floor("b"),
+      head + counted("app") + [0, 3] + floor("a") + floor("b"),
+      head + counted("app") + [0, 1] + floor("a/b"), head + counted("app") + [0, 1] + floor("a", epoch: 0x20),
+      head + counted("app") + [1, 1] + (0..<257).flatMap { floor("g\(1000 + $0)") },
+    ] {
+      #expect(throws: IdentityError.damaged(.credential, "its fields do not follow the format")) {
+        try parse(hashed(wrong))
+      }
+    }
+  }
+
+  @Test func `floors are written sorted`() throws {
+    let floors = ["b", "a", "a.b", "a-b"].map {
+      Credential.Floor(group: $0, groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero)
+    }
+    let credential = Credential(
+      issue: 1, ownerKey: .zero, application: "app", member: try MemberSeed(Key.random()), floors: floors)
+    #expect(try Credential(parsing: credential.serialized()).floors.map(\.group) == ["a", "a-b", "a.b", "b"])
+  }
+
+  // MARK: - File
+
+  @Test func `a credential file is read as strictly as a key file`() throws {
+    let temporary = TemporaryFolder()
+    let path = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
+    #expect(try CredentialFile.read(path).application == "com.example.notes")
+    temporary.setMode("credential", 0o440)
+    #expect(throws: IdentityError.locked(.credential(.openToOthers(mode: 0o440)))) { try CredentialFile.read(path) }
+    #expect(throws: IdentityError.locked(.credential(.missing))) { try CredentialFile.read(temporary.file("gone")) }
+    #expect(throws: IdentityError.locked(.credential(.link))) {
+      try CredentialFile.read(temporary.makeLink("link", to: path))
+    }
+    #expect(throws: IdentityError.locked(.credential(.wrongKind))) {
+      try CredentialFile.read(temporary.makeFIFO("FIFO"))
+    }
+    #expect(throws: IdentityError.locked(.credential(.wrongSize))) {
+      try CredentialFile.read(temporary.write("long", [UInt8](repeating: 0, count: 65_537)))
+    }
+    #expect(throws: IdentityError.damaged(.credential, "it is not a vault credential")) {
+      try CredentialFile.read(temporary.write("empty", []))
+    }
+  }
+}
