@@ -29,20 +29,48 @@ struct PlistlibTests {
       SharedArchives.names("cases", ".plist").map { "cases/\($0).plist" }
       + SharedArchives.names("foundation", ".plist").map { "foundation/\($0).plist" }
     #expect(names.count == 32)
+    let lines = try plistlib(names.map { "\(SharedArchives.folder ?? "")/\($0)" })
+    for (name, line) in zip(names, lines) {
+      let ours = try ArchiveInspection(Array(try SharedArchives.data(name))).rawJSON()
+      #expect(try object(Data(ours)) == object(line), "\(name)")
+    }
+  }
+
+  @Test(.enabled(if: python != nil, "python3 is not here"), arguments: ArchiveFormat.allCases)
+  func `plistlib reads the same from what is written`(format: ArchiveFormat) throws {
+    let folder = NSTemporaryDirectory() + "vault-plistlib-\(UUID().uuidString)/"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    var archives: [ArchiveInspection] = []
+    for name in SharedArchives.names("cases", ".plist").map({ "cases/\($0).plist" })
+      + SharedArchives.names("foundation", ".plist").map({ "foundation/\($0).plist" })
+    {
+      let archive = try ArchiveInspection(Array(try SharedArchives.data(name)))
+      try Data(archive.archived(as: format)).write(to: URL(fileURLWithPath: folder + "\(archives.count)"))
+      archives.append(archive)
+    }
+    #expect(archives.count == 32)
+    for (archive, line) in zip(archives, try plistlib(archives.indices.map { folder + "\($0)" })) {
+      #expect(try object(Data(archive.rawJSON())) == object(line))
+      // What is read again is written again as it was.
+      let written = try archive.archived(as: format)
+      #expect(try ArchiveInspection(written).archived(as: format) == written)
+    }
+  }
+
+  /// What `plistlib` makes of each file, as JSON.
+  private func plistlib(_ paths: [String]) throws -> [Data] {
     let process = Process()
     let pipe = Pipe()
     process.executableURL = URL(fileURLWithPath: Self.python ?? "")
-    process.arguments = ["-c", Self.program] + names.map { "\(SharedArchives.folder ?? "")/\($0)" }
+    process.arguments = ["-c", Self.program] + paths
     process.standardOutput = pipe
     try process.run()
     let output = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
-    let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
-    #expect(lines.count == names.count)
-    for (name, line) in zip(names, lines) {
-      let ours = try ArchiveInspection(Array(try SharedArchives.data(name))).rawJSON()
-      #expect(try object(Data(ours)) == object(Data(line.utf8)), "\(name)")
-    }
+    let lines = String(decoding: output, as: UTF8.self).split(separator: "\n").map { Data($0.utf8) }
+    try #require(lines.count == paths.count)
+    return lines
   }
 
   private func object(_ json: Data) throws -> NSDictionary? {

@@ -85,6 +85,64 @@ import Testing
     #expect(read as? NSDictionary == graph)
   }
 
+  /// A graph of Foundation's values and of persons, some of whom share an address; deep below, only scalars.
+  private func graph(_ random: inout Stream, _ depth: Int, _ shared: inout [NSObject]) -> NSObject {
+    if !shared.isEmpty, Int.random(in: 0..<8, using: &random) == 0, let old = shared.randomElement(using: &random) {
+      return old
+    }
+    let made: NSObject
+    switch Int.random(in: 0..<(depth > 4 ? 6 : 10), using: &random) {
+    case 0:
+      made = NSString(
+        string: String(
+          (0..<Int.random(in: 0..<9, using: &random)).map { _ in "aé漢😀\n".randomElement(using: &random) ?? "a" }))
+    case 1: made = NSNumber(value: Int64(bitPattern: random.next()) >> Int64.random(in: 0..<64, using: &random))
+    case 2: made = NSNumber(value: Double(bitPattern: random.next() & 0x7FEF_FFFF_FFFF_FFFF))
+    case 3: made = NSDate(timeIntervalSinceReferenceDate: Double(Int64(bitPattern: random.next()) >> 30))
+    case 4:
+      made = NSData(
+        data: Data((0..<Int.random(in: 0..<20, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }))
+    case 5: made = NSNumber(value: Bool.random(using: &random))
+    case 6:
+      made = NSArray(array: (0..<Int.random(in: 0..<5, using: &random)).map { _ in graph(&random, depth + 1, &shared) })
+    case 7:
+      let members = (0..<Int.random(in: 0..<5, using: &random)).map { "\($0) \(random.next())" }
+      made = NSSet(array: members)
+    case 8:
+      let address = shared.compactMap { $0 as? Address }.randomElement(using: &random)
+      made = Person(name: "\(random.next())", age: Int(random.next() >> 40), address: address)
+    default:
+      let values = (0..<Int.random(in: 0..<5, using: &random)).map { _ in graph(&random, depth + 1, &shared) }
+      made = NSDictionary(objects: values, forKeys: values.indices.map { NSString(string: "key \($0)") })
+    }
+    shared.append(made)
+    shared.append(Address(city: "\(random.next())"))
+    return made
+  }
+
+  @Test(arguments: 0..<200) func `a graph is archived, read, archived: the bytes stay, and inspecting agrees`(
+    seed: UInt64
+  ) throws {
+    let graph = { (seed: UInt64) in
+      var random = Stream(state: seed)
+      var shared: [NSObject] = []
+      return NSArray(array: (0..<4).map { _ in self.graph(&random, 0, &shared) })
+    }
+    let classes: [AnyClass] = [
+      NSArray.self, NSDictionary.self, NSString.self, NSNumber.self, NSData.self, NSDate.self, NSSet.self, Person.self,
+      Address.self,
+    ]
+    let first = try SecureArchiver.archivedData(withRootObject: graph(seed))
+    // The same graph made anew has other addresses, and hashes in another order in another process.
+    #expect(try SecureArchiver.archivedData(withRootObject: graph(seed)) == first)
+    let read = try #require(try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: first))
+    let again = try SecureArchiver.archivedData(withRootObject: read)
+    #expect(try SecureUnarchiver.inspect(again).json() == SecureUnarchiver.inspect(first).json())
+    #expect(again == first)
+    let xml = try SecureArchiver.archivedData(withRootObject: graph(seed), format: .xml)
+    #expect(try SecureUnarchiver.inspect(xml).rawJSON() == SecureUnarchiver.inspect(first).rawJSON())
+  }
+
   @Test(arguments: 0..<40) func `an archive with a changed byte ends in a value or an error`(seed: UInt64) {
     var random = Stream(state: seed &+ 5000)
     let bytes = archive(&random).binary()
