@@ -85,11 +85,15 @@ public final class AccessGroup: Sendable {
     try set(name, NewValue(secret: OpenedSecret(value), kind: value.secretKind), details, expected)
   }
 
-  /// Sets `name` to the bytes of `secret`; otherwise as ``set(_:to:_:ifVersion:)``.
+  /// Sets `name` to the bytes of `secret`; otherwise as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``.
   ///
   /// - Parameters:
+  ///   - name: the item's name, of 1 to 1,024 bytes.
+  ///   - secret: at most 1 MiB.
   ///   - kind: what the bytes are; that they are is not checked.
   ///   - typeName: the name of an archived value's type, at most 65,535 bytes.
+  ///   - details: label, attributes and expiry; by default label and attributes stay.
+  ///   - expected: the version that must be the present one; 0 if there must be none.
   @discardableResult
   public func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
@@ -110,7 +114,7 @@ public final class AccessGroup: Sendable {
 
   /// Changes what the item says besides its value, as a new version with the same value.
   ///
-  /// - Throws: ``VaultError/notFound(_:)``, and as ``set(_:to:_:ifVersion:)``.
+  /// - Throws: ``VaultError/notFound(_:)``, and as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``.
   @discardableResult
   public func change(
     _ name: String, _ details: Details, ifVersion expected: UInt64? = nil

@@ -14,7 +14,7 @@ public final class Edit {
     self.group = group
   }
 
-  /// Sets `name` to `value`, as ``AccessGroup/set(_:to:_:ifVersion:)``.
+  /// Sets `name` to `value`, as ``AccessGroup/set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``.
   public func set(
     _ name: String, to value: some SecretValue, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
