@@ -17,6 +17,10 @@ final class Address: NSObject, NSSecureCoding {
 
 final class Person: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
+  override init() {}
   init?(coder: NSCoder) {}
   func encode(with coder: NSCoder) {}
 }
+
+/// Somebody.
+nonisolated(unsafe) let person = Person()
