@@ -61,6 +61,8 @@ class Bench:
             figures = self.json([ARCHIVES, str(count)])
             job = f"decoding {count:,} persons, an archive of {figures['bytes'] / 1e6:.2f} MB"
             self.row(job, figures["securecoding_ms"], "ms", ("<=", 1.0), figures["ratio"], "Foundation")
+            job = f"encoding {count:,} persons"
+            self.row(job, figures["encoding_ms"], "ms", ("<=", 1.0), figures["encoding_ratio"], "Foundation")
 
     def cold_gets(self):
         item = peers.name(0)

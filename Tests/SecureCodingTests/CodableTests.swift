@@ -123,6 +123,70 @@ import Testing
     #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded([String: String].self, from: cycles) }
   }
 
+  @Test func `a value that refers to itself, or lies too deep, is refused`() throws {
+    final class Link: Codable {
+      var next: Link?
+      init(_ next: Link?) { self.next = next }
+    }
+    let loop = Link(nil)
+    loop.next = loop
+    defer { loop.next = nil }
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: loop, named: "l") }
+    let deep = (0..<1_000).reduce(Link(nil)) { next, _ in Link(next) }
+    let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: deep, named: "l") }
+    #expect(error?.code == "overLimit.depth")
+    let shallow = (0..<100).reduce(Link(nil)) { next, _ in Link(next) }
+    _ = try SecureUnarchiver.decoded(
+      Link.self, named: "l", from: try SecureArchiver.archivedData(encoding: shallow, named: "l"))
+  }
+
+  @Test func `texts keep their bytes, whatever texts stand beside them`() throws {
+    let spellings = ["e\u{301}", "\u{e9}", "", "$", "$nul", "a\0b"]
+    let data = try SecureArchiver.archivedData(encoding: [spellings, spellings.reversed()])
+    let read = try SecureUnarchiver.decoded([[String]].self, from: data)
+    #expect(
+      read.map { $0.map { Array($0.utf8) } } == [spellings, spellings.reversed()].map { $0.map { Array($0.utf8) } })
+    // It stands for nil in archives, on Apple's systems as well.
+    let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: ["a": "$null"]) }
+    #expect(error?.code == "notArchivable.noForm" && error?.path == "root → a")
+    #expect(
+      try SecureUnarchiver.decoded([String?].self, from: SecureArchiver.archivedData(encoding: [nil, "a"])) == [
+        nil, "a",
+      ])
+  }
+
+  @Test func `superclasses, nested containers and late encoders keep their places`() throws {
+    let value = Child()
+    let data = try SecureArchiver.archivedData(encoding: value)
+    let json = String(decoding: try SecureUnarchiver.inspect(data).json(), as: UTF8.self)
+    #expect(json.contains("{\"list\":[1,{\"deep\":true}],\"name\":\"child\",\"super\":{\"age\":7}}"))
+    let read = try SecureUnarchiver.decoded(Child.self, from: data)
+    #expect(read.name == "child" && read.age == 7 && read.flag)
+  }
+
+  @Test func `a number that does not fit, and a value of another kind, are errors with their path`() throws {
+    let data = try SecureArchiver.archivedData(encoding: ["a": 300, "b": 1.5, "c": -1], named: "x")
+    func error<Value: Decodable>(_ type: Value.Type) -> String? {
+      #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded(type, named: "x", from: data) }?.code
+    }
+    struct Small: Codable { var a: UInt8 }
+    struct Whole: Codable { var b: Int }
+    struct Positive: Codable { var c: UInt }
+    struct Text: Codable { var a: String }
+    struct Real: Codable {
+      var a: Double
+      var b: Float
+    }
+    #expect(error(Small.self) == "numberDoesNotFit" && error(Whole.self) == "numberDoesNotFit")
+    #expect(error(Positive.self) == "numberDoesNotFit" && error(Text.self) == "wrongType")
+    #expect(try SecureUnarchiver.decoded(Real.self, named: "x", from: data).a == 300)
+  }
+
+  @Test func `a class that is both comes back by its own coding`() throws {
+    let data = try SecureArchiver.archivedData(encoding: Both())
+    _ = try SecureUnarchiver.decoded(Both.self, from: data)
+  }
+
   @Test func `what the StructArchiver library saved decodes into a Codable type`() throws {
     struct SampleStruct: Codable, Equatable {
       var number: Int
@@ -163,4 +227,37 @@ final class Both: NSObject, NSSecureCoding, Codable {
   func encode(with coder: NSCoder) { coder.encode(7, forKey: "coded") }
   init(from decoder: any Decoder) throws {}
   func encode(to encoder: any Encoder) throws { throw CancellationError() }
+}
+
+class Parent: Codable {
+  var age = 7
+  init() {}
+}
+
+final class Child: Parent {
+  var name = "child"
+  var flag = true
+
+  private enum Key: String, CodingKey { case name, list, deep }
+
+  override init() { super.init() }
+
+  required init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: Key.self)
+    name = try container.decode(String.self, forKey: .name)
+    var list = try container.nestedUnkeyedContainer(forKey: .list)
+    _ = try list.decode(Int.self)
+    flag = try list.nestedContainer(keyedBy: Key.self).decode(Bool.self, forKey: .deep)
+    try super.init(from: container.superDecoder())
+  }
+
+  override func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try super.encode(to: container.superEncoder())
+    try container.encode(name, forKey: .name)
+    var list = container.nestedUnkeyedContainer(forKey: .list)
+    try list.encode(1)
+    var deep = list.nestedContainer(keyedBy: Key.self)
+    try deep.encode(flag, forKey: .deep)
+  }
 }

@@ -87,6 +87,10 @@ import Testing
       #expect(store.run("archive", "convert", file, "--to", "json").output == raw)
     }
     #expect(store.folder.mode("xml") == 0o600)
+    #expect(store.run("archive", "convert", path, "--to", "json", "-o", "-").output == raw)
+    #expect(
+      store.run("archive", "check", path, "--allow", "Person", "--json").output
+        == "[{\"class\":\"Person\",\"objects\":1}]\n")
     #expect(store.run("archive", "convert", path, "--to", "yaml").status == 64)
     let strange = store.folder.write("strange", PlistValue.archive([.string("\u{1}")]).binary())
     let refused = store.run("archive", "convert", strange, "--to", "xml", "-o", xml)

@@ -1,7 +1,7 @@
 import Foundation
 import SecureCoding
 
-// Decodes one archive many times with Foundation's reader and with ours, in turn, and prints the medians as JSON.
+// Decodes and encodes one archive many times with Foundation and with ours, in turn, and prints the medians as JSON.
 //   Archives [PERSONS]     1,000 by default; 6,200 make about 1.5 MB
 
 final class Address: NSObject, NSSecureCoding {
@@ -63,19 +63,31 @@ let people = (0..<count).map {
 let data = try NSKeyedArchiver.archivedData(withRootObject: people as NSArray, requiringSecureCoding: true)
 let classes: [AnyClass] = [NSArray.self, NSString.self, Person.self, Address.self]
 
-func milliseconds(_ body: () throws -> Any?) rethrows -> Double {
+func milliseconds<Result>(_ body: () throws -> Result, _ isRight: (Result) -> Bool) rethrows -> Double {
   let start = ContinuousClock.now
   let result = try body()
-  precondition((result as? NSArray)?.count == count)
-  return (ContinuousClock.now - start) / .milliseconds(1)
+  let duration = ContinuousClock.now - start
+  precondition(isRight(result))
+  return duration / .milliseconds(1)
 }
 
-var (theirs, ours): ([Double], [Double]) = ([], [])
+func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+var (theirs, ours, theirWriting, ourWriting): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
 for _ in 0..<(count > 5_000 ? 7 : 31) {
-  theirs.append(try milliseconds { try NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data) })
-  ours.append(try milliseconds { try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data) })
+  let isRight = { (object: Any?) in (object as? NSArray)?.count == count }
+  theirs.append(try milliseconds({ try NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data) }, isRight))
+  ours.append(try milliseconds({ try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data) }, isRight))
+  theirWriting.append(
+    try milliseconds({ try NSKeyedArchiver.archivedData(withRootObject: people as NSArray, requiringSecureCoding: true) }) {
+      $0.count > 20 * count
+    })
+  ourWriting.append(try milliseconds({ try SecureArchiver.archivedData(withRootObject: people) }) { $0.count > 20 * count })
 }
-let (their, our) = (theirs.sorted()[theirs.count / 2], ours.sorted()[ours.count / 2])
+let (their, our) = (median(theirs), median(ours))
+let (theirWritten, ourWritten) = (median(theirWriting), median(ourWriting))
 print(
-  "{\"persons\":\(count),\"bytes\":\(data.count),\"foundation_ms\":\(their),\"securecoding_ms\":\(our),\"ratio\":\(our / their)}"
+  "{\"persons\":\(count),\"bytes\":\(data.count),\"foundation_ms\":\(their),\"securecoding_ms\":\(our),"
+    + "\"ratio\":\(our / their),\"encoding_foundation_ms\":\(theirWritten),\"encoding_ms\":\(ourWritten),"
+    + "\"encoding_ratio\":\(ourWritten / theirWritten)}"
 )

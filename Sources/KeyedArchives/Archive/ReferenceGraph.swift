@@ -11,7 +11,7 @@ package struct ReferenceGraph: Sendable {
   /// For each object, the number of objects it unfolds to, itself included; 0 for one that `$top` does not reach.
   package let unfolded: [UInt64]
   /// References that lead back to an object on the way to them: from, to.
-  let backReferences: [(from: Int, to: Int)]
+  package let backReferences: [(from: Int, to: Int)]
 
   /// Whether an object refers to itself, straight or through others.
   package var hasCycles: Bool { !backReferences.isEmpty }

@@ -5,6 +5,8 @@ package struct KeyTable: Sendable {
   package struct Key: Hashable, Sendable {
     package let text: String
 
+    package init(text: String) { self.text = text }
+
     package static func == (one: Key, other: Key) -> Bool { one.text.utf8.elementsEqual(other.text.utf8) }
 
     package func hash(into hasher: inout Hasher) {

@@ -6,17 +6,16 @@ import KeyedArchives
 /// The order of Foundation's own containers differs from process to process. Texts come in order of their bytes, and
 /// before everything else; other elements in order of the bytes that each is archived as by itself.
 enum CanonicalOrder {
-  static func sorted(_ elements: [Any], _ fields: FieldsWriter) throws(ArchiveError) -> [Any] {
+  static func sorted(_ elements: [AnyObject], _ fields: FieldsWriter) throws(ArchiveError) -> [AnyObject] {
+    for element in elements where isUnusable(element) { throw fields.refused(.unusableElement) }
     guard elements.count > 1 else { return elements }
-    var texts: [(key: String, element: Any)] = []
-    var others: [(key: [UInt8], element: Any)] = []
+    var texts: [(key: String, element: AnyObject)] = []
+    var others: [(key: [UInt8], element: AnyObject)] = []
     for element in elements {
       if let text = element as? NSString, !(text is NSMutableString) {
         texts.append((String(describing: text), element))
-      } else if let text = element as? String {
-        texts.append((text, element))
       } else {
-        others.append((try bytes(of: element, fields), element))
+        others.append((try fields.archiver.sortKeys.key(of: element, fields.archiver), element))
       }
     }
     texts.sort { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
@@ -24,14 +23,28 @@ enum CanonicalOrder {
     return texts.map(\.element) + others.map(\.element)
   }
 
-  private static func bytes(of element: Any, _ fields: FieldsWriter) throws(ArchiveError) -> [UInt8] {
-    let outer = fields.archiver
-    // Elements within elements are sorted once for each level; deeper than this they are not sorted but refused.
-    guard outer.sortingDepth < 8 else { throw .overLimit(.depth, allowed: 8, at: outer.here) }
-    let archiver = SecureArchiver(requiringSecureCoding: outer.requiresSecureCoding, limits: outer.limits)
-    archiver.classNames = outer.classNames
-    archiver.sortingDepth = outer.sortingDepth + 1
-    archiver.encode(element, forKey: "root")
-    return [UInt8](try archiver.finishEncoding())
+  /// Foundation on Linux cannot compare such elements, so no reader there can fill a set with them.
+  private static func isUnusable(_ element: AnyObject) -> Bool { element is NSArray || element is NSDictionary }
+}
+
+/// The bytes that elements are sorted by, made once for each object, however deep sets lie in sets.
+final class SortKeys {
+  private var keys: [ObjectIdentifier: [UInt8]] = [:]
+  private var byteCount = 0
+  private var pending: Set<ObjectIdentifier> = []
+
+  /// More than an archive may have in bytes, several times over.
+  private static let limit = 64 << 20
+
+  func key(of element: AnyObject, _ outer: SecureArchiver) throws(ArchiveError) -> [UInt8] {
+    let identity = ObjectIdentifier(element)
+    if let key = keys[identity] { return key }
+    guard pending.insert(identity).inserted else { throw .cycle(at: outer.here) }
+    defer { pending.remove(identity) }
+    let key = try outer.sortKey(of: element)
+    byteCount += key.count
+    guard byteCount <= Self.limit else { throw .overLimit(.comparisons, allowed: Self.limit, at: outer.here) }
+    keys[identity] = key
+    return key
   }
 }

@@ -6,14 +6,16 @@ extension SecureArchiver {
   struct Frame {
     private(set) var keys: [UInt32] = []
     private(set) var values: [UInt32] = []
+    private var positions: [UInt32: Int] = [:]
     /// How many values without keys were encoded.
     var unkeyed = 0
 
     /// Puts `value` under `key`; a value that was there goes, as on Apple's systems.
     mutating func set(_ key: UInt32, _ value: UInt32) {
-      if let present = keys.firstIndex(of: key) {
+      if let present = positions[key] {
         values[present] = value
       } else {
+        positions[key] = keys.count
         keys.append(key)
         values.append(value)
       }
@@ -43,6 +45,7 @@ extension SecureArchiver {
   /// Puts what `make` makes under a key as it is archived.
   func set(_ rawKey: String, _ make: () throws(ArchiveError) -> UInt32) {
     guard failure == nil else { return }
+    guard !isFinished else { return fail(.unsupportedCall("encoding into a finished archive", at: here)) }
     path.append(.key(rawKey))
     do {
       let value = try make()
@@ -79,6 +82,7 @@ extension SecureArchiver {
 
   /// The number of `object` in the archive.
   private func number(of object: AnyObject, _ type: Any.Type) throws(ArchiveError) -> Int {
+    if let place = object as? CodedPlace { return try number(of: place.value ?? CodedDictionary(), type) }
     if let number = numbers[ObjectIdentifier(object)] {
       guard !isBeingEncoded.contains(number) else { throw .cycle(at: here) }
       return number
@@ -98,6 +102,7 @@ extension SecureArchiver {
     frames.append(Frame())
     let chain = try encodeFields(of: object, type)
     if let failure { throw failure }
+    try claim(chain[0], for: Swift.type(of: object))
     var frame = frames.removeLast()
     isBeingEncoded.remove(number)
     frame.set(builder.add(text: "$class"), builder.add(uid: self.number(ofClass: chain)))
@@ -113,7 +118,8 @@ extension SecureArchiver {
       .notArchivable(type: TypeNames.shown(type), reason: reason, at: here)
     }
     let ownClass: AnyClass = Swift.type(of: object)
-    if ClassNames.isFoundation(ownClass) || ownClass == OldStyleArray.self {
+    if ClassNames.isFoundation(ownClass) || object is CodedDictionary || object is CodedArray || object is OldStyleArray
+    {
       guard let writer = ValueWriter.of(ownClass) else {
         throw refused(ownClass is any NSCoding.Type ? .notWritten : .notCoding)
       }
@@ -161,6 +167,14 @@ extension SecureArchiver {
       next = _getSuperclass(current)
     }
     return names + ["NSObject"]
+  }
+
+  /// Two classes under one name would come back as one.
+  private func claim(_ name: String, for type: AnyClass) throws(ArchiveError) {
+    if ClassNames.isFoundation(type) || ValueWriter.of(type) != nil { return }
+    guard
+      (claimed.updateValue(ObjectIdentifier(type), forKey: name) ?? ObjectIdentifier(type)) == ObjectIdentifier(type)
+    else { throw .unusableClass(name: name, reason: .nameTaken) }
   }
 
   /// The number of the description of a class; it stands behind its first object and all that this one holds.

@@ -30,15 +30,18 @@ public final class SecureArchiver: NSCoder {
   var isBeingEncoded: Set<Int> = []
   var classNumbers: [String: Int] = [:]
   var classNames: [ObjectIdentifier: String]
+  /// Which class each name stands for in this archive.
+  var claimed: [String: ObjectIdentifier] = [:]
   /// References that count only if their object is archived for another reason.
-  /// How many archivers this one sorts for.
-  var sortingDepth = 0
+  /// Shared with the archivers that only make keys to sort by.
+  var sortKeys = SortKeys()
+  private(set) var isSorting = false
   var conditional: [(reference: UInt32, object: AnyObject)] = []
   var frames: [Frame] = [Frame()]
   var path: [ArchivePath.Step] = []
   /// The first failure.
   var failure: ArchiveError?
-  private var isFinished = false
+  private(set) var isFinished = false
 
   /// Begins an archive.
   ///
@@ -46,7 +49,7 @@ public final class SecureArchiver: NSCoder {
   ///   - requiringSecureCoding: whether classes that adopt only `NSCoding` are refused.
   ///   - names: under which names classes are archived, where it is not their own: an Objective-C name, or the one that an
   ///     app expects which still reads such archives.
-  ///   - limits: how deep objects may refer to each other; the other limits are for reading.
+  ///   - limits: those within which the archive shall be readable.
   public init(
     requiringSecureCoding: Bool = true, names: [(type: AnyClass, name: String)] = [], limits: ArchiveLimits = .standard
   ) {
@@ -59,7 +62,24 @@ public final class SecureArchiver: NSCoder {
   }
 
   /// Archives objects of class `type`, and of it alone, under `name`. To be called before the first of them is encoded.
-  public func setClassName(_ name: String, for type: AnyClass) { classNames[ObjectIdentifier(type)] = name }
+  ///
+  /// A name that Foundation's classes have, or another class of the same archive, is a failure of the archive.
+  public func setClassName(_ name: String, for type: AnyClass) {
+    guard !name.isEmpty, !name.hasPrefix("$"), name != "NSObject", ValueClass.named(name) == nil else {
+      return fail(.unusableClass(name: name, reason: .nameTaken))
+    }
+    classNames[ObjectIdentifier(type)] = name
+  }
+
+  /// The bytes that `element` is archived as by itself.
+  func sortKey(of element: AnyObject) throws(ArchiveError) -> [UInt8] {
+    let archiver = SecureArchiver(requiringSecureCoding: requiresSecure, limits: limits)
+    archiver.classNames = classNames
+    archiver.sortKeys = sortKeys
+    archiver.isSorting = true
+    archiver.encode(element, forKey: "root")
+    return [UInt8](try archiver.finishEncoding())
+  }
 
   /// Ends the archive.
   ///
@@ -67,6 +87,7 @@ public final class SecureArchiver: NSCoder {
   /// - Throws: ``ArchiveError``, the first failure of all calls so far.
   public func finishEncoding(_ format: ArchiveFormat = .binary) throws(ArchiveError) -> Data {
     if let failure { throw failure }
+    guard !isFinished else { throw .unsupportedCall("finishEncoding(_:) for the second time", at: ArchivePath()) }
     isFinished = true
     for (reference, object) in conditional { builder.point(reference, to: numbers[ObjectIdentifier(object)] ?? 0) }
     let top = frames[0]
@@ -76,7 +97,21 @@ public final class SecureArchiver: NSCoder {
       builder.add(keys: top.keys, values: top.values), builder.add(array: objects),
     ]
     let envelope = builder.add(keys: keys, values: values)
-    return Data(try builder.list(top: envelope).bytes(format))
+    let bytes = try builder.list(top: envelope).bytes(format)
+    if !isSorting { try confirm(bytes) }
+    return Data(bytes)
+  }
+
+  /// What could not be read again is not written: more than the limits allow, or a conditional reference that leads back.
+  private func confirm(_ bytes: [UInt8]) throws(ArchiveError) {
+    let table = try ArchiveTable(bytes, limits: limits)
+    if let back = table.graph.backReferences.first { throw .cycle(at: table.path(toObject: back.to)) }
+    guard table.graph.depth <= limits.effectiveDepth else {
+      throw .overLimit(.depth, allowed: limits.effectiveDepth, at: ArchivePath())
+    }
+    guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {
+      throw .overLimit(.references, allowed: limits.references, at: ArchivePath())
+    }
   }
 
   // The calls of NSCoder. What each does stands beside it in the files of this folder.
@@ -108,6 +143,7 @@ public final class SecureArchiver: NSCoder {
   public override func encode(_ value: Float, forKey key: String) { field(key) { self.builder.add(real: value) } }
   public override func encode(_ value: Double, forKey key: String) { field(key) { self.builder.add(real: value) } }
   public override func encodeBytes(_ bytes: UnsafePointer<UInt8>?, length: Int, forKey key: String) {
+    guard length >= 0, unsafe bytes != nil || length == 0 else { return fail(Self.noBytes(here)) }
     field(key) { unsafe self.builder.add(data: UnsafeBufferPointer(start: bytes, count: length)) }
   }
 
@@ -125,6 +161,7 @@ public final class SecureArchiver: NSCoder {
   public override func encode(_ data: Data) { encode(data as Any?) }
   public override func encodePropertyList(_ propertyList: Any) { encode(propertyList as Any?) }
   public override func encodeBytes(_ bytes: UnsafeRawPointer?, length: Int) {
+    guard length >= 0, unsafe bytes != nil || length == 0 else { return fail(Self.noBytes(here)) }
     unkeyed { unsafe self.builder.add(data: UnsafeRawBufferPointer(start: bytes, count: length)) }
   }
   public override func encodeValue(ofObjCType type: UnsafePointer<Int8>, at address: UnsafeRawPointer) {
@@ -133,6 +170,20 @@ public final class SecureArchiver: NSCoder {
   public override func encodeArray(ofObjCType type: UnsafePointer<Int8>, count: Int, at array: UnsafeRawPointer) {
     fail(.unsupportedCall("encodeArray(ofObjCType:count:at:)", at: here))
   }
+
+  private static func noBytes(_ path: ArchivePath) -> ArchiveError {
+    .unsupportedCall("encodeBytes without bytes", at: path)
+  }
+
+  // What a coder that only writes has no answer for, and Foundation ends the process for.
+
+  public override func containsValue(forKey key: String) -> Bool { false }
+  public override func decodeObject() -> Any? { nil }
+  public override func decodeObject(forKey key: String) -> Any? { nil }
+  public override func decodeBool(forKey key: String) -> Bool { false }
+  public override func decodeInteger(forKey key: String) -> Int { 0 }
+  public override func decodeDouble(forKey key: String) -> Double { 0 }
+  public override func version(forClassName className: String) -> Int { NSNotFound }
 
   private func integer(_ value: Int64, _ key: String) { field(key) { self.builder.add(integer: value) } }
 }

@@ -23,7 +23,7 @@ struct ValueWriter: Sendable {
   }
 
   private static let everything: [ValueWriter] =
-    plain + containers + times + numbers + indexes + texts + records + measurements
+    plain + containers + times + numbers + indexes + texts + records + measurements + own
 
   private static let byType = Dictionary(
     everything.map { (ObjectIdentifier($0.type), $0) }, uniquingKeysWith: { first, _ in first })

@@ -1,40 +1,35 @@
 import Foundation
 import KeyedArchives
 
-/// A Swift value as Foundation's `PropertyListEncoder` represents it: dictionaries, arrays, texts, numbers, data and dates.
-///
-/// This is what `encodeEncodable(_:forKey:)` archives on Apple's systems, as objects of Foundation. Its encoder and decoder
-/// are used as they are, with two exceptions: no error of theirs is passed on, because they repeat values; and a value
-/// stands in an array meanwhile, because they want a container at the top.
+/// A Swift value as the objects of a property list, which is what `encodeEncodable(_:forKey:)` archives on Apple's systems.
 enum EncodedValue {
   /// The objects that `value` is archived as.
-  static func objects(of value: some Encodable, at path: ArchivePath) throws(ArchiveError) -> Any {
-    func refused(_ reason: ArchiveError.NotArchivable) -> ArchiveError {
-      .notArchivable(type: TypeNames.shown(type(of: value)), reason: reason, at: path)
+  ///
+  /// - Parameter depth: how deep they may refer to each other.
+  static func objects(of value: some Encodable, at path: ArchivePath, depth: Int) throws(ArchiveError) -> AnyObject {
+    func refused(_ reason: ArchiveError.NotArchivable, _ steps: [any CodingKey]) -> ArchiveError {
+      .notArchivable(type: TypeNames.shown(type(of: value)), reason: reason, at: path.appending(steps))
     }
     do {
-      let data = try encoder.encode([value])
-      let list = try unsafe PropertyListSerialization.propertyList(from: data, format: nil)
-      guard let array = list as? [Any], let first = array.first else { throw refused(.noForm) }
-      return first
-    } catch let error as ArchiveError {
-      throw error
-    } catch let error as EncodingError {
-      guard case .invalidValue(_, let context) = error else { throw refused(.failed) }
-      throw .notArchivable(
-        type: TypeNames.shown(type(of: value)), reason: .noForm, at: path.appending(context.codingPath))
+      return try ValueEncoder.object(value, [], depth: depth)
+    } catch ValueEncoder.Failure.tooDeep(let steps) {
+      throw .overLimit(.depth, allowed: depth, at: path.appending(steps))
+    } catch ValueEncoder.Failure.noForm(let steps) {
+      throw refused(.noForm, steps)
+    } catch EncodingError.invalidValue(_, let context) {
+      throw refused(.failed, context.codingPath)
     } catch {
-      throw refused(.failed)
+      throw refused(.failed, [])
     }
   }
 
-  /// The value that `objects`, which hold nothing but what a property list may, stand for.
+  /// The value that `object`, which holds nothing but what a property list may, stands for.
   static func value<Value: Decodable>(
-    _ type: Value.Type, from objects: Any, at path: ArchivePath
+    _ type: Value.Type, from object: AnyObject, at path: ArchivePath
   ) throws(ArchiveError) -> Value {
     do {
-      let data = try PropertyListSerialization.data(fromPropertyList: [objects], format: .binary, options: 0)
-      return try PropertyListDecoder().decode(One<Value>.self, from: data).value
+      let decoder = ValueDecoder(object: object, path: path)
+      return try decoder.singleValueContainer().decode(type)
     } catch let error as ArchiveError {
       throw error
     } catch let error as DecodingError {
@@ -43,26 +38,10 @@ enum EncodedValue {
       throw .failedByClass(at: path)
     }
   }
-
-  /// An array of one element; more, or none, is not what `objects(of:at:)` made.
-  private struct One<Value: Decodable>: Decodable {
-    let value: Value
-
-    init(from decoder: any Decoder) throws {
-      var container = try decoder.unkeyedContainer()
-      value = try container.decode(Value.self)
-    }
-  }
-
-  private static var encoder: PropertyListEncoder {
-    let encoder = PropertyListEncoder()
-    encoder.outputFormat = .binary
-    return encoder
-  }
 }
 
 extension ArchiveError {
-  /// What a decoder found, without what it says about it: that may hold values.
+  /// What a type's own code threw, without what it says about it: that may hold values.
   fileprivate init(_ error: DecodingError, at path: ArchivePath) {
     switch error {
     case .keyNotFound(let key, let context):
@@ -79,10 +58,9 @@ extension ArchiveError {
 }
 
 extension ArchivePath {
-  /// This path and the steps of a coder below its array of one.
-  fileprivate func appending(_ steps: [any CodingKey]) -> ArchivePath {
-    steps.dropFirst().reduce(self) { path, step in
-      path.appending(step.intValue.map { .index($0) } ?? .key(step.stringValue))
-    }
+  /// This path and the steps of a coder, which may begin with this path.
+  fileprivate func appending(_ keys: [any CodingKey]) -> ArchivePath {
+    let steps = keys.map { $0.intValue.map { Step.index($0) } ?? .key($0.stringValue) }
+    return steps.starts(with: self.steps) ? ArchivePath(steps) : ArchivePath(self.steps + steps)
   }
 }

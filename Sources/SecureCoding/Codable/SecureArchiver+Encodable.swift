@@ -12,7 +12,7 @@ extension SecureArchiver {
       encode(object, forKey: key)
     } else {
       field(key) { () throws(ArchiveError) in
-        try self.reference(to: EncodedValue.objects(of: value, at: self.here))
+        try self.reference(to: EncodedValue.objects(of: value, at: self.here, depth: self.limits.effectiveDepth))
       }
     }
     if let failure { throw failure }

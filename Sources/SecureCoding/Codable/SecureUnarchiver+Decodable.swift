@@ -9,7 +9,7 @@ extension SecureUnarchiver {
   public func decodeDecodable<Value: Decodable>(_ type: Value.Type, forKey key: String) throws(ArchiveError) -> Value? {
     let value = attempt(nil) { () throws(ArchiveError) -> Value? in
       guard let objects = try decode(key, of: ClassSite.propertyList) else { return nil }
-      return try EncodedValue.value(type, from: objects, at: here.appending(.key(key)))
+      return try EncodedValue.value(type, from: objects as AnyObject, at: here.appending(.key(key)))
     }
     try finish()
     return value
@@ -38,6 +38,14 @@ extension SecureUnarchiver {
     if let found = unarchiver.typeName {
       let expected = name ?? TypeNames.stable(type) ?? TypeNames.shown(type)
       guard found == expected else { throw .otherType(found: found, expected: expected) }
+    }
+    if let secure = type as? any (NSObject & NSSecureCoding).Type {
+      // It was archived by its own encoding.
+      let reader = try SecureUnarchiver(reading: data, allowing: [secure], limits: limits)
+      guard let object = try reader.decode([secure], forKey: "root") as? Value else {
+        throw .missingValue(at: ArchivePath([.key("root")]))
+      }
+      return object
     }
     guard let value = try unarchiver.decodeDecodable(type, forKey: "root") else {
       throw .missingValue(at: ArchivePath([.key("root")]))

@@ -12,7 +12,7 @@ extension StructArchive {
       let expected = name ?? String(TypeNames.shown(type).split(separator: ".").last ?? "")
       guard found == expected else { throw .otherType(found: found, expected: expected) }
     }
-    return try EncodedValue.value(type, from: objects, at: ArchivePath())
+    return try EncodedValue.value(type, from: objects as AnyObject, at: ArchivePath())
   }
 
   /// The values as objects of a property list. Recursion is safe here: reading ended at the limit of nesting.

@@ -135,6 +135,78 @@ import Testing
     #expect(try SecureUnarchiver.unarchivedObject(of: NSString.self, from: data) == "a\r\n<&>\t")
   }
 
+  @Test func `what lies in containers keeps its class, its counts and its identity`() throws {
+    let (shared, text) = (NSArray(array: ["a"]), NSMutableString(string: "m"))
+    let root = NSDictionary(
+      objects: [NSCountedSet(array: ["a", "a", "b"]), NSMutableArray(array: [text, text, shared]), shared],
+      forKeys: ["counted" as NSString, "array" as NSString, "shared" as NSString])
+    let data = try SecureArchiver.archivedData(withRootObject: root)
+    let classes: [AnyClass] = [
+      NSDictionary.self, NSArray.self, NSString.self, NSCountedSet.self, NSMutableArray.self, NSMutableString.self,
+    ]
+    let read = try #require(
+      try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data) as? NSDictionary)
+    #expect(
+      Set(try SecureUnarchiver.inspect(data).classes.map(\.name)) == [
+        "NSDictionary", "NSCountedSet", "NSMutableArray", "NSMutableString", "NSArray",
+      ])
+    // $null, the dictionary, three keys, the set with two texts, the array, the text, the shared array with its text, classes.
+    #expect(try SecureUnarchiver.inspect(data).objectCount == 17)
+    let again = try SecureArchiver.archivedData(withRootObject: read)
+    #expect(again == data)
+  }
+
+  @Test func `shared arrays do not unfold, and sets in sets are sorted once each`() throws {
+    var array = NSArray()
+    for _ in 0..<40 { array = NSArray(array: [array, array]) }
+    let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: array) }
+    #expect(error?.code == "overLimit.references")
+    var set = NSSet(array: [Address(city: "0")])
+    for level in 0..<40 { set = NSSet(array: [set, Address(city: "a \(level)"), Address(city: "b \(level)")]) }
+    _ = try SecureArchiver.archivedData(withRootObject: set)
+  }
+
+  @Test func `what could not be read again is not written`() throws {
+    func code(_ value: Any) -> String? {
+      #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }?.code
+    }
+    #expect(code(NSSet(array: [NSArray(array: [1])])) == "notArchivable.unusableElement")
+    var limits = ArchiveLimits.standard
+    limits.objects = 10
+    let archiver = SecureArchiver(limits: limits)
+    archiver.encode((0..<10).map { "\($0)" }, forKey: "root")
+    let error = #expect(throws: ArchiveError.self) { try archiver.finishEncoding() }
+    #expect(error?.code == "overLimit.objects")
+    // A reference that is conditional when it is encoded, and leads back in the end.
+    let (first, second) = (Knot(), Knot())
+    first.maybe = second
+    second.next = first
+    #expect(code([first, second]) == "cycle")
+  }
+
+  @Test func `names for classes are their own`() {
+    func code(_ names: [(type: AnyClass, name: String)]) -> String? {
+      #expect(throws: ArchiveError.self) {
+        try SecureArchiver.archivedData(withRootObject: [Address(city: "a"), Knot()], names: names)
+      }?.code
+    }
+    for name in ["", "$null", "NSObject", "NSArray", "SecureCodingTests.Knot"] {
+      #expect(code([(Address.self, name)]) == "unusableClass.nameTaken", "\(name)")
+    }
+  }
+
+  @Test func `a finished archive takes nothing more, and no call ends the process`() throws {
+    let archiver = SecureArchiver()
+    #expect(!archiver.containsValue(forKey: "a") && archiver.decodeObject(forKey: "a") == nil)
+    _ = try archiver.finishEncoding()
+    archiver.encode(1, forKey: "late")
+    #expect(throws: ArchiveError.self) { try archiver.finishEncoding() }
+    let other = SecureArchiver()
+    unsafe other.encodeBytes(nil, length: 5, forKey: "a")
+    #expect((other.error as? ArchiveError)?.code == "unsupportedCall")
+    unsafe SecureArchiver().encodeBytes([1], length: -1, forKey: "a")
+  }
+
   @Test func `sets of objects have one order, whatever the order in memory`() throws {
     let cities = (0..<50).map { "city \($0)" }
     let archives = try (0..<5).map { _ in
@@ -174,9 +246,13 @@ final class OwnNull: NSNull, @unchecked Sendable {}
 final class Knot: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   var next: Knot?
+  var maybe: Knot?
   override init() {}
   required init?(coder: NSCoder) {}
-  func encode(with coder: NSCoder) { coder.encode(next, forKey: "next") }
+  func encode(with coder: NSCoder) {
+    coder.encode(next, forKey: "next")
+    coder.encodeConditionalObject(maybe, forKey: "maybe")
+  }
 }
 
 private final class Hidden: NSObject, NSSecureCoding {

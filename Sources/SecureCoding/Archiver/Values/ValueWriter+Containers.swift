@@ -5,10 +5,10 @@ extension ValueWriter {
   /// Arrays, dictionaries, sets; what has no order of its own is put into one.
   static let containers = [
     ValueWriter(NSArray.self, "NSArray") { array, fields throws(ArchiveError) in
-      fields.objects("NS.objects", Array(array))
+      fields.objects("NS.objects", RawElements.of(array))
     },
     ValueWriter(NSMutableArray.self, "NSMutableArray", "NSArray") { array, fields throws(ArchiveError) in
-      fields.objects("NS.objects", Array(array))
+      fields.objects("NS.objects", RawElements.of(array))
     },
     ValueWriter(NSDictionary.self, "NSDictionary") { dictionary, fields throws(ArchiveError) in
       try write(dictionary, fields)
@@ -18,13 +18,13 @@ extension ValueWriter {
       try write(dictionary, fields)
     },
     ValueWriter(NSSet.self, "NSSet") { set, fields throws(ArchiveError) in
-      fields.objects("NS.objects", try CanonicalOrder.sorted(set.allObjects, fields))
+      fields.objects("NS.objects", try CanonicalOrder.sorted(RawElements.of(set), fields))
     },
     ValueWriter(NSMutableSet.self, "NSMutableSet", "NSSet") { set, fields throws(ArchiveError) in
-      fields.objects("NS.objects", try CanonicalOrder.sorted(set.allObjects, fields))
+      fields.objects("NS.objects", try CanonicalOrder.sorted(RawElements.of(set), fields))
     },
     ValueWriter(NSCountedSet.self, "NSCountedSet", "NSMutableSet", "NSSet") { set, fields throws(ArchiveError) in
-      let elements = try CanonicalOrder.sorted(set.allObjects, fields)
+      let elements = try CanonicalOrder.sorted(RawElements.of(set), fields)
       fields.integer("NS.count", elements.count)
       for (index, element) in elements.enumerated() {
         fields.object("NS.object\(index)", element)
@@ -32,21 +32,18 @@ extension ValueWriter {
       }
     },
     ValueWriter(NSOrderedSet.self, "NSOrderedSet") { set, fields throws(ArchiveError) in
-      for (index, element) in set.array.enumerated() { fields.object("NS.object.\(index)", element) }
+      for (index, element) in RawElements.of(set).enumerated() { fields.object("NS.object.\(index)", element) }
     },
     ValueWriter(NSMutableOrderedSet.self, "NSMutableOrderedSet", "NSOrderedSet") { set, fields throws(ArchiveError) in
-      for (index, element) in set.array.enumerated() { fields.object("NS.object.\(index)", element) }
+      for (index, element) in RawElements.of(set).enumerated() { fields.object("NS.object.\(index)", element) }
     },
   ]
 
   private static func write(_ dictionary: NSDictionary, _ fields: FieldsWriter) throws(ArchiveError) {
-    let keys = try CanonicalOrder.sorted(dictionary.allKeys, fields)
+    let pairs = RawElements.of(dictionary)
+    let values = Dictionary(pairs.map { (ObjectIdentifier($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
+    let keys = try CanonicalOrder.sorted(pairs.map(\.key), fields)
     fields.objects("NS.keys", keys)
-    var values: [Any] = []
-    for key in keys {
-      guard let value = dictionary.object(forKey: key) else { throw fields.refused(.noForm) }
-      values.append(value)
-    }
-    fields.objects("NS.objects", values)
+    fields.objects("NS.objects", keys.compactMap { values[ObjectIdentifier($0)] })
   }
 }

@@ -22,8 +22,5 @@ extension ValueWriter {
       fields.object("NS.nameSuffix", name.nameSuffix)
       fields.object("NS.nickname", name.nickname)
     },
-    ValueWriter(OldStyleArray.self, FoundationClasses.rawArray) { array, fields throws(ArchiveError) in
-      array.write(fields)
-    },
   ]
 }

@@ -6,7 +6,7 @@ struct ArchiveFamily: CommandFamily {
     commandName: "archive",
     abstract: "Look into keyed archives (NSKeyedArchiver) without building anything in them; no store is needed.",
     usage: """
-      vault archive show FILE [--raw] [--json] | check FILE [--allow CLASS]...
+      vault archive show FILE [--raw] [--json] | check FILE [--allow CLASS]... [--json]
       vault archive convert FILE --to xml|binary|json [-o OUT]
       """,
     discussion: """

@@ -20,7 +20,7 @@ struct ConvertArchive: SessionCommand {
   @Option(help: ArgumentHelp("The format: xml, binary or json.", valueName: "format")) var to: String
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("Write to this new file, readable by you alone (else standard output).", valueName: "out"))
+    help: ArgumentHelp("Write to this new file, readable by you alone (- or none: standard output).", valueName: "out"))
   var output: String?
 
   func run(in session: Session) throws {
@@ -28,7 +28,7 @@ struct ConvertArchive: SessionCommand {
       throw Failure.usage("there is no such format", hint: "xml, binary or json")
     }
     let converted = try convert(ArchiveInput(path: file).read(session.streams))
-    guard let output else {
+    guard let output, output != "-" else {
       guard to != "binary" || !session.output.isTerminal else {
         throw Failure(
           .usage, "an archive is not text, and a terminal is no place for it", hint: "name -o FILE, or pipe it")

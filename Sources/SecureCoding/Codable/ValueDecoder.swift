@@ -1,0 +1,226 @@
+import Foundation
+import KeyedArchives
+
+/// Makes a Swift value out of the objects of a property list that ``ValueEncoder`` made, or Apple's encoder.
+///
+/// A number that does not fit, a boolean where a text is asked for and the like are errors with the path, and never a value.
+struct ValueDecoder: Decoder {
+  let object: AnyObject
+  let path: ArchivePath
+  var codingPath: [any CodingKey] {
+    path.steps.map { step in
+      switch step {
+      case .key(let key): PlainKey(stringValue: key)
+      case .index(let index), .object(let index): PlainKey(intValue: index)
+      }
+    }
+  }
+  var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+  func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+    guard let dictionary = object as? NSDictionary else { throw wrong("a dictionary") }
+    var values: [KeyTable.Key: AnyObject] = [:]
+    for (key, value) in RawElements.of(dictionary) {
+      guard let key = key as? NSString else { throw wrong("a dictionary whose keys are texts") }
+      values[KeyTable.Key(text: String(describing: key))] = value
+    }
+    return KeyedDecodingContainer(KeyedValues(values: values, path: path))
+  }
+
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    guard let array = object as? NSArray else { throw wrong("an array") }
+    return UnkeyedValues(elements: RawElements.of(array), path: path)
+  }
+
+  func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
+
+  fileprivate var isNull: Bool { (object as? NSString).map { String(describing: $0) } == ValueEncoder.null }
+
+  fileprivate func wrong(_ expected: String) -> ArchiveError {
+    if isNull { return .missingValue(at: path) }
+    let found =
+      switch object {
+      case is NSString: "a text"
+      case is NSNumber: "a number"
+      case is NSData: "data"
+      case is NSDate: "a date"
+      case is NSArray: "an array"
+      case is NSDictionary: "a dictionary"
+      default: "another object"
+      }
+    return .wrongType(expected: expected, found: found, at: path)
+  }
+
+  // MARK: Values
+
+  fileprivate func text() throws -> String {
+    guard let text = object as? NSString, !isNull else { throw wrong("a text") }
+    return String(describing: text)
+  }
+
+  /// 0 and 1 are booleans too, as on Apple's systems.
+  fileprivate func flag() throws -> Bool {
+    guard let number = object as? NSNumber else { throw wrong("a boolean") }
+    if number.isBoolean { return number.boolValue }
+    let value: Int = try integer()
+    guard value == 0 || value == 1 else { throw ArchiveError.numberDoesNotFit(type: "Bool", at: path) }
+    return value == 1
+  }
+
+  fileprivate func integer<Number: FixedWidthInteger>() throws -> Number {
+    guard let number = object as? NSNumber else { throw wrong("a number") }
+    let exact: Number? =
+      switch number.kind {
+      case .real: Number(exactly: number.doubleValue)
+      case .unsigned: Number(exactly: number.uint64Value)
+      case .signed: Number(exactly: number.int64Value)
+      }
+    guard let exact else { throw ArchiveError.numberDoesNotFit(type: "\(Number.self)", at: path) }
+    return exact
+  }
+
+  fileprivate func real<Number: BinaryFloatingPoint>() throws -> Number {
+    guard let number = object as? NSNumber, !number.isBoolean else { throw wrong("a number") }
+    switch number.kind {
+    case .real:
+      // A number of single precision was rounded when it was stored; one of double may not fit.
+      let value = Number(number.doubleValue)
+      guard value.isFinite || !number.doubleValue.isFinite else {
+        throw ArchiveError.numberDoesNotFit(type: "\(Number.self)", at: path)
+      }
+      return value
+    case .unsigned, .signed:
+      let exact = number.kind == .signed ? Number(exactly: number.int64Value) : Number(exactly: number.uint64Value)
+      guard let exact else { throw ArchiveError.numberDoesNotFit(type: "\(Number.self)", at: path) }
+      return exact
+    }
+  }
+
+  fileprivate func value<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    let made: Any
+    switch type {
+    case is Data.Type:
+      guard let data = object as? NSData else { throw wrong("data") }
+      made = Data(referencing: data)
+    case is Date.Type:
+      guard let date = object as? NSDate else { throw wrong("a date") }
+      made = Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate)
+    default: return try Value(from: self)
+    }
+    guard let value = made as? Value else { throw wrong(TypeNames.shown(type)) }
+    return value
+  }
+}
+
+extension ValueDecoder: SingleValueDecodingContainer {
+  func decodeNil() -> Bool { isNull }
+  func decode(_ type: Bool.Type) throws -> Bool { try flag() }
+  func decode(_ type: String.Type) throws -> String { try text() }
+  func decode(_ type: Double.Type) throws -> Double { try real() }
+  func decode(_ type: Float.Type) throws -> Float { try real() }
+  func decode(_ type: Int.Type) throws -> Int { try integer() }
+  func decode(_ type: Int8.Type) throws -> Int8 { try integer() }
+  func decode(_ type: Int16.Type) throws -> Int16 { try integer() }
+  func decode(_ type: Int32.Type) throws -> Int32 { try integer() }
+  func decode(_ type: Int64.Type) throws -> Int64 { try integer() }
+  func decode(_ type: UInt.Type) throws -> UInt { try integer() }
+  func decode(_ type: UInt8.Type) throws -> UInt8 { try integer() }
+  func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
+  func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
+  func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+  func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try value(type) }
+}
+
+private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let values: [KeyTable.Key: AnyObject]
+  let path: ArchivePath
+  var codingPath: [any CodingKey] { [] }
+  var allKeys: [Key] { values.keys.compactMap { Key(stringValue: $0.text) } }
+
+  func contains(_ key: Key) -> Bool { values[KeyTable.Key(text: key.stringValue)] != nil }
+
+  func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).isNull }
+
+  func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try decoder(key).value(type) }
+
+  func nestedContainer<Nested: CodingKey>(
+    keyedBy type: Nested.Type, forKey key: Key
+  ) throws -> KeyedDecodingContainer<Nested> {
+    try decoder(key).container(keyedBy: type)
+  }
+
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    try decoder(key).unkeyedContainer()
+  }
+
+  func superDecoder() throws -> any Decoder { try decoder(PlainKey.parent) }
+  func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
+
+  private func decoder(_ key: any CodingKey) throws -> ValueDecoder {
+    let path = path.appending(.key(key.stringValue))
+    guard let object = values[KeyTable.Key(text: key.stringValue)] else { throw ArchiveError.missingValue(at: path) }
+    return ValueDecoder(object: object, path: path)
+  }
+}
+
+private struct UnkeyedValues: UnkeyedDecodingContainer {
+  let elements: [AnyObject]
+  let path: ArchivePath
+  var codingPath: [any CodingKey] { [] }
+  private(set) var currentIndex = 0
+  var count: Int? { elements.count }
+  var isAtEnd: Bool { currentIndex >= elements.count }
+
+  init(elements: [AnyObject], path: ArchivePath) {
+    self.elements = elements
+    self.path = path
+  }
+
+  mutating func decodeNil() throws -> Bool {
+    guard try next().isNull else { return false }
+    currentIndex += 1
+    return true
+  }
+
+  mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    let value = try next().value(type)
+    currentIndex += 1
+    return value
+  }
+
+  mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
+    defer { currentIndex += 1 }
+    return try next().container(keyedBy: type)
+  }
+
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    defer { currentIndex += 1 }
+    return try next().unkeyedContainer()
+  }
+
+  mutating func superDecoder() throws -> any Decoder {
+    defer { currentIndex += 1 }
+    return try next()
+  }
+
+  private func next() throws -> ValueDecoder {
+    let path = path.appending(.index(currentIndex))
+    guard !isAtEnd else { throw ArchiveError.missingValue(at: path) }
+    return ValueDecoder(object: elements[currentIndex], path: path)
+  }
+}
+
+extension NSNumber {
+  enum Kind { case signed, unsigned, real }
+
+  /// A boolean is one of two objects.
+  var isBoolean: Bool { self === NSNumber(value: true) || self === NSNumber(value: false) }
+
+  var kind: Kind {
+    switch unsafe UInt8(bitPattern: objCType.pointee) {
+    case UInt8(ascii: "f"), UInt8(ascii: "d"): .real
+    case UInt8(ascii: "Q"): .unsigned
+    default: .signed
+    }
+  }
+}
