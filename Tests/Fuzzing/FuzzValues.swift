@@ -1,7 +1,7 @@
 import Foundation
 import SecureCoding
 
-/// The unarchiver with every class of Foundation that it builds.
+/// The unarchiver with every class of Foundation that it builds; what was built is archived, read and archived once more.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
   let data = Data(UnsafeBufferPointer(start: start, count: size))
@@ -10,8 +10,21 @@ func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     let object = unarchiver.decodeObject(of: classes, forKey: key)
     // What was built must be usable: equality touches what is inside.
     if let object = object as? NSObject, !(object is NSError) { _ = object.isEqual(object) }
+    if let object { checkWriting(object) }
   }
   return 0
+}
+
+/// What is archived reads back, and is archived with the same bytes; what cannot be is refused.
+private func checkWriting(_ object: Any) {
+  guard let first = try? SecureArchiver.archivedData(withRootObject: object) else { return }
+  do {
+    guard let read = try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: first) else { return }
+    let second = try SecureArchiver.archivedData(withRootObject: read)
+    guard first == second else { fatalError("other bytes: \(first.base64EncodedString()) \(second.base64EncodedString())") }
+  } catch {
+    fatalError("written and not readable: \(error) \(first.base64EncodedString())")
+  }
 }
 
 /// Made once: comparing the names of all these classes takes longer than most archives.
