@@ -161,6 +161,11 @@ import Testing
         from: SecureArchiver.archivedData(withRootObject: match)) as? NSTextCheckingResult)
     #expect(read.range(at: 1) == NSRange(location: 2, length: 1) && read.regularExpression?.pattern == "a(b)")
 
+    let literal = try through(
+      NSRegularExpression(pattern: "a(", options: .ignoreMetacharacters), NSRegularExpression.self)
+    #expect(literal.numberOfMatches(in: "a(aa", range: NSRange(location: 0, length: 4)) == 1)
+    #expect(try through(literal, NSRegularExpression.self).isEqual(literal))
+
     let notification = NSNotification(name: NSNotification.Name("n"), object: "o", userInfo: ["k": 1])
     let note = try #require(
       try SecureUnarchiver.unarchivedObject(

@@ -13,7 +13,8 @@ extension ValueWriter {
     },
     ValueWriter(NSRegularExpression.self, "NSRegularExpression") { expression, fields throws(ArchiveError) in
       fields.object("NSPattern", expression.pattern)
-      fields.integer("NSOptions", Int(expression.options.rawValue))
+      // On Linux the pattern of an expression without metacharacters is the escaped one; it means the same without the option.
+      fields.integer("NSOptions", Int(expression.options.subtracting(.ignoreMetacharacters).rawValue))
     },
     ValueWriter(NSTextCheckingResult.self, "NSComplexRegularExpressionCheckingResult", "NSTextCheckingResult") {
       result, fields throws(ArchiveError) in
