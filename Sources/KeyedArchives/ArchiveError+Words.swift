@@ -105,6 +105,7 @@ extension ArchiveError.NotArchivable {
     case .notSecure: "its class does not declare secure coding"
     case .notWritten: "its class, or the class of Foundation that it descends from, is not one that is written"
     case .failed: "its own code reported a failure"
+    case .swiftValue: "among objects only texts, numbers, data, dates and other objects are; use Codable for all of it"
     case .unusableElement: "arrays and dictionaries cannot be elements of a set, or keys, on Linux"
     case .noForm: "it holds something that archives have no form for"
     }

@@ -78,6 +78,8 @@ public enum ArchiveError: Error, Sendable, Equatable {
     case notWritten
     /// Its own encoding code threw, or reported a failure.
     case failed
+    /// It is a Swift value among objects.
+    case swiftValue
     /// A set or dictionary has an array or dictionary as an element or key, which Foundation on Linux cannot compare.
     case unusableElement
     /// It holds numbers or text that the format has no form for.

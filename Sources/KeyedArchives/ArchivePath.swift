@@ -47,9 +47,9 @@ public struct ArchivePath: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// Names out of hostile bytes, made fit for a terminal or a log.
-enum Printable {
+package enum Printable {
   /// `name` with control and format characters as `\u{…}`, cut at 80 characters.
-  static func name(_ name: String) -> String {
+  package static func name(_ name: String) -> String {
     var text = ""
     var count = 0
     for scalar in name.unicodeScalars {

@@ -19,7 +19,12 @@ enum TypeNames {
   }
 
   /// A name for errors.
-  static func shown(_ type: Any.Type) -> String { _typeName(type, qualified: true) }
+  static func shown(_ type: Any.Type) -> String {
+    let name = _typeName(type, qualified: true)
+    if name == "Foundation.__SwiftValue" { return "Swift value" }
+    // Of a local type it holds an address.
+    return name.split(separator: ".").filter { !$0.hasPrefix("(unknown context") }.joined(separator: ".")
+  }
 
   private static let containers: Set<String> = ["Swift.Array", "Swift.Dictionary", "Swift.Optional", "Swift.Set"]
 }

@@ -34,6 +34,11 @@ extension AccessGroup {
   public func get<Value: Decodable>(
     _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
   ) throws(VaultError) -> Value {
+    if typeName == nil, let scalar = type as? any SecretScalar.Type,
+      let value = try get(name, as: scalar, version: version) as? Value
+    {
+      return value
+    }
     let data = try archive(name, version, expecting: typeName ?? ArchivedValue.name(of: type))
     do { return try SecureUnarchiver.decoded(type, named: typeName, from: data) } catch {
       throw VaultError(refusing: error)
@@ -111,7 +116,14 @@ extension AccessGroup {
   ) throws(VaultError) -> Object {
     let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
     return try found(name) { () throws(ArchiveError) in
-      try SecureUnarchiver.unarchivedObject(of: type, allowing: allowed, from: data)
+      // What is allowed may stand at the top too, if it is an `Object`: a subclass, or elements of a container.
+      guard let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data) else {
+        return nil
+      }
+      guard let object = found as? Object else {
+        throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
+      }
+      return object
     }
   }
 

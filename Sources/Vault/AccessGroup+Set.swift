@@ -11,8 +11,7 @@ extension AccessGroup {
   public func set<Value: SecretScalar>(
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    let isReadable = unsafe value.withSecretBytes { unsafe Value(secretBytes: $0) != nil }
-    guard isReadable else { throw .invalid("this \(Value.secretKind.name) has no text that could be read back") }
+    guard value.isReadable else { throw Value.unreadable }
     return try set(name, to: Secret(value), kind: Value.secretKind, details, ifVersion: expected)
   }
 
@@ -31,7 +30,11 @@ extension AccessGroup {
     _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
     ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    try set(name, ArchivedValue(encoding: value, named: typeName), details, expected)
+    // Generic code does not know that it holds a text or a number; whoever reads it does.
+    if typeName == nil, let scalar = value as? any SecretScalar {
+      return try set(name, to: scalar, details, ifVersion: expected)
+    }
+    return try set(name, ArchivedValue(encoding: value, named: typeName), details, expected)
   }
 
   /// Sets `name` to an object, as a keyed archive that its class's `encode(with:)` writes.

@@ -49,6 +49,10 @@ extension AccessGroup {
     guard opened.item.kind == .archive else {
       throw .otherType(found: opened.item.kind.name, expected: expected)
     }
+    // The library says which containers it stored; of others only the archive knows.
+    if let found = opened.item.typeName, found.hasPrefix("["), expected != "archive", found != expected {
+      throw .otherType(found: found, expected: expected)
+    }
     return unsafe opened.secret.withUnsafeBytes { unsafe Data($0) }
   }
 }

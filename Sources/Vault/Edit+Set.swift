@@ -16,6 +16,7 @@ extension Edit {
   public func set<Value: SecretScalar>(
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
+    guard value.isReadable else { return fail(Value.unreadable) }
     // Known as no more than a secret value, it is not taken for an Encodable one.
     func set(_ value: some SecretValue) { self.set(name, to: value, details, ifVersion: expected) }
     set(value)
@@ -29,6 +30,22 @@ extension Edit {
   ) throws(VaultError) {
     let typeName = ArchivedValue.name(of: type(of: object))
     try set(name, ArchivedValue(object: object, typeName: typeName), details, expected)
+  }
+
+  /// Sets `name` to an array of objects in this transaction.
+  public func set<Object: NSObject & NSSecureCoding>(
+    _ name: String, to objects: [Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) {
+    try set(
+      name, ArchivedValue(object: objects, typeName: "[\(ArchivedValue.name(of: Object.self))]"), details, expected)
+  }
+
+  /// Sets `name` to a dictionary of objects in this transaction.
+  public func set<Object: NSObject & NSSecureCoding>(
+    _ name: String, to objects: [String: Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) {
+    let typeName = "[String: \(ArchivedValue.name(of: Object.self))]"
+    try set(name, ArchivedValue(object: objects, typeName: typeName), details, expected)
   }
 
   private func set(

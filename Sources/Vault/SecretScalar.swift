@@ -14,6 +14,11 @@ public protocol SecretScalar: SecretValue, Codable {
 }
 
 extension SecretScalar {
+  /// Whether what is stored reads back.
+  var isReadable: Bool { unsafe withSecretBytes { unsafe Self(secretBytes: $0) != nil } }
+
+  static var unreadable: VaultError { .invalid("this \(secretKind.name) has no text that could be read back") }
+
   fileprivate static func text(_ bytes: UnsafeRawBufferPointer) -> String? {
     unsafe String(validating: bytes, as: UTF8.self)
   }

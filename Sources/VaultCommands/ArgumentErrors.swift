@@ -17,6 +17,18 @@ enum ArgumentErrors {
   /// `vault` or `vault group` alone.
   static func missingCommand(_ arguments: [String]) -> Failure { noSuchCommand(NamedCommand(arguments), arguments) }
 
+  /// Letters behind one hyphen: no option of ours.
+  static func beginsWithHyphen(_ arguments: [String]) -> Failure {
+    .usage(
+      "'\(NamedCommand(arguments).path)' has no such option", hint: "before a name that begins with '-', write --")
+  }
+
+  /// - Throws: `usage` unless the words name a command.
+  static func requireCommand(_ words: [String]) throws(Failure) {
+    let command = NamedCommand(words)
+    guard command.path.split(separator: " ").count - 1 == words.count else { throw noSuchCommand(command, words) }
+  }
+
   /// - Parameter option: a name of ours, of an option with one value.
   static func repeated(_ option: String, _ arguments: [String]) -> Failure {
     .usage("\(option) is given more than once", hint: "see \(NamedCommand(arguments).path) --help")
@@ -25,7 +37,8 @@ enum ArgumentErrors {
   /// The forms of the command that was meant, to be printed under the error.
   static func usage(of arguments: [String]) -> String {
     let command = NamedCommand(arguments)
-    return "usage: \(command.type.configuration.usage ?? command.path)\n"
+    let forms = (command.type.configuration.usage ?? command.path).split(separator: "\n")
+    return "usage: " + forms.joined(separator: "\n       ") + "\n"
   }
 
   private static func explain(_ message: String, _ command: NamedCommand, _ arguments: [String]) -> Failure {

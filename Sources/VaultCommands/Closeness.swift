@@ -4,23 +4,34 @@ enum Closeness {
   static func nearest(to typed: String, among words: [String]) -> String? {
     // A long text is no mistyped word of ours, and comparing it would take long.
     guard typed.utf8.count <= 32 else { return nil }
+    if let known = elsewhere[typed], words.contains(known) { return known }
+    if let beginning = words.first(where: { typed.utf8.count > 2 && $0.hasPrefix(typed) }) { return beginning }
     let nearest = words.map { ($0, distance(Array(typed.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
     guard let (word, distance) = nearest, distance <= 2, distance < word.utf8.count else { return nil }
     return word
   }
 
-  /// Letters to insert, remove or replace to make one word of the other (Levenshtein).
+  /// What other tools call the same thing.
+  private static let elsewhere = [
+    "add": "set", "put": "set", "insert": "set", "store": "set", "ls": "list", "rm": "remove", "delete": "remove",
+    "del": "remove", "show": "get", "read": "get", "cat": "get", "undelete": "restore", "log": "history",
+  ]
+
+  /// Letters to insert, remove, replace or swap with the next to make one word of the other (Damerau and Levenshtein).
   private static func distance(_ first: [UInt8], _ second: [UInt8]) -> Int {
-    var row = Array(0...second.count)
-    for (line, letter) in first.enumerated() {
-      var diagonal = row[0]
-      row[0] = line + 1
+    var rows = [Array(0...second.count)]
+    for line in first.indices {
+      var row = [line + 1]
       for column in second.indices {
-        let replaced = diagonal + (letter == second[column] ? 0 : 1)
-        diagonal = row[column + 1]
-        row[column + 1] = min(replaced, diagonal + 1, row[column] + 1)
+        let replaced = rows[line][column] + (first[line] == second[column] ? 0 : 1)
+        var least = min(replaced, rows[line][column + 1] + 1, row[column] + 1)
+        if line > 0, column > 0, first[line] == second[column - 1], first[line - 1] == second[column] {
+          least = min(least, rows[line - 1][column - 1] + 1)
+        }
+        row.append(least)
       }
+      rows.append(row)
     }
-    return row[second.count]
+    return rows[first.count][second.count]
   }
 }

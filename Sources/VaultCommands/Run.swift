@@ -34,6 +34,13 @@ private func perform(_ arguments: [String], _ session: Session) throws {
 
 /// - Returns: nil if the arguments asked for help or the like, which has been written.
 func parse(_ arguments: [String], _ session: Session) throws -> (any SessionCommand)? {
+  // The parser would find `-h` in `-dash`, and print its help in place of a value.
+  if arguments.prefix(while: { $0 != "--" }).contains(where: {
+    $0.hasPrefix("-") && !$0.hasPrefix("--") && $0.count > 2
+  }) {
+    throw ArgumentErrors.beginsWithHyphen(arguments)
+  }
+  if arguments.first == "help" { try ArgumentErrors.requireCommand(Array(arguments.dropFirst())) }
   do {
     var command = try CommandLineTree.parseAsRoot(arguments)
     if let command = command as? any SessionCommand {

@@ -65,6 +65,9 @@ public final class Edit {
     return Secret(opened)
   }
 
+  /// Keeps `error` as what keeps the transaction from being made.
+  package func fail(_ error: VaultError) { failure = failure ?? error }
+
   /// Ends the edit: one that was kept beyond its transaction does nothing and says so.
   func end() { failure = failure ?? .unexpected("the transaction is over") }
 

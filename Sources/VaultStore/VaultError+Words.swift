@@ -72,7 +72,8 @@ extension VaultError: CustomStringConvertible {
     case .exists(let what): "\(what) exists already"
     case .storage(let reason): reason
     case .invalid(let text): text
-    case .otherType(let found, let expected): "the item holds a value of type '\(found)', not '\(expected)'"
+    case .otherType(let found, let expected):
+      "the item holds a value of type '\(Printable.name(found))', not '\(Printable.name(expected))'"
     case .archive(let error): error.message
     case .unexpected(let text): text
     }
@@ -81,7 +82,7 @@ extension VaultError: CustomStringConvertible {
   /// What to do about it.
   public var hint: String? {
     switch self {
-    case .notFound(.item): "see what there is: vault list"
+    case .notFound(.item): "see what there is: vault list; what was removed comes back with: vault restore NAME"
     case .notFound(.version): "see what is kept: vault history NAME"
     case .notFound(.group): "see what there is: vault group list"
     case .locked: "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"

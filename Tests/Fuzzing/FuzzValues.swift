@@ -21,7 +21,9 @@ private func checkWriting(_ object: Any) {
   do {
     guard let read = try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: first) else { return }
     let second = try SecureArchiver.archivedData(withRootObject: read)
-    guard first == second else { fatalError("other bytes: \(first.base64EncodedString()) \(second.base64EncodedString())") }
+    guard first == second else {
+      fatalError("other bytes: \(first.base64EncodedString()) \(second.base64EncodedString())")
+    }
   } catch {
     fatalError("written and not readable: \(error) \(first.base64EncodedString())")
   }

@@ -8,7 +8,10 @@ import VaultStore
 /// Every error's exit status and words, as users and scripts know them.
 @Suite struct ErrorReportTests {
   static let table: [(error: VaultError, status: Int32, message: String, hint: String?)] = [
-    (.notFound(.item), 10, "no such item", "see what there is: vault list"),
+    (
+      .notFound(.item), 10, "no such item",
+      "see what there is: vault list; what was removed comes back with: vault restore NAME"
+    ),
     (.notFound(.version(3)), 10, "version 3 of the item is not kept", "see what is kept: vault history NAME"),
     (.notFound(.group), 10, "no such group", "see what there is: vault group list"),
     (

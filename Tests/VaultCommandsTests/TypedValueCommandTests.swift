@@ -13,6 +13,8 @@ import Testing
     ("bool", "true", "true", "true"), ("int", "-0042", "-42", "-42"), ("double", ".5", "0.5", "0.5"),
     ("double", "nan", "nan", "\"nan\""), ("string", "a\n", "a", "\"a\""),
     ("date", "2027-01-31T12:00:30.250+01:00", "2027-01-31T11:00:30.25Z", "\"2027-01-31T11:00:30.25Z\""),
+    ("url", "http://u:p@[::1]:80/?a=b", "http://u:p@[::1]:80/?a=b", "\"http://u:p@[::1]:80/?a=b\""),
+    ("url", "mailto:a@b.example", "mailto:a@b.example", "\"mailto:a@b.example\""),
     ("url", "https://example.com/a%20b?c#d", "https://example.com/a%20b?c#d", "\"https://example.com/a%20b?c#d\""),
     (
       "uuid", "e621e1f8-c36c-495a-93fc-0c247a3e6e5f", "E621E1F8-C36C-495A-93FC-0C247A3E6E5F",
@@ -37,7 +39,9 @@ import Testing
     ("double", "0x10"), ("double", "one"), ("date", "tomorrow"), ("date", "2027-02-29"), ("url", "intranet.local"),
     ("url", "https://a b"), ("url", "https://a/%2"), ("url", "https://ä"), ("uuid", "e621e1f8c36c495a93fc0c247a3e6e5f"),
     ("json", ""), ("json", "{a:1}"), ("json", "[1,]"), ("json", "01"), ("json", "\"\u{1}\""), ("json", "1 2"),
-    ("json", "{\"a\"}"), ("json", "[1}"), ("json", "\"\\x\""), ("json", "nul"), ("int", "\u{FF}"),
+    ("date", "9999-12-31"), ("date", "0000-01-01T00:00:00+23:59"), ("url", "http://["), ("url", "http://a:b:c/"),
+    ("url", "http://a/[x]"), ("url", "http://a#b#c"), ("url", "http://a@b@c"), ("double", "1\0"), ("double", "1e-400"),
+    ("double", "nan(1)"), ("json", "{\"a\"}"), ("json", "[1}"), ("json", "\"\\x\""), ("json", "nul"), ("int", "\u{FF}"),
   ]) func `a value that is not of its type is refused, and not repeated`(type: String, typed: String) {
     let result = store.run("set", "a", "--type", type, input: typed)
     #expect(result.status == 64)

@@ -128,6 +128,57 @@ import Vault
     _ = try group.get("local", as: Local.self, named: "app.local")
   }
 
+  @Test func `generic code reads and writes what others do`() throws {
+    let group = try store.group()
+    func set<Value: Encodable>(_ value: Value) throws { try group.set("x", to: value) }
+    func get<Value: Decodable>(_ type: Value.Type) throws -> Value { try group.get("x", as: type) }
+    try set("text")
+    #expect(
+      try group.item("x").kind == .string && group.get("x", as: String.self) == "text" && get(String.self) == "text")
+    try group.set("x", to: Optional(5))
+    #expect(try group.item("x").kind == .int && get(Int.self) == 5)
+  }
+
+  @Test func `a subclass and the elements of a container may stand at the top, if they are allowed`() throws {
+    let group = try store.group()
+    try group.set("x", to: NSArray(array: [1, "a"]))
+    #expect(try group.get("x", as: NSArray.self, allowing: [NSNumber.self, NSString.self]).count == 2)
+    try group.set("y", to: Special())
+    #expect(try group.get("y", as: Human.self, allowing: [Special.self]) is Special)
+    #expect(throws: VaultError.self) { try group.get("y", as: Human.self) }
+    #expect(throws: VaultError.self) { try group.get("y", as: Address.self, allowing: [Special.self]) }
+  }
+
+  @Test func `what a container holds is part of its type`() throws {
+    let group = try store.group()
+    try group.set("x", to: [Address]())
+    #expect(throws: VaultError.self) { try group.get("x", as: [Int].self) }
+    #expect(throws: VaultError.self) { try group.get("x", as: [Person].self) }
+    try group.set("x", to: ["a": 1] as [String: Any])
+    #expect(throws: VaultError.self) { try group.get("x", as: [String: Int].self) }
+    let strange = VaultError.otherType(found: "a\n\u{1B}[31m", expected: "b")
+    #expect(!strange.message.contains("\n") && !strange.message.contains("\u{1B}"))
+  }
+
+  @Test func `a transaction refuses a scalar that would not read back`() throws {
+    let group = try store.group()
+    try group.set("x", to: "before")
+    #expect(throws: VaultError.self) {
+      try group.transaction { edit in edit.set("x", to: Date(timeIntervalSince1970: .nan)) }
+    }
+    try group.transaction { edit in try edit.set("list", to: [Address(city: "a")]) }
+    #expect(try group.get("x", as: String.self) == "before" && group.get("list", as: [Address].self).count == 1)
+  }
+
+  class Human: NSObject, NSSecureCoding {
+    class var supportsSecureCoding: Bool { true }
+    override init() {}
+    required init?(coder: NSCoder) {}
+    func encode(with coder: NSCoder) {}
+  }
+
+  final class Special: Human {}
+
   @Test func `a dictionary of anything is stored if all of it can be`() throws {
     let group = try store.group()
     let defaults: [String: Any] = ["name": "a", "count": 3, "day": Date(timeIntervalSince1970: 0), "list": [1, "b"]]

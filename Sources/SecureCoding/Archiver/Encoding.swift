@@ -121,7 +121,8 @@ extension SecureArchiver {
     if ClassNames.isFoundation(ownClass) || object is CodedDictionary || object is CodedArray || object is OldStyleArray
     {
       guard let writer = ValueWriter.of(ownClass) else {
-        throw refused(ownClass is any NSCoding.Type ? .notWritten : .notCoding)
+        let isBoxed = TypeNames.shown(ownClass) == "Swift value"
+        throw refused(isBoxed ? .swiftValue : ownClass is any NSCoding.Type ? .notWritten : .notCoding)
       }
       try writer.write(object, FieldsWriter(self, className: writer.chain[0]))
       return writer.chain

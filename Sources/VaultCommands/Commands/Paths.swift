@@ -24,12 +24,15 @@ struct Paths: SessionCommand {
       }
     }
     var table = Table("WHAT", "PATH", "MODE", "BACKUP")
-    for place in places { table.add(place.what, place.path, place.mode, place.isBackedUp ? "yes" : "no") }
+    for place in places { table.add(place.what, place.path, place.mode, place.backup) }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
 
 extension StoreLocation.Place {
+  /// A key file belongs into a backup, but not into that of the store.
+  fileprivate var backup: String { isBackedUp ? "yes" : what == "key file" ? "apart" : "no" }
+
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("what", what)

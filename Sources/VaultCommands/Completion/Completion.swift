@@ -29,8 +29,10 @@ enum Completion: Equatable {
 
   private static func value(of option: OptionForm, _ line: CompletionLine, _ session: Session) -> Completion {
     switch option.valueName {
-    case "file": .files
+    case "file", "path", "out": .files
     case "group": .words(session.groupNames)
+    case "type": .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"])
+    case "format": .words(["xml", "binary", "json"])
     case "set": .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"])
     default: .words([])
     }

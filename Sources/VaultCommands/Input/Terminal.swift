@@ -48,7 +48,13 @@ final class Terminal {
   private func readLine(_ prompt: String, _ silence: borrowing Silence) throws(Failure) -> WipedBytes {
     try show(prompt)
     let line = try WipedBytes(capacity: Self.lineLimit + 1)
-    while try !silence.hasLine() { try show(prompt) }
+    do throws(Failure) {
+      while try !silence.hasLine() { try show(prompt) }
+    } catch {
+      // What is said about it stands on a line of its own.
+      try? show("\n")
+      throw error
+    }
     var end: Int32 = 0
     unsafe line.appendBytes { free in
       let taken = unsafe read(descriptor, free.baseAddress, free.count)

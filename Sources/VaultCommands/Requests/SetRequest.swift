@@ -32,7 +32,7 @@ struct SetRequest: Equatable {
         try group.set(
           name, to: archive.bytes.secret(), kind: .archive, typeName: archive.typeName, details, ifVersion: ifVersion)
       } else if let source {
-        try set(name, source.read(exact: exact, streams: session.streams), kind, details, group)
+        try set(name, source.read(exact: exact, streams: session.streams), kind, details, group, session)
       } else {
         try group.change(name, details, ifVersion: ifVersion)
       }
@@ -46,8 +46,10 @@ struct SetRequest: Equatable {
   }
 
   private func set(
-    _ name: String, _ value: WipedBytes, _ kind: SecretKind?, _ details: Details, _ group: AccessGroup
+    _ name: String, _ value: WipedBytes, _ kind: SecretKind?, _ details: Details, _ group: AccessGroup,
+    _ session: Session
   ) throws(VaultError) -> UInt64 {
+    if value.count == 0 { session.warn("the value is empty; to change only the label or the like: --keep-value") }
     let kind = kind ?? (value.isText ? .string : .bytes)
     let secret = try kind == .bytes ? value.secret() : typed(value, kind)
     return try group.set(name, to: secret, kind: kind, details, ifVersion: ifVersion)

@@ -25,20 +25,23 @@ public enum ValueText {
       guard let number = Int64(text) else { throw .invalid("an int is a decimal integer of at most 64 bits") }
       return String(number)
     case .double:
-      // Neither hexadecimal digits nor more than a double can hold.
-      guard let number = Double(text), !text.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "x") }),
-        !number.isInfinite || !text.utf8.contains(where: isDigit)
-      else {
-        throw .invalid("a double is a decimal number, such as 0.1 or 1e100, or inf or nan")
+      guard let number = double(text) else {
+        throw .invalid("a double is a decimal number that 64 bits can hold, such as 0.1 or 1e100, or inf or nan")
       }
       return String(number)
     case .date:
       guard let moment = UTCDate.moment(text) else {
         throw .invalid("a date is like 2027-01-31, 2027-01-31T12:00Z or 2027-01-31T12:00:30+01:00")
       }
-      return UTCDate.text(secondsSince2001: moment.secondsSince2001)
+      let canonical = UTCDate.text(secondsSince2001: moment.secondsSince2001)
+      guard UTCDate.moment(canonical)?.secondsSince2001 == moment.secondsSince2001 else {
+        throw .invalid("a date lies between the years 1 and 8338")
+      }
+      return canonical
     case .url:
-      guard isURL(text) else { throw .invalid("a url has a scheme, as in https://example.com, and no spaces") }
+      guard URLText.isValid(text) else {
+        throw .invalid("a url has a scheme, as in https://example.com, and no spaces")
+      }
       return text
     case .uuid:
       guard let uuid = uuid(text) else { throw .invalid("a uuid has 32 hexadecimal digits in groups of 8-4-4-4-12") }
@@ -50,24 +53,14 @@ public enum ValueText {
     }
   }
 
-  private static func isURL(_ text: String) -> Bool {
-    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
-      text.utf8.first.map(isLetter) == true
-    else { return false }
-    let scheme = text.utf8[..<colon]
-    guard scheme.allSatisfy({ isLetter($0) || isDigit($0) || "+-.".utf8.contains($0) }) else { return false }
-    var rest = text.utf8[text.utf8.index(after: colon)...]
-    guard !rest.isEmpty else { return false }
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%") {
-        guard rest.popFirst().map(isHexadecimal) == true, rest.popFirst().map(isHexadecimal) == true else {
-          return false
-        }
-      } else if !isLetter(byte), !isDigit(byte), !"-._~:/?#[]@!$&'()*+,;=".utf8.contains(byte) {
-        return false
-      }
-    }
-    return true
+  /// Neither hexadecimal digits, nor more or less than 64 bits can hold.
+  private static func double(_ text: String) -> Double? {
+    if ["inf", "+inf", "-inf", "nan"].contains(text) { return Double(text) }
+    guard text.utf8.allSatisfy({ isDigit($0) || "+-.eE".utf8.contains($0) }), let number = Double(text),
+      number.isFinite
+    else { return nil }
+    let digits = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
+    return number == 0 && digits.contains { isDigit($0) && $0 != UInt8(ascii: "0") } ? nil : number
   }
 
   private static func uuid(_ text: String) -> String? {
@@ -78,7 +71,6 @@ public enum ValueText {
     return text.uppercased()
   }
 
-  private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
   private static func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
 }

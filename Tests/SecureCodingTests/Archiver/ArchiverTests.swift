@@ -97,7 +97,7 @@ import Testing
     func error(_ value: Any) -> ArchiveError? {
       #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }
     }
-    #expect(error(["a": Plain()])?.code == "notArchivable.notCoding")
+    #expect(error(["a": Plain()])?.code == "notArchivable.swiftValue")
     #expect(error(["a": Plain()])?.path == "root → NS.objects[0]")
     #expect(error(Thread.current)?.code == "notArchivable.notCoding")
     #expect(error(NSObject())?.code == "notArchivable.notCoding")

@@ -69,7 +69,7 @@ import Testing
   private func checkFailures() {
     let typed = Mark.typed.rawValue
     let wrong: [([String], Int32)] = [
-      ([typed], 64), (["group", typed], 64), (["help", typed], 0), (["set", "a", typed], 64),
+      ([typed], 64), (["group", typed], 64), (["help", typed], 64), (["set", "a", typed], 64),
       (["set", "a", "--\(typed)"], 64),
       (["set", "a", "--\(typed)=\(typed)"], 64), (["set", "a", "-\(typed)"], 64), (["set", "a", "--labl", typed], 64),
       (["set", "a", "--if-version", typed], 64), (["set", "a", "--if-version=\(typed)"], 64),

@@ -15,5 +15,8 @@ struct RemoveGroup: SessionCommand {
   @Argument(help: ArgumentHelp("The group's name.", valueName: "name")) var name: String
   @OptionGroup var key: KeyOptions
 
-  func run(in session: Session) throws { try session.openStore(key.source).removeGroup(name) }
+  func run(in session: Session) throws {
+    try session.openStore(key.source).removeGroup(name)
+    session.say("the group is gone, with all its items")
+  }
 }
