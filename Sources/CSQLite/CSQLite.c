@@ -87,12 +87,26 @@ int csqlite_keep_log(sqlite3 *db, int keep) {
   return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep, &now);
 }
 
-int csqlite_read_header(sqlite3 *db, unsigned char header[100]) {
-  sqlite3_file *file = NULL;
-  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+static int main_file(sqlite3 *db, sqlite3_file **file) {
+  *file = NULL;
+  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, file);
   if (code != SQLITE_OK) return code;
-  if (!file || !file->pMethods) return SQLITE_CANTOPEN;
-  return file->pMethods->xRead(file, header, 100, 0);
+  return *file && (*file)->pMethods ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+int csqlite_read(sqlite3 *db, void *bytes, int count, long long offset) {
+  sqlite3_file *file;
+  int code = main_file(db, &file);
+  return code == SQLITE_OK ? file->pMethods->xRead(file, bytes, count, offset) : code;
+}
+
+int csqlite_size(sqlite3 *db, long long *count) {
+  sqlite3_file *file;
+  sqlite3_int64 size = 0;
+  int code = main_file(db, &file);
+  if (code == SQLITE_OK) code = file->pMethods->xFileSize(file, &size);
+  *count = size;
+  return code;
 }
 
 int csqlite_has_moved(sqlite3 *db, int *moved) {
@@ -136,6 +150,10 @@ int csqlite_rename_new(const char *from, const char *to) {
   if (errno != EINVAL && errno != ENOSYS) return -1;
   // File systems without that flag have links, which fail where the name is taken.
   return link(from, to) == 0 ? unlink(from) : -1;
+}
+
+int csqlite_exchange(const char *left, const char *right) {
+  return renameat2(AT_FDCWD, left, AT_FDCWD, right, RENAME_EXCHANGE);
 }
 
 uint32_t csqlite_file_system(const char *path) {

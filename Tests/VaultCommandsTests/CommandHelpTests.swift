@@ -19,6 +19,7 @@ extension NamedCommand {
       NamedCommand.leaves.map(\.path) == [
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change", "vault set",
         "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove", "vault restore",
+        "vault backup",
         "vault group create", "vault group list", "vault group show", "vault group accept", "vault group compact",
         "vault group remove", "vault archive show", "vault archive check", "vault archive convert", "vault completions",
       ])

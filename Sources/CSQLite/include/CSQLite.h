@@ -10,8 +10,11 @@ int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno);
 /// Whether -wal and -shm stay, unmerged, when the connection closes. On for every group file, off while one is made.
 int csqlite_keep_log(sqlite3 *db, int keep);
 
-/// Reads the first 100 bytes of the main file through SQLite's own descriptor; SQLITE_IOERR_SHORT_READ if it is shorter.
-int csqlite_read_header(sqlite3 *db, unsigned char header[100]);
+/// Reads bytes of the main file through SQLite's own descriptor; SQLITE_IOERR_SHORT_READ, and zeros, where it ends before.
+int csqlite_read(sqlite3 *db, void *bytes, int count, long long offset);
+
+/// The size of the main file, asked through SQLite's own descriptor.
+int csqlite_size(sqlite3 *db, long long *count);
 
 /// Asks SQLite whether the open main file is no longer the one at its path.
 int csqlite_has_moved(sqlite3 *db, int *moved);
@@ -41,6 +44,9 @@ int csqlite_fork_generation(void);
 
 /// Gives the file `from` the name `to`, atomically; fails with EEXIST where that name is taken.
 int csqlite_rename_new(const char *from, const char *to);
+
+/// Gives each of two files or folders the other's name, atomically; fails with EINVAL where the file system cannot.
+int csqlite_exchange(const char *left, const char *right);
 
 /// The number of the file system that `path` lies on, as in linux/magic.h; 0 where that cannot be told.
 uint32_t csqlite_file_system(const char *path);

@@ -32,10 +32,13 @@ internal import CSQLite
   }
 
   /// Opens the group's file at `place`, as `init(folder:file:access:)`.
-  package init(at place: ContainerPlace, access: Access) throws(GroupFileError) {
+  ///
+  /// - Parameter isResting: nobody writes to the file, as in a backup: if its log is empty it is read as it lies there, and
+  ///   nothing is made beside it.
+  package init(at place: ContainerPlace, access: Access, isResting: Bool = false) throws(GroupFileError) {
     let shape = try place.shape()
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
-    isFrozen = access == .reading ? try place.isFrozen(shape) : false
+    isFrozen = access == .reading ? try place.isFrozen(shape, isResting: isResting) : false
     handle = try Connection.handle(at: place, shape.identity, access, isFrozen: isFrozen)
     location = place
     self.access = access
@@ -43,7 +46,9 @@ internal import CSQLite
     try checkHeader()
     // A log that grew since is another process's commit, and one that is new his first.
     let now = try place.shape()
-    guard now.identity == identity, isFrozen ? try place.isFrozen(now) : true, try !hasMoved() else { throw .moved }
+    guard now.identity == identity, isFrozen ? try place.isFrozen(now, isResting: isResting) : true, try !hasMoved() else {
+      throw .moved
+    }
     try settle()
     try begin(.reading)
     try commit()

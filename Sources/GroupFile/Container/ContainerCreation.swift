@@ -70,7 +70,7 @@ extension Connection {
     guard try findCompanions() == [nil, nil] else { throw .storage(.inputOutput) }
   }
 
-  private static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
+  static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
     // Nobody has the file open yet, so that closing it here ends no lock of SQLite's.
     let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
@@ -78,14 +78,14 @@ extension Connection {
     guard fchmod(descriptor, mode) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
-  private static func synchronise(_ folder: String) throws(GroupFileError) {
+  static func synchronise(_ folder: String) throws(GroupFileError) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
     defer { Glibc.close(descriptor) }
     guard fsync(descriptor) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
-  private static func remove(_ draft: ContainerPlace) {
+  static func remove(_ draft: ContainerPlace) {
     for path in [draft.path, draft.logPath, draft.indexPath] { unsafe unlink(path) }
   }
 

@@ -129,8 +129,10 @@ extension ContainerPlace {
   /// A log that holds something cannot be read without an index. An empty one, or none, has nothing to add to the file,
   /// and nobody writes to the file while that is so.
   ///
+  /// - Parameter isResting: nobody will write to the file, wherever it lies.
   /// - Throws: `storage` or `denied` where a log with content lacks its index.
-  func isFrozen(_ shape: Shape) throws(GroupFileError) -> Bool {
+  func isFrozen(_ shape: Shape, isResting: Bool = false) throws(GroupFileError) -> Bool {
+    if isResting, shape.log?.byteCount ?? 0 == 0 { return true }
     guard shape.log == nil || shape.index == nil else { return false }
     do throws(GroupFileError) {
       try ContainerPlace.checkWritable(folder)

@@ -67,7 +67,7 @@ extension Connection {
   func checkHeader() throws(GroupFileError) {
     var bytes = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
     let code = unsafe bytes.withUnsafeMutableBufferPointer {
-      unsafe csqlite_read_header(handle.database, $0.baseAddress)
+      unsafe csqlite_read(handle.database, $0.baseAddress, Int32($0.count), 0)
     }
     try handle.check(code)
     try ContainerHeader.check(bytes, for: access)

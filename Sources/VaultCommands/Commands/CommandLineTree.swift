@@ -17,6 +17,7 @@ struct CommandLineTree: CommandFamily {
           RemoveItem.self,
           RestoreItem.self,
         ]),
+      CommandGroup(name: "Backup", subcommands: [BackupStore.self]),
       CommandGroup(name: "Group", subcommands: [GroupFamily.self]),
       CommandGroup(name: "Archive", subcommands: [ArchiveFamily.self]),
       CommandGroup(name: "Shell", subcommands: [Completions.self, Complete.self, Manual.self]),

@@ -35,6 +35,7 @@ extension StoreStatus {
   fileprivate var lines: [(title: String, text: String)] {
     var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
     for slot in slots { lines.append(("slot \(slot.number)", slot.kind)) }
+    lines.append(("last backup", lastBackup?.text ?? "none"))
     lines.append(("locked", lock == nil ? "no" : "yes"))
     return lines
   }
@@ -54,6 +55,7 @@ extension StoreStatus {
       try json.string("home", home)
       try json.string("state", orNull: state)
       try json.string("owner", ownerKey)
+      try json.string("backup", orNull: lastBackup?.text)
       try json.flag("locked", lock != nil)
       try json.array("slots") { (json) throws(Failure) in
         for slot in slots {

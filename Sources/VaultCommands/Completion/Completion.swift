@@ -45,7 +45,7 @@ enum Completion: Equatable {
     case ("vault group create", _): return .words([])
     case ("vault verify", _): return .words(session.groupNames)
     case (let path, _) where path.hasPrefix("vault group "): return .words(session.groupNames)
-    case (_, "file"), (_, "folder"): return .files
+    case (_, "file"), (_, "folder"), (_, "dir"): return .files
     case (_, "name"), (_, "prefix"):
       return line.arguments.isEmpty ? .words(session.itemNames(in: line.value(of: "--group"), line)) : .words([])
     default: return .words([])

@@ -35,6 +35,9 @@ enum RootHelp {
       paths               show where everything is, and what to back up
       passphrase change   replace the passphrase, or add the first one
 
+    Backups:
+      backup DIR          copy the store into a folder, proved completely
+
     Access groups:
       group create NAME   make a group: an encrypted file of its own
       group list          list the groups

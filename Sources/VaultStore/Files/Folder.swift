@@ -85,8 +85,10 @@ struct Folder: ~Copyable {
     guard unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT else { throw FileFault(errno: errno) }
   }
 
-  /// The names in the folder, sorted, without those that begin with a dot; `limit` of them at most.
-  func names(limit: Int = 10_000) throws(FileFault) -> [String] {
+  /// The names in the folder, sorted; `limit` of them at most.
+  ///
+  /// - Parameter hidden: whether those that begin with a dot are told, too.
+  func names(limit: Int = 10_000, hidden: Bool = false) throws(FileFault) -> [String] {
     // The stream takes over a descriptor of its own.
     let copy = unsafe openat(file.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = unsafe fdopendir(copy) else { throw FileFault(errno: errno) }
@@ -96,7 +98,7 @@ struct Folder: ~Copyable {
       let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
         unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
       }
-      if !name.hasPrefix(".") { names.append(name) }
+      if hidden ? name != "." && name != ".." : !name.hasPrefix(".") { names.append(name) }
     }
     return names.sorted()
   }

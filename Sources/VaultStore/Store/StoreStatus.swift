@@ -1,4 +1,5 @@
 internal import GroupFile
+internal import Sealing
 
 /// What can be said of a store at a glance; it is made locked or unlocked, and never asks for anything.
 public struct StoreStatus: Sendable {
@@ -10,6 +11,8 @@ public struct StoreStatus: Sendable {
   public let ownerKey: String
   /// What opens the store, such as "key file", by slot number.
   public let slots: [(number: Int, kind: String)]
+  /// When the store was last backed up from this machine, as this machine remembers it.
+  public let lastBackup: Timestamp?
   /// The groups, sorted by name.
   public let groups: [GroupStatus]
   /// Why the store is locked; `nil` if it is open.
@@ -68,7 +71,8 @@ extension SecretStore {
     return StoreStatus(
       home: location.home, state: location.places.stateFolder(of: access.ownerKey),
       ownerKey: access.ownerKey.hexadecimal,
-      slots: location.slots(), groups: groups, lock: nil, notices: takeNotices())
+      slots: location.slots(), lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
+      notices: takeNotices())
   }
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
@@ -89,12 +93,18 @@ extension SecretStore {
         problem: nil)
     }
     return StoreStatus(
-      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: location.slots(), groups: groups,
-      lock: lock, notices: notices)
+      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: location.slots(),
+      lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock, notices: notices)
   }
 }
 
 extension StoreLocation {
+  /// What the settings say; nothing where they cannot be read.
+  fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
+    guard let folder = places.stateFolder(of: ownerKey) else { return nil }
+    return (try? Settings.read(in: folder))?.lastBackup.map(Timestamp.init(milliseconds:))
+  }
+
   /// The kinds of slots; none where the identity file cannot be read, as for an application.
   fileprivate func slots() -> [(number: Int, kind: String)] {
     guard let file = try? identityFile() else { return [] }

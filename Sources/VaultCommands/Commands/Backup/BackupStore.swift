@@ -1,0 +1,88 @@
+import ArgumentParser
+internal import VaultStore
+
+/// `vault backup DIR`
+struct BackupStore: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup",
+    abstract: "Copy the store into a folder: one consistent state of each group, proved completely.",
+    usage: "vault backup DIR [--json]",
+    discussion: """
+      DIR is made, or is empty. Others may write meanwhile. It opens with the same passphrase and keys as the store. \
+      Groups that are bound to this device are left out. A group that does not verify is named, and the others are \
+      copied; then the command ends with that group's exit status.
+
+      Example:
+        vault backup /mnt/backup/vault-2026-11-21
+      """)
+
+  @Argument(help: ArgumentHelp("The folder of the backup.", valueName: "dir")) var folder: String
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let backup = try session.openStore(key.source).backUp(to: folder) { name, progress in
+      session.showProgress("\(name): \(progress.text)")
+    }
+    session.endProgress()
+    if json.json {
+      var json = JSONWriter(session.output)
+      try backup.write(to: &json)
+    } else {
+      var table = Table("GROUP", "RESULT", "ITEMS", "VERSIONS", "EPOCH")
+      for group in backup.groups { group.add(to: &table) }
+      try table.write(to: session.output, style: session.outputStyle)
+    }
+    for case .failed(let error) in backup.groups.map(\.outcome) { throw error }
+  }
+}
+
+extension MaintenanceProgress {
+  /// How far a long command has come.
+  var text: String {
+    switch self {
+    case .copied(let bytes, let all): "\(all == 0 ? 0 : bytes * 100 / all) % copied"
+    case .proved(let count): "\(count) items proved"
+    case .written(let count): "\(count) items written"
+    }
+  }
+}
+
+extension StoreBackup {
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("path", path)
+      try json.array("groups") { (json) throws(Failure) in
+        for group in groups { try group.write(to: &json) }
+      }
+    }
+  }
+}
+
+extension StoreBackup.Group {
+  fileprivate func add(to table: inout Table) {
+    switch outcome {
+    case .copied(let items, let versions, let epoch):
+      table.add(name, "copied", Table.cell(items), Table.cell(versions), Table.cell(epoch))
+    case .leftOut: table.add(name, "left out: bound to a device", "", "", "")
+    case .failed(let error): table.add(name, error.message, "", "", "")
+    }
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("group", name)
+      switch outcome {
+      case .copied(let items, let versions, let epoch):
+        try json.string("result", "copied")
+        try json.number("items", items)
+        try json.number("versions", versions)
+        try json.number("epoch", epoch)
+      case .leftOut: try json.string("result", "left-out")
+      case .failed(let error):
+        try json.string("result", "failed")
+        try ErrorReport.write(error, as: "problem", to: &json)
+      }
+    }
+  }
+}

@@ -1,0 +1,146 @@
+internal import GroupFile
+internal import Sealing
+
+/// What a backup came to.
+public struct StoreBackup: Sendable {
+  /// The backup's folder, an absolute path.
+  public let path: String
+  /// Each group of the store, sorted by name; the owner's registry is among them.
+  public let groups: [Group]
+
+  /// What became of one group.
+  public struct Group: Sendable {
+    public let name: String
+    public let outcome: Outcome
+  }
+
+  /// What became of a group.
+  @nonexhaustive
+  public enum Outcome: Sendable {
+    /// The copy is proved: so many items and older versions, at this state.
+    case copied(items: UInt64, versions: UInt64, epoch: UInt64)
+    /// The group is bound to a device, so that no copy of it could be opened elsewhere.
+    case leftOut
+    /// The group does not verify, so it is not in the backup.
+    case failed(VaultError)
+  }
+}
+
+/// How far a backup, a restoration or a repair has come with one group.
+@nonexhaustive
+public enum MaintenanceProgress: Sendable {
+  case copied(bytes: UInt64, of: UInt64)
+  /// So many items were proved.
+  case proved(UInt64)
+  /// So many items were sealed under a new key, or written.
+  case written(UInt64)
+
+  init(_ step: CopyStep) {
+    self =
+      switch step {
+      case .copied(let bytes, let all): .copied(bytes: bytes, of: all)
+      case .proved(let count): .proved(count)
+      }
+  }
+}
+
+extension SecretStore {
+  /// Copies the store into a folder of its own: the identity file, and one consistent, completely proved state of each group.
+  ///
+  /// Others may write meanwhile. Groups that are bound to a device are left out; a group that does not verify is named in the
+  /// result, and the others are copied. A backup that fails, or is killed, leaves nothing that looks like one.
+  ///
+  /// - Parameters:
+  ///   - path: the folder, outside of the store; it is made, or is empty.
+  ///   - progress: called now and then with a group's name.
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, ``VaultError/exists(_:)`` for a folder that is not empty,
+  ///   ``VaultError/storage(_:)``. There is no backup then.
+  @discardableResult
+  public func backUp(
+    to path: String, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+  ) throws(VaultError) -> StoreBackup {
+    _ = try owner()
+    let path = try location.outside(path)
+    let identity = try location.identityFile()
+    guard identity.ownerKey == access.ownerKey else {
+      throw .damaged(group: nil, level: "identity", detail: "it was replaced by another store's meanwhile")
+    }
+    let folder = try BackupFolder(at: path)
+    do throws(VaultError) {
+      let groups = try copyGroups(to: folder, progress)
+      try folder.complete(with: identity)
+      noteBackup(groups)
+      return StoreBackup(path: path, groups: groups)
+    } catch {
+      folder.discard()
+      throw error
+    }
+  }
+
+  private func copyGroups(
+    to folder: borrowing BackupFolder, _ progress: (String, MaintenanceProgress) -> Void
+  ) throws(VaultError) -> [StoreBackup.Group] {
+    var files: [(name: AccessGroup.Name, file: AccessGroupFile)] = []
+    for name in try groupNames() {
+      let name = try AccessGroup.Name(name)
+      files.append((name, group(name).file))
+    }
+    // The owner's list comes last, so that it knows each group that is in the backup.
+    files.append((.registry, try registry().group.file))
+    var groups: [StoreBackup.Group] = []
+    for (name, file) in files {
+      let outcome = try copy(file, of: name.description, to: folder) { progress(name.description, $0) }
+      groups.append(StoreBackup.Group(name: name.description, outcome: outcome))
+    }
+    guard groups.contains(where: { if case .copied = $0.outcome { true } else { false } }) else {
+      for case .failed(let error) in groups.map(\.outcome) { throw error }
+      throw .contradiction("there is nothing that could be backed up")
+    }
+    return groups
+  }
+
+  private func copy(
+    _ file: AccessGroupFile, of name: String, to folder: borrowing BackupFolder,
+    _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> StoreBackup.Outcome {
+    let draft = try folder.makeGroup(name)
+    do throws(GroupFileError) {
+      guard let copied = try file.backUp(to: draft, progress: { progress(MaintenanceProgress($0)) }) else {
+        folder.dropGroup(name)
+        return .leftOut
+      }
+      return .copied(items: copied.items, versions: copied.versions, epoch: copied.epoch)
+    } catch {
+      folder.dropGroup(name)
+      switch error {
+      case .otherDevice: return .leftOut
+      // The other groups would not fare better.
+      case .storage(let failure) where failure != .inputOutput: throw VaultError(error, group: name)
+      default: return .failed(VaultError(error, group: name))
+      }
+    }
+  }
+
+  /// Remembers when the store was backed up; one that lacks a group does not count.
+  private func noteBackup(_ groups: [StoreBackup.Group]) {
+    guard let state = location.places.stateFolder(of: access.ownerKey) else { return }
+    for case .failed in groups.map(\.outcome) { return }
+    try? Settings.change(in: state) { $0.lastBackup = SystemClock.milliseconds() }
+  }
+}
+
+extension StoreLocation {
+  /// `path` as an absolute one that does not lie in the store.
+  func outside(_ path: String) throws(VaultError) -> String {
+    guard !path.isEmpty, !path.utf8.contains(0) else { throw .invalid("a backup needs a folder") }
+    let path = Locations.absolute(path)
+    let isInside: Bool
+    do throws(FileFault) {
+      isInside = CanonicalPath.isInside(try CanonicalPath.of(path), try CanonicalPath.of(home))
+    } catch {
+      throw .denied(.permissions("the backup's folder \(error.reason)"))
+    }
+    if isInside { throw .invalid("a backup lies outside of the store") }
+    return path
+  }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct BackupCommandTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "a", input: "one")
+    store.run("set", "a", input: "two")
+    store.run("group", "create", "team")
+    store.run("set", "large", "-g", "team", input: String(repeating: "x", count: 100_000))
+  }
+
+  private var backup: String { store.folder.file("backup") }
+
+  @Test func `a backup has a store's shape, and files that only their owner reads`() {
+    let made = store.run("backup", backup)
+    #expect(made.status == 0, "\(made.errors)")
+    #expect(made.output == "default\tcopied\t1\t1\t3\nteam\tcopied\t1\t0\t2\nvault.owner\tcopied\t2\t2\t5\n")
+    for folder in ["", "/identity", "/groups", "/groups/default", "/groups/team", "/groups/vault.owner"] {
+      #expect(store.folder.mode("backup" + folder) == 0o700)
+    }
+    for file in ["identity/identity", "groups/default/group.vault", "groups/vault.owner/group.vault"] {
+      #expect(store.folder.mode("backup/" + file) == 0o600)
+    }
+    #expect(store.folder.read("backup/identity/identity") == store.folder.read("store/identity/identity"))
+    let names = try? FileManager.default.contentsOfDirectory(atPath: backup + "/groups/default")
+    #expect(names == ["group.vault"])
+  }
+
+  @Test func `a backup opens as a store, and everything in it verifies`() {
+    store.run("backup", backup)
+    store.environment["VAULT_HOME"] = backup
+    store.environment["VAULT_STATE"] = store.folder.file("elsewhere")
+    #expect(store.run("get", "a", "--key-file", store.keyFile).output == "two")
+    #expect(store.run("get", "a", "--version", "1", "--key-file", store.keyFile).output == "one")
+    #expect(store.run("get", "large", "-g", "team", "--key-file", store.keyFile).output.utf8.count == 100_000)
+  }
+
+  @Test func `a folder with something in it, or inside the store, is refused and not touched`() {
+    _ = store.folder.write("file", [1])
+    let busy = store.run("backup", store.folder.path)
+    #expect(busy.status == 22)
+    #expect(store.run("backup", store.folder.file("file")).status == 12)
+    #expect(store.run("backup", store.folder.file("no/such")).status == 23)
+    for inside in ["store", "store/x", "store/groups/default/x"] {
+      #expect(store.run("backup", store.folder.file(inside)).status == 64)
+    }
+    #expect(store.folder.names() == ["file", "key", "state", "store"])
+    #expect(store.run("verify").status == 0)
+  }
+
+  @Test func `an empty folder is taken, whatever its mode, and a second backup into it is refused`() throws {
+    try FileManager.default.createDirectory(atPath: backup, withIntermediateDirectories: false)
+    #expect(store.run("backup", backup).status == 0)
+    #expect(store.folder.mode("backup") == 0o700)
+    let before = store.folder.read("backup/groups/default/group.vault")
+    #expect(store.run("backup", backup).status == 22)
+    #expect(store.folder.read("backup/groups/default/group.vault") == before)
+  }
+
+  @Test func `a group that does not verify is named, and the others are copied`() throws {
+    // The last bytes of the large value.
+    var bytes = store.folder.read("store/groups/team/group.vault")
+    store.run("group", "compact", "team")
+    bytes = store.folder.read("store/groups/team/group.vault")
+    let index = try #require(bytes.indices.last { bytes[$0] != 0 })
+    bytes[index - 40] ^= 1
+    _ = store.folder.write("store/groups/team/group.vault", bytes)
+    let made = store.run("backup", backup, "--json")
+    #expect(made.status == 13)
+    #expect(try readJSON(made.errors)["name"] as? String == "damaged")
+    let groups = try #require(try readJSON(made.output)["groups"] as? [[String: Any]])
+    #expect(groups.map { $0["result"] as? String } == ["copied", "failed", "copied"])
+    #expect(!store.folder.exists("backup/groups/team"))
+    #expect(store.folder.exists("backup/groups/default/group.vault"))
+    #expect(try readJSON(store.run("status", "--json").output)["backup"] is NSNull)
+  }
+
+  @Test func `status tells when the last backup was made`() throws {
+    #expect(store.run("status").output.contains("last backup: none\n"))
+    store.run("backup", backup)
+    let time = try #require(try readJSON(store.run("status", "--json").output)["backup"] as? String)
+    #expect(time.hasPrefix("20") && time.hasSuffix("Z"))
+    #expect(store.run("status").output.contains("last backup: \(time)\n"))
+  }
+}
