@@ -91,7 +91,9 @@ package final class AccessGroupFile: Sendable {
   private func missingMeans(_ error: GroupFileError) -> GroupFileError {
     guard error == .missing else { return error }
     place.withLock { $0 = nil }
-    switch witness.read() {
+    let reading = witness.read()
+    if let floor = floor(beside: reading) { return .rolledBack(found: 0, known: floor.epoch, .vanished) }
+    switch reading {
     case .valid(let record) where !record.flags.contains(.removed):
       guard !AccessGroupFile.exists(in: folder), case .valid(let after) = witness.read(),
         after.groupID == record.groupID, !after.flags.contains(.removed)
@@ -102,11 +104,21 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
+  /// What the credential knows of the group, where that counts beside the witness.
+  func floor(beside reading: WitnessReading) -> WitnessRecord? {
+    context.floor?.record(of: context.ownerKey, beside: reading)
+  }
+
   func snapshot(
     _ connection: Connection, _ reading: WitnessReading, strict: Bool
   ) throws(GroupFileError) -> Snapshot {
     let state = try VerifiedState.open(connection, as: context, known: known.newest)
-    let outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
+    var outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
+    if let floor = floor(beside: reading) {
+      let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)
+      outcome.gapSeen = outcome.gapSeen || above.gapSeen
+      outcome.notice = outcome.notice ?? above.notice
+    }
     known.update(state)
     let view = Snapshot(connection, state, cache, witnessed: reading)
     view.notices = outcome.notice.map { [$0] } ?? []

@@ -42,10 +42,14 @@ extension AccessGroup {
       name: name.description, id: state.roster.groupID.hexadecimal, epoch: state.manifest.epoch,
       generation: state.manifest.generation, rosterRevision: state.roster.revision,
       itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount, keep: Int(state.roster.keep),
-      members: state.roster.members.map {
-        GroupMember(who: Item.Writer($0.asWriter), rights: $0.rights == .write ? .write : .read)
-      },
+      members: state.roster.members.map(GroupMember.init),
       changed: Timestamp(milliseconds: state.manifest.time))
+  }
+}
+
+extension GroupMember {
+  init(_ member: Member) {
+    self.init(who: Item.Writer(member.asWriter), rights: Rights(member.rights))
   }
 }
 

@@ -10,6 +10,8 @@ public enum Notice: Sendable, Hashable {
   case witnessInvalid(group: String)
   /// More states of a group were missed than its chain keeps, so this one could not be shown to descend from the last.
   case gap(group: String, from: UInt64, to: UInt64)
+  /// A group could not be looked at, and an answer about all groups lacks it.
+  case groupLeftOut(group: String, reason: String)
 
   /// What the user should know: lower case, no full stop.
   public var message: String {
@@ -20,6 +22,8 @@ public enum Notice: Sendable, Hashable {
       "the witness of '\(group)' is damaged; nothing is written to it until: vault group accept \(group)"
     case .gap(let group, let from, let to):
       "'\(group)' moved from epoch \(from) to \(to), too far to prove that nothing was rolled back between"
+    case .groupLeftOut(let group, let reason):
+      "'\(group)' was left out: \(reason)"
     }
   }
 }
@@ -39,7 +43,7 @@ final class NoticeBoard: Sendable {
     }
   }
 
-  private func post(_ notice: Notice) {
+  func post(_ notice: Notice) {
     notices.withLock { if !$0.contains(notice), $0.count < 100 { $0.append(notice) } }
   }
 

@@ -49,6 +49,9 @@ public enum VaultError: Error, Sendable, Equatable {
     case item
     case version(UInt64)
     case group
+    case application
+    /// The application is known, and not in the group.
+    case member
   }
 
   /// Why something is not allowed.

@@ -17,11 +17,16 @@ extension NamedCommand {
   @Test func `every form of the command is there`() {
     #expect(
       NamedCommand.leaves.map(\.path) == [
-        "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change", "vault set",
-        "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove", "vault restore",
+        "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
+        "vault set", "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove",
+        "vault restore",
         "vault backup",
         "vault group create", "vault group list", "vault group show", "vault group accept", "vault group compact",
-        "vault group remove", "vault archive show", "vault archive check", "vault archive convert", "vault completions",
+        "vault group rotate", "vault group remove",
+        "vault app issue", "vault app list", "vault app show", "vault app uninstall",
+        "vault grant", "vault revoke", "vault exposure",
+        "vault archive show", "vault archive check", "vault archive convert",
+        "vault completions",
       ])
   }
 

@@ -24,8 +24,14 @@ import VaultStore
     for command in NamedCommand.leaves
     where !needNone.contains(command.path) && !command.path.hasPrefix("vault archive") {
       let words = command.path.split(separator: " ").dropFirst().map(String.init)
-      let takesNoName = ["vault status", "vault group list", "vault passphrase change"].contains(command.path)
-      let arguments = words + (takesNoName ? [] : ["a"])
+      let takesNoName = [
+        "vault status", "vault group list", "vault passphrase change", "vault app list", "vault exposure",
+      ].contains(command.path)
+      let others = [
+        "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"],
+        "vault app issue": ["--output", store.folder.file("credential")],
+      ]
+      let arguments = words + (takesNoName ? [] : ["a"]) + (others[command.path] ?? [])
       let transcript = Transcript(arguments, environment: store.environment)
       #expect(transcript.status == 21, "\(arguments): \(transcript.errors)")
       #expect(transcript.output.isEmpty)
@@ -135,7 +141,8 @@ import VaultStore
     #expect(store.run("get", "a", "--key-file", open).status == 11)
     let both = store.run("get", "a", "--key-file", store.keyFile, "--passphrase-fd", "0")
     #expect(
-      both.errors.hasPrefix("vault: error: --key-file and --passphrase-fd exclude each other\nusage: vault get NAME "))
+      both.errors.hasPrefix(
+        "vault: error: --key-file, --passphrase-fd and --credential exclude each other\nusage: vault get NAME "))
     #expect(both.status == 64)
   }
 }

@@ -12,45 +12,91 @@ package enum Acceptance: Equatable, Sendable {
   case removal
 }
 
+/// What only the owner can do about a group whose roster is older than one that was seen: a roster and a key that are newer
+/// than both.
+package struct OwnersAcceptance {
+  package var authority: any RosterAuthority
+  /// Says which members of the older roster stay out.
+  package var revokes: @Sendable (Member) -> Bool
+  /// Gets the older state before anything is changed.
+  package var announce: (VerifiedState) -> Void
+
+  package init(
+    authority: any RosterAuthority, revokes: @escaping @Sendable (Member) -> Bool,
+    announce: @escaping (VerifiedState) -> Void
+  ) {
+    self.authority = authority
+    self.revokes = revokes
+    self.announce = announce
+  }
+}
+
 extension AccessGroupFile {
   /// Takes the group as it is now, although this machine has verified another state before.
   ///
   /// The file must verify in everything but the witness. A writer signs its state anew under the next epoch above both; a
-  /// reader only replaces his own witness. A state with an older roster or key would bring removed members back, so it is
-  /// not taken here (format article, rule 5).
+  /// reader only replaces his own witness. A state with an older roster or key would bring removed members back, so only the
+  /// owner takes it, and gives it a new roster and a new key at once (format article, rule 5).
   ///
+  /// - Parameter owner: given by the owner.
   /// - Throws: `rolledBack` for an older roster or key; what a reader finds otherwise.
-  package func accept() throws(GroupFileError) -> Acceptance {
+  package func accept(_ owner: OwnersAcceptance? = nil) throws(GroupFileError) -> Acceptance {
     guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
     let session = try beginSession()
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
-    switch witness.read() {
-    case .absent, .unavailable: return .nothingToAccept
-    case .invalid: return try replaceWitness(state)
-    case .valid(let record):
-      do {
-        _ = try WitnessRule.check(state, against: .valid(record), strict: true, session.connection)
-        return .nothingToAccept
-      } catch {
-        if record.groupID != state.manifest.groupID || record.ownerKey != state.roster.ownerKey {
-          return try replaceWitness(state)
-        }
-        try refuseOlderRoster(state, record)
+    let reading = witness.read()
+    guard let record = known(reading) else {
+      return reading == .invalid ? try replaceWitness(state) : .nothingToAccept
+    }
+    do {
+      _ = try WitnessRule.check(state, against: .valid(record), strict: true, session.connection)
+      return .nothingToAccept
+    } catch {
+      if record.groupID != state.manifest.groupID || record.ownerKey != state.roster.ownerKey {
+        return try replaceWitness(state)
+      }
+      guard let kind = AccessGroupFile.olderRoster(state, record) else {
         return try signAnew(state, above: record.epoch, session)
       }
+      guard let owner else { throw .rolledBack(found: state.manifest.epoch, known: record.epoch, kind) }
+      let view = Snapshot(session.connection, state, cache, witnessed: reading)
+      return try renew(view, above: record, owner, session)
     }
   }
 
-  private func refuseOlderRoster(_ state: VerifiedState, _ record: WitnessRecord) throws(GroupFileError) {
-    let kind: GroupFileError.RollbackKind? =
-      if state.manifest.rosterRevision < record.rosterRevision {
-        .roster
-      } else if state.manifest.generation < record.generation {
-        .generation
-      } else if state.manifest.rosterRevision == record.rosterRevision,
-        state.signedRoster.digest != record.rosterDigest
-      { .roster } else { nil }
-    if let kind { throw .rolledBack(found: state.manifest.epoch, known: record.epoch, kind) }
+  /// The newest state that was seen, by this machine or by whoever issued the credential.
+  private func known(_ reading: WitnessReading) -> WitnessRecord? {
+    if let floor = floor(beside: reading) { return floor }
+    guard case .valid(let record) = reading else { return nil }
+    return record
+  }
+
+  /// How the state contradicts the roster or the key that was seen; `nil` if it does not.
+  private static func olderRoster(
+    _ state: VerifiedState, _ record: WitnessRecord
+  ) -> GroupFileError.RollbackKind? {
+    if state.manifest.rosterRevision < record.rosterRevision { return .roster }
+    if state.manifest.generation < record.generation { return .generation }
+    let isSameRevision = state.manifest.rosterRevision == record.rosterRevision && record.rosterDigest != .zero
+    return isSameRevision && state.signedRoster.digest != record.rosterDigest ? .roster : nil
+  }
+
+  /// Gives an older state a roster, a key and an epoch above all that was seen.
+  private func renew(
+    _ view: Snapshot, above record: WitnessRecord, _ owner: OwnersAcceptance, _ session: WriteSession
+  ) throws(GroupFileError) -> Acceptance {
+    try view.state.confirmRoster(session.connection)
+    owner.announce(view.state)
+    let change = RosterChange(
+      rotates: true,
+      above: RosterChange.Numbers(
+        revision: record.rosterRevision, generation: record.generation, epoch: record.epoch),
+      revokes: owner.revokes)
+    let writing = try RosterWriting(view, session, context, owner.authority)
+    guard let renewed = try writing.write(change, at: now(), { _ in }) else { return .nothingToAccept }
+    _ = try replaceWitness(renewed)
+    session.end(renewed)
+    return .newState(epoch: renewed.manifest.epoch)
   }
 
   private func signAnew(
@@ -74,7 +120,12 @@ extension AccessGroupFile {
   }
 
   private func acceptRemoval() throws(GroupFileError) -> Acceptance {
-    switch witness.read() {
+    let reading = witness.read()
+    if let floor = floor(beside: reading) {
+      try markRemoved(floor)
+      return .removal
+    }
+    switch reading {
     case .valid(let record) where !record.flags.contains(.removed):
       try markRemoved(record)
       return .removal
@@ -117,6 +168,7 @@ extension AccessGroupFile {
     try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
     try transaction.removeFiles()
   }
+
   /// Finishes a removal that was interrupted after the witness was flagged.
   ///
   /// The state is not proved: the owner decided, and what is left may be no whole group.

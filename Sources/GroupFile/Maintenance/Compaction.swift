@@ -15,13 +15,15 @@ extension AccessGroupFile {
     try view.state.requireWriter()
     var kept = TreeBuilder()
     var tombstones: [Row] = []
-    _ = try FullProof.run(view, progress: progress) { (row) throws(GroupFileError) in
-      if row.state == .removed {
-        tombstones.append(row)
-      } else {
-        try kept.append(TreeEntry(token: row.token, digest: row.digest))
-      }
-    }
+    _ = try FullProof.run(
+      view, progress: progress,
+      visit: { (row) throws(GroupFileError) in
+        if row.state == .removed {
+          tombstones.append(row)
+        } else {
+          try kept.append(TreeEntry(token: row.token, digest: row.digest))
+        }
+      })
     if !tombstones.isEmpty { try drop(tombstones, kept, view, session) }
     session.vacuums = true
     session.end()
@@ -38,7 +40,7 @@ extension AccessGroupFile {
       try connection.dropVersions(of: row.token, below: row.version + 1)
       versions += row.version - row.oldest
     }
-    try connection.dropNodes()
+    try connection.empty("DELETE FROM node")
     let root = try kept.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
     let manifest = view.state.successor(
       root: root, itemCount: view.state.manifest.itemCount - UInt64(tombstones.count),

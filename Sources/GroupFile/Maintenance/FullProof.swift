@@ -13,11 +13,11 @@ struct FullProof {
     var blobs: UInt64 = 0
   }
 
+  typealias Content = (Row, Attributes, OpenedSecret?) throws(GroupFileError) -> Void
+
   private let view: Snapshot
   private var counts = Counts()
   private var builder: TreeBuilder
-  private var expectedVersions: UInt64 = 0
-  private var blobVersions: [Token: [UInt64]] = [:]
 
   private init(_ view: Snapshot) {
     self.view = view
@@ -26,25 +26,30 @@ struct FullProof {
 
   /// Proves the whole file that `view` shows.
   ///
-  /// - Parameter visit: gets each current row once it is known to be in order; it is proved only when this returns.
-  /// - Throws: the first thing that is wrong.
+  /// - Parameters:
+  ///   - content: gets each version with what was opened of it, an item's oldest first.
+  ///   - visit: gets each current row after its versions.
+  /// - Throws: the first thing that is wrong. Until this returns, nothing that was shown is proved.
   static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
-    visit: (Row) throws(GroupFileError) -> Void = { _ in }
+    content: Content = { _, _, _ in }, visit: (Row) throws(GroupFileError) -> Void = { _ in }
   ) throws(GroupFileError) -> Counts {
     try view.connection.quickCheck()
     try view.state.confirmRoster(view.connection)
     var proof = FullProof(view)
-    try proof.proveRows(progress, visit)
+    // Counted before `content` may add large values of its own.
+    let blobs = try proof.blobCount()
+    try proof.proveRows(progress, content, visit)
+    // Each one that a row names was opened; so many and no more there must be.
+    guard blobs == proof.counts.blobs else { throw .damaged(.row, "a large value without a row") }
     try proof.proveNodes()
-    try proof.proveBlobs()
     try proof.proveWraps()
     try proof.proveChain()
     return proof.counts
   }
 
   private mutating func proveRows(
-    _ progress: (UInt64) -> Void, _ visit: (Row) throws(GroupFileError) -> Void
+    _ progress: (UInt64) -> Void, _ content: Content, _ visit: (Row) throws(GroupFileError) -> Void
   ) throws(GroupFileError) {
     let manifest = view.state.manifest
     let current = try view.connection.currentRows()
@@ -59,7 +64,7 @@ struct FullProof {
       try builder.append(TreeEntry(token: row.token, digest: row.digest))
       counts.items += 1
       if row.state == .removed { counts.tombstones += 1 }
-      try proveVersions(of: row, older)
+      try proveVersions(of: row, older, content)
       try visit(row)
       if counts.items % 1_024 == 0 { progress(counts.items) }
     }
@@ -70,7 +75,9 @@ struct FullProof {
   }
 
   /// The kept versions of `row` stand next in `older`, the oldest first; each is named by the one after it.
-  private mutating func proveVersions(of row: Row, _ older: Statement) throws(GroupFileError) {
+  private mutating func proveVersions(
+    of row: Row, _ older: Statement, _ content: Content
+  ) throws(GroupFileError) {
     var digest: Digest?
     for version in row.oldest..<row.version {
       guard try older.step() else { throw .damaged(.row, "an older version is missing") }
@@ -80,22 +87,19 @@ struct FullProof {
       }
       digest = kept.digest
       counts.versions += 1
-      try proveContent(of: kept)
+      try proveContent(of: kept, content)
     }
     guard digest == nil || row.previous == digest else {
       throw .damaged(.row, "an older version does not match")
     }
-    try proveContent(of: row)
+    try proveContent(of: row, content)
   }
 
-  private mutating func proveContent(of row: Row) throws(GroupFileError) {
-    _ = try view.attributes(of: row)
-    guard row.state == .present else { return }
-    if row.place == .blob {
-      counts.blobs += 1
-      blobVersions[row.token, default: []].append(row.version)
-    }
-    _ = try view.secret(of: row)
+  private mutating func proveContent(of row: Row, _ content: Content) throws(GroupFileError) {
+    let attributes = try view.attributes(of: row)
+    guard row.state == .present else { return try content(row, attributes, nil) }
+    if row.place == .blob { counts.blobs += 1 }
+    try content(row, attributes, view.secret(of: row))
   }
 
   /// The stored nodes are those of the canonical tree, no more and no fewer.
@@ -114,19 +118,23 @@ struct FullProof {
     guard try !stored.step() else { throw .damaged(.tree, "a node too many") }
   }
 
-  /// A blob that no kept row names is damage too.
-  private func proveBlobs() throws(GroupFileError) {
+  /// How many large values are stored, counted no further than there can be.
+  private func blobCount() throws(GroupFileError) -> UInt64 {
     let stored = try view.connection.blobKeys()
     defer { stored.reset() }
+    let limit = view.state.manifest.itemCount + view.state.manifest.versionRowCount
     var count: UInt64 = 0
-    while try stored.step() {
+    var last: (token: Token, version: Int64)?
+    while count <= limit, try stored.step() {
+      let key = unsafe (
+        token: Token(loadingFrom: try stored.blob(0, count: 16...16)),
+        version: try stored.integer(1, in: 1...Int64(ByteReader.counterLimit - 1))
+      )
+      if let last, last >= key { throw .damaged(.row, "order of large values") }
+      last = key
       count += 1
-      let token = unsafe Token(loadingFrom: try stored.blob(0, count: 16...16))
-      let version = UInt64(try stored.integer(1, in: 1...Int64(ByteReader.counterLimit - 1)))
-      guard count <= counts.blobs, blobVersions[token]?.contains(version) == true else {
-        throw .damaged(.row, "a large value without a row")
-      }
     }
+    return count
   }
 
   /// One wrap for each member, the one the roster names.

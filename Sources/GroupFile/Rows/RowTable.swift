@@ -85,6 +85,22 @@ extension Connection {
     }
   }
 
+  /// Drops the large value of one version.
+  func dropBlob(_ token: Token, version: UInt64) throws(GroupFileError) {
+    let statement = try statement("DELETE FROM blob WHERE token = ? AND version = ?")
+    defer { statement.reset() }
+    try statement.bind(1, token.bytes)
+    try statement.bind(2, Int64(version))
+    _ = try statement.step()
+  }
+
+  /// Runs `sql`, which drops all rows of a table.
+  func empty(_ sql: StaticString) throws(GroupFileError) {
+    let statement = try statement(sql)
+    defer { statement.reset() }
+    _ = try statement.step()
+  }
+
   /// The sealed secret of a row whose place is a blob, unproved.
   func blob(_ token: Token, version: UInt64) throws(GroupFileError) -> [UInt8]? {
     let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")

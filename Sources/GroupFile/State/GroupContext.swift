@@ -10,17 +10,20 @@ package struct GroupContext: Sendable {
   package let seed: MemberSeed
   /// What the roster must call that member: the owner opens as the owner, an application as an application.
   package let kind: Member.Kind
+  /// What the credential says of the group's state; `nil` for the owner.
+  package let floor: Floor?
   /// Finds the key of a device by its id; `nil` where this machine is another one.
   package let deviceKey: @Sendable ([UInt8]) -> Key?
 
   package init(
-    groupName: String, ownerKey: PublicKey, seed: MemberSeed, kind: Member.Kind = .owner,
+    groupName: String, ownerKey: PublicKey, seed: MemberSeed, kind: Member.Kind = .owner, floor: Floor? = nil,
     deviceKey: @escaping @Sendable ([UInt8]) -> Key? = { _ in nil }
   ) {
     self.groupName = groupName
     self.ownerKey = ownerKey
     self.seed = seed
     self.kind = kind
+    self.floor = floor
     self.deviceKey = deviceKey
   }
 }

@@ -164,7 +164,8 @@ extension Roster {
 }
 
 extension RemovedMember {
-  fileprivate static func rises(from left: RemovedMember, to right: RemovedMember) -> Bool {
+  /// Whether `right` may follow `left` in a roster.
+  static func rises(from left: RemovedMember, to right: RemovedMember) -> Bool {
     let leftID = Array(left.application.utf8)
     let rightID = Array(right.application.utf8)
     if leftID != rightID { return leftID.lexicographicallyPrecedes(rightID) }

@@ -18,7 +18,7 @@ package final class VerifiedState: Sendable {
 
   package var roster: Roster { signedRoster.roster }
 
-  private init(
+  init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
     sealedRoster: [UInt8], header: [UInt8]
   ) {

@@ -9,7 +9,7 @@ package final class Snapshot {
   /// What the caller should tell the user.
   package internal(set) var notices: [GroupNotice] = []
   private let witnessed: WitnessReading
-  private let binding: RowBinding
+  private let seal: RowSeal
 
   /// - Parameter witnessed: the reading that `state` was compared with.
   init(_ connection: Connection, _ state: VerifiedState, _ cache: NodeCache, witnessed: WitnessReading) {
@@ -20,7 +20,7 @@ package final class Snapshot {
     // No honest scan needs more; a b-tree that repeats its pages would go on for ever.
     let rows = state.manifest.itemCount + state.manifest.versionRowCount
     connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))
-    binding = RowBinding(groupID: state.manifest.groupID, generation: state.manifest.generation)
+    seal = RowSeal(state.keys)
   }
 
   /// Raises `witness` to `new`: this state, or one that was made of it and is durable.
@@ -68,7 +68,7 @@ package final class Snapshot {
 
   /// Opens the attributes of a proved row and checks that the row stands where its name belongs.
   package func attributes(of row: Row) throws(GroupFileError) -> Attributes {
-    let attributes = try openedAttributes(of: row)
+    let attributes = try seal.attributes(of: row)
     guard state.keys.token(of: attributes.name) == row.token else { throw .damaged(.row, "a name in another's place") }
     return attributes
   }
@@ -77,48 +77,18 @@ package final class Snapshot {
   ///
   /// - Throws: `damaged(.row, …)`.
   func attributes(of row: Row, named name: String) throws(GroupFileError) -> Attributes {
-    let attributes = try openedAttributes(of: row)
+    let attributes = try seal.attributes(of: row)
     // By bytes, as the token was made: `==` would find another spelling equal.
     guard attributes.name.hasSameBytes(as: name) else { throw .damaged(.row, "a name in another's place") }
     return attributes
-  }
-
-  private func openedAttributes(of row: Row) throws(GroupFileError) -> Attributes {
-    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
-    do {
-      let padded = try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
-        try unsafe state.keys.openAttributes(
-          UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange]), nonce: row.nonce, binding: binding)
-      }
-      return try Attributes(decoding: padded, in: Padding.textRange(inUnguarded: padded))
-    } catch let error as GroupFileError {
-      throw error
-    } catch {
-      throw .damaged(.row, "attributes do not open")
-    }
   }
 
   /// Opens the secret of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`; `storage` where there is no guarded memory left.
   package func secret(of row: Row) throws(GroupFileError) -> OpenedSecret {
-    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .secret)
-    do {
-      let box = try sealedSecret(of: row)
-      let bytes = try unsafe box.bytes.span.withUnsafeBytes { (bytes) throws(SealingError) in
-        try unsafe state.keys.openSecret(
-          UnsafeRawBufferPointer(rebasing: bytes[box.range]), nonce: row.nonce, binding: binding)
-      }
-      let range = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
-      guard range.count <= GroupLimits.secretByteCount else { throw GroupFileError.damaged(.row, "a value too long") }
-      return OpenedSecret(bytes: bytes, range: range)
-    } catch let error as GroupFileError {
-      throw error
-    } catch SealingError.outOfMemory {
-      throw .storage(.memory)
-    } catch {
-      throw .damaged(.row, "a secret does not open")
-    }
+    let box = try sealedSecret(of: row)
+    return try seal.secret(box.bytes, in: box.range, of: row)
   }
 
   /// The sealed secret of a proved row: part of the row, or a blob with the digest that the row names.
@@ -132,46 +102,6 @@ package final class Snapshot {
       else { throw .damaged(.row, "a large value does not match its row") }
       return (blob, blob.indices)
     }
-  }
-
-  /// Seals a new row of `token`; both halves are padded alike and share one nonce under two keys.
-  func seal(
-    _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest
-  ) throws(GroupFileError) -> (row: Row, blob: [UInt8]?) {
-    let rowState: Row.State = secret == nil ? .removed : .present
-    let nonce = Nonce()
-    let padded = Padding.padUnguarded(try attributes.encoded())
-    let sealedAttributes = unsafe padded.span.withUnsafeBytes { padded in
-      unsafe state.keys.seal(
-        padded, half: .attributes, nonce: nonce,
-        binding: binding.bytes(token: token, version: version, state: rowState, half: .attributes))
-    }
-    var box: [UInt8] = []
-    if let secret {
-      do {
-        box = try unsafe secret.withPadded { padded in
-          unsafe state.keys.seal(
-            padded, half: .secret, nonce: nonce,
-            binding: binding.bytes(token: token, version: version, state: rowState, half: .secret))
-        }
-      } catch {
-        throw GroupFileError(error)
-      }
-    }
-    let place: Row.Place = secret == nil ? .none : box.count <= GroupLimits.inlineSecretByteCount ? .inline : .blob
-    let stored = place == .blob ? Hash.digest(.blob, box).bytes : box
-    let row = unsafe previous.withUnsafeBytes { previous in
-      unsafe nonce.withUnsafeBytes { nonce in
-        unsafe sealedAttributes.withUnsafeBytes { sealed in
-          unsafe stored.withUnsafeBytes { stored in
-            unsafe Row(
-              token: token, version: version, state: rowState, oldest: oldest, previous: previous, nonce: nonce,
-              attributes: sealed, place: place, secret: stored)
-          }
-        }
-      }
-    }
-    return (row, place == .blob ? box : nil)
   }
 }
 

@@ -11,6 +11,7 @@ package final class WriteTransaction: ItemReading {
   /// Milliseconds since 1970-01-01 UTC, the same for all it writes.
   package let time: UInt64
   private let session: WriteSession
+  private let seal: RowSeal
   private let context: GroupContext
   private let witness: any Witnessing
   private var editor: TreeEditor
@@ -26,6 +27,7 @@ package final class WriteTransaction: ItemReading {
     guard manifest.epoch + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
     self.session = session
     self.view = view
+    seal = RowSeal(view.state.keys)
     self.context = context
     self.witness = witness
     self.time = time
@@ -69,7 +71,7 @@ package final class WriteTransaction: ItemReading {
     let keep = UInt64(view.state.roster.keep)
     let oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1)
     let stamped = stamp(attributes, keepsValue: keepsValue)
-    let (row, blob) = try view.seal(
+    let (row, blob) = try seal.row(
       stamped, secret, token: token, version: version, oldest: oldest, previous: old.digest)
     try view.connection.insertOlder(old)
     try view.connection.replaceCurrent(row)
@@ -88,7 +90,7 @@ package final class WriteTransaction: ItemReading {
     guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
     let version = old.version + 1
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
-    let (row, _) = try view.seal(
+    let (row, _) = try seal.row(
       stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero)
     try view.connection.replaceCurrent(row)
     try view.connection.dropVersions(of: token, below: version)
@@ -107,7 +109,7 @@ package final class WriteTransaction: ItemReading {
 
   private func insert(_ attributes: Attributes, _ secret: OpenedSecret?, _ token: Token) throws(GroupFileError) {
     let stamped = stamp(attributes, keepsValue: false)
-    let (row, blob) = try view.seal(stamped, secret, token: token, version: 1, oldest: 1, previous: .zero)
+    let (row, blob) = try seal.row(stamped, secret, token: token, version: 1, oldest: 1, previous: .zero)
     // A row that the tree does not name makes this fail: it is not ours to replace.
     try view.connection.insertCurrent(row)
     if let blob { try view.connection.insertBlob(token, version: 1, blob) }

@@ -24,11 +24,4 @@ extension Connection {
 
   /// All bodies in rising order of their keys, unproved.
   func nodes() throws(GroupFileError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
-
-  /// Removes every node.
-  func dropNodes() throws(GroupFileError) {
-    let statement = try statement("DELETE FROM node")
-    defer { statement.reset() }
-    _ = try statement.step()
-  }
 }

@@ -18,7 +18,11 @@ struct CommandLineTree: CommandFamily {
           RestoreItem.self,
         ]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self]),
-      CommandGroup(name: "Group", subcommands: [GroupFamily.self]),
+      CommandGroup(
+        name: "Group",
+        subcommands: [
+          GroupFamily.self, ApplicationFamily.self, GrantRights.self, RevokeRights.self, ShowExposure.self,
+        ]),
       CommandGroup(name: "Archive", subcommands: [ArchiveFamily.self]),
       CommandGroup(name: "Shell", subcommands: [Completions.self, Complete.self, Manual.self]),
     ])

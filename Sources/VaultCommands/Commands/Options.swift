@@ -12,7 +12,14 @@ struct KeyOptions: ParsableArguments {
     help: ArgumentHelp("Read the passphrase from this descriptor: its first line.", valueName: "n"))
   var passphraseDescriptor: Int32?
 
-  var source: KeySource { KeySource(keyFile: keyFile, passphraseDescriptor: passphraseDescriptor) }
+  @Option(
+    help: ArgumentHelp(
+      "Act as the application with this credential (else VAULT_CREDENTIAL).", valueName: "file"))
+  var credential: String?
+
+  var source: KeySource {
+    KeySource(keyFile: keyFile, passphraseDescriptor: passphraseDescriptor, credential: credential)
+  }
 }
 
 /// The access group that a command on items works in.

@@ -44,7 +44,17 @@ enum RootHelp {
       group show NAME     show a group's state and its members
       group accept NAME   take a group as it is now
       group compact NAME  forget removed items, and free their space
+      group rotate NAME   give a group a new key
       group remove NAME   remove a group with all its items
+
+    Applications:
+      app issue APP       write a credential that opens the app's groups only
+      app list            list the applications
+      app show APP        show an application's state, groups and rights
+      app uninstall APP   do what each of its groups declares for that
+      grant GROUP APP     let an application into a group
+      revoke GROUP APP    take it out, and give the group a new key
+      exposure            list what removed members could read
 
     Keyed archives:
       archive show        show what an archive holds
@@ -78,6 +88,7 @@ enum RootHelp {
                       root: /var/lib/vault-state)
       VAULT_GROUP     the access group where -g is not given (else default)
       VAULT_KEY_FILE  the key file where --key-file is not given
+      VAULT_CREDENTIAL  the credential of an application to act as
 
     Exit statuses:
     \(statuses)

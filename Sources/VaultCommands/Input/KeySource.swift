@@ -4,6 +4,7 @@ internal import VaultStore
 struct KeySource: Equatable {
   var keyFile: String?
   var passphraseDescriptor: Int32?
+  var credential: String?
 
   /// The longest passphrase, in bytes.
   static let passphraseLimit = 1_024
@@ -11,17 +12,17 @@ struct KeySource: Equatable {
   enum Named: Equatable {
     case keyFile(String)
     case passphrase(descriptor: Int32)
+    case credential(String)
   }
 
   /// - Returns: nil if nothing was named.
-  /// - Throws: `usage` if two were.
+  /// - Throws: `usage` if more than one was.
   func named() throws(Failure) -> Named? {
-    switch (keyFile, passphraseDescriptor) {
-    case (_?, _?): throw .usage("--key-file and --passphrase-fd exclude each other")
-    case (let path?, nil): .keyFile(path)
-    case (nil, let descriptor?): .passphrase(descriptor: descriptor)
-    case (nil, nil): nil
-    }
+    let named: [Named] =
+      (keyFile.map { [.keyFile($0)] } ?? []) + (passphraseDescriptor.map { [.passphrase(descriptor: $0)] } ?? [])
+      + (credential.map { [.credential($0)] } ?? [])
+    guard named.count <= 1 else { throw .usage("--key-file, --passphrase-fd and --credential exclude each other") }
+    return named.first
   }
 
   static func passphrase(descriptor: Int32) throws -> Secret {

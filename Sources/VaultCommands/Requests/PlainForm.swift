@@ -58,6 +58,8 @@ extension ListRequest {
 
 extension KeySource {
   fileprivate init(_ words: inout PlainArguments) {
-    self.init(keyFile: words.option("--key-file"), passphraseDescriptor: words.number("--passphrase-fd"))
+    self.init(
+      keyFile: words.option("--key-file"), passphraseDescriptor: words.number("--passphrase-fd"),
+      credential: words.option("--credential"))
   }
 }

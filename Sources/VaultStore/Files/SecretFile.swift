@@ -19,4 +19,31 @@ enum SecretFile {
     guard read == count else { throw .wrongSize }
     return bytes
   }
+
+  /// Makes a file of `bytes`, mode 0600, durably, where nothing is yet. A process that is killed meanwhile leaves no half of
+  /// it under the name.
+  ///
+  /// - Parameter parent: the file's folder, open.
+  /// - Throws: `taken` if anything is there; there is no new file then.
+  static func make(
+    _ path: String, in parent: borrowing OpenFile, _ bytes: UnsafeRawBufferPointer
+  ) throws(FileFault) {
+    let number = String(UInt64.random(in: .min ... .max), radix: 16)
+    let draft = "\(CanonicalPath.split(path).folder)/.vault-\(number).new"
+    let file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+    defer { unsafe unlink(draft) }
+    try unsafe file.write(bytes)
+    try file.synchronize()
+    let code = NewName.give(path, to: draft)
+    guard code == 0 else { throw FileFault(errno: code) }
+    do throws(FileFault) { try parent.synchronize() } catch {
+      unsafe unlink(path)
+      throw error
+    }
+  }
+
+  /// Opens the folder of a file that is to be made.
+  static func folder(of path: String) throws(FileFault) -> OpenFile {
+    try OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY)
+  }
 }

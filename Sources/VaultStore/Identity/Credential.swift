@@ -13,14 +13,10 @@ struct Credential: Sendable {
   /// By rising group name.
   let floors: [Floor]
 
-  /// The state below which a group is older than the owner knew when he issued the credential.
+  /// The state below which one group is older than the owner knew when he issued the credential.
   struct Floor: Equatable, Sendable {
     let group: String
-    let groupID: GroupID
-    let rosterRevision: UInt64
-    let generation: UInt64
-    let epoch: UInt64
-    let link: Digest
+    let state: GroupFile.Floor
   }
 
   /// The most bytes of a credential.
@@ -146,20 +142,18 @@ struct Credential: Sendable {
 extension Credential.Floor {
   fileprivate func write(to writer: inout ByteWriter) {
     writer.writeCounted16(Array(group.utf8))
-    writer.write(groupID)
-    writer.write(rosterRevision)
-    writer.write(generation)
-    writer.write(epoch)
-    writer.write(link)
+    writer.write(state.groupID)
+    writer.write(state.rosterRevision)
+    writer.write(state.generation)
+    writer.write(state.epoch)
+    writer.write(state.link)
   }
 
   fileprivate init(from reader: inout ByteReader) throws(ByteReader.Failure) {
     group = try Credential.readName(&reader)
-    groupID = try reader.readBytes32()
-    rosterRevision = try reader.readCounter()
-    generation = try reader.readCounter()
-    epoch = try reader.readCounter()
-    link = try reader.readBytes32()
+    state = GroupFile.Floor(
+      groupID: try reader.readBytes32(), rosterRevision: try reader.readCounter(),
+      generation: try reader.readCounter(), epoch: try reader.readCounter(), link: try reader.readBytes32())
   }
 }
 

@@ -29,7 +29,7 @@ enum KeyFile {
     let key = try sealing { () throws(SealingError) in try Key.random() }
     let parent: OpenFile
     do throws(FileFault) {
-      parent = try OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY)
+      parent = try SecretFile.folder(of: path)
     } catch {
       throw error.isOfStorage ? fault(error) : .locked(.keyFileFolder(error))
     }
@@ -37,19 +37,9 @@ enum KeyFile {
     return key
   }
 
-  /// A process that is killed meanwhile leaves no half of a key under the name.
   private static func make(_ path: String, in parent: borrowing OpenFile, _ key: borrowing Key) throws(FileFault) {
-    let number = String(UInt64.random(in: .min ... .max), radix: 16)
-    let draft = "\(CanonicalPath.split(path).folder)/.vault-key-\(number).new"
-    let file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-    defer { unsafe unlink(draft) }
-    try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe file.write(bytes) }
-    try file.synchronize()
-    let code = NewName.give(path, to: draft)
-    guard code == 0 else { throw FileFault(errno: code) }
-    do throws(FileFault) { try parent.synchronize() } catch {
-      unsafe unlink(path)
-      throw error
+    try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in
+      try unsafe SecretFile.make(path, in: parent, bytes)
     }
   }
 

@@ -4,7 +4,8 @@ internal import Sealing
 /// The owner's list of his groups: itself a sealed, signed and witnessed group, `vault.owner`, of which he is the only
 /// member.
 ///
-/// It tells a group that was never there from one whose file is gone. Items: `group/NAME`.
+/// It tells a group that was never there from one whose file is gone, and keeps the issue numbers of applications. Items:
+/// `group/NAME` and `app/ID`.
 struct Registry {
   let group: AccessGroup
 
@@ -39,15 +40,21 @@ struct Registry {
 
   /// What is known of `name`; `nil` if there never was such a group.
   func entry(of name: AccessGroup.Name) throws(VaultError) -> Entry? {
-    let secret: Secret
+    try entry(Registry.prefix + name.description).map { (bytes) throws(VaultError) in try Entry(parsing: bytes) }
+  }
+
+  /// The bytes of one entry, which are no secret.
+  func entry(_ name: String) throws(VaultError) -> [UInt8]? {
     do {
-      secret = try group.get(Registry.prefix + name.description)
+      return try unsafe group.get(name).withUnsafeBytes { unsafe Array($0) }
     } catch .notFound(.item) {
       return nil
     }
-    let bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
-    return try Entry(parsing: bytes)
   }
+
+  /// What an entry is that nobody wrote so.
+  static let damaged = VaultError.damaged(
+    group: AccessGroup.Name.registry.description, level: "registry", detail: "entry")
 
   /// Writes what is known of `name`.
   func record(_ entry: Entry, of name: AccessGroup.Name) throws(VaultError) {
@@ -84,13 +91,13 @@ extension Registry.Entry {
         }
       }
       guard let groupID, let presence, let created else {
-        throw VaultError.damaged(group: AccessGroup.Name.registry.description, level: "registry", detail: "entry")
+        throw Registry.damaged
       }
       self.init(groupID: groupID, presence: presence, created: created)
     } catch let error as VaultError {
       throw error
     } catch {
-      throw .damaged(group: AccessGroup.Name.registry.description, level: "registry", detail: "entry")
+      throw Registry.damaged
     }
   }
 }

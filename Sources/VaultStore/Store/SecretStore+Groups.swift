@@ -22,10 +22,17 @@ extension SecretStore {
     guard let keep = UInt16(exactly: keep), GroupLimits.keptVersions.contains(keep) else {
       throw .invalid("a group keeps 1 to 1,000 versions of an item")
     }
-    let registry = try registry()
-    try refuseKnown(name)
+    guard try registry().application(name.description) == nil else { throw .exists("an application of this id") }
     var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
     creation.keep = keep
+    return try createGroup(name, creation)
+  }
+
+  /// Makes a group and notes it in the registry.
+  @discardableResult
+  func createGroup(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) -> AccessGroup {
+    let registry = try registry()
+    try refuseKnown(name)
     // Noted before and after, so that a process killed between leaves neither an unknown group nor a vanished one.
     var entry = Registry.Entry(
       groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
@@ -58,15 +65,37 @@ extension SecretStore {
     try registry.record(entry, of: group.name)
   }
 
-  /// Takes a group as it is now, although this machine has seen another state: after a backup was put back by hand.
+  /// Takes a group as it is now, although this machine has seen another state: after a backup was put back.
   ///
-  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key.
+  /// A state with an older roster or key is the owner's alone to accept: it gets a newer roster and key at once. Applications
+  /// whose credentials were replaced or revoked since stay out of it; others who left since then come back.
+  ///
+  /// - Parameters:
+  ///   - name: the group's name.
+  ///   - announce: gets what comes back, before anything is changed.
+  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the owner
+  ///   accepts it.
   @discardableResult
-  public func acceptGroup(_ name: String) throws(VaultError) -> AcceptedState {
+  public func acceptGroup(
+    _ name: String, announce: (ReturningState) -> Void = { _ in }
+  ) throws(VaultError) -> AcceptedState {
     let name = try AccessGroup.Name(name)
     let file = name == .registry ? try registry().group.file : group(name).file
     let acceptance: Acceptance
-    do { acceptance = try file.accept() } catch { throw VaultError(error, group: name.description) }
+    if case .owner(let identity) = access {
+      let issues = name == .registry ? [:] : try registry().applications()
+      do {
+        acceptance = try withoutActuallyEscaping(announce) { (announce) throws(GroupFileError) in
+          let revokes = { @Sendable (member: Member) in !member.isCurrent(in: issues) }
+          return try file.accept(
+            OwnersAcceptance(authority: identity, revokes: revokes) { announce(ReturningState($0, revokes)) })
+        }
+      } catch {
+        throw VaultError(error, group: name.description)
+      }
+    } else {
+      do { acceptance = try file.accept() } catch { throw VaultError(error, group: name.description) }
+    }
     switch acceptance {
     case .nothingToAccept: return .nothingToAccept
     case .newWitness(let epoch), .newState(let epoch): return .accepted(epoch: epoch)
@@ -76,7 +105,26 @@ extension SecretStore {
     }
   }
 
-  /// What ``acceptGroup(_:)`` came to.
+  /// An older state of a group, with the roster that it brings back.
+  public struct ReturningState: Sendable {
+    /// Its items, removed ones included.
+    public let itemCount: UInt64
+    /// When it was written, by its writer's clock.
+    public let changed: Timestamp
+    /// Its members, the owner included.
+    public let members: [GroupMember]
+    /// Members that stay out, because their credentials were replaced or revoked since.
+    public let left: [GroupMember]
+
+    fileprivate init(_ state: VerifiedState, _ leaves: (Member) -> Bool) {
+      itemCount = state.manifest.itemCount
+      changed = Timestamp(milliseconds: state.manifest.time)
+      members = state.roster.members.filter { !leaves($0) }.map(GroupMember.init)
+      left = state.roster.members.filter(leaves).map(GroupMember.init)
+    }
+  }
+
+  /// What ``acceptGroup(_:announce:)`` came to.
   @nonexhaustive
   public enum AcceptedState: Sendable, Equatable {
     case nothingToAccept
@@ -169,5 +217,14 @@ extension StoreLocation {
     } catch {
       throw error == .missing ? .noStore(path: home) : VaultError(IdentityError(error, at: .store))
     }
+  }
+}
+
+extension Member {
+  /// Whether the member's credential is the newest of its application, and was not revoked.
+  fileprivate func isCurrent(in applications: [String: Registry.RegisteredApplication]) -> Bool {
+    guard kind == .application else { return true }
+    guard let known = applications[application] else { return false }
+    return known.issue == issue && known.standing != .revoked
   }
 }

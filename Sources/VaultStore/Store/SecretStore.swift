@@ -37,6 +37,17 @@ public final class SecretStore: Sendable {
     return try SecretStore(location, StoreAccess.open(location, unlocking))
   }
 
+  /// Opens a store as an application, with its credential at `path`.
+  ///
+  /// - Parameter location: by default what this process's environment names.
+  /// - Throws: ``VaultError/locked(_:)`` for a credential that is not there or not as it must be; as
+  ///   ``open(at:unlocking:)`` otherwise.
+  public static func open(
+    at location: StoreLocation? = nil, credential path: String
+  ) throws(VaultError) -> SecretStore {
+    try open(at: location, unlocking: .credential(path))
+  }
+
   /// The access group `name`; whether it exists and lets this member in shows with its first use.
   ///
   /// - Throws: ``VaultError/invalid(_:)`` for a name that no group of items can have.
@@ -70,7 +81,8 @@ public final class SecretStore: Sendable {
     AccessGroupFile(
       folder: location.places.groupFolder(name.description),
       context: GroupContext(
-        groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind),
+        groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind,
+        floor: access.floor(of: name)),
       witness: witness(name), now: { SystemClock.milliseconds() })
   }
 

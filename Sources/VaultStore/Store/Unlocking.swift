@@ -10,6 +10,8 @@ public enum Unlocking: ~Copyable, Sendable {
   /// The key file at this path.
   case keyFile(String)
   case passphrase(Secret)
+  /// As the application whose credential is at this path.
+  case credential(String)
 }
 
 /// What shall open a new store.
@@ -41,6 +43,12 @@ enum StoreAccess: Sendable {
 }
 
 extension StoreAccess {
+  /// What the credential says of a group's state.
+  func floor(of group: AccessGroup.Name) -> Floor? {
+    guard case .application(let credential) = self else { return nil }
+    return credential.floors.first { $0.group == group.description }?.state
+  }
+
   /// Opens what `unlocking` says.
   static func open(
     _ location: StoreLocation, _ unlocking: consuming Unlocking
@@ -48,6 +56,7 @@ extension StoreAccess {
     switch consume unlocking {
     case .keyFile(let path): try owner(location, keyFile: path)
     case .passphrase(let passphrase): try owner(location, passphrase)
+    case .credential(let path): try application(path)
     case .automatic(let prompt): try automatic(location, prompt)
     }
   }

@@ -23,11 +23,11 @@ import Testing
     #expect(
       try seed(credential.member) == seed(Identity.testing().applicationMember(id: "com.example.notes", issue: 2)))
     #expect(credential.floors.map(\.group) == ["com.example.notes", "team.shared"])
-    #expect(credential.floors.map(\.rosterRevision) == [10, 20])
-    #expect(credential.floors.map(\.generation) == [20, 40])
-    #expect(credential.floors.map(\.epoch) == [30, 60])
-    #expect(credential.floors.map(\.groupID.bytes.first) == [1, 2])
-    #expect(credential.floors.map(\.link.bytes.first) == [51, 52])
+    #expect(credential.floors.map(\.state.rosterRevision) == [10, 20])
+    #expect(credential.floors.map(\.state.generation) == [20, 40])
+    #expect(credential.floors.map(\.state.epoch) == [30, 60])
+    #expect(credential.floors.map(\.state.groupID.bytes.first) == [1, 2])
+    #expect(credential.floors.map(\.state.link.bytes.first) == [51, 52])
     #expect(try credential.serialized().testBytes == ForeignBytes.credential)
   }
 
@@ -88,7 +88,8 @@ import Testing
 
   @Test func `floors are written sorted`() throws {
     let floors = ["b", "a", "a.b", "a-b"].map {
-      Credential.Floor(group: $0, groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero)
+      Credential.Floor(
+        group: $0, state: Floor(groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero))
     }
     let credential = Credential(
       issue: 1, ownerKey: .zero, application: "app", member: try MemberSeed(Key.random()), floors: floors)

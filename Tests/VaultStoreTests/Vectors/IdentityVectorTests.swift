@@ -33,7 +33,7 @@ import Testing
       let credential = try Credential(parsing: GuardedBytes(testing: [UInt8](hex: vector.bytes)))
       #expect(credential.application == vector.application && credential.issue == vector.issue)
       #expect(unsafe credential.member.withUnsafeBytes { unsafe Array($0) }.hex == vector.memberSeed)
-      #expect(credential.floors.map(\.epoch) == vector.floors.map(\.epoch))
+      #expect(credential.floors.map(\.state.epoch) == vector.floors.map(\.epoch))
       #expect(try credential.serialized().testBytes.hex == vector.bytes)
     }
     for vector in vectors.refusedCredentials {

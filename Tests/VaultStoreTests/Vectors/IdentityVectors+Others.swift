@@ -30,8 +30,10 @@ extension IdentityVectors {
   private static func credential(_ base: VectorIdentity, floors: Bool) throws -> Credential {
     let floor = { (group: String, epoch: UInt64) in
       Credential.Floor(
-        group: group, groupID: GroupID([UInt8](countingFrom: 100, count: 32))!, rosterRevision: 2, generation: 1,
-        epoch: epoch, link: Digest([UInt8](countingFrom: 3, count: 32))!)
+        group: group,
+        state: Floor(
+          groupID: GroupID([UInt8](countingFrom: 100, count: 32))!, rosterRevision: 2, generation: 1,
+          epoch: epoch, link: Digest([UInt8](countingFrom: 3, count: 32))!))
     }
     return Credential(
       issue: 2, ownerKey: base.identity.ownerKey, application: "com.example.notes",
@@ -47,8 +49,8 @@ extension IdentityVectors {
       application: credential.application,
       floors: credential.floors.map {
         .init(
-          group: $0.group, groupID: $0.groupID.bytes.hex, rosterRevision: $0.rosterRevision, generation: $0.generation,
-          epoch: $0.epoch, link: $0.link.bytes.hex)
+          group: $0.group, groupID: $0.state.groupID.bytes.hex, rosterRevision: $0.state.rosterRevision,
+          generation: $0.state.generation, epoch: $0.state.epoch, link: $0.state.link.bytes.hex)
       })
   }
 

@@ -1,0 +1,41 @@
+import Sealing
+
+/// A value that somebody could read who is no member any more.
+package struct ExposedValue: Sendable, Equatable {
+  /// The item's name.
+  package let name: String
+  /// Its present version.
+  package let version: UInt64
+  /// When it was written; milliseconds since 1970-01-01 UTC.
+  package let changed: UInt64
+  /// Those who could read it, in the roster's order.
+  package let readers: [RemovedMember]
+}
+
+extension AccessGroupFile {
+  /// The present values that removed members could read, and that were not set anew since.
+  ///
+  /// A member could read what was written before he was removed; what he kept a copy of, he can read for ever.
+  ///
+  /// - Throws: what a reader's checks find.
+  package func exposure() throws(GroupFileError) -> [ExposedValue] {
+    let transaction = try beginReading()
+    let roster = transaction.view.state.roster
+    // Who was let in again reads today's values by right.
+    let gone = roster.removed.filter { former in
+      !roster.members.contains { $0.application == former.application && $0.issue == former.issue }
+    }
+    guard !gone.isEmpty else { return [] }
+    var exposed: [ExposedValue] = []
+    let rows = try RowWalk(transaction)
+    while let row = try rows.next() {
+      guard row.state == .present else { continue }
+      let attributes = try transaction.view.attributes(of: row)
+      let readers = gone.filter { attributes.valueEpoch < $0.epoch }
+      guard !readers.isEmpty else { continue }
+      exposed.append(
+        ExposedValue(name: attributes.name, version: row.version, changed: attributes.changed, readers: readers))
+    }
+    return exposed.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+}

@@ -1,0 +1,101 @@
+import Sealing
+
+/// What the owner wants to be different about a group's members and its key.
+package struct RosterChange: Sendable {
+  /// An application's new rights. An entry of it with another issue leaves; the same with other rights changes.
+  package struct Grant: Sendable, Equatable {
+    package var application: String
+    package var issue: UInt32
+    package var rights: Member.Rights
+
+    package init(application: String, issue: UInt32, rights: Member.Rights) {
+      self.application = application
+      self.issue = issue
+      self.rights = rights
+    }
+  }
+
+  /// The numbers that the new roster must be above, besides those of the file.
+  package struct Numbers: Sendable, Equatable {
+    package var revision: UInt64
+    package var generation: UInt64
+    package var epoch: UInt64
+
+    package init(revision: UInt64 = 0, generation: UInt64 = 0, epoch: UInt64 = 0) {
+      self.revision = revision
+      self.generation = generation
+      self.epoch = epoch
+    }
+  }
+
+  package var grants: [Grant]
+  /// Says which applications leave.
+  package var revokes: @Sendable (Member) -> Bool
+  /// Whether the group gets a new key; it does in any case when somebody leaves.
+  package var rotates: Bool
+  package var above: Numbers
+
+  package init(
+    grants: [Grant] = [], rotates: Bool = false, above: Numbers = Numbers(),
+    revokes: @escaping @Sendable (Member) -> Bool = { _ in false }
+  ) {
+    self.grants = grants
+    self.rotates = rotates
+    self.above = above
+    self.revokes = revokes
+  }
+}
+
+/// The roster that a change comes to; wraps and key are still to be made.
+struct RosterPlan {
+  /// Who is in the group afterwards, in no order; new entries lack slot and wrap.
+  private(set) var members: [Member]
+  /// Entries for whom a wrap must be made although the key stays.
+  private(set) var joining: [Member] = []
+  private(set) var leaving: [Member] = []
+  let rotates: Bool
+  /// Whether anything is different afterwards.
+  let isChange: Bool
+
+  /// - Throws: `overLimit`.
+  init(_ change: RosterChange, on roster: Roster, _ authority: any RosterAuthority) throws(GroupFileError) {
+    var staying: [Member] = []
+    for member in roster.members {
+      let isReplaced = change.grants.contains { $0.application == member.application && $0.issue != member.issue }
+      if member.kind == .application, isReplaced || change.revokes(member) {
+        leaving.append(member)
+      } else {
+        staying.append(member)
+      }
+    }
+    var changesRights = false
+    for grant in change.grants {
+      if let place = staying.firstIndex(where: { $0.kind == .application && $0.application == grant.application }) {
+        changesRights = changesRights || staying[place].rights != grant.rights
+        staying[place].rights = grant.rights
+      } else {
+        joining.append(try RosterPlan.member(grant, authority))
+      }
+    }
+    members = staying + joining
+    guard members.count <= GroupLimits.memberCount else { throw .overLimit("\(GroupLimits.memberCount) members") }
+    guard roster.removed.count + leaving.count <= GroupLimits.removedCount else {
+      throw .overLimit("\(GroupLimits.removedCount) removed members")
+    }
+    rotates = change.rotates || !leaving.isEmpty
+    isChange = rotates || changesRights || !joining.isEmpty || change.above != RosterChange.Numbers()
+  }
+
+  private static func member(
+    _ grant: RosterChange.Grant, _ authority: any RosterAuthority
+  ) throws(GroupFileError) -> Member {
+    do {
+      let seed = try authority.seed(application: grant.application, issue: grant.issue)
+      return Member(
+        kind: .application, rights: grant.rights, issue: grant.issue, application: grant.application,
+        signingKey: seed.signingPublicKey, slotID: [UInt8](repeating: 0, count: 16), wrapDigest: .zero)
+    } catch {
+      throw GroupFileError(error)
+    }
+  }
+}

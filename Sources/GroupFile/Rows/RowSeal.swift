@@ -1,0 +1,94 @@
+import Sealing
+
+/// Seals and opens the rows of one generation of a group (format article, "Rows").
+struct RowSeal: Sendable {
+  let keys: GroupKeys
+  private let binding: RowBinding
+
+  init(_ keys: GroupKeys) {
+    self.keys = keys
+    binding = RowBinding(groupID: keys.groupID, generation: keys.generation)
+  }
+
+  /// Opens the attributes of a proved row.
+  ///
+  /// - Throws: `damaged(.row, …)`; `newerFormat`.
+  func attributes(of row: Row) throws(GroupFileError) -> Attributes {
+    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
+    do {
+      let padded = try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
+        try unsafe keys.openAttributes(
+          UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange]), nonce: row.nonce, binding: binding)
+      }
+      return try Attributes(decoding: padded, in: Padding.textRange(inUnguarded: padded))
+    } catch let error as GroupFileError {
+      throw error
+    } catch {
+      throw .damaged(.row, "attributes do not open")
+    }
+  }
+
+  /// Opens `box[range]`, the sealed secret of a proved row.
+  ///
+  /// - Throws: `damaged(.row, …)`; `storage` where there is no guarded memory left.
+  func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(GroupFileError) -> OpenedSecret {
+    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .secret)
+    do {
+      let bytes = try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
+        try unsafe keys.openSecret(UnsafeRawBufferPointer(rebasing: box[range]), nonce: row.nonce, binding: binding)
+      }
+      let text = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
+      guard text.count <= GroupLimits.secretByteCount else { throw GroupFileError.damaged(.row, "a value too long") }
+      return OpenedSecret(bytes: bytes, range: text)
+    } catch let error as GroupFileError {
+      throw error
+    } catch SealingError.outOfMemory {
+      throw .storage(.memory)
+    } catch {
+      throw .damaged(.row, "a secret does not open")
+    }
+  }
+
+  /// Seals a row of `token`; both halves are padded alike and share one nonce under two keys.
+  ///
+  /// - Parameter secret: the value; `nil` makes a tombstone.
+  /// - Returns: the row, and the sealed secret where it is too large for the row.
+  func row(
+    _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest
+  ) throws(GroupFileError) -> (row: Row, blob: [UInt8]?) {
+    let state: Row.State = secret == nil ? .removed : .present
+    let nonce = Nonce()
+    let padded = Padding.padUnguarded(try attributes.encoded())
+    let sealedAttributes = unsafe padded.span.withUnsafeBytes { padded in
+      unsafe keys.seal(
+        padded, half: .attributes, nonce: nonce,
+        binding: binding.bytes(token: token, version: version, state: state, half: .attributes))
+    }
+    var box: [UInt8] = []
+    if let secret {
+      do {
+        box = try unsafe secret.withPadded { padded in
+          unsafe keys.seal(
+            padded, half: .secret, nonce: nonce,
+            binding: binding.bytes(token: token, version: version, state: state, half: .secret))
+        }
+      } catch {
+        throw GroupFileError(error)
+      }
+    }
+    let place: Row.Place = secret == nil ? .none : box.count <= GroupLimits.inlineSecretByteCount ? .inline : .blob
+    let stored = place == .blob ? Hash.digest(.blob, box).bytes : box
+    let row = unsafe previous.withUnsafeBytes { previous in
+      unsafe nonce.withUnsafeBytes { nonce in
+        unsafe sealedAttributes.withUnsafeBytes { sealed in
+          unsafe stored.withUnsafeBytes { stored in
+            unsafe Row(
+              token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+              attributes: sealed, place: place, secret: stored)
+          }
+        }
+      }
+    }
+    return (row, place == .blob ? box : nil)
+  }
+}

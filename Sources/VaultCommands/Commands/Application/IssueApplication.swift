@@ -1,0 +1,50 @@
+import ArgumentParser
+internal import VaultStore
+
+/// `vault app issue APP --output FILE`
+struct IssueApplication: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "issue",
+    abstract: "Write a credential for an application: it opens the application's groups and no others.",
+    usage: """
+      vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged]
+      vault app issue APP --output FILE --again | --replace
+      """,
+    discussion: """
+      The application gets a private group named as itself. After it was installed again, or lost its credential, --again \
+      writes the same identity, which opens everything it had. Where a credential was stolen, --replace gives the \
+      application a new identity and its groups new keys: the old one opens nothing from then on.
+
+      Example:
+        vault app issue com.example.api --output api.credential --group team.shared:read
+      """)
+
+  @Argument(help: ArgumentHelp("The application's id, such as com.example.api.", valueName: "app")) var app: String
+  @Option(help: ArgumentHelp("Where the credential goes (mode 0600); nothing may be there.", valueName: "file"))
+  var output: String
+  @Option(
+    name: .customLong("group"),
+    help: ArgumentHelp("Rights in another group: its name, a colon, read or write.", valueName: "group:rights"))
+  var groups: [String] = []
+
+  @Option(help: ArgumentHelp("What uninstalling does to its private group: survives or purged.", valueName: "what"))
+  var lifetime: String?
+
+  @Flag(help: "Write the same identity again.") var again = false
+  @Flag(help: "Give the application a new identity, and its groups new keys.") var replace = false
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
+    let lifetime = try lifetime.map(LifetimeArgument.parse)
+    let grants = try groups.map(RightsArgument.grant)
+    let applications = try session.openStore(key.source).applications
+    let admissions = try applications.issue(
+      app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime
+    ) { session.showProgress("\($0): \($1.text)") }
+    session.endProgress()
+    let application = try applications.application(app)
+    session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
+    for admission in admissions { session.say(admission.sentence(app)) }
+  }
+}

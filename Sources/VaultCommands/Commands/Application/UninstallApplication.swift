@@ -1,0 +1,32 @@
+import ArgumentParser
+internal import VaultStore
+
+/// `vault app uninstall APP`
+struct UninstallApplication: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "uninstall",
+    abstract: "Do what each of an application's groups declares for when it is gone.",
+    usage: "vault app uninstall APP [--revoke]",
+    discussion: """
+      Groups declared purged are removed with all their items, unless another application is a member. The others stay, \
+      and the application's place in them, for its next installation: vault app issue APP --again. With --revoke it \
+      leaves them, and they get new keys.
+
+      Example:
+        vault app uninstall com.example.api --revoke
+      """)
+
+  @Argument(help: ArgumentHelp("The application's id.", valueName: "app")) var app: String
+  @Flag(help: "Take the application out of the groups that stay.") var revoke = false
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let applications = try session.openStore(key.source).applications
+    let report = try applications.uninstall(app, revoking: revoke) { session.showProgress("\($0): \($1.text)") }
+    session.endProgress()
+    for name in report.purged { session.say("removed '\(name)' with all its items") }
+    for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no member any more") }
+    for name in report.kept { session.say("kept '\(name)'; a copy of the credential still opens it") }
+    if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
+  }
+}

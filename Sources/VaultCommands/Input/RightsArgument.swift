@@ -1,0 +1,48 @@
+internal import VaultStore
+
+/// `read` or `write`, alone or behind a group's name.
+enum RightsArgument {
+  /// - Throws: `usage`; what was typed is not repeated.
+  static func parse(_ text: some StringProtocol) throws(Failure) -> GroupMember.Rights {
+    guard let rights = GroupMember.Rights(rawValue: String(text)) else {
+      throw .usage("rights are 'read' or 'write'")
+    }
+    return rights
+  }
+
+  /// `GROUP:read` or `GROUP:write`.
+  static func grant(_ text: String) throws(Failure) -> Applications.Grant {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { throw .usage("--group needs a group, a colon, and 'read' or 'write'") }
+    return Applications.Grant(try parse(parts[1]), in: String(parts[0]))
+  }
+}
+
+/// `survives` or `purged`.
+enum LifetimeArgument {
+  /// - Throws: `usage`.
+  static func parse(_ text: String) throws(Failure) -> GroupLifetime {
+    guard let lifetime = GroupLifetime(rawValue: text) else { throw .usage("a lifetime is 'survives' or 'purged'") }
+    return lifetime
+  }
+}
+
+extension RotationProgress {
+  /// For a line of progress.
+  var text: String {
+    switch self {
+    case .sealed(let count): "\(count) items sealed under the new key"
+    case .written(let count): "\(count) items written"
+    }
+  }
+}
+
+extension Admission {
+  /// What a new member can read at once.
+  func sentence(_ application: String) -> String {
+    let items = itemCount == 1 ? "1 item" : "\(itemCount) items"
+    let versions = versionCount == 1 ? "1 older version" : "\(versionCount) older versions"
+    let may = rights == .write ? "read and write" : "read"
+    return "'\(application)' may \(may) '\(group)': \(items) and \(versions) that are kept"
+  }
+}

@@ -1,0 +1,49 @@
+internal import GroupFile
+
+/// A value that a removed member could read, and that was not set anew since.
+public struct Exposure: Sendable, Equatable {
+  /// The group's name.
+  public let group: String
+  public let item: Item.Name
+  /// The item's present version.
+  public let version: UInt64
+  /// When that version was written.
+  public let changed: Timestamp
+  /// Who could read it.
+  public let readers: [Item.Writer]
+}
+
+extension SecretStore {
+  /// The values that removed members could read and that are still unchanged, by group and name.
+  ///
+  /// Setting a value anew takes it off the list; that is what to do, because a removed member may have kept a copy.
+  ///
+  /// - Parameter progress: called with each group's name.
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner. A group that does not verify is left out, with a notice.
+  public func exposure(progress: (String) -> Void = { _ in }) throws(VaultError) -> [Exposure] {
+    _ = try owner()
+    var found: [Exposure] = []
+    for name in try groupNames() {
+      progress(name)
+      let group = try group(name)
+      do {
+        for value in try group.file.exposure() { try found.append(Exposure(value, in: name)) }
+      } catch {
+        let error = (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
+        notices.post(.groupLeftOut(group: name, reason: error?.message ?? ""))
+      }
+    }
+    return found
+  }
+}
+
+extension Exposure {
+  fileprivate init(_ value: ExposedValue, in group: String) throws(VaultError) {
+    guard let name = Item.Name(stored: value.name) else {
+      throw .damaged(group: group, level: "row", detail: "a name that no item can have")
+    }
+    self.init(
+      group: group, item: name, version: value.version, changed: Timestamp(milliseconds: value.changed),
+      readers: value.readers.map { .application($0.application, issue: $0.issue) })
+  }
+}

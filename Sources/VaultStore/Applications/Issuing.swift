@@ -1,0 +1,148 @@
+internal import GroupFile
+internal import Sealing
+
+extension Applications {
+  /// Which identity a credential is written for.
+  public enum Issuance: Sendable {
+    /// A new application's first.
+    case first
+    /// The same as before: after its credential was lost with the machine's disk, or the application was installed again.
+    case again
+    /// A new one, because the old credential may be in other hands. Its groups get new keys, and the old one opens nothing.
+    case replacing
+  }
+
+  /// Rights in a group that an application gets with its credential.
+  public struct Grant: Sendable, Equatable {
+    /// The group's name.
+    public var group: String
+    public var rights: GroupMember.Rights
+
+    public init(_ rights: GroupMember.Rights, in group: String) {
+      self.group = group
+      self.rights = rights
+    }
+  }
+
+  /// Writes a credential for the application `id`, and makes it a member of its groups.
+  ///
+  /// Its private group, named as itself, is made if it is not there. What was interrupted is finished by the same call.
+  ///
+  /// - Parameters:
+  ///   - id: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`; not `default`, and not beginning with `vault.`.
+  ///   - path: where the credential goes, mode 0600; nothing may be there.
+  ///   - issuance: which identity the credential holds.
+  ///   - grants: rights in other groups; they are added to those that the application has.
+  ///   - lifetime: what happens to the private group at uninstalling; by default it survives.
+  ///   - progress: called now and then with a group's name while it gets a new key.
+  /// - Returns: what the application gets to read in `grants`.
+  /// - Throws: ``VaultError/exists(_:)`` for an application that has a credential, a group that is called so, or a file at
+  ///   `path`; ``VaultError/notFound(_:)`` for an unknown application or group; ``VaultError/contradiction(_:)``;
+  ///   ``VaultError/invalid(_:)``.
+  @discardableResult
+  public func issue(
+    _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
+    lifetime: GroupLifetime? = nil, progress: (String, RotationProgress) -> Void = { _, _ in }
+  ) throws(VaultError) -> [Admission] {
+    let name = try Applications.name(id)
+    let identity = try store.owner()
+    let registry = try store.registry()
+    let place = try CredentialFile.Place(path)
+    for grant in grants { _ = try store.group(grant.group).info() }
+    var entry = try begin(name, issuance, lifetime, registry)
+    if entry.standing == .issuing { try registry.record(entry, of: id) }
+    try makePrivateGroup(name, entry)
+    for membership in try memberships(of: id, isStrict: true) where membership.member.issue != entry.issue {
+      try store.change(
+        membership.name,
+        RosterChange(grants: [.init(application: id, issue: entry.issue, rights: membership.member.rights)])
+      ) { progress(membership.name.description, $0) }
+    }
+    try store.change(
+      name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+    var admissions: [Admission] = []
+    for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
+    let credential = Credential(
+      issue: entry.issue, ownerKey: identity.ownerKey, application: id,
+      member: try sealingInStore { () throws(SealingError) in
+        try identity.applicationMember(id: id, issue: entry.issue)
+      },
+      floors: try memberships(of: id).prefix(Credential.floorLimit).map {
+        Credential.Floor(group: $0.name.description, state: Floor($0.state))
+      })
+    try place.write(credential)
+    entry.standing = .issued
+    entry.issued = SystemClock.milliseconds()
+    try registry.record(entry, of: id)
+    return admissions
+  }
+
+  // MARK: Steps
+
+  /// An application's id, which names its private group.
+  static func name(_ id: String) throws(VaultError) -> AccessGroup.Name {
+    guard FolderName.isValid(id), let name = try? AccessGroup.Name(id), !name.isReserved, name != .default else {
+      throw .invalid(
+        "an application's id has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'; "
+          + "'default' and 'vault.…' are the store's own")
+    }
+    return name
+  }
+
+  /// What the registry shall say of the application from now on.
+  private func begin(
+    _ name: AccessGroup.Name, _ issuance: Issuance, _ lifetime: GroupLifetime?, _ registry: Registry
+  ) throws(VaultError) -> Registry.RegisteredApplication {
+    guard var known = try registry.application(name.description) else {
+      guard case .first = issuance else { throw .notFound(.application) }
+      let group = try registry.entry(of: name)
+      guard group == nil || group?.presence == .absent,
+        !AccessGroupFile.exists(in: store.location.places.groupFolder(name.description))
+      else { throw .exists("a group of this name") }
+      return Registry.RegisteredApplication(
+        issue: 1, standing: .issuing, lifetime: lifetime ?? .survives, created: SystemClock.milliseconds())
+    }
+    if let lifetime, lifetime != known.lifetime {
+      throw .invalid("the lifetime of the application's group was declared when it was made")
+    }
+    let wasReplaced = known.standing == .issuing && known.issued != 0
+    switch issuance {
+    case .first:
+      guard known.issued == 0 else { throw Applications.isIssued }
+    case .again:
+      guard !wasReplaced else {
+        throw .contradiction("replacing the application's credential was interrupted; replace it again")
+      }
+      guard known.standing != .revoked else {
+        throw .contradiction("the application's credentials were revoked; replace them")
+      }
+    case .replacing:
+      guard !wasReplaced else { break }
+      guard known.issue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
+      known.issue += 1
+      known.standing = .issuing
+    }
+    return known
+  }
+
+  static let isIssued = VaultError.exists("an application of this id")
+
+  private func makePrivateGroup(
+    _ name: AccessGroup.Name, _ application: Registry.RegisteredApplication
+  ) throws(VaultError) {
+    let registry = try store.registry()
+    if AccessGroupFile.exists(in: store.location.places.groupFolder(name.description)) {
+      guard var entry = try registry.entry(of: name), entry.presence != .present else { return }
+      entry.presence = .present
+      return try registry.record(entry, of: name)
+    }
+    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
+    if application.lifetime == .purged { creation.flags = .purgedAtUninstall }
+    try store.createGroup(name, creation)
+  }
+}
+
+/// Runs `body` and says what its errors mean to users.
+func sealingInStore<Result>(_ body: () throws(SealingError) -> Result) throws(VaultError) -> Result {
+  do { return try body() } catch { throw VaultError(IdentityError(error)) }
+}

@@ -1,0 +1,104 @@
+internal import GroupFile
+
+/// How far a group's new key has come.
+@nonexhaustive
+public enum RotationProgress: Sendable, Equatable {
+  /// So many items were proved and sealed under the new key.
+  case sealed(UInt64)
+  /// So many items were written.
+  case written(UInt64)
+
+  init(_ step: RotationStep) {
+    self =
+      switch step {
+      case .sealed(let count): .sealed(count)
+      case .written(let count): .written(count)
+      }
+  }
+}
+
+extension SecretStore {
+  /// Gives an application rights in a group, or other rights than it has.
+  ///
+  /// A new member reads everything that is kept, older versions included.
+  ///
+  /// - Returns: what it gets to read.
+  /// - Throws: ``VaultError/notFound(_:)`` for an unknown application or group; ``VaultError/contradiction(_:)`` for an
+  ///   application whose credentials were revoked; ``VaultError/denied(_:)`` for anybody but the owner.
+  @discardableResult
+  public func grant(
+    _ rights: GroupMember.Rights, in group: String, to application: String
+  ) throws(VaultError) -> Admission {
+    guard let known = try registry().application(application) else { throw .notFound(.application) }
+    guard known.standing != .revoked else {
+      throw .contradiction("the application's credentials were revoked; replace them first")
+    }
+    return try grant(rights, in: group, to: application, known)
+  }
+
+  func grant(
+    _ rights: GroupMember.Rights, in group: String, to application: String,
+    _ known: Registry.RegisteredApplication
+  ) throws(VaultError) -> Admission {
+    let name = try self.group(group).name
+    let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights.inRoster)
+    let state = try change(name, RosterChange(grants: [grant]))
+    return Admission(
+      group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount)
+  }
+
+  /// Takes an application out of a group, which gets a new key.
+  ///
+  /// What the application could read until now it may have copied: see ``exposure()``.
+  ///
+  /// - Parameter progress: called now and then.
+  /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, or an application that is not a member;
+  ///   ``VaultError/denied(_:)`` for anybody but the owner.
+  public func revoke(
+    _ application: String, from group: String, progress: (RotationProgress) -> Void = { _ in }
+  ) throws(VaultError) {
+    _ = try owner()
+    let members = try self.group(group).info().members
+    guard members.contains(where: { $0.who.application == application }) else { throw .notFound(.member) }
+    try change(try self.group(group).name, RosterChange { $0.application == application }, progress)
+  }
+
+  /// Gives a group a new key; nobody leaves.
+  ///
+  /// - Parameter progress: called now and then.
+  /// - Returns: the number of the new key.
+  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner, and what is wrong with the
+  ///   group: it is proved completely first, and not changed then.
+  @discardableResult
+  public func rotateGroup(
+    _ name: String, progress: (RotationProgress) -> Void = { _ in }
+  ) throws(VaultError) -> UInt64 {
+    try change(try group(name).name, RosterChange(rotates: true), progress).manifest.generation
+  }
+
+  /// Makes `change` in the group `name`.
+  @discardableResult
+  func change(
+    _ name: AccessGroup.Name, _ change: RosterChange, _ progress: (RotationProgress) -> Void = { _ in }
+  ) throws(VaultError) -> VerifiedState {
+    let identity = try owner()
+    do {
+      return try group(name).file.changeRoster(change, by: identity) { progress(RotationProgress($0)) }
+    } catch {
+      throw VaultError(error, group: name.description)
+    }
+  }
+}
+
+extension AccessGroup {
+  /// Who may read and write, the owner included.
+  public var members: [GroupMember] { get throws(VaultError) { try info().members } }
+}
+
+extension Item.Writer {
+  /// The application's id; `nil` for the owner.
+  public var application: String? {
+    if case .application(let id, _) = self { return id }
+    return nil
+  }
+}

@@ -1,0 +1,47 @@
+internal import GroupFile
+
+/// What became of an application's groups when it was uninstalled; each list is sorted.
+public struct Uninstallation: Sendable, Equatable {
+  /// Groups that were declared purged, and are gone with all their items.
+  public internal(set) var purged: [String] = []
+  /// Groups that a copy of the credential still opens.
+  public internal(set) var kept: [String] = []
+  /// Groups that the application was in, and whose key is a new one.
+  public internal(set) var revoked: [String] = []
+}
+
+extension Applications {
+  /// Does what each group's declared lifetime says when the application is gone from the machine.
+  ///
+  /// A group that was declared purged is removed, unless another application is a member of it. All others stay, and with
+  /// them the application's place in them, for its next installation.
+  ///
+  /// - Parameters:
+  ///   - id: the application's id.
+  ///   - revoking: whether the application also leaves the groups that stay, so that no credential of it opens anything.
+  ///   - progress: called now and then with a group's name while it gets a new key.
+  /// - Throws: ``VaultError/notFound(_:)``. What was interrupted is finished by the same call.
+  @discardableResult
+  public func uninstall(
+    _ id: String, revoking: Bool = false, progress: (String, RotationProgress) -> Void = { _, _ in }
+  ) throws(VaultError) -> Uninstallation {
+    let registry = try store.registry()
+    guard var entry = try registry.application(id) else { throw .notFound(.application) }
+    var report = Uninstallation()
+    for membership in try memberships(of: id, isStrict: true) {
+      let name = membership.name.description
+      if GroupLifetime(membership.state.roster.flags) == .purged, !membership.isShared {
+        try store.removeGroup(name)
+        report.purged.append(name)
+      } else if revoking {
+        try store.change(membership.name, RosterChange { $0.application == id }) { progress(name, $0) }
+        report.revoked.append(name)
+      } else {
+        report.kept.append(name)
+      }
+    }
+    if revoking { entry.standing = .revoked } else if entry.standing != .revoked { entry.standing = .uninstalled }
+    try registry.record(entry, of: id)
+    return report
+  }
+}
