@@ -5,6 +5,8 @@ package final class AccessGroupFile: Sendable {
   /// The folder that holds `group.vault`, its log and its lock.
   package let folder: String
   package let context: GroupContext
+  /// Who may own the folder besides root.
+  private let folderOwner: UInt32?
   let witness: any Witnessing
   let known = KnownState()
   let cache = NodeCache()
@@ -13,10 +15,13 @@ package final class AccessGroupFile: Sendable {
   /// The clock, milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
+  /// - Parameter folderOwner: who may own the folder besides root; `nil` means the user who runs this process.
   package init(
-    folder: String, context: GroupContext, witness: any Witnessing, now: @escaping @Sendable () -> UInt64
+    folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
+    now: @escaping @Sendable () -> UInt64
   ) {
     self.folder = folder
+    self.folderOwner = folderOwner
     self.context = context
     self.witness = witness
     self.now = now
@@ -55,7 +60,7 @@ package final class AccessGroupFile: Sendable {
     do {
       return try ConnectionPool.reader(at: resolvedPlace())
     } catch {
-      throw missingMeans(error)
+      throw meaning(of: error, toWrite: false)
     }
   }
 
@@ -73,23 +78,30 @@ package final class AccessGroupFile: Sendable {
     do {
       return try WriteSession(at: resolvedPlace(), known: known)
     } catch {
-      throw missingMeans(error)
+      throw meaning(of: error, toWrite: true)
     }
   }
 
-  private func resolvedPlace() throws(GroupFileError) -> ContainerPlace {
+  func resolvedPlace() throws(GroupFileError) -> ContainerPlace {
     if let place = place.withLock({ $0 }) { return place }
-    let resolved = try ContainerPlace(folder: folder)
+    let resolved = try ContainerPlace(folder: folder, owner: folderOwner)
     place.withLock { $0 = resolved }
     return resolved
+  }
+
+  private func meaning(of error: GroupFileError, toWrite: Bool) -> GroupFileError {
+    switch error {
+    case .missing: missingMeans()
+    case .denied: .deniedAt(DeniedPath.words(folder: folder, toWrite: toWrite))
+    default: error
+    }
   }
 
   /// A file that is missing although this machine verified it was taken away.
   ///
   /// Between two looks another process may have made the group or removed it, so the witness must say the same before
   /// and after the file is found missing once more.
-  private func missingMeans(_ error: GroupFileError) -> GroupFileError {
-    guard error == .missing else { return error }
+  private func missingMeans() -> GroupFileError {
     place.withLock { $0 = nil }
     let reading = witness.read()
     if let floor = floor(beside: reading) { return .rolledBack(found: 0, known: floor.epoch, .vanished) }

@@ -6,6 +6,10 @@ package struct GroupCreation: Sendable {
   package var flags: Roster.Flags = []
   /// Versions kept of each item: 1...1,000.
   package var keep: UInt16 = 10
+  /// The device that the group opens on and nowhere else; `nil` for any.
+  package var device: DeviceKey?
+  /// The shape of the folder, which the files are made in, too.
+  package var shape = ContainerShape.closed
   /// Milliseconds since 1970-01-01 UTC.
   package var time: UInt64
 
@@ -25,12 +29,14 @@ package struct GroupCreation: Sendable {
     to folder: String, groupID: GroupID, owner: borrowing SigningKey, seed: MemberSeed
   ) throws(GroupFileError) -> WitnessRecord {
     guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
-    let connection = try Connection.create(folder: folder)
+    let connection = try Connection.create(folder: folder, fileMode: shape.fileMode)
     do {
       try connection.begin(.immediate)
       let record = try fill(connection, groupID, owner: owner, seed)
       try connection.commit()
       try connection.place()
+      // Made by whoever owns the folder, so that he can change its mode later.
+      _ = try WriterLock(at: connection.location.sibling(ContainerPlace.groupFileName))
       return record
     } catch {
       connection.discard()
@@ -41,8 +47,11 @@ package struct GroupCreation: Sendable {
   private func fill(
     _ connection: Connection, _ groupID: GroupID, owner: borrowing SigningKey, _ seed: MemberSeed
   ) throws(GroupFileError) -> WitnessRecord {
+    var flags = flags
+    if device != nil { flags.insert(.thisDeviceOnly) }
     do {
-      let keys = try GroupKeys(groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: nil)
+      let keys = try GroupKeys(
+        groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: device?.key.copy())
       let slotID = seed.slotID(group: groupID, generation: 1)
       let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: groupID, generation: 1)
       let member = Member(
@@ -51,8 +60,9 @@ package struct GroupCreation: Sendable {
       let roster = SignedRoster(
         Roster(
           groupID: groupID, ownerKey: owner.publicKey, revision: 1, generation: 1, keyCommitment: keys.commitment,
-          previous: .zero, firstEpoch: 1, flags: flags, deviceKeyID: [UInt8](repeating: 0, count: 16), keep: keep,
-          groupName: name, members: [member], removed: []),
+          previous: .zero, firstEpoch: 1, flags: flags, deviceKeyID: device?.id ?? DeviceKey.noID, keep: keep,
+          groupName: name,
+          members: [member], removed: []),
         by: owner)
       let manifest = Manifest(
         readVersion: FormatVersion.read, writeVersion: FormatVersion.write, groupID: groupID,

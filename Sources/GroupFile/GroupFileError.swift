@@ -21,6 +21,8 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case ownerOnly
   /// The operating system's permissions forbid it.
   case denied
+  /// The operating system's permissions forbid what the text says, with its path.
+  case deniedAt(String)
   /// The modes or the owner of the group's folder or files let others in; the text says which.
   case exposed(String)
   /// The file at the path is no longer the one that was opened.
@@ -33,8 +35,8 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case storage(StorageFailure)
   /// The folder lies on a file system without working locks.
   case networkFileSystem(String)
-  /// The group is bound to a device whose key is not here.
-  case otherDevice
+  /// The group is bound to a device whose key is not here; the text says what is here instead.
+  case otherDevice(String)
   /// No such item.
   case noItem
   /// No such version of the item.

@@ -17,6 +17,12 @@ public struct GroupInfo: Sendable {
   public let versionCount: UInt64
   /// How many versions of an item stay, the present one included.
   public let keep: Int
+  /// What becomes of it when its application is uninstalled.
+  public let lifetime: GroupLifetime
+  /// Whether it opens beside this machine's device key and nowhere else.
+  public let isThisDeviceOnly: Bool
+  /// The Unix group that may use its files; `nil` if they are their user's alone.
+  public let unixGroup: UnixGroup?
   public let members: [GroupMember]
   /// When the state was written, by its writer's clock.
   public let changed: Timestamp
@@ -37,11 +43,15 @@ public struct GroupMember: Sendable, Equatable {
 extension AccessGroup {
   /// What the group says about itself.
   public func info() throws(VaultError) -> GroupInfo {
+    let shape: ContainerShape
+    do { shape = try file.containerShape() } catch { throw VaultError(error, group: name.description) }
     let state = try reading { (transaction) throws(GroupFileError) in transaction.view.state }
     return GroupInfo(
       name: name.description, id: state.roster.groupID.hexadecimal, epoch: state.manifest.epoch,
       generation: state.manifest.generation, rosterRevision: state.roster.revision,
       itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount, keep: Int(state.roster.keep),
+      lifetime: GroupLifetime(state.roster.flags),
+      isThisDeviceOnly: state.roster.flags.contains(.thisDeviceOnly), unixGroup: UnixGroup(shape),
       members: state.roster.members.map(GroupMember.init),
       changed: Timestamp(milliseconds: state.manifest.time))
   }

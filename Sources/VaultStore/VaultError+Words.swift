@@ -6,7 +6,7 @@ extension VaultError: CustomStringConvertible {
   public var exitStatus: ExitStatus {
     switch self {
     case .notFound: .notFound
-    case .locked: .locked
+    case .locked, .otherDevice: .locked
     case .denied: .denied
     case .damaged: .damaged
     case .rolledBack: .rolledBack
@@ -47,6 +47,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.application): "no such application"
     case .notFound(.member): "the application is not a member of this group"
     case .locked(let reason): "locked: \(reason)"
+    case .otherDevice(let group, let reason): "locked: '\(group)' opens only on the machine it was made on; \(reason)"
     case .denied(.notAMember): "not a member of this group"
     case .denied(.readOnly): "this member may only read"
     case .denied(.ownerOnly): "only the owner may do this"
@@ -92,7 +93,9 @@ extension VaultError: CustomStringConvertible {
     case Applications.isIssued:
       "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
     case .locked: "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"
-    case .denied(.permissions): "use the account that owns the store"
+    case .otherDevice: "use it there; where its device key should be: vault paths"
+    case .denied(.permissions):
+      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
     case .denied: "ask the store's owner"
     case .damaged(_, "witness", _):
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"

@@ -10,6 +10,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case notFound(Missing)
   /// No usable source opens the store.
   case locked(String)
+  /// The group opens only on the machine that it was made on; `reason` says what is here instead of its device key.
+  case otherDevice(group: String, reason: String)
   /// This member's rights, or the system's permissions, do not allow it.
   case denied(Denial)
   /// Bytes do not verify. `level` says which check refused them.
@@ -92,7 +94,7 @@ extension VaultError {
     case .readOnlyMember: self = .denied(.readOnly)
     case .ownerOnly: self = .denied(.ownerOnly)
     case .denied: self = .denied(.permissions("the group's folder"))
-    case .exposed(let reason): self = .denied(.permissions(reason))
+    case .deniedAt(let reason), .exposed(let reason): self = .denied(.permissions(reason))
     case .rolledBack(let found, let known, let kind):
       self = .rolledBack(
         group: group, found: found, known: known, reason: RollbackReason(rawValue: kind.rawValue) ?? .fork)
@@ -100,7 +102,7 @@ extension VaultError {
     case .storage(let reason): self = .storage(reason.rawValue)
     case .networkFileSystem(let kind):
       self = .storage("\(kind) is a network file system, where locks are not kept reliably")
-    case .otherDevice: self = .locked("the group is bound to another device")
+    case .otherDevice(let reason): self = .otherDevice(group: group, reason: reason)
     case .noItem: self = .notFound(.item)
     case .noVersion(let version): self = .notFound(.version(version))
     case .conflict(let expected, let present): self = .conflict(expected: expected, present: present)

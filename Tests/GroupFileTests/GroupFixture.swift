@@ -15,20 +15,26 @@ final class GroupFixture: Sendable {
   /// - Parameters:
   ///   - owner: another group's owner, for a second group of his.
   ///   - seed: another group's member.
+  ///   - folder: a folder that is there already, with the shape `shape`.
   init(
-    name: String = "team.shared", keep: UInt16 = 10, owner: consuming Key? = nil, seed: MemberSeed? = nil
+    name: String = "team.shared", keep: UInt16 = 10, owner: consuming Key? = nil, seed: MemberSeed? = nil,
+    in folder: String? = nil, shape: ContainerShape = .closed, device: DeviceKey? = nil
   ) throws {
-    folder = NSTemporaryDirectory() + "vault-group-\(UUID().uuidString)"
-    try FileManager.default.createDirectory(
-      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    self.folder = folder ?? NSTemporaryDirectory() + "vault-group-\(UUID().uuidString)"
+    if folder == nil {
+      try FileManager.default.createDirectory(
+        atPath: self.folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
     self.name = name
     if let owner { self.owner = owner } else { self.owner = try Key.random() }
     self.seed = try seed ?? MemberSeed(Key.random())
     groupID = GroupID(Randomness.bytes(32))!
     var creation = GroupCreation(name: name, time: 1)
     creation.keep = keep
+    creation.shape = shape
+    creation.device = device
     let record = try creation.write(
-      to: folder, groupID: groupID, owner: SigningKey(seed: self.owner), seed: self.seed)
+      to: self.folder, groupID: groupID, owner: SigningKey(seed: self.owner), seed: self.seed)
     _ = witness.raise { _ in record }
   }
 

@@ -19,12 +19,18 @@ import VaultStore
       "locked: there is no terminal to ask for the passphrase on",
       "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"
     ),
+    (
+      .otherDevice(group: "laptop", reason: "no device key is here"), 11,
+      "locked: 'laptop' opens only on the machine it was made on; no device key is here",
+      "use it there; where its device key should be: vault paths"
+    ),
     (.denied(.notAMember), 12, "not a member of this group", "ask the store's owner"),
     (.denied(.readOnly), 12, "this member may only read", "ask the store's owner"),
     (.denied(.ownerOnly), 12, "only the owner may do this", "ask the store's owner"),
     (
       .denied(.permissions("the group's folder")), 12,
-      "the system's permissions do not allow it: the group's folder", "use the account that owns the store"
+      "the system's permissions do not allow it: the group's folder",
+      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
     ),
     (
       .damaged(group: "team", level: "manifest", detail: "signature"), 13,

@@ -35,7 +35,7 @@ import Testing
 
   @Test func `the places are told, and what belongs into a backup`() {
     let paths = store.run("paths").output
-    #expect(paths.contains("store\t\(store.folder.file("store"))\t700\tyes\n"))
-    #expect(paths.contains("key file\t\(store.keyFile)\t600\tapart\n"))
+    #expect(paths.contains("store\t\(store.folder.file("store"))\t700\tyes\t\n"))
+    #expect(paths.contains("key file\t\(store.keyFile)\t600\tapart\t\n"))
   }
 }

@@ -28,7 +28,7 @@ import VaultStore
         "vault status", "vault group list", "vault passphrase change", "vault app list", "vault exposure",
       ].contains(command.path)
       let others = [
-        "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"],
+        "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],
         "vault app issue": ["--output", store.folder.file("credential")],
       ]
       let arguments = words + (takesNoName ? [] : ["a"]) + (others[command.path] ?? [])

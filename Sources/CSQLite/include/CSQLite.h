@@ -2,6 +2,7 @@
 #pragma once
 #include <sqlite3.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /// Opens `path` through the guarding VFS, registered on the first call, and applies the fixed settings of a connection
 /// before any statement runs. `path` is absolute and free of links. On failure `*db` is NULL and `*system_errno` says why.
@@ -50,3 +51,9 @@ int csqlite_exchange(const char *left, const char *right);
 
 /// The number of the file system that `path` lies on, as in linux/magic.h; 0 where that cannot be told.
 uint32_t csqlite_file_system(const char *path);
+
+/// A descriptor that only names what lies at `path`, not following a link; closing it ends no lock. -1 sets errno.
+int csqlite_name(const char *path);
+
+/// Gives what the descriptor names, or has open, to a Unix group; -1 sets errno.
+int csqlite_give_to_group(int descriptor, gid_t group);

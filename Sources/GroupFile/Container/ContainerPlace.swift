@@ -20,21 +20,27 @@ package struct ContainerPlace: Equatable, Sendable {
   let logPath: String
   let indexPath: String
   let journalPath: String
+  /// Who may own the folder besides root.
+  let owner: UInt32
 
   /// Resolves `folder`.
   ///
+  /// - Parameter owner: who may own the folder besides root; `nil` means the user who runs this process.
   /// - Throws: `missing`, `denied`, `networkFileSystem`, or `storage` where the path is too long for SQLite.
-  package init(folder: String, name: String = ContainerPlace.groupFileName) throws(GroupFileError) {
+  package init(
+    folder: String, name: String = ContainerPlace.groupFileName, owner: UInt32? = nil
+  ) throws(GroupFileError) {
     guard let resolved = unsafe realpath(folder, nil) else { throw ResultCode.error(errno: errno) }
     defer { unsafe free(resolved) }
     let path = unsafe String(cString: resolved)
     guard path.utf8.count + name.utf8.count <= ContainerPlace.pathLimit else { throw .storage(.pathTooLong) }
     try NetworkFileSystem.refuse(path)
-    self.init(resolved: path, name: name)
+    self.init(resolved: path, name: name, owner: owner ?? geteuid())
   }
 
-  private init(resolved folder: String, name: String) {
+  private init(resolved folder: String, name: String, owner: UInt32) {
     self.folder = folder
+    self.owner = owner
     path = folder + "/" + name
     logPath = path + "-wal"
     indexPath = path + "-shm"
@@ -42,7 +48,9 @@ package struct ContainerPlace: Equatable, Sendable {
   }
 
   /// The place of another file in the same folder.
-  func sibling(_ name: String) -> ContainerPlace { ContainerPlace(resolved: folder, name: name) }
+  func sibling(_ name: String) -> ContainerPlace {
+    ContainerPlace(resolved: folder, name: name, owner: owner)
+  }
 
   package static let groupFileName = "group.vault"
 
@@ -72,7 +80,7 @@ package struct ContainerPlace: Equatable, Sendable {
       throw .altered("a file beside the group file is not a regular file")
     }
     guard let around = try ContainerPlace.status(folder) else { throw .missing }
-    try ContainerTrust.check(folder: around, files: [file, log, index])
+    try ContainerTrust.check(folder: around, files: [file, log, index], owner: owner)
     return Shape(identity: file.identity, log: log, index: index)
   }
 
@@ -102,6 +110,7 @@ package struct ContainerPlace: Equatable, Sendable {
     let byteCount: Int
     let mode: mode_t
     let owner: uid_t
+    let unixGroup: gid_t
   }
 
   /// What lies at `path`, not following a link there; `nil` if nothing does.
@@ -114,7 +123,7 @@ package struct ContainerPlace: Equatable, Sendable {
     return Status(
       identity: FileIdentity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)),
       isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size), mode: found.st_mode & 0o7777,
-      owner: found.st_uid)
+      owner: found.st_uid, unixGroup: found.st_gid)
   }
 
   /// Throws what forbids this process to write to `path`, a file or a folder: `denied`, or `storage` (read-only).

@@ -116,7 +116,7 @@ struct RosterWriting {
   }
 
   private func newKeys(of roster: Roster) throws(GroupFileError) -> GroupKeys {
-    let deviceKey = roster.flags.contains(.thisDeviceOnly) ? context.deviceKey(roster.deviceKeyID) : nil
+    let deviceKey = roster.flags.contains(.thisDeviceOnly) ? try context.deviceKey(roster.deviceKeyID) : nil
     do {
       return try GroupKeys(
         groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey)

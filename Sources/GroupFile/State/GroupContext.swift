@@ -12,12 +12,14 @@ package struct GroupContext: Sendable {
   package let kind: Member.Kind
   /// What the credential says of the group's state; `nil` for the owner.
   package let floor: Floor?
-  /// Finds the key of a device by its id; `nil` where this machine is another one.
-  package let deviceKey: @Sendable ([UInt8]) -> Key?
+  /// Finds the key of a device by its id, or says why it is not here: `otherDevice`.
+  package let deviceKey: @Sendable ([UInt8]) throws(GroupFileError) -> Key
 
   package init(
     groupName: String, ownerKey: PublicKey, seed: MemberSeed, kind: Member.Kind = .owner, floor: Floor? = nil,
-    deviceKey: @escaping @Sendable ([UInt8]) -> Key? = { _ in nil }
+    deviceKey: @escaping @Sendable ([UInt8]) throws(GroupFileError) -> Key = { (_) throws(GroupFileError) in
+      throw .otherDevice("no device key is here")
+    }
   ) {
     self.groupName = groupName
     self.ownerKey = ownerKey

@@ -107,13 +107,16 @@ extension VerifiedState {
       let keys = try GroupKeys(groupKey, header, deviceKey: nil)
       return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
     }
-    guard let deviceKey = context.deviceKey(header.deviceKeyID) else {
+    let deviceKey: Key
+    do throws(GroupFileError) {
+      deviceKey = try context.deviceKey(header.deviceKeyID)
+    } catch {
       // The header is in the clear: where the roster needs no device key, the flag was put there by somebody else.
       let keys = try GroupKeys(groupKey, header, deviceKey: nil)
       if (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil {
         throw .damaged(.roster, "header")
       }
-      throw .otherDevice
+      throw error
     }
     let keys = try GroupKeys(groupKey, header, deviceKey: deviceKey)
     return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))

@@ -23,8 +23,8 @@ struct Paths: SessionCommand {
         for place in places { try place.write(to: &json) }
       }
     }
-    var table = Table("WHAT", "PATH", "MODE", "BACKUP")
-    for place in places { table.add(place.what, place.path, place.mode, place.backup) }
+    var table = Table("WHAT", "PATH", "MODE", "BACKUP", "UNIX GROUP")
+    for place in places { table.add(place.what, place.path, place.mode, place.backup, place.unixGroup?.name ?? "") }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
@@ -39,6 +39,7 @@ extension StoreLocation.Place {
       try json.string("path", path)
       try json.string("mode", mode)
       try json.flag("backup", isBackedUp)
+      try unixGroup.write(to: &json)
     }
   }
 }

@@ -27,7 +27,9 @@ struct Status: SessionCommand {
       try status.table.write(to: session.output, style: session.outputStyle)
     }
     for notice in status.notices { session.warn(notice.message) }
-    if let problem = status.lock ?? status.groups.lazy.compactMap(\.problem).first { throw problem }
+    // What another machine keeps to itself is no fault of this store.
+    let problems = status.groups.lazy.filter { !$0.isOfOtherDevice }.compactMap(\.problem)
+    if let problem = status.lock ?? problems.first { throw problem }
   }
 }
 

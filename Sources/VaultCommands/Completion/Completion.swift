@@ -32,6 +32,7 @@ enum Completion: Equatable {
     case "file", "path", "out": .files
     case "group": .words(session.groupNames)
     case "type": .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"])
+    case "lifetime": .words(GroupLifetime.allCases.map(\.rawValue))
     case "format": .words(["xml", "binary", "json"])
     case "set": .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"])
     default: .words([])

@@ -42,6 +42,7 @@ enum RootHelp {
       group create NAME   make a group: an encrypted file of its own
       group list          list the groups
       group show NAME     show a group's state and its members
+      group share NAME    let a Unix group open its files
       group accept NAME   take a group as it is now
       group compact NAME  forget removed items, and free their space
       group rotate NAME   give a group a new key

@@ -42,6 +42,8 @@ enum IdentityError: Error, Equatable {
     case keyFileInsideStore
     /// The credential is not there, or not as it must be.
     case credential(FileFault)
+    /// The device key, or the state folder that holds it, is not as it must be.
+    case deviceKey(FileFault)
     /// The store has no slot for a passphrase, or none for a key of this use.
     case noSlot(Slot.Use)
   }

@@ -1,30 +1,43 @@
-internal import Glibc
 internal import GroupFile
 internal import Sealing
 
 extension SecretStore {
   /// The names of the groups whose files are here, sorted; nothing is verified.
   ///
+  /// For an application that may not list the folder of groups, those that it knows: its own, those that its credential
+  /// names, and those that it opened before.
+  ///
   /// - Throws: ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
-  public func groupNames() throws(VaultError) -> [String] { try location.groupNames() }
+  public func groupNames() throws(VaultError) -> [String] {
+    do {
+      return try location.groupNames()
+    } catch .denied(let reason) {
+      guard case .application(let credential) = access else { throw .denied(reason) }
+      return knownNames(credential)
+    }
+  }
+
+  /// Makes a group that keeps `keep` versions of an item; see ``createGroup(_:_:)``.
+  @discardableResult
+  public func createGroup(_ name: String, keep: Int = 10) throws(VaultError) -> AccessGroup {
+    try createGroup(name, NewGroup(keep: keep))
+  }
 
   /// Makes a group; the owner is its only member.
   ///
   /// - Parameters:
   ///   - name: the group's name.
-  ///   - keep: how many versions of an item stay, the present one included: 1...1,000.
+  ///   - new: how it shall be.
   /// - Throws: ``VaultError/exists(_:)``; ``VaultError/rolledBack(group:found:known:reason:)`` where a group of this name
-  ///   vanished; ``VaultError/denied(_:)`` for anybody but the owner; ``VaultError/invalid(_:)``.
+  ///   vanished; ``VaultError/denied(_:)`` for anybody but the owner, and for a Unix group that this user is not in;
+  ///   ``VaultError/invalid(_:)``; ``VaultError/locked(_:)`` for a device key that cannot be used.
   @discardableResult
-  public func createGroup(_ name: String, keep: Int = 10) throws(VaultError) -> AccessGroup {
+  public func createGroup(_ name: String, _ new: NewGroup) throws(VaultError) -> AccessGroup {
     let name = try AccessGroup.Name(name)
     guard !name.isReserved else { throw .invalid("names that begin with 'vault.' are the store's own") }
-    guard let keep = UInt16(exactly: keep), GroupLimits.keptVersions.contains(keep) else {
-      throw .invalid("a group keeps 1 to 1,000 versions of an item")
-    }
     guard try registry().application(name.description) == nil else { throw .exists("an application of this id") }
-    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
-    creation.keep = keep
+    var creation = try creation(of: name, new)
+    if new.isThisDeviceOnly { creation.device = try deviceKey() }
     return try createGroup(name, creation)
   }
 
@@ -41,6 +54,31 @@ extension SecretStore {
     entry.presence = .present
     try registry.record(entry, of: name)
     return group(name)
+  }
+
+  private func creation(of name: AccessGroup.Name, _ new: NewGroup) throws(VaultError) -> GroupCreation {
+    guard let keep = UInt16(exactly: new.keep), GroupLimits.keptVersions.contains(keep) else {
+      throw .invalid("a group keeps 1 to 1,000 versions of an item")
+    }
+    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
+    creation.keep = keep
+    if new.lifetime == .purged { creation.flags.insert(.purgedAtUninstall) }
+    if let unixGroup = new.unixGroup {
+      guard !new.isThisDeviceOnly else { throw SecretStore.boundAndShared }
+      try unixGroup.requireOurs()
+      creation.shape = unixGroup.shape
+    }
+    return creation
+  }
+
+  private func deviceKey() throws(VaultError) -> DeviceKey {
+    guard let state = location.places.stateFolder(of: access.ownerKey) else {
+      throw .locked("no state folder is known for the device key; name it: VAULT_STATE")
+    }
+    return try location.opening { () throws(IdentityError) in
+      try location.places.makeStateFolder(of: access.ownerKey)
+      return try DeviceKeyFile.readOrMake(in: state)
+    }
   }
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
@@ -61,6 +99,7 @@ extension SecretStore {
       groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
     do { try group.file.remove() } catch { throw VaultError(error, group: name) }
+    try location.settleEntrance(location.lockedGroups())
     entry.presence = .absent
     try registry.record(entry, of: group.name)
   }
@@ -154,10 +193,9 @@ extension SecretStore {
   ) throws(VaultError) {
     let identity = try owner()
     let folder = location.places.groupFolder(name.description)
-    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-      throw VaultError(IdentityError(FileFault(errno: errno), at: .store))
-    }
+    let groups = try location.lockedGroups()
     do {
+      try creation.shape.makeFolder(folder)
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)
       // A state folder that cannot be written is noticed by the first read, as for any other group.
       _ = witness(name).raise { reading in
@@ -167,6 +205,7 @@ extension SecretStore {
     } catch {
       throw VaultError(error, group: name.description)
     }
+    if creation.shape != .closed { try location.settleEntrance(groups) }
   }
 
   /// A name whose last file vanished is not free, nor is one whose group is here.
@@ -215,8 +254,16 @@ extension StoreLocation {
           && AccessGroupFile.exists(in: places.groupFolder(name))
       }
     } catch {
-      throw error == .missing ? .noStore(path: home) : VaultError(IdentityError(error, at: .store))
+      switch error {
+      case .missing: throw .noStore(path: home)
+      case .denied: throw mayNotList
+      default: throw VaultError(IdentityError(error, at: .store))
+      }
     }
+  }
+
+  private var mayNotList: VaultError {
+    .denied(.permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which its owner alone may do"))
   }
 }
 

@@ -10,6 +10,9 @@ public final class SecretStore: Sendable {
   public let location: StoreLocation
   let access: StoreAccess
   let member: MemberSeed
+  /// Who may own the store's folders besides root: for the owner the user who runs this process, for an application whoever
+  /// owns the store.
+  private let folderOwner: UInt32?
   let notices = NoticeBoard()
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
 
@@ -17,8 +20,11 @@ public final class SecretStore: Sendable {
     self.location = location
     self.access = access
     switch access {
-    case .application(let credential): member = credential.member
+    case .application(let credential):
+      folderOwner = try location.trustedOwner()
+      member = credential.member
     case .owner(let identity):
+      folderOwner = nil
       do { member = try identity.personalMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
     }
   }
@@ -78,12 +84,14 @@ public final class SecretStore: Sendable {
   }
 
   func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
-    AccessGroupFile(
+    let state = location.places.stateFolder(of: access.ownerKey)
+    return AccessGroupFile(
       folder: location.places.groupFolder(name.description),
       context: GroupContext(
         groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind,
-        floor: access.floor(of: name)),
-      witness: witness(name), now: { SystemClock.milliseconds() })
+        floor: access.floor(of: name),
+        deviceKey: { (id) throws(GroupFileError) in try DeviceKeyFile.key(id, in: state) }),
+      folderOwner: folderOwner, witness: witness(name), now: { SystemClock.milliseconds() })
   }
 
   func witness(_ name: AccessGroup.Name) -> Witness {

@@ -34,6 +34,8 @@ public struct GroupStatus: Sendable {
   public let itemCount: UInt64?
   /// What is wrong with the group.
   public let problem: VaultError?
+  /// Whether the group was made on another machine and is bound to it, so that this one can say nothing about it.
+  public let isOfOtherDevice: Bool
 }
 
 extension SecretStore {
@@ -61,11 +63,12 @@ extension SecretStore {
         let manifest = view.state.manifest
         return GroupStatus(
           name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
-          itemCount: manifest.itemCount, problem: nil)
+          itemCount: manifest.itemCount, problem: nil, isOfOtherDevice: false)
       } catch {
         let problem = (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
         return GroupStatus(
-          name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem)
+          name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
+          isOfOtherDevice: isOfOtherDevice(problem))
       }
     }
     return StoreStatus(
@@ -73,6 +76,14 @@ extension SecretStore {
       ownerKey: access.ownerKey.hexadecimal,
       slots: location.slots(), lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
       notices: takeNotices())
+  }
+
+  /// Whether a group does not open because it belongs to another machine. One that this machine has verified before belongs
+  /// to this one: then its device key is gone, or the group was altered.
+  func isOfOtherDevice(_ problem: VaultError?) -> Bool {
+    guard case .otherDevice(let group, _) = problem, let name = try? AccessGroup.Name(group) else { return false }
+    if case .absent = witness(name).read() { return true }
+    return false
   }
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
@@ -90,7 +101,7 @@ extension SecretStore {
       }
       return GroupStatus(
         name: name, isVerified: false, epoch: record?.epoch, generation: record?.generation, itemCount: nil,
-        problem: nil)
+        problem: nil, isOfOtherDevice: false)
     }
     return StoreStatus(
       home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: location.slots(),

@@ -5,6 +5,8 @@ public struct GroupVerification: Sendable {
   public let name: String
   /// What was gone over, or what is wrong.
   public let result: Result<Counts, VaultError>
+  /// Whether the group was made on another machine and is bound to it, so that this one cannot prove it.
+  public var isOfOtherDevice = false
 
   /// What a proof went over.
   public struct Counts: Sendable, Equatable {
@@ -52,7 +54,9 @@ extension SecretStore {
         items: report.items, removed: report.tombstones, versions: report.versions, epoch: report.epoch)
       return GroupVerification(name: name, result: .success(counts))
     } catch {
-      return GroupVerification(name: name, result: .failure(VaultError(error, group: name)))
+      let problem = VaultError(error, group: name)
+      return GroupVerification(
+        name: name, result: .failure(problem), isOfOtherDevice: isOfOtherDevice(problem))
     }
   }
 

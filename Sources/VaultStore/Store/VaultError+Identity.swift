@@ -30,6 +30,7 @@ extension IdentityError.Lock {
     case .keyFileFolder(let fault): "the key file's folder \(fault.reason)"
     case .keyFileInsideStore: "the key file must lie outside of the store that it opens"
     case .credential(let fault): "the credential \(fault.reason)"
+    case .deviceKey(let fault): "the device key \(fault.reason)"
     case .noSlot(let use): "the store has no slot for a \(use.words)"
     }
   }

@@ -10,4 +10,14 @@ enum HiddenCalls {
   static func setFileSystemUser(_ user: UInt32) {
     _ = unsafe unsafeBitCast(dlsym(nil, "setfsuid"), to: (@convention(c) (UInt32) -> Int32).self)(user)
   }
+
+  /// Runs `body` with another umask, which is this thread's alone.
+  static func withMask(_ mask: mode_t, _ body: () throws -> Void) throws {
+    let unshare = unsafe unsafeBitCast(dlsym(nil, "unshare"), to: (@convention(c) (Int32) -> Int32).self)
+    // CLONE_FS
+    precondition(unshare(0x200) == 0)
+    let before = umask(mask)
+    defer { umask(before) }
+    try body()
+  }
 }

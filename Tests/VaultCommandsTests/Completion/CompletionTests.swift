@@ -24,7 +24,7 @@ import Testing
   @Test func `a command is completed at every level, and hidden ones are not offered`() {
     #expect(answer("ge") == ["words", "get", "generate"])
     #expect(answer("group", "c") == ["words", "create", "compact"])
-    #expect(answer("help", "group", "s") == ["words", "show"])
+    #expect(answer("help", "group", "s") == ["words", "show", "share"])
     #expect(!answer("").contains("complete"))
     #expect(answer("completions", "") == ["words", "bash", "zsh", "fish"])
   }

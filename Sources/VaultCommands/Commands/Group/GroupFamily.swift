@@ -6,15 +6,16 @@ struct GroupFamily: CommandFamily {
     commandName: "group",
     abstract: "Make, show and look after access groups.",
     usage: """
-      vault group create NAME [--keep N] | list | show NAME
-      vault group accept NAME | compact NAME | rotate NAME | remove NAME
+      vault group create NAME | list | show NAME | share NAME | accept NAME
+      vault group compact NAME | rotate NAME | remove NAME
       """,
     discussion: """
       Example:
         vault group create team.shared --keep 50
       """,
     subcommands: [
-      CreateGroup.self, ListGroups.self, ShowGroup.self, AcceptGroup.self, CompactGroup.self, RotateGroup.self,
+      CreateGroup.self, ListGroups.self, ShowGroup.self, ShareGroup.self, AcceptGroup.self, CompactGroup.self,
+      RotateGroup.self,
       RemoveGroup.self,
     ])
 }

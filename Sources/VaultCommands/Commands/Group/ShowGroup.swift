@@ -5,7 +5,7 @@ internal import VaultStore
 struct ShowGroup: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "show",
-    abstract: "Show a group: its state, how many versions it keeps, and its members with their rights.",
+    abstract: "Show a group: its state, what was decided about it, and its members with their rights.",
     usage: "vault group show NAME [--json]",
     discussion: """
       Example:
@@ -32,6 +32,8 @@ extension GroupInfo {
       ("name", name), ("id", id), ("epoch", String(epoch)), ("generation", String(generation)),
       ("roster", String(rosterRevision)), ("items", "\(itemCount), removed ones included"),
       ("older versions", String(versionCount)), ("keeps", "\(keep) versions of an item"), ("changed", changed.text),
+      ("lifetime", lifetime.rawValue), ("opens on", isThisDeviceOnly ? "this device only" : "any device"),
+      ("unix group", unixGroup?.text ?? "none"),
     ] + members.map { ("member", "\($0.who.text), may \($0.rights.rawValue)") }
   }
 
@@ -46,6 +48,9 @@ extension GroupInfo {
       try json.number("versions", versionCount)
       try json.number("keep", keep)
       try json.string("changed", changed.text)
+      try json.string("lifetime", lifetime.rawValue)
+      try json.flag("thisDeviceOnly", isThisDeviceOnly)
+      try unixGroup.write(to: &json)
       try json.array("members") { (json) throws(Failure) in
         for member in members {
           try json.object { (json) throws(Failure) in
@@ -54,6 +59,25 @@ extension GroupInfo {
           }
         }
       }
+    }
+  }
+}
+
+extension UnixGroup {
+  /// Its name and what it may do with the files.
+  var text: String { "\(name), may \(rights) the files" }
+
+  fileprivate var rights: String { isReadOnly ? "read" : "write" }
+}
+
+extension UnixGroup? {
+  /// An object, or null for none.
+  func write(to json: inout JSONWriter) throws(Failure) {
+    guard let unixGroup = self else { return try json.null("unixGroup") }
+    try json.object("unixGroup") { (json) throws(Failure) in
+      try json.string("name", unixGroup.name)
+      try json.number("number", unixGroup.number)
+      try json.string("rights", unixGroup.rights)
     }
   }
 }

@@ -1,0 +1,173 @@
+internal import CSQLite
+internal import Glibc
+
+/// Whom the folder of a group and the files in it let in: their user alone, or one other Unix group too.
+///
+/// Vault makes these three shapes and accepts no other. The folder's set-group-ID bit gives new files its Unix group, and
+/// SQLite gives log and index the mode of the file, so that a group keeps its shape whoever writes to it.
+package enum ContainerShape: Equatable, Sendable {
+  /// 0700 and 0600.
+  case closed
+  /// 2750 and 0640: the Unix group may read.
+  case readable(unixGroup: UInt32)
+  /// 2770 and 0660: the Unix group may read and write.
+  case writable(unixGroup: UInt32)
+
+  package var folderMode: UInt32 {
+    switch self {
+    case .closed: 0o700
+    case .readable: 0o2750
+    case .writable: 0o2770
+    }
+  }
+
+  /// The mode of the group's file, its log and its index.
+  package var fileMode: UInt32 {
+    switch self {
+    case .closed: 0o600
+    case .readable: 0o640
+    case .writable: 0o660
+    }
+  }
+
+  /// The mode of the lock: whoever may only read must not keep writers out.
+  var lockMode: UInt32 {
+    switch self {
+    case .closed, .readable: 0o600
+    case .writable: 0o660
+    }
+  }
+
+  package var unixGroup: UInt32? {
+    switch self {
+    case .closed: nil
+    case .readable(let unixGroup), .writable(let unixGroup): unixGroup
+    }
+  }
+
+  /// The shape that a folder has; `nil` for a mode that lets in anybody else. What its own user may do is his business.
+  init?(folder: ContainerPlace.Status) {
+    switch folder.mode & ContainerTrust.permissions {
+    case 0: self = .closed
+    case 0o2050: self = .readable(unixGroup: folder.unixGroup)
+    case 0o2070: self = .writable(unixGroup: folder.unixGroup)
+    default: return nil
+    }
+  }
+}
+
+extension ContainerShape {
+  /// Makes the folder of a new group, or takes over the one that an interrupted creation left.
+  ///
+  /// - Throws: `deniedAt`, `altered` where something else has the name, `storage`.
+  package func makeFolder(_ path: String) throws(GroupFileError) {
+    if unsafe mkdir(path, 0o700) == 0 {
+      // The umask may have left too little to open it.
+      unsafe chmod(path, 0o700)
+    } else if errno != EEXIST {
+      throw errno == EACCES || errno == EPERM ? .deniedAt("making '\(path)'") : ResultCode.error(errno: errno)
+    }
+    let folder = try OpenFolder(path)
+    try folder.take(self)
+    try folder.synchronise()
+  }
+}
+
+extension ContainerPlace {
+  /// Gives the folder and the group's files `shape`, durably. The caller holds the writers' lock.
+  ///
+  /// At no moment does a file let in more than its folder, which readers would refuse. Files that are missing get their
+  /// shape when they are made.
+  ///
+  /// - Throws: `deniedAt` where a file belongs to another user, or this one is not in the Unix group; `altered`, `storage`.
+  func take(_ shape: ContainerShape) throws(GroupFileError) {
+    let folder = try OpenFolder(self.folder)
+    let isWider = try shape.folderMode & 0o070 >= folder.status().st_mode & 0o070
+    if isWider { try folder.take(shape) }
+    for path in [path, logPath, indexPath] { try folder.take(shape, shape.fileMode, path) }
+    try folder.take(shape, shape.lockMode, lockPath)
+    if !isWider { try folder.take(shape) }
+    try folder.synchronise()
+  }
+
+  /// The shape of the group's folder.
+  ///
+  /// - Throws: `missing`; `exposed` for a mode that Vault does not make.
+  package func containerShape() throws(GroupFileError) -> ContainerShape {
+    guard let status = try ContainerPlace.status(folder) else { throw .missing }
+    guard let shape = ContainerShape(folder: status) else { throw ContainerTrust.refused("folder", status.mode) }
+    return shape
+  }
+}
+
+/// An open folder whose mode and whose files' modes are changed.
+private struct OpenFolder: ~Copyable {
+  let path: String
+  private let descriptor: CInt
+
+  init(_ path: String) throws(GroupFileError) {
+    descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
+    self.path = path
+  }
+
+  deinit { close(descriptor) }
+
+  func status() throws(GroupFileError) -> stat {
+    var found = stat()
+    guard unsafe fstat(descriptor, &found) == 0 else { throw ResultCode.error(errno: errno) }
+    return found
+  }
+
+  func synchronise() throws(GroupFileError) {
+    guard fsync(descriptor) == 0 else { throw ResultCode.error(errno: errno) }
+  }
+
+  /// Gives the folder itself its shape.
+  func take(_ shape: ContainerShape) throws(GroupFileError) {
+    try take(shape, shape.folderMode, path, descriptor)
+  }
+
+  /// Gives the file at `path`, which need not be there, the shape's Unix group and `mode`.
+  ///
+  /// Whoever may write to a shared folder may have put a link there that leads elsewhere, or another name of a file of
+  /// somebody else's. So what is changed is the very file that was looked at. It is not opened, only named, by its
+  /// descriptor: locks that SQLite holds on it stay.
+  func take(_ shape: ContainerShape, _ mode: UInt32, _ path: String) throws(GroupFileError) {
+    let file = unsafe csqlite_name(path)
+    guard file >= 0 else {
+      if errno == ENOENT { return }
+      throw ResultCode.error(errno: errno)
+    }
+    defer { close(file) }
+    var found = stat()
+    guard unsafe fstat(file, &found) == 0 else { throw ResultCode.error(errno: errno) }
+    guard found.st_mode & S_IFMT == S_IFREG, found.st_nlink == 1 else {
+      throw .altered("a file of the group is not a regular file of one name")
+    }
+    try take(shape, mode, path, file)
+  }
+
+  private func take(
+    _ shape: ContainerShape, _ mode: UInt32, _ path: String, _ descriptor: CInt
+  ) throws(GroupFileError) {
+    // A group that is closed again keeps no trace of the other one.
+    let unixGroup = shape.unixGroup ?? getegid()
+    var found = stat()
+    guard unsafe fstat(descriptor, &found) == 0 else { throw ResultCode.error(errno: errno) }
+    if found.st_gid != unixGroup {
+      guard csqlite_give_to_group(descriptor, unixGroup) == 0 else { throw refused(path) }
+    }
+    if found.st_mode & 0o7777 == mode, found.st_gid == unixGroup { return }
+    guard unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0 else { throw refused(path) }
+    // The system drops the set-group-ID bit where the user is not in the Unix group, and says nothing.
+    guard unsafe fstat(descriptor, &found) == 0, found.st_mode & 0o7777 == mode else {
+      throw .deniedAt("changing the mode of '\(path)'")
+    }
+  }
+
+  private func refused(_ path: String) -> GroupFileError {
+    errno == EPERM || errno == EACCES
+      ? .deniedAt("changing the mode or Unix group of '\(path)'") : ResultCode.error(errno: errno)
+  }
+}

@@ -1,0 +1,132 @@
+internal import Glibc
+internal import GroupFile
+
+extension SecretStore {
+  /// Lets the users of a Unix group open the files of a group: folder 2770 and files 0660, or 2750 and 0640 where they may
+  /// only read. It makes nobody a member; who is none reads nothing.
+  ///
+  /// The store's folder and that of its groups then let everybody pass through (0711), but list them to nobody.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)`` for a group that is bound to this device; ``VaultError/denied(_:)`` for anybody but
+  ///   the owner, for a Unix group that this user is not in, and for files of another user's; what is wrong with the group.
+  public func shareGroup(_ name: String, with unixGroup: UnixGroup) throws(VaultError) {
+    _ = try owner()
+    guard try !group(name).info().isThisDeviceOnly else { throw SecretStore.boundAndShared }
+    try unixGroup.requireOurs()
+    try take(unixGroup.shape, name)
+  }
+
+  /// Leaves the files of a group to their user alone again: folder 0700 and files 0600. When no group is shared any more, the
+  /// store's folders are closed too.
+  ///
+  /// What is in the group is not looked at, so that a damaged one can be closed. Processes that have the files open keep them.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, and for files of another user's;
+  ///   ``VaultError/notFound(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
+  public func unshareGroup(_ name: String) throws(VaultError) {
+    _ = try owner()
+    try take(.closed, name)
+  }
+
+  static let boundAndShared = VaultError.invalid(
+    "a group of this device only cannot be shared with a Unix group: other users have other state folders")
+
+  private func take(_ shape: ContainerShape, _ name: String) throws(VaultError) {
+    let group = try group(name)
+    let groups = try location.lockedGroups()
+    do { try group.file.take(shape) } catch { throw VaultError(error, group: name) }
+    try location.settleEntrance(groups)
+  }
+
+  /// What an application knows of groups that it may not list.
+  func knownNames(_ credential: Credential) -> [String] {
+    let state = location.places.stateFolder(of: access.ownerKey)
+    let seen = (try? WitnessFolder(stateFolder: state, ownerKey: access.ownerKey).groups()) ?? []
+    return Set([credential.application] + credential.floors.map(\.group) + seen)
+      .filter { AccessGroupFile.exists(in: location.places.groupFolder($0)) }.sorted()
+  }
+}
+
+extension UnixGroup {
+  /// - Throws: ``VaultError/denied(_:)`` where the system would not let this process give files to the group.
+  func requireOurs() throws(VaultError) {
+    guard isOurs else {
+      throw .denied(.permissions("giving files to the Unix group '\(name)', which this user is not in"))
+    }
+  }
+}
+
+extension StoreLocation {
+  /// Opens the folder of groups and keeps other processes from making, sharing and removing groups until it is let go.
+  ///
+  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/busy(group:)``, ``VaultError/denied(_:)``.
+  func lockedGroups() throws(VaultError) -> Folder {
+    do throws(FileFault) {
+      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
+      try folder.file.lock(waiting: 10_000)
+      return folder
+    } catch {
+      throw error == .missing ? .noStore(path: home) : VaultError(IdentityError(error, at: .store))
+    }
+  }
+
+  /// Lets others pass through the store's folder and that of its groups (0711) if any group is shared, and closes them (0700)
+  /// if none is. Modes that somebody else gave them stay.
+  func settleEntrance(_ groups: borrowing Folder) throws(VaultError) {
+    do throws(FileFault) {
+      var isShared = false
+      for name in try groups.names() {
+        var status = stat()
+        guard unsafe fstatat(groups.file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+        if status.st_mode & S_IFMT == S_IFDIR, status.st_mode & 0o070 != 0 { isShared = true }
+      }
+      let store = try Folder(home, .visible(), followingLink: true)
+      // The outer one last when they open, and first when they close.
+      if !isShared { try store.file.settleEntrance(isShared) }
+      try groups.file.settleEntrance(isShared)
+      if isShared { try store.file.settleEntrance(isShared) }
+    } catch {
+      throw VaultError(IdentityError(error, at: .store))
+    }
+  }
+
+  /// Whose the store is: for an application, who may own the store's folders besides root.
+  ///
+  /// - Throws: ``VaultError/noStore(path:)``; ``VaultError/denied(_:)`` where others may write to the store.
+  func trustedOwner() throws(VaultError) -> UInt32 {
+    var store = stat()
+    // The user's choice of the place may be a link.
+    guard unsafe stat(home, &store) == 0 else { throw missing(FileFault(errno: errno), home) }
+    let trust = FileTrust(owners: [store.st_uid, 0], forbiddenMode: 0o022)
+    let path = home + "/" + IdentityFolder.groupsName
+    var groups = stat()
+    guard unsafe lstat(path, &groups) == 0 else { throw missing(FileFault(errno: errno), path) }
+    do throws(FileFault) {
+      for status in [store, groups] {
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw .wrongKind }
+        try trust.check(status)
+      }
+    } catch {
+      throw VaultError(IdentityError(error, at: .store))
+    }
+    return store.st_uid
+  }
+
+  private func missing(_ fault: FileFault, _ path: String) -> VaultError {
+    switch fault {
+    case .missing, .wrongKind: .noStore(path: home)
+    case .denied: .denied(.permissions("entering '\(path)'"))
+    default: VaultError(IdentityError(fault, at: .store))
+    }
+  }
+}
+
+extension OpenFile {
+  /// Gives a folder the mode 0711 or 0700, unless it has one that lets as many in, or that Vault does not make.
+  fileprivate func settleEntrance(_ isShared: Bool) throws(FileFault) {
+    let mode = try status().st_mode & 0o7777
+    guard isShared ? mode & 0o011 != 0o011 : mode == 0o711 else { return }
+    guard fchmod(descriptor, isShared ? 0o711 : 0o700) == 0 else { throw FileFault(errno: errno) }
+    try synchronize()
+  }
+}
