@@ -27,6 +27,12 @@ import Testing
       Operation(arguments: ["group", "create", "fresh"], again: [0, 22]),
       Operation(arguments: ["group", "remove", "other"], again: [0, 10]),
       Operation(arguments: ["group", "compact", "default"], again: [0]),
+      Operation(arguments: ["group", "rotate", "default"], again: [0]),
+      Operation(arguments: ["grant", "default", "com.example.web", "--rights", "read"], again: [0]),
+      Operation(arguments: ["revoke", "default", "com.example.api"], again: [0, 10]),
+      Operation(arguments: ["app", "issue", "com.example.new", "--output", "$folder/new"], again: [0, 22]),
+      Operation(arguments: ["app", "issue", "com.example.api", "--output", "$folder/new", "--replace"], again: [0, 22]),
+      Operation(arguments: ["app", "uninstall", "com.example.api", "--revoke"], again: [0]),
     ]
   }
 
@@ -44,19 +50,25 @@ import Testing
       """
       printf kept | "$vault" set keep && printf old | "$vault" set a && head -c 100000 /dev/zero | "$vault" set b &&
       printf x | "$vault" set gone && "$vault" remove gone && "$vault" group create other &&
-      printf y | "$vault" set y -g other && mkdir "$folder/base" && cp -a "$folder/store" "$folder/state" "$folder/base"
+      printf y | "$vault" set y -g other &&
+      "$vault" app issue com.example.api --output "$folder/api" --group default:write &&
+      "$vault" app issue com.example.web --output "$folder/web" && mkdir "$folder/base" && cp -a "$folder/store" "$folder/state" "$folder/base"
       """)
     try #require(result.status == 0, "\(result.errors)")
   }
 
   private func startAgain() {
-    store.shell(#"rm -rf "$folder/store" "$folder/state" && cp -a "$folder/base/." "$folder""#)
+    store.shell(#"rm -rf "$folder/store" "$folder/state" "$folder/new" && cp -a "$folder/base/." "$folder""#)
+  }
+
+  private func arguments(of operation: Operation) -> [String] {
+    operation.arguments.map { $0.replacing("$folder", with: store.folder.path) }
   }
 
   private func trace(_ operation: Operation, _ calls: [String], _ options: [String]) -> Executable.Result {
     Executable(
       ["-f", "-qq", "-o", store.folder.file("trace"), "-e", "trace=" + calls.map { "?" + $0 }.joined(separator: ",")]
-        + options + [Executable.path] + operation.arguments,
+        + options + [Executable.path] + arguments(of: operation),
       program: "/usr/bin/strace", input: Array(operation.input.utf8), environment: store.environment
     ).wait()
   }
@@ -89,7 +101,7 @@ import Testing
     #expect(store.execute("get", "keep").output == "kept", "\(point)")
     let verify = store.execute("verify")
     #expect(verified.contains(verify.status), "\(point): \(verify.output)")
-    let again = store.execute(operation.arguments, input: Array(operation.input.utf8))
+    let again = store.execute(arguments(of: operation), input: Array(operation.input.utf8))
     #expect(operation.again.contains(again.status), "\(point): \(again.errors)")
     #expect(store.execute("verify").status == 0, "\(point)")
     #expect(store.execute("set", "last", input: "x").status == 0, "\(point)")

@@ -1,0 +1,50 @@
+import Testing
+
+@testable import GroupFile
+
+@Suite struct ExposureTests {
+  @Test func `what a removed member could read is listed until it is set anew`() throws {
+    let group = try GroupFixture()
+    try group.set(["a": "a", "b": "b"])
+    try group.grant("com.example.api", .read)
+    try group.set(["c": "c"])
+    #expect(try group.open().exposure().isEmpty)
+    try group.revoke("com.example.api")
+    try group.set(["d": "d"])
+    #expect(try group.open().exposure().map(\.name) == ["a", "b", "c"])
+    #expect(try group.open().exposure()[0].readers.map(\.application) == ["com.example.api"])
+    try group.set(["a": "new"])
+    let transaction = try group.open().beginWriting()
+    try transaction.put(transaction.present("b").attributes, nil)
+    try transaction.commit()
+    #expect(try group.open().exposure().map(\.name) == ["c"])
+  }
+
+  @Test func `new details and a new key leave a value exposed`() throws {
+    let group = try GroupFixture()
+    try group.set(["a": "a"])
+    try group.grant("com.example.api", .read)
+    try group.revoke("com.example.api")
+    let transaction = try group.open().beginWriting()
+    var item = try transaction.present("a")
+    var attributes = item.attributes
+    attributes.label = "new"
+    try transaction.put(attributes, transaction.view.secret(of: item.row), keepsValue: true)
+    try transaction.commit()
+    try group.change(RosterChange(rotates: true))
+    #expect(try group.open().exposure().map(\.name) == ["a"])
+    item = try group.open().beginReading().present("a")
+    #expect(item.attributes.valueEpoch == 2)
+  }
+
+  @Test func `who was let in again reads by right`() throws {
+    let group = try GroupFixture()
+    try group.set(["a": "a"])
+    try group.grant("com.example.api", .read)
+    try group.revoke("com.example.api")
+    try group.grant("com.example.api", .read)
+    #expect(try group.open().exposure().isEmpty)
+    try group.grant("com.example.api", .read, issue: 2)
+    #expect(try group.open().exposure().flatMap(\.readers).map(\.issue) == [1, 1])
+  }
+}

@@ -1,0 +1,86 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// What a machine without a witness takes from its credential (format article, rule 3).
+@Suite struct FloorTests {
+  /// A group with an application in it, an old copy of its files, and the floor of its newest state.
+  private func aged() throws -> (group: GroupFixture, copy: GroupFiles, floor: Floor) {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .write)
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    try group.set(["name": "new"])
+    return (group, copy, Floor(try group.open().beginReading().view.state))
+  }
+
+  @Test func `an older state is refused at first use`() throws {
+    let (group, copy, floor) = try aged()
+    #expect(try group.open("com.example.api", floor: floor).value("name") == "new")
+    try group.replace(with: copy)
+    #expect(try group.open("com.example.api").value("name") == "old")
+    let error = failure { try group.open("com.example.api", floor: floor).value("name") }
+    #expect(error == .rolledBack(found: 3, known: 4, .epoch))
+    let unusable = MemoryWitness(.unavailable(reason: "gone"))
+    #expect(failure { try group.open("com.example.api", witness: unusable, floor: floor).value("name") } == error)
+  }
+
+  @Test func `a group that is gone is missed at first use`() throws {
+    let (group, _, floor) = try aged()
+    try group.open().remove()
+    let file = try group.open("com.example.api", floor: floor)
+    #expect(failure { try file.value("name") } == .rolledBack(found: 0, known: 4, .vanished))
+    #expect(try file.accept() == .removal)
+    #expect(failure { try file.value("name") } == .missing)
+  }
+
+  @Test func `a fork of the floor's state and another group are refused at first use`() throws {
+    let (group, copy, floor) = try aged()
+    try group.replace(with: copy)
+    group.witness.reading = .absent
+    try group.set(["name": "fork"])
+    #expect(
+      failure { try group.open("com.example.api", floor: floor).value("name") }
+        == .rolledBack(found: 4, known: 4, .fork))
+    try group.set(["name": "longer fork"])
+    #expect(
+      failure { try group.open("com.example.api", floor: floor).value("name") }
+        == .rolledBack(found: 5, known: 4, .fork))
+    let other = Floor(
+      groupID: GroupID(Randomness.bytes(32))!, rosterRevision: 2, generation: 1, epoch: 1, link: .zero)
+    #expect(failure { try group.open("com.example.api", floor: other).value("name") }?.isDamage == true)
+  }
+
+  @Test func `a witness with as new a roster counts instead`() throws {
+    let (group, copy, floor) = try aged()
+    let witness = MemoryWitness()
+    #expect(try group.open("com.example.api", witness: witness, floor: floor).value("name") == "new")
+    #expect(witness.record?.epoch == 4)
+    try group.replace(with: copy)
+    let file = try group.open("com.example.api", witness: witness, floor: floor)
+    #expect(try file.accept() == .newState(epoch: 5))
+    #expect(try file.value("name") == "old")
+  }
+
+  @Test func `a witness with an older roster does not lower the floor`() throws {
+    let (group, _, _) = try aged()
+    let copy = try group.files()
+    let witness = MemoryWitness()
+    _ = try group.open("com.example.api", witness: witness).value("name")
+    try group.grant("com.example.web", .read)
+    let floor = Floor(try group.open().beginReading().view.state)
+    try group.replace(with: copy)
+    guard
+      case .rolledBack(_, 5, .roster) = failure({
+        try group.open("com.example.api", witness: witness, floor: floor).value("name")
+      })
+    else {
+      Issue.record("the floor did not count")
+      return
+    }
+    #expect(
+      failure { try group.open("com.example.api", witness: witness, floor: floor).accept() }
+        == .rolledBack(found: 4, known: 5, .roster))
+  }
+}

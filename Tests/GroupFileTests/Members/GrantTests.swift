@@ -1,0 +1,81 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+@Suite struct GrantTests {
+  @Test func `a reader reads what there was and what comes, and writes nothing`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    let state = try group.grant("com.example.api", .read)
+    #expect(state.roster.revision == 2 && state.roster.generation == 1 && state.manifest.epoch == 3)
+    let reader = try group.open("com.example.api")
+    #expect(try reader.value("name") == "value")
+    try group.set(["name": "new"])
+    #expect(try reader.value("name") == "new")
+    #expect(failure { try reader.set(["name": "mine"]) } == .readOnlyMember)
+    #expect(failure { try reader.changeRoster(RosterChange(rotates: true), by: group.authority()) } == .ownerOnly)
+    #expect(try group.open().verify().items == 1)
+  }
+
+  @Test func `a writer's change is read by all, and says who made it`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.web", .write)
+    try group.open("com.example.web").set(["name": "value"])
+    #expect(try group.value("name") == "value")
+    let writer = try group.open().beginReading().present("name").attributes.writer
+    #expect(writer == Attributes.Writer(kind: .application, issue: 1, application: "com.example.web"))
+  }
+
+  @Test func `whoever was not let in is told no more than that`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    try group.grant("com.example.api", .read)
+    let stranger = try group.open("com.example.web")
+    #expect(failure { try stranger.value("name") } == .notAMember)
+    #expect(failure { try stranger.value("nothing") } == .notAMember)
+    #expect(failure { try stranger.set(["name": "mine"]) } == .notAMember)
+    #expect(failure { try stranger.verify() } == .notAMember)
+    #expect(failure { try stranger.accept() } == .notAMember)
+  }
+
+  @Test func `other rights are a new roster under the same key`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .write)
+    let state = try group.grant("com.example.api", .read)
+    #expect(state.roster.generation == 1 && state.roster.revision == 3 && state.roster.removed.isEmpty)
+    #expect(failure { try group.open("com.example.api").set(["name": "mine"]) } == .readOnlyMember)
+    #expect(try group.grant("com.example.api", .read).roster.revision == 3)
+  }
+
+  @Test func `only the first manifest under a roster must be the owner's`() throws {
+    let group = try GroupFixture()
+    let state = try group.grant("com.example.web", .write)
+    #expect(state.manifest.epoch == state.roster.firstEpoch)
+    #expect(state.manifest.writerKey == group.seed.signingPublicKey)
+    try group.open("com.example.web").set(["name": "value"])
+    #expect(try group.open().verify().epoch == state.roster.firstEpoch + 1)
+  }
+
+  @Test func `a grant over a damaged roster, wrap or header is refused and changes nothing`() throws {
+    for damage: @Sendable (Connection) throws -> Void in [
+      { try $0.run("UPDATE wrap SET sealed = zeroblob(length(sealed))") },
+      { try $0.run("UPDATE state SET bytes = zeroblob(length(bytes)) WHERE part = 2") },
+    ] {
+      let group = try GroupFixture()
+      try group.tamper(damage)
+      #expect(failure { try group.grant("com.example.api", .read) }?.isDamage == true)
+    }
+  }
+
+  @Test func `a member who was given another key than the others refuses the file`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .read)
+    let seed = try group.seed("com.example.api")
+    let forged = try Wrap.seal(Key.random(), for: seed, groupID: group.groupID, generation: 1)
+    let slotID = seed.slotID(group: group.groupID, generation: 1)
+    try group.tamper { try $0.run("UPDATE wrap SET sealed = ? WHERE slot = ?", forged, slotID) }
+    #expect(failure { try group.open("com.example.api").value("name") }?.isDamage == true)
+    #expect(failure { try group.open().verify() }?.isDamage == true)
+  }
+}

@@ -1,0 +1,80 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// A copy whose roster is older than the one that was seen: only the owner accepts it, under a newer one.
+@Suite struct OlderRosterTests {
+  /// A group put back as it was before `com.example.web` was revoked.
+  private func putBack() throws -> GroupFixture {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .write)
+    try group.grant("com.example.web", .write)
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    try group.revoke("com.example.web")
+    try group.set(["name": "new"])
+    try group.replace(with: copy)
+    return group
+  }
+
+  private func acceptance(
+    _ group: GroupFixture, revoking application: String = "", _ announce: @escaping (VerifiedState) -> Void = { _ in }
+  ) throws -> OwnersAcceptance {
+    OwnersAcceptance(
+      authority: try group.authority(), revokes: { $0.application == application }, announce: announce)
+  }
+
+  @Test func `no application can bring a revoked one back`() throws {
+    let group = try putBack()
+    for application in ["com.example.api", "com.example.web"] {
+      let file = try group.open(application, witness: MemoryWitness(group.witness.reading))
+      #expect(failure { try file.value("name") } == .rolledBack(found: 4, known: 6, .roster))
+      #expect(failure { try file.accept() } == .rolledBack(found: 4, known: 6, .roster))
+    }
+  }
+
+  @Test func `the owner's acceptance is a newer roster under a new key, and tells first who comes back`() throws {
+    let group = try putBack()
+    let seen = try #require(group.witness.record)
+    var announced: [String] = []
+    var roster: UInt64 = 0
+    let owner = try acceptance(group) { state in
+      announced = state.roster.members.map(\.application).sorted()
+      roster =
+        (try? group.peek { try VerifiedState.open($0, as: group.open().context, known: nil) })?.roster.revision ?? 0
+    }
+    #expect(try group.open().accept(owner) == .newState(epoch: 7))
+    #expect(announced == ["", "com.example.api", "com.example.web"] && roster == 3)
+    let state = try group.open().beginReading().view.state
+    #expect(state.roster.revision == seen.rosterRevision + 1 && state.roster.generation == seen.generation + 1)
+    #expect(try group.value("name") == "old")
+    #expect(try group.open("com.example.web").value("name") == "old")
+    #expect(try group.open().verify().items == 1)
+    #expect(group.witness.record?.flags == .acceptedByHand)
+  }
+
+  @Test func `a revoked application stays out where the owner knows better than the copy`() throws {
+    let group = try putBack()
+    #expect(try group.open().accept(acceptance(group, revoking: "com.example.web")) == .newState(epoch: 7))
+    #expect(failure { try group.open("com.example.web").value("name") } == .notAMember)
+    #expect(try group.open("com.example.api").value("name") == "old")
+  }
+
+  @Test func `members who saw the lost states accept the new one themselves`() throws {
+    let group = try putBack()
+    let seen = MemoryWitness(group.witness.reading)
+    _ = try group.open().accept(acceptance(group, revoking: "com.example.web"))
+    let file = try group.open("com.example.api", witness: seen)
+    #expect(failure { try file.value("name") } == .rolledBack(found: 7, known: 6, .fork))
+    #expect(try file.accept() == .newState(epoch: 8))
+    #expect(try file.value("name") == "old")
+  }
+
+  @Test func `a copy that does not verify is not accepted`() throws {
+    let group = try putBack()
+    try group.tamper { try $0.run("UPDATE item SET nonce = randomblob(24)") }
+    #expect(failure { try group.open().accept(acceptance(group)) }?.isDamage == true)
+    #expect(group.witness.record?.epoch == 6)
+  }
+}

@@ -1,0 +1,180 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+@Suite struct RotationTests {
+  /// Items of every kind: with history, large, removed, destroyed, and many more than a leaf holds.
+  private func group() throws -> GroupFixture {
+    let group = try GroupFixture(keep: 3)
+    try group.grant("com.example.api", .read)
+    try group.grant("com.example.web", .write)
+    try group.set(Dictionary(uniqueKeysWithValues: (0..<100).map { ("item/\($0)", "value \($0)") }))
+    for value in ["a", "b", String(repeating: "large", count: 400), "d"] { try group.set(["history": value]) }
+    try group.set(["large": String(repeating: "x", count: 5_000), "gone": "gone", "destroyed": "destroyed"])
+    try group.open("com.example.web").set(["written": "by another"])
+    let transaction = try group.open().beginWriting()
+    try transaction.put(transaction.present("gone").attributes, nil)
+    try transaction.destroy("destroyed")
+    try transaction.commit()
+    return group
+  }
+
+  /// Everything that must stay, by name.
+  private func content(of file: AccessGroupFile) throws -> [String: [String]] {
+    let transaction = try file.beginReading()
+    var content: [String: [String]] = [:]
+    let rows = try RowWalk(transaction)
+    while let row = try rows.next() {
+      let name = try transaction.view.attributes(of: row).name
+      content[name] = try transaction.history(name).map { item in
+        let secret = item.isPresent ? try transaction.view.secret(of: item.row).text : "removed"
+        let from = "\(item.attributes.writer) \(item.attributes.created) \(item.attributes.changed)"
+        return "\(item.row.version) \(from) \(item.attributes.valueEpoch) \(secret)"
+      }
+    }
+    return content
+  }
+
+  @Test func `a new key changes nothing of what the items say`() throws {
+    let group = try group()
+    let before = try content(of: group.open())
+    #expect(before.count == 105 && before["history"]?.count == 3 && before["destroyed"]?.count == 1)
+    let old = try group.open().beginReading().view.state
+    let state = try group.change(RosterChange(rotates: true))
+    #expect(state.roster.generation == 2 && state.roster.revision == old.roster.revision + 1)
+    #expect(state.manifest.epoch == old.manifest.epoch + 1 && state.manifest.previousLink == old.link)
+    #expect(try content(of: group.open()) == before)
+    #expect(try content(of: group.open("com.example.api")) == before)
+    #expect(try group.open().verify().items == 103)
+    try group.open("com.example.web").set(["item/5": "new"])
+    #expect(try group.value("item/5") == "new")
+  }
+
+  @Test func `nothing under the new key opens with the old one`() throws {
+    let group = try group()
+    let old = try group.open().beginReading().view.state.keys
+    try group.change(RosterChange(rotates: true))
+    try group.peek { connection in
+      let rows = try connection.currentRows()
+      defer { rows.reset() }
+      while try rows.step() {
+        let row = try Row(rows)
+        #expect(failure { try RowSeal(old).attributes(of: row) }?.isDamage == true)
+        #expect((0..<100).allSatisfy { old.token(of: "item/\($0)") != row.token })
+      }
+      #expect(old.openMeta(try connection.part(.manifest), Label("vault1.meta.man")) == nil)
+      #expect(old.openMeta(try connection.part(.roster), Label("vault1.meta.ros")) == nil)
+    }
+  }
+
+  @Test func `who is revoked opens nothing from then on, and is noted`() throws {
+    let group = try group()
+    let epoch = try group.open().beginReading().view.state.manifest.epoch
+    let state = try group.revoke("com.example.web")
+    #expect(failure { try group.open("com.example.web").value("item/1") } == .notAMember)
+    #expect(try group.open("com.example.api").value("item/1") == "value 1")
+    #expect(
+      state.roster.removed == [
+        RemovedMember(issue: 1, application: "com.example.web", lastGeneration: 1, epoch: epoch + 1)
+      ])
+    #expect(try group.peek { try $0.wrapSlots() } == 2)
+  }
+
+  @Test func `a replaced credential leaves, and the new one has its rights`() throws {
+    let group = try group()
+    let state = try group.grant("com.example.web", .write, issue: 2)
+    #expect(state.roster.generation == 2 && state.roster.removed.map(\.issue) == [1])
+    #expect(failure { try group.open("com.example.web").value("item/1") } == .notAMember)
+    try group.open("com.example.web", issue: 2).set(["item/1": "new"])
+    #expect(try group.value("item/1") == "new")
+  }
+
+  @Test func `what is not proved is not sealed again`() throws {
+    for damage: @Sendable (Connection) throws -> Void in [
+      { try $0.run("UPDATE item SET nonce = randomblob(24) WHERE token = (SELECT max(token) FROM item)") },
+      { try $0.run("UPDATE version SET previous = randomblob(32) WHERE version = 2") },
+      { try $0.run("UPDATE blob SET bytes = zeroblob(length(bytes))") },
+      { try $0.run("DELETE FROM blob WHERE token = (SELECT min(token) FROM blob)") },
+      { try $0.run("INSERT INTO blob SELECT randomblob(16), 1, bytes FROM blob LIMIT 1") },
+      { try $0.run("DELETE FROM node WHERE prefix = (SELECT max(prefix) FROM node)") },
+      { try $0.run("DELETE FROM chain WHERE epoch = 3") },
+      { try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") },
+    ] {
+      let group = try group()
+      try group.tamper(damage)
+      let before = try group.files()
+      #expect(failure { try group.change(RosterChange(rotates: true)) }?.isDamage == true)
+      #expect(failure { try group.revoke("com.example.web") }?.isDamage == true)
+      #expect(try group.files().main == before.main)
+    }
+  }
+
+  @Test func `a row that a reader made with the key he holds is not laundered by a new key`() throws {
+    let group = try TamperedGroup()
+    let name = "item/5"
+    let row = try group.row(name)
+    let keys = try group.fixture.forge().keys
+    let secret = try unsafe Array("forged".utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+    let (forged, _) = try RowSeal(keys).row(
+      Attributes(name: name, created: 1, changed: 1, valueKind: 2), secret, token: row.token, version: row.version,
+      oldest: row.oldest, previous: row.previous)
+    try group.fixture.tamper { try $0.replaceCurrent(forged) }
+    #expect(failure { try group.fixture.value(name) }?.isDamage == true)
+    try group.expectNothingSigned("rotate") { try group.fixture.change(RosterChange(rotates: true)) }
+    try group.expectNothingSigned("set beside") { try group.fixture.set([group.sibling(of: name): "new"]) }
+  }
+
+  @Test func `a revoked writer's fork is refused, however high its epoch`() throws {
+    let group = try group()
+    let copy = try group.files()
+    let state = try group.open().beginReading().view.state
+    try group.revoke("com.example.web")
+    let after = group.witness.reading
+    try group.replace(with: copy)
+    // He still has his key, the group's old key and the old file.
+    let seed = try group.seed("com.example.web")
+    try GroupForge(group, from: state).storeManifest(by: seed) { $0.epoch = 1 << 40 }
+    group.witness.reading = after
+    let error = failure { try group.value("item/1") }
+    guard case .rolledBack(_, _, .roster) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(failure { try group.open("com.example.api", witness: MemoryWitness(after)).value("item/1") } == error)
+    // A machine that has seen nothing is told by its credential's floor.
+    let record = try #require(group.witness.record)
+    let floor = Floor(
+      groupID: record.groupID, rosterRevision: record.rosterRevision, generation: record.generation,
+      epoch: record.epoch, link: record.link)
+    #expect(failure { try group.open("com.example.api", floor: floor).value("item/1") } == error)
+  }
+
+  @Test func `the numbers of a new roster are above those that were asked for`() throws {
+    let group = try group()
+    let above = RosterChange.Numbers(revision: 1_000, generation: 2_000, epoch: 3_000)
+    let state = try group.change(RosterChange(rotates: true, above: above))
+    #expect(state.roster.revision == 1_001 && state.roster.generation == 2_001 && state.manifest.epoch == 3_001)
+    #expect(try group.open().verify().epoch == 3_001)
+    #expect(try group.value("item/1") == "value 1")
+  }
+
+  @Test func `rotating tells how far it is`() throws {
+    let group = try GroupFixture()
+    try group.set(Dictionary(uniqueKeysWithValues: (0..<2_100).map { ("item/\($0)", "") }))
+    var steps: [String] = []
+    try group.open().changeRoster(RosterChange(rotates: true), by: group.authority()) { steps.append("\($0)") }
+    #expect(steps == ["sealed(1024)", "sealed(2048)", "written(1024)", "written(2048)"])
+  }
+}
+
+extension Connection {
+  /// The number of wraps.
+  fileprivate func wrapSlots() throws -> Int {
+    let statement = try statement("SELECT slot FROM wrap")
+    defer { statement.reset() }
+    var count = 0
+    while try statement.step() { count += 1 }
+    return count
+  }
+}

@@ -1,0 +1,68 @@
+import Sealing
+
+@testable import GroupFile
+
+/// The owner of a fixture's group, with applications whose seeds he derives.
+struct TestAuthority: RosterAuthority {
+  let owner: MemberSeed
+  let signing: @Sendable () -> SigningKey
+
+  init(_ group: GroupFixture) throws {
+    owner = group.seed
+    let key = try SigningKey(seed: group.owner)
+    signing = { key.copy() }
+  }
+
+  func rosterSigningKey() -> SigningKey { signing() }
+
+  func seed(application: String, issue: UInt32) throws(SealingError) -> MemberSeed {
+    try unsafe owner.withUnsafeBytes { (bytes) throws(SealingError) in
+      let root = try unsafe Key(copying: bytes)
+      return try MemberSeed(root.derive(Label("test.app"), [UInt8(issue)] + Array(application.utf8)))
+    }
+  }
+}
+
+extension GroupFixture {
+  func authority() throws -> TestAuthority { try TestAuthority(self) }
+
+  /// The seed of an application that the owner can let in.
+  func seed(_ application: String, issue: UInt32 = 1) throws -> MemberSeed {
+    try authority().seed(application: application, issue: issue)
+  }
+
+  /// The group as an application opens it on a machine of its own.
+  func open(
+    _ application: String, issue: UInt32 = 1, witness: MemoryWitness = MemoryWitness(), floor: Floor? = nil
+  ) throws -> AccessGroupFile {
+    AccessGroupFile(
+      folder: folder,
+      context: GroupContext(
+        groupName: name, ownerKey: try SigningKey(seed: owner).publicKey, seed: try seed(application, issue: issue),
+        kind: .application, floor: floor),
+      witness: witness, now: { 2_000 })
+  }
+
+  @discardableResult
+  func change(_ change: RosterChange) throws -> VerifiedState {
+    try open().changeRoster(change, by: authority())
+  }
+
+  @discardableResult
+  func grant(_ application: String, _ rights: Member.Rights, issue: UInt32 = 1) throws -> VerifiedState {
+    try change(RosterChange(grants: [.init(application: application, issue: issue, rights: rights)]))
+  }
+
+  @discardableResult
+  func revoke(_ application: String) throws -> VerifiedState {
+    try change(RosterChange { $0.application == application })
+  }
+}
+
+extension AccessGroupFile {
+  func set(_ values: [String: String]) throws {
+    let transaction = try beginWriting()
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) { try transaction.put(name, value) }
+    try transaction.commit()
+  }
+}
