@@ -38,6 +38,20 @@ package struct Key: ~Copyable, Sendable {
     return Key(sharing: bytes)
   }
 
+  /// `H(label, message)` of a message that is as secret as the key: neither leaves guarded memory.
+  ///
+  /// - Throws: ``SealingError/outOfMemory``.
+  package static func hash(_ label: Label, _ message: GuardedBytes) throws(SealingError) -> Key {
+    let result = try GuardedBytes(count: byteCount)
+    unsafe result.withUnsafeMutableBytes { result in
+      let output = unsafe result.baseAddress!.assumingMemoryBound(to: UInt8.self)
+      unsafe message.withUnsafeBytes {
+        unsafe Blake2b.digest(label, $0, key: UnsafeRawBufferPointer(start: nil, count: 0), to: output)
+      }
+    }
+    return Key(sharing: result)
+  }
+
   /// A second holder of the same key.
   package borrowing func copy() -> Key { Key(sharing: bytes) }
 

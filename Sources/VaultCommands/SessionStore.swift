@@ -36,6 +36,7 @@ extension Session {
     switch try key.named() {
     case .keyFile(let path)?: return .keyFile(path)
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
+    case .recoveryCode(let descriptor)?: return .recoveryCode(try KeySource.recoveryCode(descriptor: descriptor))
     case .credential(let path)?: return .credential(path)
     case nil:
       guard let question else {

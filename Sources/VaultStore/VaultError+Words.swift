@@ -11,7 +11,7 @@ extension VaultError: CustomStringConvertible {
     case .damaged: .damaged
     case .rolledBack: .rolledBack
     case .busy: .busy
-    case .wrongKey: .wrongKey
+    case .wrongKey, .mistypedCode: .wrongKey
     case .newerFormat: .newerFormat
     case .conflict, .contradiction, .otherType: .conflict
     case .overLimit: .overLimit
@@ -65,6 +65,7 @@ extension VaultError: CustomStringConvertible {
     case .busy(let group?): "'\(group)' is in use by another process"
     case .busy(nil): "the store is in use by another process"
     case .wrongKey(let what): "wrong \(what)"
+    case .mistypedCode(let text): text
     case .newerFormat(let read, let write): "made by a newer version (format \(read), for writing \(write))"
     case .conflict(_, 0): "there is no present version"
     case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
@@ -106,6 +107,7 @@ extension VaultError: CustomStringConvertible {
     case .rolledBack: "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
     case .busy: "try again; see who holds it: fuser -v on the group's lock file"
     case .wrongKey: "check which key or passphrase belongs to this store"
+    case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
     case .newerFormat: "use a newer vault"
     case .otherType: "ask for the type that is there"
     case .archive(let error): error.hint

@@ -22,6 +22,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case busy(group: String?)
   /// A wrong passphrase or key.
   case wrongKey(String)
+  /// A recovery code with a typing error: in which group, in words that hold nothing of the code.
+  case mistypedCode(String)
   /// The file was made by a newer version.
   case newerFormat(read: Int, write: Int)
   /// The item's present version is not the expected one; 0 stands for "no present item".

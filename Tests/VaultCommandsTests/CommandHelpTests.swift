@@ -18,6 +18,8 @@ extension NamedCommand {
     #expect(
       NamedCommand.leaves.map(\.path) == [
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
+        "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",
+        "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show",
         "vault set", "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove",
         "vault restore",
         "vault backup",
@@ -62,6 +64,7 @@ extension NamedCommand {
     where !command.path.hasPrefix("vault archive ") && command.path != "vault completions" {
       #expect(command.options.contains("--key-file"))
       #expect(command.options.contains("--passphrase-fd"))
+      #expect(command.options.contains("--recovery-fd"))
     }
   }
 

@@ -73,6 +73,10 @@ import VaultStore
     ),
     (.wrongKey("passphrase"), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
     (
+      .mistypedCode("group 3 of the recovery code is mistyped"), 16, "group 3 of the recovery code is mistyped",
+      "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
+    ),
+    (
       .newerFormat(read: 2, write: 3), 17, "made by a newer version (format 2, for writing 3)", "use a newer vault"
     ),
     (

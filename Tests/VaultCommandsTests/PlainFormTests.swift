@@ -15,7 +15,8 @@ import Testing
 
   @Test(arguments: [
     "get a", "get a -g b", "get a --group b --json", "get a --version 2 --output f --key-file k", "get a --version +2",
-    "get a --passphrase-fd 3", "set a", "set a -g b --json", "set a -a k v", "set a -a k=v -a l=w --label x --exact",
+    "get a --passphrase-fd 3", "get a --recovery-fd 3", "set a", "set a -g b --json", "set a -a k v",
+    "set a -a k=v -a l=w --label x --exact",
     "set a --expires 30d --fd 3 --file f --keep-value", "set a --if-version 0 --attribute k=v -a l=w", "list", "list a",
     "list --json", "list a -a k=v --match x -g b --key-file k --passphrase-fd 4",
   ])

@@ -54,7 +54,8 @@ import Testing
       expectSilence(path + [marked, marked, marked], onOutput: isSilent)
       expectSilence(path + ["--" + marked], onOutput: isSilent)
       for option in command.options where !["-h", "--help"].contains(option) {
-        let value = ["--output", "--file", "--key-file"].contains(option) ? "/nonexistent/\(marked)" : marked
+        let value =
+          ["--output", "--file", "--key-file", "--new-key-file"].contains(option) ? "/nonexistent/\(marked)" : marked
         expectSilence(path + ["a", option, value, "--json"], onOutput: false)
         expectSilence(path + ["a", option + "=" + value], onOutput: false)
       }

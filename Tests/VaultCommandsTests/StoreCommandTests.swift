@@ -26,10 +26,14 @@ import VaultStore
       let words = command.path.split(separator: " ").dropFirst().map(String.init)
       let takesNoName = [
         "vault status", "vault group list", "vault passphrase change", "vault app list", "vault exposure",
+        "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",
+        "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show",
       ].contains(command.path)
       let others = [
         "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],
         "vault app issue": ["--output", store.folder.file("credential")],
+        "vault slot add key-file": ["--new-key-file", store.folder.file("new")],
+        "vault slot add systemd": ["--output", store.folder.file("new")], "vault slot remove": ["1"],
       ]
       let arguments = words + (takesNoName ? [] : ["a"]) + (others[command.path] ?? [])
       let transcript = Transcript(arguments, environment: store.environment)
@@ -142,7 +146,7 @@ import VaultStore
     let both = store.run("get", "a", "--key-file", store.keyFile, "--passphrase-fd", "0")
     #expect(
       both.errors.hasPrefix(
-        "vault: error: --key-file, --passphrase-fd and --credential exclude each other\nusage: vault get NAME "))
+        "vault: error: --key-file and --passphrase-fd exclude each other\nusage: vault get NAME "))
     #expect(both.status == 64)
   }
 }

@@ -5,7 +5,7 @@ import nacl.bindings as sodium
 from layout import Cursor, Refused, damaged, pad16, refuse_later_formats, require
 from primitives import digest, mac, open_box, public_key
 
-PASSPHRASE, KEY_FILE = 1, 2
+PASSPHRASE, KEY_FILE, RECOVERY_CODE = 1, 2, 3
 KINDS_OF_USES = {1: 1, 2: 2, 3: 2, 4: 2}
 
 
@@ -44,6 +44,51 @@ def slots_of(data):
     require(1 <= len(slots) <= 64 and numbers == sorted(set(numbers)), "identity", "slots")
     require(sum(slot.kind == 1 for slot in slots) <= 1, "identity", "two passphrases")
     return owner, slots
+
+
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def recovery_checks(values):
+    """The check value of each group of four."""
+    checks = []
+    for number in range(1, 9):
+        check = number
+        for value in values[4 * number - 4 : 4 * number]:
+            check = (check ^ value) << 1
+            check ^= 37 if check > 31 else 0
+        checks.append(check)
+    return checks
+
+
+def recovery_values(code):
+    """The 20 bytes as 32 values of five bits."""
+    number = int.from_bytes(code, "big")
+    return [number >> shift & 31 for shift in range(155, -1, -5)]
+
+
+def recovery_text(code):
+    values = recovery_values(code)
+    groups = [values[4 * n : 4 * n + 4] + [check] for n, check in enumerate(recovery_checks(values))]
+    return "-".join("".join(ALPHABET[value] for value in group) for group in groups)
+
+
+def recovery_bytes(text):
+    """The 20 bytes of a recovery code as it was typed."""
+    parts = text.upper().translate(str.maketrans("OIL-\t", "011  ")).split()
+    digits = [ALPHABET.find(character) for character in "".join(parts)]
+    values = [digit for place, digit in enumerate(digits) if place % 5 < 4]
+    if len(digits) != 40 or (len(parts) == 8 and any(len(part) != 5 for part in parts)) or -1 in digits:
+        raise Refused("wrong-key", detail="no recovery code")
+    wrong = [n + 1 for n, check in enumerate(recovery_checks(values)) if check != digits[5 * n + 4]]
+    if wrong:
+        raise Refused("wrong-key", detail=f"groups {wrong} of the recovery code are mistyped")
+    return sum(value << shift for value, shift in zip(values, range(155, -1, -5))).to_bytes(20, "big")
+
+
+def recovery_key(text):
+    """What a recovery code's slot is opened with."""
+    return digest("vault1.recovery", recovery_bytes(text))
 
 
 def open_identity(data, secret, use=KEY_FILE):

@@ -5,7 +5,7 @@ import unicodedata
 
 from answers import Row, node_digest, parse_attributes, parse_node, require_name, row_context
 from files import credential, registry_item, settings
-from identity import open_identity, slots_of
+from identity import open_identity, recovery_bytes, recovery_checks, recovery_key, recovery_text, recovery_values, slots_of
 from layout import Refused, damaged, pad16, padded_size, u32, u64, unpad
 from primitives import digest, is_signed, mac, open_box, public_key, seal, sign
 from proof import build
@@ -178,9 +178,21 @@ def identity(report, vectors):
         report.equal("slot", [slot.use, slot.number], [vector["use"], vector["number"]])
     for vector in vectors["openings"]:
         secret, use = bytes.fromhex(vector.get("secret", "")), vector.get("use", 2)
+        secret = recovery_key(vector["code"]) if "code" in vector else secret
         opened = report.ends("identity", vector, lambda: open_identity(bytes.fromhex(vector["bytes"]), secret, use))
         if "refusal" not in vector:
             report.equal("root seed", opened, (owner, root))
+    for vector in vectors["recoveryCodes"]:
+        code = bytes.fromhex(vector["bytes"])
+        values = recovery_values(code)
+        for name, value in dict(
+            values=values, checks=recovery_checks(values), code=recovery_text(code), key=recovery_key(vector["code"]).hex()
+        ).items():
+            report.equal(f"recovery code's {name}", value, vector[name])
+    for vector in vectors["typedCodes"]:
+        found = report.ends("recovery code", vector, lambda: recovery_bytes(vector["typed"]))
+        if "refusal" not in vector:
+            report.equal("recovery code", found.hex(), vector["bytes"])
     for kind, read in (("credentials", credential), ("settings", settings), ("registry", registry_item)):
         for vector in vectors[kind]:
             expected = {name: value for name, value in vector.items() if name != "bytes"}

@@ -9,7 +9,11 @@ struct CommandLineTree: CommandFamily {
     discussion: "Example:\n\(RootHelp.firstSteps)\n\n\(RootHelp.surroundings)",
     groupedSubcommands: [
       CommandGroup(
-        name: "Store", subcommands: [Init.self, Status.self, Verify.self, Paths.self, PassphraseFamily.self]),
+        name: "Store",
+        subcommands: [
+          Init.self, Status.self, Verify.self, Paths.self, PassphraseFamily.self,
+          SlotFamily.self, RecoveryFamily.self, IdentityFamily.self,
+        ]),
       CommandGroup(
         name: "Item",
         subcommands: [

@@ -27,6 +27,7 @@ struct Init: SessionCommand {
     switch try key.source.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile) {
     case .keyFile(let path)?: return .keyFile(path)
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
+    case .recoveryCode?: throw Failure.usage("a new store has no recovery code yet")
     case .credential?: throw Failure.usage("an application cannot make a store")
     case nil:
       guard let terminal = Terminal(path: session.streams.terminal) else {

@@ -13,12 +13,19 @@ struct KeyOptions: ParsableArguments {
   var passphraseDescriptor: Int32?
 
   @Option(
+    name: .customLong("recovery-fd"),
+    help: ArgumentHelp("Read the recovery code from this descriptor: its first line.", valueName: "n"))
+  var recoveryDescriptor: Int32?
+
+  @Option(
     help: ArgumentHelp(
       "Act as the application with this credential (else VAULT_CREDENTIAL).", valueName: "file"))
   var credential: String?
 
   var source: KeySource {
-    KeySource(keyFile: keyFile, passphraseDescriptor: passphraseDescriptor, credential: credential)
+    KeySource(
+      keyFile: keyFile, passphraseDescriptor: passphraseDescriptor, recoveryDescriptor: recoveryDescriptor,
+      credential: credential)
   }
 }
 

@@ -31,9 +31,9 @@ struct Paths: SessionCommand {
 
 extension StoreLocation.Place {
   /// A key file belongs into a backup, but not into that of the store.
-  fileprivate var backup: String { isBackedUp ? "yes" : what == "key file" ? "apart" : "no" }
+  var backup: String { isBackedUp ? "yes" : what == "key file" ? "apart" : "no" }
 
-  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+  func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("what", what)
       try json.string("path", path)

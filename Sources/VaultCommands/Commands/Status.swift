@@ -36,7 +36,7 @@ struct Status: SessionCommand {
 extension StoreStatus {
   fileprivate var lines: [(title: String, text: String)] {
     var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
-    for slot in slots { lines.append(("slot \(slot.number)", slot.kind)) }
+    for slot in slots { lines.append(("slot \(slot.number)", slot.kind.rawValue)) }
     lines.append(("last backup", lastBackup?.text ?? "none"))
     lines.append(("locked", lock == nil ? "no" : "yes"))
     return lines
@@ -60,12 +60,7 @@ extension StoreStatus {
       try json.string("backup", orNull: lastBackup?.text)
       try json.flag("locked", lock != nil)
       try json.array("slots") { (json) throws(Failure) in
-        for slot in slots {
-          try json.object { (json) throws(Failure) in
-            try json.number("number", slot.number)
-            try json.string("kind", slot.kind)
-          }
-        }
+        for slot in slots { try slot.write(to: &json) }
       }
       try json.array("groups") { (json) throws(Failure) in
         for group in groups { try group.write(to: &json) }

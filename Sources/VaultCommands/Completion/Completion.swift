@@ -29,7 +29,7 @@ enum Completion: Equatable {
 
   private static func value(of option: OptionForm, _ line: CompletionLine, _ session: Session) -> Completion {
     switch option.valueName {
-    case "file", "path", "out": .files
+    case "file", "path", "out", "folder": .files
     case "group": .words(session.groupNames)
     case "type": .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"])
     case "lifetime": .words(GroupLifetime.allCases.map(\.rawValue))
@@ -45,6 +45,7 @@ enum Completion: Equatable {
     case ("vault completions", _): return .words(CompletionScript.allCases.map(\.rawValue))
     case ("vault group create", _): return .words([])
     case ("vault verify", _): return .words(session.groupNames)
+    case ("vault slot remove", _): return .words(session.slotNumbers)
     case (let path, _) where path.hasPrefix("vault group "): return .words(session.groupNames)
     case (_, "file"), (_, "folder"), (_, "dir"): return .files
     case (_, "name"), (_, "prefix"):
@@ -90,8 +91,12 @@ struct CompletionLine {
 extension Session {
   fileprivate var groupNames: [String] { (try? StoreLocation(environment: environment).groupNames()) ?? [] }
 
+  fileprivate var slotNumbers: [String] {
+    (try? StoreLocation(environment: environment).identity().slots.map { String($0.number) }) ?? []
+  }
+
   fileprivate func itemNames(in group: String?, _ line: CompletionLine) -> [String] {
-    guard line.value(of: "--passphrase-fd") == nil else { return [] }
+    guard line.value(of: "--passphrase-fd") == nil, line.value(of: "--recovery-fd") == nil else { return [] }
     let unlocking: Unlocking =
       if let path = line.value(of: "--key-file") {
         .keyFile(path)

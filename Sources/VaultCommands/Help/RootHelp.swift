@@ -29,11 +29,19 @@ enum RootHelp {
       remove NAME         remove an item; restore brings it back
 
     The store:
-      init                make a store
-      status              look at the store: where it is, and what opens it
-      verify              prove everything in it
-      paths               show where everything is, and what to back up
-      passphrase change   replace the passphrase, or add the first one
+      init                 make a store
+      status               look at the store: where it is, and what opens it
+      verify               prove everything in it
+      paths                show where everything is, and what to back up
+      passphrase change    replace the passphrase, or add the first one
+      slot list            list what opens the store
+      slot add passphrase  add a passphrase
+      slot add key-file    add a key file
+      slot add recovery    add a recovery code
+      slot add systemd     add a key for a systemd service
+      slot remove NUMBER   remove one of them
+      recovery create      make a recovery code to write down
+      identity show        show who the store belongs to, and what opens it
 
     Backups:
       backup DIR          copy the store into a folder, proved completely

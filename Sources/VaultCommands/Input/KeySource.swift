@@ -4,6 +4,7 @@ internal import VaultStore
 struct KeySource: Equatable {
   var keyFile: String?
   var passphraseDescriptor: Int32?
+  var recoveryDescriptor: Int32?
   var credential: String?
 
   /// The longest passphrase, in bytes.
@@ -12,21 +13,37 @@ struct KeySource: Equatable {
   enum Named: Equatable {
     case keyFile(String)
     case passphrase(descriptor: Int32)
+    case recoveryCode(descriptor: Int32)
     case credential(String)
   }
 
   /// - Returns: nil if nothing was named.
   /// - Throws: `usage` if more than one was.
   func named() throws(Failure) -> Named? {
-    let named: [Named] =
-      (keyFile.map { [.keyFile($0)] } ?? []) + (passphraseDescriptor.map { [.passphrase(descriptor: $0)] } ?? [])
-      + (credential.map { [.credential($0)] } ?? [])
-    guard named.count <= 1 else { throw .usage("--key-file, --passphrase-fd and --credential exclude each other") }
-    return named.first
+    let sources = [
+      keyFile.map { ("--key-file", Named.keyFile($0)) },
+      passphraseDescriptor.map { ("--passphrase-fd", Named.passphrase(descriptor: $0)) },
+      recoveryDescriptor.map { ("--recovery-fd", Named.recoveryCode(descriptor: $0)) },
+      credential.map { ("--credential", Named.credential($0)) },
+    ].compactMap { $0 }
+    guard sources.count < 2 else { throw .usage("\(sources[0].0) and \(sources[1].0) exclude each other") }
+    return sources.first?.1
   }
 
   static func passphrase(descriptor: Int32) throws -> Secret {
-    let source = "the descriptor named by --passphrase-fd"
+    try firstLine(of: descriptor, namedBy: "--passphrase-fd")
+  }
+
+  static func newPassphrase(descriptor: Int32) throws -> Secret {
+    try firstLine(of: descriptor, namedBy: "--new-passphrase-fd")
+  }
+
+  static func recoveryCode(descriptor: Int32) throws -> Secret {
+    try firstLine(of: descriptor, namedBy: "--recovery-fd")
+  }
+
+  private static func firstLine(of descriptor: Int32, namedBy option: String) throws -> Secret {
+    let source = "the descriptor named by \(option)"
     return try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit).secret()
   }
 }

@@ -60,6 +60,6 @@ extension KeySource {
   fileprivate init(_ words: inout PlainArguments) {
     self.init(
       keyFile: words.option("--key-file"), passphraseDescriptor: words.number("--passphrase-fd"),
-      credential: words.option("--credential"))
+      recoveryDescriptor: words.number("--recovery-fd"), credential: words.option("--credential"))
   }
 }

@@ -11,6 +11,8 @@ enum IdentityError: Error, Equatable {
   case locked(Lock)
   /// The passphrase or the key is not the one of the slot.
   case wrongKey(Slot.Use)
+  /// What was typed is no recovery code; no key was tried.
+  case mistypedCode(RecoveryCode.Defect)
   /// The bytes, or the shape, of a file are not what was written.
   case damaged(Level, String)
   /// A later version of Vault wrote the file.
@@ -20,7 +22,7 @@ enum IdentityError: Error, Equatable {
   /// The last slot cannot be removed: nothing would open the store any more.
   case lastSlot
   /// There is no slot of this number.
-  case noSlot(UInt16)
+  case noSlot(Int)
   /// The system could not store or fetch bytes.
   case storage(StorageFailure)
   /// The system's permissions forbid it, or a file's owner or mode is not as it must be.
@@ -56,7 +58,10 @@ enum IdentityError: Error, Equatable {
   /// What is there already.
   enum What: String {
     case store = "a store"
+    case recovery = "a store whose recovery was begun"
     case passphraseSlot = "a passphrase slot"
+    case keyFileSlot = "a slot for this key file"
+    case file = "a file of this name"
   }
 
   init(_ error: SealingError) {

@@ -33,15 +33,31 @@ struct IdentityFile: Equatable, Sendable {
   /// - Throws: `locked` without a slot of this use; `wrongKey` if none of them is the key's; what
   ///   ``Slot/open(key:ownerKey:)`` throws.
   func open(key: borrowing Key, use: Slot.Use) throws(IdentityError) -> Identity {
+    try unlock(key: key, use: use).identity
+  }
+
+  /// Opens the root seed with a key, and tells which slot is the key's.
+  ///
+  /// - Throws: as ``open(key:use:)``.
+  func unlock(key: borrowing Key, use: Slot.Use) throws(IdentityError) -> (identity: Identity, slot: Slot) {
     var error = IdentityError.locked(.noSlot(use))
     for slot in slots where slot.use == use {
       do throws(IdentityError) {
-        return try slot.open(key: key, ownerKey: ownerKey)
+        return (try slot.open(key: key, ownerKey: ownerKey), slot)
       } catch .wrongKey(use) {
         error = .wrongKey(use)
       }
     }
     throw error
+  }
+
+  /// Opens the root seed with a recovery code as it was typed, and tells which slot is the code's.
+  ///
+  /// - Throws: `mistypedCode` before any work; as ``open(key:use:)``.
+  func unlock(recoveryCode text: GuardedBytes) throws(IdentityError) -> (identity: Identity, slot: Slot) {
+    let code = try RecoveryCode(parsing: text)
+    let key = try sealing { () throws(SealingError) in try code.key() }
+    return try unlock(key: key, use: .recoveryCode)
   }
 
   // MARK: - Changing
@@ -70,7 +86,7 @@ struct IdentityFile: Equatable, Sendable {
   ///
   /// - Throws: `noSlot`; `exists` for a second passphrase.
   mutating func replace(_ slot: Slot) throws(IdentityError) {
-    guard let index = slots.firstIndex(where: { $0.number == slot.number }) else { throw .noSlot(slot.number) }
+    guard let index = slots.firstIndex(where: { $0.number == slot.number }) else { throw .noSlot(Int(slot.number)) }
     let others = slots.filter { $0.number != slot.number }
     if slot.use == .passphrase, others.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
     slots[index] = slot
@@ -78,12 +94,14 @@ struct IdentityFile: Equatable, Sendable {
 
   /// Replaces the passphrase, or adds one.
   ///
+  /// - Parameter least: what the new slot costs at least; costs that were higher stay.
   /// - Throws: `overLimit`, `storage`.
   mutating func setPassphrase(
-    _ passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, of identity: Identity
+    _ passphrase: GuardedBytes, cost least: Passphrase.Cost = .moderate, of identity: Identity
   ) throws(IdentityError) {
-    let old = slots.first { $0.use == .passphrase }?.number
-    let number = if let old { old } else { try nextNumber() }
+    let old = slots.first { $0.use == .passphrase }
+    let number = if let old { old.number } else { try nextNumber() }
+    let cost = old?.cost.raised(to: least) ?? least
     let slot = try Slot(number: number, passphrase: passphrase, cost: cost, sealing: identity)
     if old != nil { try replace(slot) } else { try add(slot) }
   }
@@ -92,7 +110,7 @@ struct IdentityFile: Equatable, Sendable {
   ///
   /// - Throws: `noSlot`; `lastSlot`.
   mutating func remove(number: UInt16) throws(IdentityError) {
-    guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .noSlot(number) }
+    guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .noSlot(Int(number)) }
     guard slots.count > 1 else { throw .lastSlot }
     slots.remove(at: index)
   }

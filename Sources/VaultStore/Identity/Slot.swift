@@ -172,6 +172,13 @@ extension Slot.Use {
 extension Passphrase.Cost {
   /// What stands in the slot of a key, which is not stretched.
   fileprivate static let none = Passphrase.Cost(passes: 0, memoryKiB: 0)
+
+  /// These costs with what is below `least` raised to it; nothing is lowered. Costs that nobody pays become `least`.
+  func raised(to least: Passphrase.Cost) -> Passphrase.Cost {
+    guard isWithinLimits else { return least }
+    let raised = Passphrase.Cost(passes: max(passes, least.passes), memoryKiB: max(memoryKiB, least.memoryKiB))
+    return raised.isWithinLimits ? raised : self
+  }
 }
 
 extension Label {

@@ -9,8 +9,8 @@ public struct StoreStatus: Sendable {
   public let state: String?
   /// The owner's public key, in hexadecimal digits.
   public let ownerKey: String
-  /// What opens the store, such as "key file", by slot number.
-  public let slots: [(number: Int, kind: String)]
+  /// What opens the store, by slot number; none where the identity file cannot be read, as for an application.
+  public let slots: [SlotInfo]
   /// When the store was last backed up from this machine, as this machine remembers it.
   public let lastBackup: Timestamp?
   /// The groups, sorted by name.
@@ -73,9 +73,8 @@ extension SecretStore {
     }
     return StoreStatus(
       home: location.home, state: location.places.stateFolder(of: access.ownerKey),
-      ownerKey: access.ownerKey.hexadecimal,
-      slots: location.slots(), lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
-      notices: takeNotices())
+      ownerKey: access.ownerKey.hexadecimal, slots: (try? location.identityFile())?.slots.map(SlotInfo.init) ?? [],
+      lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil, notices: takeNotices())
   }
 
   /// Whether a group does not open because it belongs to another machine. One that this machine has verified before belongs
@@ -104,7 +103,7 @@ extension SecretStore {
         problem: nil, isOfOtherDevice: false)
     }
     return StoreStatus(
-      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: location.slots(),
+      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots.map(SlotInfo.init),
       lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock, notices: notices)
   }
 }
@@ -114,11 +113,5 @@ extension StoreLocation {
   fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
     guard let folder = places.stateFolder(of: ownerKey) else { return nil }
     return (try? Settings.read(in: folder))?.lastBackup.map(Timestamp.init(milliseconds:))
-  }
-
-  /// The kinds of slots; none where the identity file cannot be read, as for an application.
-  fileprivate func slots() -> [(number: Int, kind: String)] {
-    guard let file = try? identityFile() else { return [] }
-    return file.slots.map { (Int($0.number), $0.use.words) }
   }
 }

@@ -5,7 +5,7 @@ enum SystemdCredential {
   case application(Credential)
   case slotKey(SlotKey)
 
-  /// A key, in a class because an enum's payload must be copyable.
+  /// A key, in a class because an enum's payload, and what a closure captures, must be copyable.
   final class SlotKey: Sendable {
     let key: Key
 

@@ -12,6 +12,8 @@ public enum Unlocking: ~Copyable, Sendable {
   case passphrase(Secret)
   /// As the application whose credential is at this path.
   case credential(String)
+  /// A recovery code as it was written down, in either case, with spaces, hyphens or nothing between its groups.
+  case recoveryCode(Secret)
 }
 
 /// What shall open a new store.
@@ -57,6 +59,7 @@ extension StoreAccess {
     case .keyFile(let path): try owner(location, keyFile: path)
     case .passphrase(let passphrase): try owner(location, passphrase)
     case .credential(let path): try application(path)
+    case .recoveryCode(let code): try owner(location, recoveryCode: code)
     case .automatic(let prompt): try automatic(location, prompt)
     }
   }
@@ -73,7 +76,7 @@ extension StoreAccess {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
     if case .success(let path?) = remembered { return try owner(location, keyFile: path) }
     guard file.slots.contains(where: { $0.use == .passphrase }) else {
-      throw .locked("the store opens with a key file, and none was named\(remembered.reason)")
+      throw .locked("the store opens with \(file.waysToOpen), and none was named\(remembered.reason)")
     }
     guard let prompt else { throw .locked("there is no terminal to ask for the passphrase on") }
     return try owner(location, try prompt())
@@ -114,6 +117,16 @@ extension StoreAccess {
       throw VaultError(error)
     }
   }
+
+  private static func owner(
+    _ location: StoreLocation, recoveryCode: borrowing Secret
+  ) throws(VaultError) -> StoreAccess {
+    do {
+      return .owner(try location.identityFolder.read().unlock(recoveryCode: recoveryCode.guarded()).identity)
+    } catch {
+      throw VaultError(error)
+    }
+  }
 }
 
 extension StoreLocation {
@@ -140,6 +153,15 @@ extension StoreLocation {
   func remember(keyFile path: String, of ownerKey: PublicKey) {
     guard let folder = places.stateFolder(of: ownerKey) else { return }
     try? Settings.change(in: folder) { $0.keyFile = Locations.absolute(path) }
+  }
+}
+
+extension IdentityFile {
+  /// What opens the store: "a key file or a recovery code".
+  fileprivate var waysToOpen: String {
+    var ways: [String] = []
+    for slot in slots where !ways.contains("a \(slot.use.words)") { ways.append("a \(slot.use.words)") }
+    return ways.joined(separator: " or ")
   }
 }
 

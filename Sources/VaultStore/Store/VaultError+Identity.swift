@@ -8,6 +8,7 @@ extension VaultError {
     case .noHome: self = .noStore(path: "")
     case .locked(let lock): self = .locked(lock.words)
     case .wrongKey(let use): self = .wrongKey(use.words)
+    case .mistypedCode(let defect): self = .mistypedCode(defect.words)
     case .damaged(let level, let detail): self = .damaged(group: nil, level: level.rawValue, detail: detail)
     case .newerFormat: self = .newerFormat(read: 2, write: 2)
     case .exists(let what): self = .exists(what.rawValue)
@@ -38,13 +39,27 @@ extension IdentityError.Lock {
 
 extension Slot.Use {
   /// What opens such a slot.
-  var words: String {
+  var words: String { SlotInfo.Kind(self).rawValue }
+}
+
+extension RecoveryCode.Defect {
+  /// What is wrong, and in which group: the characters themselves are never told.
+  fileprivate var words: String {
     switch self {
-    case .passphrase: "passphrase"
-    case .keyFile: "key file"
-    case .recoveryCode: "recovery code"
-    case .systemd: "systemd credential"
+    case .mistyped(let groups):
+      "\(Self.named(groups)) of the recovery code \(groups.count == 1 ? "is" : "are") mistyped"
+    case .misplaced(let groups): "\(Self.named(groups)) of the recovery code are in each other's places"
+    case .groupLength(let group, let count):
+      "group \(group) of the recovery code has \(count) characters instead of \(RecoveryCode.groupLength)"
+    case .length(let count): "a recovery code has 40 characters, and this one \(count)"
     }
+  }
+
+  /// "group 3", "groups 3 and 5", "groups 1, 3 and 5".
+  private static func named(_ groups: [Int]) -> String {
+    let names = groups.map { String($0) }
+    guard let last = names.last, names.count > 1 else { return "group \(names.joined())" }
+    return "groups \(names.dropLast().joined(separator: ", ")) and \(last)"
   }
 }
 

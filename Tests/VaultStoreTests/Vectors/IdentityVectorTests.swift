@@ -18,10 +18,33 @@ import Testing
     for vector in vectors.openings {
       expect(vector.name, vector.refusal) {
         let file = try IdentityFile(parsing: [UInt8](hex: vector.bytes))
+        if let code = vector.code {
+          let identity = try file.unlock(recoveryCode: GuardedBytes(testing: Array(code.utf8))).identity
+          #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
+          return
+        }
         guard let number = vector.use, let use = Slot.Use(rawValue: number), let secret = vector.secret else { return }
         let bytes = try GuardedBytes(testing: [UInt8](hex: secret))
         let identity = use == .passphrase ? try file.open(passphrase: bytes) : try file.open(key: Key(bytes), use: use)
         #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
+      }
+    }
+  }
+
+  @Test func `recovery codes are written, and read from what is typed or refused, as the vectors say`() throws {
+    let vectors = try file.load()
+    try #require(!vectors.recoveryCodes.isEmpty && vectors.typedCodes.contains { $0.refusal == nil })
+    for vector in vectors.recoveryCodes {
+      let code = try RecoveryCode(testing: [UInt8](hex: vector.bytes))
+      #expect(try code.testText == vector.code)
+      #expect(try code.key().testBytes.hex == vector.key)
+      #expect(try RecoveryCode(typing: vector.code).key().testBytes.hex == vector.key)
+    }
+    for vector in vectors.typedCodes {
+      expect(vector.name, vector.refusal) {
+        let code = try RecoveryCode(typing: vector.typed)
+        let bytes = try [UInt8](hex: #require(vector.bytes))
+        #expect(try code.key().testBytes == RecoveryCode(testing: bytes).key().testBytes, "\(vector.name)")
       }
     }
   }
@@ -81,10 +104,10 @@ import Testing
   @Test func `each reason to refuse what is no group has a vector`() throws {
     let vectors = try file.load()
     let refusals =
-      vectors.openings.map(\.refusal) + vectors.refusedCredentials.map(\.refusal)
+      vectors.openings.map(\.refusal) + vectors.typedCodes.map(\.refusal) + vectors.refusedCredentials.map(\.refusal)
       + vectors.refusedSettings.map(\.refusal) + vectors.refusedRegistry.map(\.refusal) + vectors.names.map(\.refusal)
     let reasons = Set(refusals.compactMap { $0?.reason })
-    let expected = [63, 77] + Array(101...108) + Array(121...126) + Array(141...143)
+    let expected = [63, 77] + Array(101...109) + Array(121...126) + Array(141...143)
     #expect(reasons == Set(expected))
   }
 

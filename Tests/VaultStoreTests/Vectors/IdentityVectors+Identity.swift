@@ -6,11 +6,14 @@ import TestSupport
 extension IdentityVectors {
   static func slots(_ base: VectorIdentity) throws -> [SlotVector] {
     let bytes = base.covered
-    return try (0..<3).map { index in
+    return try (0..<4).map { index in
       let slot = Array(bytes[50 + index * 116..<50 + (index + 1) * 116])
       let salt = Array(slot[12..<28])
       let isPassphrase = index == 0
-      let secret = isPassphrase ? base.passphrase : [UInt8](repeating: UInt8(index + 1), count: 32)
+      let secret =
+        isPassphrase
+        ? base.passphrase
+        : index == 3 ? try base.recoveryCode.key().testBytes : [UInt8](repeating: UInt8(index + 1), count: 32)
       let slotKey =
         isPassphrase
         ? try Passphrase.stretch(GuardedBytes(testing: secret), salt: salt, cost: cheap)
@@ -27,6 +30,11 @@ extension IdentityVectors {
   static func openings(_ base: VectorIdentity) throws -> [Opening] {
     let whole = base.file.serialized()
     let keyTwo = [UInt8](repeating: 2, count: 32)
+    let code = try base.recoveryCode.testText
+    let other = try RecoveryCode(testing: [UInt8](repeating: 1, count: 20)).testText
+    func typed(_ name: String, _ refusal: Refusal?, _ code: String) -> Opening {
+      Opening(name: name, bytes: whole.hex, use: Slot.Use.recoveryCode.rawValue, code: code, refusal: refusal)
+    }
     func parsed(_ name: String, _ refusal: Refusal, _ bytes: [UInt8]) -> Opening {
       Opening(name: name, bytes: bytes.hex, refusal: refusal)
     }
@@ -42,6 +50,8 @@ extension IdentityVectors {
       opened("the passphrase", nil, .passphrase, base.passphrase),
       opened("the key file", nil, .keyFile, keyTwo),
       opened("the systemd credential", nil, .systemd, [UInt8](repeating: 3, count: 32)),
+      typed("the recovery code", nil, code),
+      typed("another recovery code", Refusal(107, "wrong-key"), other),
       opened(
         "a key, where the passphrase's slot has costs that nobody pays", nil, .keyFile, keyTwo,
         base.changed { $0[57] = 17 }),

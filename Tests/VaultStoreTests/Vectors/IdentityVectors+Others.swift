@@ -10,6 +10,7 @@ extension IdentityVectors {
     return IdentityVectors(
       rootSeed: base.identity.testSeed.hex, ownerKey: base.identity.ownerKey.bytes.hex,
       identity: base.file.serialized().hex, slots: try slots(base), openings: try openings(base),
+      recoveryCodes: try recoveryCodes(), typedCodes: typedCodes(),
       credentials: try [credential(base, floors: true), credential(base, floors: false)].map(vector),
       refusedCredentials: try refusedCredentials(base),
       settings: [

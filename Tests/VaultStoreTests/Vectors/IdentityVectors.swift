@@ -27,7 +27,30 @@ struct IdentityVectors: Codable, Equatable {
     /// What is tried; absent where the file is only parsed.
     var use: UInt8?
     var secret: String?
+    /// A recovery code as it was typed, in place of `secret`.
+    var code: String?
     /// Absent where the root seed opens.
+    var refusal: Refusal?
+  }
+
+  /// A recovery code from its bytes to the key, with every value between.
+  struct RecoveryVector: Codable, Equatable {
+    var bytes: String
+    /// Five bits each, four to a group.
+    var values: [UInt8]
+    /// The check of each group.
+    var checks: [UInt8]
+    var code: String
+    var key: String
+  }
+
+  struct TypedCode: Codable, Equatable {
+    var name: String
+    var typed: String
+    /// Absent where it is refused.
+    var bytes: String?
+    /// The groups, counted from 1, that the refusal should name.
+    var groups: [Int]?
     var refusal: Refusal?
   }
 
@@ -77,7 +100,7 @@ struct IdentityVectors: Codable, Equatable {
   }
 
   var about = """
-    The identity of the root seed 00 … 1f with a slot for a passphrase and two for keys, and the other files that are no groups. \
+    The identity of the root seed 00 … 1f with a slot for a passphrase and three for keys, and the other files that are no groups. \
     Byte strings are hexadecimal.
     """
   var rootSeed: String
@@ -85,6 +108,8 @@ struct IdentityVectors: Codable, Equatable {
   var identity: String
   var slots: [SlotVector]
   var openings: [Opening]
+  var recoveryCodes: [RecoveryVector]
+  var typedCodes: [TypedCode]
   var credentials: [CredentialVector]
   var refusedCredentials: [Parsing]
   var settings: [SettingsVector]
@@ -99,9 +124,11 @@ struct VectorIdentity {
   let identity: Identity
   let file: IdentityFile
   let passphrase = Array("correct horse".utf8)
+  let recoveryCode: RecoveryCode
 
   init() throws {
     identity = try Identity.testing()
+    recoveryCode = try RecoveryCode(testing: [UInt8](countingFrom: 0x80, count: 20))
     var file = IdentityFile(
       ownerKey: identity.ownerKey,
       first: try Slot(
@@ -113,6 +140,10 @@ struct VectorIdentity {
           number: UInt16(number), key: key(number), use: use, sealing: identity,
           salt: [UInt8](countingFrom: number, count: 16), nonce: VectorIdentity.nonce(number)))
     }
+    try file.add(
+      Slot(
+        number: 4, key: recoveryCode.key(), use: .recoveryCode, sealing: identity,
+        salt: [UInt8](countingFrom: 4, count: 16), nonce: VectorIdentity.nonce(4)))
     self.file = file
   }
 

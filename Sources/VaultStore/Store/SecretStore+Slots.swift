@@ -1,0 +1,158 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// What opens the store. Each call rewrites one slot of the identity file and leaves the others, and all groups, as they are.
+extension SecretStore {
+  /// Adds a passphrase to a store that has none.
+  ///
+  /// - Returns: the new slot.
+  /// - Throws: ``VaultError/exists(_:)`` where there is one: ``changePassphrase(to:)`` replaces it. ``VaultError/invalid(_:)``
+  ///   for an empty one; as ``removeSlot(_:)`` otherwise.
+  @discardableResult
+  public func addPassphrase(_ passphrase: borrowing Secret) throws(VaultError) -> SlotInfo {
+    guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
+    let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
+    return try changeIdentity { (file, identity) throws(IdentityError) in
+      // Before the passphrase is stretched.
+      if file.slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
+      let slot = try Slot(number: file.nextNumber(), passphrase: bytes, sealing: identity)
+      try file.add(slot)
+      return SlotInfo(slot)
+    }
+  }
+
+  /// Adds the key file at `path`, outside the store: exactly 32 random bytes, made if it is not there.
+  ///
+  /// It is not remembered as the one to open the store with. A file that was made stays if the slot cannot be added, and the
+  /// next call takes it.
+  ///
+  /// - Returns: the new slot.
+  /// - Throws: ``VaultError/exists(_:)`` if it opens the store already, ``VaultError/locked(_:)`` if it cannot be used; as
+  ///   ``removeSlot(_:)`` otherwise.
+  @discardableResult
+  public func addKeyFile(_ path: String) throws(VaultError) -> SlotInfo {
+    try changeIdentity { (file, identity) throws(IdentityError) in
+      let number = try file.nextNumber()
+      let key = try KeyFile.readOrMake(path, outside: location.home)
+      if (try? file.open(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
+      let slot = try Slot(number: number, key: key, use: .keyFile, sealing: identity)
+      try file.add(slot)
+      return SlotInfo(slot)
+    }
+  }
+
+  /// Adds a key for systemd: 32 random bytes in a new file at `path`, outside the store, for `systemd-creds encrypt` or
+  /// `LoadCredential=vault:…`. A service that gets them as its credential `vault` opens the store as its owner.
+  ///
+  /// - Returns: the new slot.
+  /// - Throws: ``VaultError/exists(_:)`` if anything has the name; it is left as it is. As ``removeSlot(_:)`` otherwise, and
+  ///   then there is no file.
+  @discardableResult
+  public func addSystemdCredential(at path: String) throws(VaultError) -> SlotInfo {
+    _ = try owner()
+    let key: SystemdCredential.SlotKey
+    do {
+      key = SystemdCredential.SlotKey(try KeyFile.make(path, outside: location.home))
+    } catch .locked(.keyFile(.taken)) {
+      throw VaultError(IdentityError.exists(.file))
+    } catch {
+      throw VaultError(error)
+    }
+    do {
+      return try add(key, .systemd).slot
+    } catch {
+      unsafe unlink(path)
+      throw error
+    }
+  }
+
+  /// Makes a recovery code and adds a slot for it; codes that were made before stay valid.
+  ///
+  /// - Returns: the code, which is kept nowhere.
+  /// - Throws: as ``removeSlot(_:)``.
+  public func createRecoveryCode() throws(VaultError) -> RecoveryCodeSlot {
+    let key: SystemdCredential.SlotKey
+    let text: GuardedBytes
+    do {
+      let code = try RecoveryCode.random()
+      key = SystemdCredential.SlotKey(try code.key())
+      text = try code.text()
+    } catch {
+      throw VaultError(IdentityError(error))
+    }
+    let secret = try unsafe text.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
+    let added = try add(key, .recoveryCode)
+    return RecoveryCodeSlot(code: secret, slot: added.slot.number, others: added.others)
+  }
+
+  /// Removes a slot: what opened it opens nothing any more, except old copies of the identity file.
+  ///
+  /// - Throws: ``VaultError/contradiction(_:)`` for the last slot and where there is none of this number;
+  ///   ``VaultError/denied(_:)`` for anybody but the owner, ``VaultError/overLimit(_:)`` beyond 64 slots,
+  ///   ``VaultError/busy(group:)``, ``VaultError/damaged(group:level:detail:)``, ``VaultError/storage(_:)``. The identity is
+  ///   not changed then.
+  public func removeSlot(_ number: Int) throws(VaultError) {
+    let file = try changeIdentity { (file, _) throws(IdentityError) in
+      guard let number = UInt16(exactly: number) else { throw .noSlot(number) }
+      try file.remove(number: number)
+      return file
+    }
+    location.forgetKeyFile(unless: file)
+  }
+
+  // MARK: - Steps
+
+  /// Adds a slot for a key; `others` are the slots of its use that were there before.
+  private func add(
+    _ key: SystemdCredential.SlotKey, _ use: Slot.Use
+  ) throws(VaultError) -> (slot: SlotInfo, others: [Int]) {
+    try changeIdentity { (file, identity) throws(IdentityError) in
+      let others = file.slots.filter { $0.use == use }.map { Int($0.number) }
+      let slot = try Slot(number: file.nextNumber(), key: key.key, use: use, sealing: identity)
+      try file.add(slot)
+      return (SlotInfo(slot), others)
+    }
+  }
+
+  /// Changes the identity file, which must still be that of this store's owner, while no other process can.
+  func changeIdentity<Result>(
+    _ body: (inout IdentityFile, Identity) throws(IdentityError) -> Result
+  ) throws(VaultError) -> Result {
+    let identity = try owner()
+    return try location.opening { () throws(IdentityError) in
+      try location.identityFolder.change { (file) throws(IdentityError) in
+        guard file.ownerKey == identity.ownerKey else {
+          throw .damaged(.identity, "it was replaced by another store's meanwhile")
+        }
+        return try body(&file, identity)
+      }
+    }
+  }
+}
+
+/// A recovery code that was just made. Write it down, away from the store and its backups: it opens the store, and together
+/// with a backup it brings everything back.
+public struct RecoveryCodeSlot: ~Copyable, Sendable {
+  /// The code: 8 groups of 5 characters with hyphens between them.
+  public let code: Secret
+  /// The number of its slot.
+  public let slot: Int
+  /// The slots of the codes that were made before and stay valid.
+  public let others: [Int]
+}
+
+extension StoreLocation {
+  /// Forgets the key file that opened the store on this machine, if none of the slots is its any more.
+  fileprivate func forgetKeyFile(unless file: IdentityFile) {
+    guard let folder = places.stateFolder(of: file.ownerKey),
+      case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
+    else { return }
+    if file.slots.contains(where: { $0.use == .keyFile }) {
+      // One that cannot be read now may open a slot later.
+      guard let key = try? KeyFile.read(path, outside: home) else { return }
+      if (try? file.open(key: key, use: .keyFile)) != nil { return }
+    }
+    try? Settings.change(in: folder) { $0.keyFile = nil }
+  }
+}
