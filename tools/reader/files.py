@@ -44,11 +44,23 @@ def settings(data):
 
 
 def registry_item(data):
+    """What the owner's registry says of a group."""
     level = "registry"
     found = fields(data, level, highest=3, limit=1_024)
     require(found.keys() == {1, 2, 3} and len(found[1]) == 32, level, "fields")
     require(found[2] in (b"\1", b"\2", b"\3"), level, "presence")
     return dict(groupID=found[1], presence=found[2][0], created=short_counter(found[3], level))
+
+
+def registered_application(data):
+    """What it says of an application."""
+    level = "registry"
+    found = fields(data, level, highest=5, limit=1_024)
+    require(found.keys() == {1, 2, 3, 4, 5}, level, "fields")
+    issue, created, issued = (short_counter(found[tag], level) for tag in (1, 4, 5))
+    require(0 < issue < 2**32, level, "issue")
+    require(found[2] in (b"\1", b"\2", b"\3", b"\4") and found[3] in (b"\1", b"\2"), level, "standing or lifetime")
+    return dict(issue=issue, standing=found[2][0], lifetime=found[3][0], created=created, issued=issued or None)
 
 
 def bounded(count, level):

@@ -21,7 +21,7 @@ class Keys:
 class State:
     """The verified state of a group, as one member sees it."""
 
-    def __init__(self, container, seed, kind, owner_key, group_name):
+    def __init__(self, container, seed, kind, owner_key, group_name, device_key=None):
         self.container = container
         header = Cursor(self.part(1), "container")
         group_id, generation, flags, device = header.take(32), header.counter(), header.number(4), header.take(16)
@@ -31,11 +31,15 @@ class State:
         wrap, slot_id = self.unwrap(seed, place, kind)
         wrap_key = mac(seed, "vault1.mem.wrap", place)
         context = pad16("vault1.wrap") + place + slot_id + b"\1"
-        self.keys = Keys(open_box(wrap_key, wrap[1:25], context, wrap[25:], "wrap"), place)
+        group_key = open_box(wrap_key, wrap[1:25], context, wrap[25:], "wrap")
+        has_device = device_key is not None and mac(device_key, "vault1.device.id")[:16] == device
+        if flags & 2 and has_device:
+            group_key = mac(device_key, "vault1.device", group_key + group_id)
+        self.keys = Keys(group_key, place)
         try:
             self.read_roster(owner_key)
         except Refused:
-            if flags & 2:
+            if flags & 2 and not has_device:
                 raise Refused("locked") from None
             raise
         roster = self.roster
@@ -147,23 +151,31 @@ class State:
         require(len(rows) <= CHAIN_LENGTH, "chain", "too long")
         return rows
 
-    def compare(self, record, owner_key, strict):
-        """Compares the state with the witness that this machine has kept; `record` of None is no witness."""
-        if record is None:
-            return
-        witness = parse_witness(record)
-        if witness is None:
-            require(not strict, "witness", "no valid record")
-            return
-        owner, *witness = witness
-        require(owner == owner_key, "witness", "another owner")
-        group_id, revision, generation, epoch, link, roster_digest, flags = witness
+    def compare(self, record, owner_key, strict, floor=None):
+        """Compares the state with the witness that this machine has kept, and with a credential's floor where that counts.
+
+        `record` of None is no witness.
+        """
+        if record is not None:
+            witness = parse_witness(record)
+            if witness is None:
+                require(not strict, "witness", "no valid record")
+                return
+            require(witness[0] == owner_key, "witness", "another owner")
+            self.require_descent(*witness[1:])
+        if floor_counts(floor, record):
+            numbers = floor["rosterRevision"], floor["generation"], floor["epoch"]
+            self.require_descent(floor["groupID"], *numbers, floor["link"], None, 0)
+
+    def require_descent(self, group_id, revision, generation, epoch, link, roster_digest, flags):
+        """Refuses a state that is older than another one, or does not descend from it; a floor has no digest of the roster."""
         if (epoch, link, roster_digest) == (self.epoch, self.link, self.roster["digest"]) and not flags & 1:
             return
         require(group_id == self.roster["header"][0], "witness", "another group")
         mine = self.roster["revision"], self.roster["header"][1], self.epoch
         older = any(own < known for own, known in zip(mine, (revision, generation, epoch)))
-        forked = revision == mine[0] and roster_digest != self.roster["digest"] or epoch == self.epoch and link != self.link
+        forked = revision == mine[0] and roster_digest not in (None, self.roster["digest"]) or (
+            epoch == self.epoch and link != self.link)
         if flags & 1 or older or forked:
             raise Refused("rolled-back")
         if epoch < self.epoch:
@@ -171,6 +183,14 @@ class State:
                 link = digest("vault1.man.link", link + rest)
             if link != self.link and self.epoch - epoch <= CHAIN_LENGTH:
                 raise Refused("rolled-back")
+
+
+def floor_counts(floor, record):
+    """Whether a credential's floor counts beside a witness's record; bytes that are no valid record stand for a bad one."""
+    if floor is None or record is None:
+        return floor is not None
+    witness = parse_witness(record)
+    return witness is not None and witness[2] < floor["rosterRevision"]
 
 
 def parse_witness(record):
