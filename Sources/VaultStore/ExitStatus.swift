@@ -54,8 +54,8 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     switch self {
     case .success: "done"
     case .unexpected: "unexpected: something that should not happen"
-    case .notFound: "not found: the item, its version, or the group"
-    case .locked: "locked: nothing opens the store, or its key file is gone or unfit"
+    case .notFound: "not found: an item, a version, a group, an application or a member"
+    case .locked: "locked: nothing opens the store, or its key file or credential is unfit"
     case .denied: "denied: by rights, or by the system's permissions"
     case .damaged: "damaged or altered: not a vault file, or a proof failed"
     case .rolledBack: "rolled back: older than what this machine has seen"

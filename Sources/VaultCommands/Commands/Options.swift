@@ -33,7 +33,8 @@ struct KeyOptions: ParsableArguments {
 struct GroupOptions: ParsableArguments {
   @Option(
     name: [.customShort("g"), .customLong("group")],
-    help: ArgumentHelp("The access group (else VAULT_GROUP, else default).", valueName: "group"))
+    help: ArgumentHelp(
+      "The access group (else VAULT_GROUP, else default or the application's own).", valueName: "group"))
   var group: String?
 }
 
