@@ -16,7 +16,7 @@ extension VaultError: CustomStringConvertible {
     case .conflict, .contradiction, .otherType: .conflict
     case .overLimit: .overLimit
     case .noStore: .noStore
-    case .exists: .exists
+    case .exists, .otherState: .exists
     case .storage: .storage
     case .invalid: .usage
     case .archive(let error): ExitStatus(rawValue: error.status) ?? .damaged
@@ -70,6 +70,7 @@ extension VaultError: CustomStringConvertible {
     case .conflict(_, 0): "there is no present version"
     case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
     case .contradiction(let text): text
+    case .otherState(let group): "'\(group)' is here in another state than in the backup"
     case .overLimit(let limit): "more than \(limit)"
     case .noStore(""): "no home folder is known, so nothing says where the store is"
     case .noStore(let path): "no store at '\(path)'"
@@ -100,7 +101,10 @@ extension VaultError: CustomStringConvertible {
     case .denied: "ask the store's owner"
     case .damaged(_, "witness", _):
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
-    case .damaged(.some, _, _): "nothing was changed; put a backup back, and see: vault verify"
+    case .damaged(.some, "backup", _), .damaged(nil, "backup", _):
+      "nothing was changed; name a folder that vault backup made"
+    case .damaged(.some, _, _):
+      "nothing was changed; put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     case .damaged: "nothing was changed; put a backup back"
     case .rolledBack(_, _, _, .broughtBack):
       "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
@@ -112,6 +116,7 @@ extension VaultError: CustomStringConvertible {
     case .otherType: "ask for the type that is there"
     case .archive(let error): error.hint
     case .conflict: "read the item again, then decide"
+    case .otherState: "to put the backup in its place: --replace; the present files are kept aside"
     case .noStore(""): "name its place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
     case .storage(StorageFailure.unconfirmed.rawValue): "see whether it was made: vault history NAME"

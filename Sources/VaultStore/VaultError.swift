@@ -30,6 +30,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case conflict(expected: UInt64, present: UInt64)
   /// Something contradicts the present state, in words.
   case contradiction(String)
+  /// A group that a backup would replace is here, in another state than in the backup.
+  case otherState(group: String)
   /// More than the format allows; the limit in words.
   case overLimit(String)
   /// There is no store at this place; the path is empty where nothing says what the place would be.

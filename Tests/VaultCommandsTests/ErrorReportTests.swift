@@ -35,7 +35,7 @@ import VaultStore
     (
       .damaged(group: "team", level: "manifest", detail: "signature"), 13,
       "'team' is damaged or was altered (manifest: signature)",
-      "nothing was changed; put a backup back, and see: vault verify"
+      "nothing was changed; put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     ),
     (
       .damaged(group: "team", level: "witness", detail: "neither record is valid"), 13,
@@ -123,7 +123,7 @@ import VaultStore
     #expect(
       text == """
         {"status":13,"name":"damaged","message":"'team' is damaged or was altered (manifest: signature)",\
-        "hint":"nothing was changed; put a backup back, and see: vault verify","level":"manifest"}
+        "hint":"nothing was changed; put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP","level":"manifest"}
 
         """)
   }

@@ -64,7 +64,7 @@ def prove_chain(state):
     require(rows and rows[-1] == (state.epoch, state.rest), "chain", "the last row")
     require(rows[0][0] > state.epoch - CHAIN_LENGTH, "chain", "a row that should be dropped")
     if state.epoch <= CHAIN_LENGTH:
-        require(rows[0][0] == 1, "chain", "the first row")
+        require(rows[0][0] <= state.roster["first_epoch"], "chain", "the first row")
     if rows[0][0] == 1:
         link = bytes(32)
         for _, rest in rows:

@@ -64,13 +64,13 @@ extension Connection {
     return try statement.integer(0, in: Int64.min...Int64.max)
   }
 
-  func checkHeader() throws(GroupFileError) {
+  func checkHeader() throws(GroupFileError) { try ContainerHeader.check(header(), for: access) }
+
+  /// The first bytes of the main file.
+  func header() throws(GroupFileError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
-    let code = unsafe bytes.withUnsafeMutableBufferPointer {
-      unsafe csqlite_read(handle.database, $0.baseAddress, Int32($0.count), 0)
-    }
-    try handle.check(code)
-    try ContainerHeader.check(bytes, for: access)
+    try handle.check(unsafe csqlite_read(handle.database, &bytes, Int32(bytes.count), 0))
+    return bytes
   }
 
   /// What is set by statements; the rest is set in C before any statement runs.

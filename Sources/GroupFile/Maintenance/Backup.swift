@@ -70,7 +70,7 @@ package final class RestingGroup {
   }
 
   /// Copies the file into `folder`, which is there and empty.
-  package func copy(to folder: String, progress: (CopyStep) -> Void = { _ in }) throws(GroupFileError) {
-    try connection.copy(to: ContainerPlace(folder: folder), progress: progress)
+  func copy(to folder: String, mode: UInt32, progress: (CopyStep) -> Void) throws(GroupFileError) {
+    try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
 }

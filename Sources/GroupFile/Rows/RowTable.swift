@@ -130,12 +130,6 @@ extension Row {
     let counter: ClosedRange<Int64> = 1...Int64(ByteReader.counterLimit - 1)
     let state = State(rawValue: UInt8(try statement.integer(2, in: 1...2)))!
     let place = Place(rawValue: UInt8(try statement.integer(7, in: 0...2)))!
-    let secretByteCount: ClosedRange<Int> =
-      switch place {
-      case .none: 0...0
-      case .inline: Row.inlineByteCount
-      case .blob: Digest.byteCount...Digest.byteCount
-      }
     guard (state == .removed) == (place == .none) else { throw .damaged(.row, "place") }
     let version = UInt64(try statement.integer(1, in: counter))
     let oldest = UInt64(try statement.integer(3, in: counter))
@@ -145,7 +139,16 @@ extension Row {
       version: version, state: state, oldest: oldest, previous: try statement.blob(4, count: 32...32),
       nonce: try statement.blob(5, count: 24...24),
       attributes: try statement.blob(6, count: Row.sealedAttributesByteCount), place: place,
-      secret: try statement.blob(8, count: secretByteCount))
+      secret: try statement.blob(8, count: Row.secretByteCount(place)))
+  }
+
+  /// How many bytes the last column holds.
+  static func secretByteCount(_ place: Place) -> ClosedRange<Int> {
+    switch place {
+    case .none: 0...0
+    case .inline: Row.inlineByteCount
+    case .blob: Digest.byteCount...Digest.byteCount
+    }
   }
 
   /// Binds the nine columns.

@@ -16,11 +16,11 @@ struct TreeBuilder {
     entries.append(entry)
   }
 
-  /// The root's digest; `visit` gets every node with its place and stored body.
+  /// The digest of the root, or of the subtree at `place`; `visit` gets every node with its place and stored body.
   func finish<Failure: Error>(
-    visit: (TreePlace, [UInt8]) throws(Failure) -> Void
+    at place: TreePlace = .root, visit: (TreePlace, [UInt8]) throws(Failure) -> Void
   ) throws(Failure) -> Digest {
-    try subtree(at: .root, entries[...], visit: visit)
+    try subtree(at: place, entries[...], visit: visit)
   }
 
   private func subtree<Failure: Error>(

@@ -21,7 +21,7 @@ struct CommandLineTree: CommandFamily {
           RemoveItem.self,
           RestoreItem.self,
         ]),
-      CommandGroup(name: "Backup", subcommands: [BackupStore.self]),
+      CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),
       CommandGroup(
         name: "Group",
         subcommands: [

@@ -44,7 +44,7 @@ enum Completion: Equatable {
     switch (line.command.path, name) {
     case ("vault completions", _): return .words(CompletionScript.allCases.map(\.rawValue))
     case ("vault group create", _): return .words([])
-    case ("vault verify", _): return .words(session.groupNames)
+    case ("vault verify", _), ("vault repair", _): return .words(session.groupNames)
     case ("vault slot remove", _): return .words(session.slotNumbers)
     case (let path, _) where path.hasPrefix("vault group "): return .words(session.groupNames)
     case (_, "file"), (_, "folder"), (_, "dir"): return .files

@@ -45,6 +45,8 @@ enum RootHelp {
 
     Backups:
       backup DIR          copy the store into a folder, proved completely
+      restore-backup DIR  put the groups of a backup back
+      repair GROUP        make a damaged group anew of all that is proved
 
     Access groups:
       group create NAME   make a group: an encrypted file of its own

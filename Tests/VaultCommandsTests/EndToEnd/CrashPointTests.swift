@@ -36,12 +36,6 @@ import Testing
     ]
   }
 
-  private static let calls = [
-    "openat", "write", "pwrite64", "ftruncate", "fsync", "fdatasync", "rename", "renameat", "renameat2", "link",
-    "unlink",
-    "unlinkat", "mkdir", "mkdirat", "rmdir", "flock", "fchmod", "close",
-  ]
-
   init() throws { store = try TestStore() }
 
   /// Something in the store, and a copy of it to begin from again and again.
@@ -65,39 +59,7 @@ import Testing
     operation.arguments.map { $0.replacing("$folder", with: store.folder.path) }
   }
 
-  private func trace(_ operation: Operation, _ calls: [String], _ options: [String]) -> Executable.Result {
-    Executable(
-      ["-f", "-qq", "-o", store.folder.file("trace"), "-e", "trace=" + calls.map { "?" + $0 }.joined(separator: ",")]
-        + options + [Executable.path] + arguments(of: operation),
-      program: "/usr/bin/strace", input: Array(operation.input.utf8), environment: store.environment
-    ).wait()
-  }
-
-  /// One system call of many: the `number`th of its name.
-  private struct Point: CustomStringConvertible {
-    let call: String
-    let number: Int
-    var description: String { "\(call) \(number)" }
-  }
-
-  /// The system calls of an undisturbed run: all, or a sample of them.
-  private func points(of operation: Operation, _ calls: [String], sample: Int) throws -> [Point] {
-    let result = trace(operation, calls, [])
-    try #require(result.status == 0, "\(result.errors)")
-    var counts: [String: Int] = [:]
-    let all = String(decoding: store.folder.read("trace"), as: UTF8.self).split(separator: "\n").compactMap { line in
-      let name = String(line.drop { $0.isNumber || $0 == " " }.prefix { $0 != "(" })
-      guard calls.contains(name) else { return nil as Point? }
-      counts[name, default: 0] += 1
-      return Point(call: name, number: counts[name]!)
-    }
-    try #require(!all.isEmpty)
-    guard !RunLength.isFull else { return all }
-    var random = SeededGenerator(seed: UInt64(all.count))
-    return Array(all.shuffled(using: &random).prefix(sample))
-  }
-
-  private func expectSound(_ operation: Operation, _ point: Point, verified: Set<Int32> = [0]) {
+  private func expectSound(_ operation: Operation, _ point: TestStore.SystemCall, verified: Set<Int32> = [0]) {
     #expect(store.execute("get", "keep").output == "kept", "\(point)")
     let verify = store.execute("verify")
     #expect(verified.contains(verify.status), "\(point): \(verify.output)")
@@ -111,13 +73,15 @@ import Testing
     try fill()
     for operation in Operation.all {
       startAgain()
-      for point in try points(of: operation, Self.calls, sample: 2) { try expectWhole(operation, killedAt: point) }
+      for point in try store.systemCalls(of: arguments(of: operation), input: operation.input, sample: 2) {
+        try expectWhole(operation, killedAt: point)
+      }
     }
   }
 
-  private func expectWhole(_ operation: Operation, killedAt point: Point) throws {
+  private func expectWhole(_ operation: Operation, killedAt point: TestStore.SystemCall) throws {
     startAgain()
-    let killed = trace(operation, [point.call], ["-e", "inject=\(point.call):signal=KILL:when=\(point.number)"])
+    let killed = store.trace(arguments(of: operation), input: operation.input, [point.name], point.killing)
     #expect(killed.status == 128 + SIGKILL, "\(point)")
     let get = store.execute("get", "a")
     #expect(
@@ -131,9 +95,9 @@ import Testing
     store.environment["VAULT_HOME"] = store.folder.file("new")
     store.environment["VAULT_STATE"] = store.folder.file("new-state")
     let clear = #"rm -rf "$folder/new" "$folder/new-state" "$folder/new-key""#
-    for point in try points(of: operation, Self.calls, sample: 8) {
+    for point in try store.systemCalls(of: arguments(of: operation), sample: 8) {
       store.shell(clear)
-      let killed = trace(operation, [point.call], ["-e", "inject=\(point.call):signal=KILL:when=\(point.number)"])
+      let killed = store.trace(arguments(of: operation), input: operation.input, [point.name], point.killing)
       #expect(killed.status == 128 + SIGKILL, "\(point)")
       let again = store.execute(operation.arguments, input: [])
       #expect(operation.again.contains(again.status), "\(point): \(again.errors)")
@@ -148,9 +112,9 @@ import Testing
     let calls = ["write", "pwrite64", "ftruncate", "mkdir", "mkdirat", "rename", "renameat", "renameat2"]
     for operation in Operation.all {
       startAgain()
-      for point in try points(of: operation, calls, sample: 1) {
+      for point in try store.systemCalls(of: arguments(of: operation), input: operation.input, calls, sample: 1) {
         startAgain()
-        let told = trace(operation, [point.call], ["-e", "inject=\(point.call):error=ENOSPC:when=\(point.number)"])
+        let told = store.trace(arguments(of: operation), input: operation.input, [point.name], point.failing("ENOSPC"))
         #expect([0, 23].contains(told.status), "\(point): \(told.errors)")
         let get = store.execute("get", "a")
         let value = get.status == 10 ? nil : get.output
@@ -164,7 +128,9 @@ import Testing
     try fill()
     startAgain()
     let operation = Operation.all[0]
-    let told = trace(operation, ["fdatasync"], ["-e", "inject=fdatasync:error=EIO:when=\(sync)"])
+    let told = store.trace(
+      arguments(of: operation), input: operation.input, ["fdatasync"],
+      TestStore.SystemCall(name: "fdatasync", number: sync).failing("EIO"))
     #expect([0, 23].contains(told.status))
     if told.status == 23 { #expect(told.errors.contains("may have been made or not"), "\(told.errors)") }
     let get = store.execute("get", "a")

@@ -43,6 +43,7 @@ extension MaintenanceProgress {
     switch self {
     case .copied(let bytes, let all): "\(all == 0 ? 0 : bytes * 100 / all) % copied"
     case .proved(let count): "\(count) items proved"
+    case .sealed(let count): "\(count) items sealed under the new key"
     case .written(let count): "\(count) items written"
     }
   }

@@ -1,0 +1,115 @@
+internal import CSQLite
+internal import Glibc
+import Sealing
+
+/// A folder in which a group's file is made, to take the place of the group, or of nothing, when it is complete.
+///
+/// The folder takes the place as a whole: file, log and index of what was there stay together and as they are, and nobody
+/// finds a group half replaced.
+package struct GroupDraft: Sendable {
+  /// The draft's folder, on the file system of the store.
+  package let folder: String
+  private let target: String
+  /// The permissions of the group's files.
+  let fileMode: UInt32
+
+  /// Makes the draft's folder, with the modes and the Unix group of what is at `target`.
+  ///
+  /// - Throws: `denied`, `storage`, `exists`.
+  package init(in folder: String, for target: String) throws(GroupFileError) {
+    self.folder = folder
+    self.target = target
+    guard unsafe mkdir(folder, 0o700) == 0 else { throw ResultCode.error(errno: errno) }
+    var found = stat()
+    guard unsafe lstat(target, &found) == 0, found.st_mode & S_IFMT == S_IFDIR, found.st_mode & 0o077 != 0 else {
+      fileMode = 0o600
+      return
+    }
+    fileMode = found.st_mode & S_IWGRP == 0 ? 0o640 : 0o660
+    // Ownership first: changing it clears the bit that lets new files inherit the group.
+    guard unsafe chown(folder, uid_t.max, found.st_gid) == 0, unsafe chmod(folder, found.st_mode & 0o7777) == 0 else {
+      throw ResultCode.error(errno: errno)
+    }
+  }
+
+  /// Copies `group` into the draft.
+  package func fill(from group: RestingGroup, progress: (CopyStep) -> Void = { _ in }) throws(GroupFileError) {
+    try group.copy(to: folder, mode: fileMode, progress: progress)
+    // Log and index lie beside the file, empty, so that those who may only read the folder can open it.
+    try Connection(at: ContainerPlace(folder: folder), access: .writing).close()
+  }
+
+  /// Puts the draft in the group's place, while no writer is at work there.
+  ///
+  /// - Parameter kept: a path that is free: what lies in the group's place is moved there.
+  /// - Returns: whether anything was kept.
+  /// - Throws: `busy`, `denied`, `storage`; the group is as it was then.
+  package func take(keeping kept: String) throws(GroupFileError) -> Bool {
+    guard try ContainerPlace.status(target) != nil else {
+      ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
+      try GroupDraft.check(NewName.give(target, to: folder))
+      try synchronise(kept)
+      return false
+    }
+    return try take(keeping: kept, holding: WriterLock(at: ContainerPlace(folder: target)))
+  }
+
+  /// As `take(keeping:)`, for whoever has the turn to write at the group's place.
+  func take(keeping kept: String, holding lock: borrowing WriterLock) throws(GroupFileError) -> Bool {
+    for path in [folder, target] { ConnectionPool.closeIdle(at: try ContainerPlace(folder: path)) }
+    // First the name under which the old files shall be found: a process killed from now on loses neither.
+    try GroupDraft.check(NewName.give(kept, to: folder))
+    try GroupDraft.exchange(kept, target)
+    try synchronise(kept)
+    let old = try ContainerPlace(folder: kept)
+    guard (try? old.checkVacant()) != nil else { return true }
+    // There was a folder without a group's file: nothing to keep.
+    try? old.removeFiles()
+    return false
+  }
+
+  private static func exchange(_ kept: String, _ target: String) throws(GroupFileError) {
+    if unsafe csqlite_exchange(kept, target) == 0 { return }
+    guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
+    // A file system that cannot do both at once: for a moment there is no group at its place.
+    let old = kept + ".old"
+    try check(NewName.give(old, to: target))
+    try check(NewName.give(target, to: kept))
+    try check(NewName.give(kept, to: old))
+  }
+
+  private static func check(_ code: CInt) throws(GroupFileError) {
+    if code != 0 { throw ResultCode.error(errno: code) }
+  }
+
+  private func synchronise(_ kept: String) throws(GroupFileError) {
+    for path in [target, kept] { try Connection.synchronise(GroupDraft.parent(of: path)) }
+  }
+
+  private static func parent(of path: String) -> String {
+    path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+  }
+}
+
+/// The witness of a file that is no group's yet: it has seen nothing, and notes nothing.
+package struct NoWitness: Witnessing {
+  package init() {}
+
+  package func read() -> WitnessReading { .absent }
+
+  package func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
+}
+
+extension AccessGroupFile {
+  /// The state that lies at the group's place, proved completely, whatever this machine has seen before.
+  ///
+  /// - Throws: what a reader finds, but for the witness.
+  package func provedState(
+    progress: (UInt64) -> Void = { _ in }
+  ) throws(GroupFileError) -> (state: VerifiedState, items: UInt64) {
+    let file = AccessGroupFile(folder: folder, context: context, witness: NoWitness(), now: now)
+    let transaction = try file.beginReading()
+    let counts = try FullProof.run(transaction.view, progress: progress)
+    return (transaction.view.state, counts.items - counts.tombstones)
+  }
+}

@@ -1,0 +1,190 @@
+internal import CSQLite
+internal import Glibc
+
+/// A group's file as pages, without SQLite's help: what one damaged page holds is lost, and nothing else.
+///
+/// It is a copy of the repair's own, so that opening and closing it ends nobody's locks.
+struct DatabasePages: ~Copyable {
+  private let descriptor: Int32
+  /// How many pages there are; they are numbered from 1.
+  let count: UInt32
+
+  init(path: String) throws(GroupFileError) {
+    let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else {
+      close(descriptor)
+      throw ResultCode.error(errno: errno)
+    }
+    self.descriptor = descriptor
+    count = UInt32(clamping: status.st_size / DatabasePages.size)
+  }
+
+  deinit { close(descriptor) }
+
+  static let size = ContainerHeader.pageSize
+
+  /// The bytes of a page; `nil` if there is no such page, or it cannot be read.
+  func page(_ number: UInt32) -> [UInt8]? {
+    guard number >= 1, number <= count else { return nil }
+    var page = [UInt8](repeating: 0, count: DatabasePages.size)
+    let read = unsafe pread(descriptor, &page, page.count, Int(number - 1) * DatabasePages.size)
+    return read == page.count ? page : nil
+  }
+}
+
+/// A page of one of SQLite's trees that holds records (https://www.sqlite.org/fileformat.html, section 1.6).
+///
+/// Nothing in it is trusted: what does not add up is no record, and a record counts only where its digest is proved.
+struct RecordPage {
+  enum Kind: UInt8 {
+    /// Of a table without row ids, or an index.
+    case inner = 2
+    case leaf = 10
+    /// Of a table with row ids.
+    case tableLeaf = 13
+
+    fileprivate var headerByteCount: Int { self == .inner ? 12 : 8 }
+    /// How many bytes of a record lie in the page at most; the rest lies in pages of its own.
+    fileprivate var localByteCount: Int { self == .tableLeaf ? DatabasePages.size - 35 : 1_002 }
+  }
+
+  let kind: Kind
+  private let bytes: [UInt8]
+  private let cells: [Int]
+
+  init?(_ bytes: [UInt8]) {
+    guard let kind = Kind(rawValue: bytes[0]) else { return nil }
+    let count = Int(bytes[3]) << 8 | Int(bytes[4])
+    let end = kind.headerByteCount + 2 * count
+    guard end <= bytes.count else { return nil }
+    self.kind = kind
+    self.bytes = bytes
+    cells = stride(from: kind.headerByteCount, to: end, by: 2).map { Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]) }
+  }
+
+  var cellCount: Int { cells.count }
+
+  /// The record in one cell, and its row id where the table has them; `nil` where the bytes are none.
+  func record(_ cell: Int, _ pages: borrowing DatabasePages) -> Record? {
+    var offset = cells[cell] + (kind == .inner ? 4 : 0)
+    guard let byteCount = bytes.varint(at: &offset), byteCount <= RecordPage.recordLimit else { return nil }
+    var rowID: Int64 = 0
+    if kind == .tableLeaf {
+      guard let id = bytes.varint(at: &offset) else { return nil }
+      rowID = Int64(bitPattern: id)
+    }
+    guard let payload = payload(Int(byteCount), at: offset, pages) else { return nil }
+    return Record(payload, rowID: rowID)
+  }
+
+  private func payload(_ count: Int, at offset: Int, _ pages: borrowing DatabasePages) -> [UInt8]? {
+    let local = localCount(of: count)
+    guard offset + local <= bytes.count else { return nil }
+    var payload = Array(bytes[offset..<offset + local])
+    guard local < count else { return payload }
+    guard offset + local + 4 <= bytes.count else { return nil }
+    var next = bytes.word(at: offset + local)
+    while payload.count < count {
+      guard let page = pages.page(next) else { return nil }
+      payload += page[4...].prefix(count - payload.count)
+      next = page.word(at: 0)
+    }
+    return payload
+  }
+
+  private func localCount(of count: Int) -> Int {
+    if count <= kind.localByteCount { return count }
+    let least = 489
+    let fitting = least + (count - least) % (DatabasePages.size - 4)
+    return fitting <= kind.localByteCount ? fitting : least
+  }
+
+  private static let recordLimit: UInt64 = 2 << 20
+}
+
+/// The columns of one row, as SQLite stores them (same document, section 2.1).
+struct Record {
+  enum Column {
+    case null
+    case integer(Int64)
+    case bytes(Range<Int>)
+    case other
+  }
+
+  let payload: [UInt8]
+  let rowID: Int64
+  let columns: [Column]
+
+  init?(_ payload: [UInt8], rowID: Int64) {
+    var offset = 0
+    guard let header = payload.varint(at: &offset), header <= 64, header <= payload.count else { return nil }
+    var columns: [Column] = []
+    var start = Int(header)
+    while offset < header {
+      guard let type = payload.varint(at: &offset), type < 1 << 32, columns.count < 9 else { return nil }
+      let count = Record.byteCount(Int(type))
+      guard start + count <= payload.count else { return nil }
+      columns.append(Record.column(Int(type), payload, start..<start + count))
+      start += count
+    }
+    guard offset == header, start == payload.count else { return nil }
+    self.payload = payload
+    self.rowID = rowID
+    self.columns = columns
+  }
+
+  private static func byteCount(_ type: Int) -> Int {
+    switch type {
+    case 0...4: type
+    case 5: 6
+    case 6, 7: 8
+    case 8...11: 0
+    default: (type - 12) / 2
+    }
+  }
+
+  private static func column(_ type: Int, _ payload: [UInt8], _ range: Range<Int>) -> Column {
+    switch type {
+    case 0: return .null
+    case 1...6:
+      var value: Int64 = payload[range.lowerBound] & 0x80 == 0 ? 0 : -1
+      for byte in payload[range] { value = value << 8 | Int64(byte) }
+      return .integer(value)
+    case 8: return .integer(0)
+    case 9: return .integer(1)
+    case 12... where type % 2 == 0: return .bytes(range)
+    default: return .other
+    }
+  }
+
+  /// The bytes of a column, if it holds as many as it may.
+  func bytes(_ column: Int, _ count: ClosedRange<Int>) -> Range<Int>? {
+    guard case .bytes(let range) = columns[column], count.contains(range.count) else { return nil }
+    return range
+  }
+
+  func integer(_ column: Int, in range: ClosedRange<Int64>) -> Int64? {
+    guard case .integer(let value) = columns[column], range.contains(value) else { return nil }
+    return value
+  }
+}
+
+extension [UInt8] {
+  /// SQLite's number of one to nine bytes; `nil` where the bytes end.
+  fileprivate func varint(at offset: inout Int) -> UInt64? {
+    var value: UInt64 = 0
+    for index in 0..<9 {
+      guard offset < count else { return nil }
+      let byte = self[offset]
+      offset += 1
+      if index == 8 { return value << 8 | UInt64(byte) }
+      value = value << 7 | UInt64(byte & 0x7F)
+      if byte & 0x80 == 0 { return value }
+    }
+    return value
+  }
+
+  fileprivate func word(at offset: Int) -> UInt32 { self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+}

@@ -1,0 +1,105 @@
+internal import CSQLite
+internal import Glibc
+
+/// A raw copy of a group's damaged file, with what its log holds merged into it.
+enum SalvageCopy {
+  /// Copies the file at `source` to a new one at `path`; a page that cannot be read becomes zeros.
+  ///
+  /// - Parameter header: the first bytes of a sound container, for a file that has lost its own.
+  /// - Throws: `storage`, `denied`, `newerFormat`; `altered` where there is no regular file.
+  static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(GroupFileError) {
+    let original = try Handle(path: source.path, writable: false, isFrozen: false)
+    defer { original.close() }
+    do throws(GroupFileError) {
+      try copy(original, to: path, header)
+      try copyLog(source.logPath, to: path + "-wal")
+    } catch {
+      remove(path)
+      throw error
+    }
+    mergeLog(path)
+  }
+
+  /// Removes a copy.
+  static func remove(_ path: String) { for ending in ["", "-wal", "-shm"] { unsafe unlink(path + ending) } }
+
+  // Through SQLite's own descriptor: a second one of the same file, closed, would end SQLite's locks on it.
+  private static func copy(_ original: Handle, to path: String, _ header: [UInt8]) throws(GroupFileError) {
+    var size: Int64 = 0
+    try original.check(unsafe csqlite_size(original.database, &size))
+    let pageCount = (Int(size) + DatabasePages.size - 1) / DatabasePages.size
+    let file = try output(path)
+    defer { close(file) }
+    for number in 0..<pageCount {
+      var page = [UInt8](repeating: 0, count: DatabasePages.size)
+      let offset = number * DatabasePages.size
+      _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(offset))
+      if number == 0 { try mend(&page, header, pageCount: UInt32(clamping: pageCount)) }
+      try write(page, to: file, at: offset)
+    }
+  }
+
+  /// Gives the first page a header with which SQLite reads the log; the rest of it is not needed.
+  private static func mend(_ page: inout [UInt8], _ header: [UInt8], pageCount: UInt32) throws(GroupFileError) {
+    do throws(GroupFileError) {
+      try ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]), for: .reading)
+    } catch {
+      if case .newerFormat = error { throw error }
+      page.replaceSubrange(..<header.count, with: header)
+    }
+    // How many pages there are, said to be as new as the last change.
+    for index in 0..<4 {
+      page[28 + index] = UInt8(truncatingIfNeeded: pageCount >> (24 - 8 * UInt32(index)))
+      page[92 + index] = page[24 + index]
+    }
+  }
+
+  // SQLite takes no locks on the log itself, so that it can be opened beside it. No writer is at work.
+  private static func copyLog(_ source: String, to path: String) throws(GroupFileError) {
+    let log = unsafe open(source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard log >= 0 else {
+      if errno == ENOENT { return }
+      throw ResultCode.error(errno: errno)
+    }
+    defer { close(log) }
+    let file = try output(path)
+    defer { close(file) }
+    var offset = 0
+    var bytes = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = unsafe pread(log, &bytes, bytes.count, offset)
+      // What the disk does not give back is lost; frames after it do not count without it.
+      guard count > 0 else { return }
+      try write(Array(bytes[..<count]), to: file, at: offset)
+      offset += count
+    }
+  }
+
+  private static func output(_ path: String) throws(GroupFileError) -> Int32 {
+    let file = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw ResultCode.error(errno: errno) }
+    return file
+  }
+
+  private static func write(_ bytes: [UInt8], to file: Int32, at offset: Int) throws(GroupFileError) {
+    var count = 0
+    while count < bytes.count {
+      let written = unsafe bytes.withUnsafeBytes {
+        unsafe pwrite(file, $0.baseAddress! + count, bytes.count - count, offset + count)
+      }
+      guard written > 0 else { throw ResultCode.error(errno: errno) }
+      count += written
+    }
+  }
+
+  /// Has SQLite move what is whole of the log into the copy. Where it cannot, the main file alone counts: an older state,
+  /// which the witness tells.
+  private static func mergeLog(_ path: String) {
+    guard let copy = try? Handle(path: path, writable: true, isFrozen: false) else { return }
+    defer { copy.close() }
+    // A first reading opens the log; this one parses no table.
+    guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else { return }
+    first.reset()
+    _ = unsafe sqlite3_wal_checkpoint_v2(copy.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+  }
+}

@@ -1,0 +1,202 @@
+import Sealing
+
+/// Every record of a group's file that can still be read, wherever it lies, and what it could be.
+///
+/// It vouches for nothing: what is taken from here counts by its digest, or by the owner's own word.
+struct SalvageIndex: ~Copyable {
+  /// Where a record lies.
+  struct Location {
+    let page: UInt32
+    let cell: UInt16
+  }
+
+  /// A version of an item.
+  struct RowRecord {
+    let token: Token
+    let version: UInt64
+    let digest: Digest
+    fileprivate let location: Location
+  }
+
+  private let pages: DatabasePages
+  /// In order of token and version.
+  private(set) var rows: [RowRecord] = []
+  private var blobs: [Digest: Location] = [:]
+  private var nodes: [Digest: Location] = [:]
+  private(set) var nodesByPlace: [TreePlace: [Digest]] = [:]
+  /// The parts of the state, by number; more than one of a kind where an older one is left somewhere.
+  private(set) var parts: [Int64: [[UInt8]]] = [:]
+  private(set) var wraps: [(slotID: [UInt8], sealed: [UInt8])] = []
+  private(set) var chain: [UInt64: Set<Digest>] = [:]
+
+  /// Reads every page of the file at `path`.
+  init(of path: String, progress: (UInt64, UInt64) -> Void) throws(GroupFileError) {
+    pages = try DatabasePages(path: path)
+    // The first page holds the list of tables, which is known.
+    for number in 2..<max(2, pages.count + 1) {
+      if number % 1_024 == 0 { progress(UInt64(number), UInt64(pages.count)) }
+      guard let bytes = pages.page(number), let page = RecordPage(bytes) else { continue }
+      for cell in 0..<page.cellCount {
+        guard let record = page.record(cell, pages) else { continue }
+        keep(record, of: page.kind, at: Location(page: number, cell: UInt16(cell)))
+      }
+    }
+    rows.sort { ($0.token, $0.version) < ($1.token, $1.version) }
+  }
+
+  private mutating func keep(_ record: Record, of kind: RecordPage.Kind, at location: Location) {
+    let isTable = kind == .tableLeaf
+    switch (record.columns.count, isTable) {
+    case (9, false):
+      guard let row = Row(record) else { return }
+      rows.append(RowRecord(token: row.token, version: row.version, digest: row.digest, location: location))
+    case (3, true):
+      guard let bytes = record.bytes(2, Row.blobByteCount) else { return }
+      blobs[Hash.digest(.blob, Array(record.payload[bytes]))] = location
+    case (2, true): keepPart(record, location)
+    case (2, false):
+      guard let slot = record.bytes(0, 16...16), let sealed = record.bytes(1, 1...1_024) else { return }
+      wraps.append((Array(record.payload[slot]), Array(record.payload[sealed])))
+    default: return
+    }
+  }
+
+  private mutating func keepPart(_ record: Record, _ location: Location) {
+    if let (place, body) = record.node {
+      let digest = TreeNode.digest(ofBody: body, at: place)
+      nodes[digest] = location
+      if nodesByPlace[place]?.contains(digest) != true { nodesByPlace[place, default: []].append(digest) }
+    } else if case .null = record.columns[0], record.rowID > 0 {
+      if let rest = record.bytes(1, 32...32) {
+        chain[UInt64(record.rowID), default: []].insert(Digest(record.payload[rest])!)
+      } else if let bytes = record.bytes(1, 1...GroupLimits.rosterByteCount + 1_024), record.rowID <= 3 {
+        parts[record.rowID, default: []].append(Array(record.payload[bytes]))
+      }
+    }
+  }
+
+  private func record(at location: Location) -> Record? {
+    guard let bytes = pages.page(location.page), let page = RecordPage(bytes), location.cell < page.cellCount else {
+      return nil
+    }
+    return page.record(Int(location.cell), pages)
+  }
+
+  /// The row that a record holds.
+  func row(_ record: RowRecord) -> Row? { self.record(at: record.location).flatMap { Row($0) } }
+
+  /// The versions of `token`, the oldest first.
+  func versions(of token: Token) -> ArraySlice<RowRecord> { rows(from: token, through: token) }
+
+  /// The versions of all tokens below `place`.
+  func rows(below place: TreePlace) -> ArraySlice<RowRecord> {
+    rows(from: place.prefix, through: place.lastToken)
+  }
+
+  private func rows(from first: Token, through last: Token) -> ArraySlice<RowRecord> {
+    let start = rows.firstIndex { $0.token >= first }
+    return rows[start..<rows.firstIndex { $0.token > last }]
+  }
+
+  /// The row with the proved `digest`.
+  func row(_ token: Token, _ digest: Digest) -> Row? {
+    for record in versions(of: token) where record.digest == digest {
+      if let row = row(record), row.digest == digest { return row }
+    }
+    return nil
+  }
+
+  /// The large value with the proved `digest`.
+  func blob(_ digest: Digest) -> [UInt8]? {
+    guard let location = blobs[digest], let record = record(at: location),
+      record.columns.count == 3, let range = record.bytes(2, Row.blobByteCount)
+    else { return nil }
+    let bytes = Array(record.payload[range])
+    return Hash.digest(.blob, bytes) == digest ? bytes : nil
+  }
+
+  /// The node with the proved `digest` at `place`.
+  func node(_ digest: Digest, at place: TreePlace) -> TreeNode? {
+    guard let location = nodes[digest], let record = record(at: location), let (_, body) = record.node,
+      TreeNode.digest(ofBody: body, at: place) == digest
+    else { return nil }
+    return try? TreeNode(parsing: body, at: place)
+  }
+}
+
+extension Record {
+  /// The place and body that a row of table `node` holds.
+  fileprivate var node: (place: TreePlace, body: [UInt8])? {
+    guard columns.count == 2, let key = bytes(0, 17...17),
+      let body = bytes(1, 34...TreeNode.leafCapacity * 48)
+    else { return nil }
+    var reader = ByteReader(payload, in: key)
+    guard let depth = try? reader.read(UInt8.self), depth <= 32, let prefix = try? reader.readToken(),
+      prefix.prefix(Int(depth)) == prefix
+    else { return nil }
+    return (TreePlace(depth: Int(depth), prefix: prefix), Array(payload[body]))
+  }
+}
+
+extension TreePlace {
+  /// The greatest token below this place.
+  fileprivate var lastToken: Token {
+    depth >= 32
+      ? prefix
+      : depth >= 16
+        ? Token(high: prefix.high, low: prefix.low | (depth == 16 ? .max : .max >> (4 * UInt64(depth - 16))))
+        : Token(high: prefix.high | (.max >> (4 * UInt64(depth))), low: .max)
+  }
+}
+
+extension Row {
+  /// The row that a record of table `item` or `version` holds; `nil` for what the format does not allow.
+  fileprivate init?(_ record: Record) {
+    let counter: ClosedRange<Int64> = 1...Int64(ByteReader.counterLimit - 1)
+    guard record.columns.count == 9, let token = record.bytes(0, 16...16), let version = record.integer(1, in: counter),
+      let state = record.integer(2, in: 1...2).flatMap({ State(rawValue: UInt8($0)) }),
+      let oldest = record.integer(3, in: counter), oldest <= version, let previous = record.bytes(4, 32...32),
+      let nonce = record.bytes(5, 24...24), let attributes = record.bytes(6, Row.sealedAttributesByteCount),
+      let place = record.integer(7, in: 0...2).flatMap({ Place(rawValue: UInt8($0)) }),
+      (state == .removed) == (place == .none), let secret = record.bytes(8, Row.secretByteCount(place))
+    else { return nil }
+    self = unsafe record.payload.withUnsafeBytes { payload in
+      func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: payload[range])
+      }
+      return unsafe Row(
+        token: Token(loadingFrom: slice(token)), version: UInt64(version), state: state, oldest: UInt64(oldest),
+        previous: slice(previous), nonce: slice(nonce), attributes: slice(attributes), place: place,
+        secret: slice(secret))
+    }
+  }
+
+  /// The same version, said to be the oldest from `oldest` on.
+  func keeping(from oldest: UInt64) -> Row {
+    unsafe encoded.withUnsafeBytes { bytes in
+      func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
+      }
+      return unsafe previous.withUnsafeBytes { previous in
+        unsafe nonce.withUnsafeBytes { nonce in
+          unsafe Row(
+            token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+            attributes: slice(attributesRange), place: place, secret: slice(secretRange))
+        }
+      }
+    }
+  }
+}
+
+extension [SalvageIndex.RowRecord] {
+  /// The first index whose record fulfils `condition`, which those after it do too.
+  fileprivate func firstIndex(_ condition: (SalvageIndex.RowRecord) -> Bool) -> Int {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if condition(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

@@ -1,0 +1,131 @@
+import Sealing
+
+/// Writes what can be kept of the items: all that the signed root proves, and what the owner names besides.
+struct SalvagedRows {
+  private(set) var group = RepairedGroup()
+  /// Rows written to `item`.
+  private(set) var itemCount: UInt64 = 0
+  /// Rows written to `version`.
+  private(set) var versionCount: UInt64 = 0
+  private let view: Snapshot
+  /// Tokens of unproved items that are kept all the same.
+  private let wanted: Set<Token>
+  private var kept: [TreeEntry] = []
+
+  private var connection: Connection { view.connection }
+
+  /// - Parameter view: the signed state, and the new file.
+  init(_ view: Snapshot, _ names: [String]) {
+    self.view = view
+    wanted = Set(names.map(view.state.keys.token))
+  }
+
+  /// Writes rows, large values and nodes.
+  ///
+  /// - Returns: the root of the tree over what was written.
+  /// - Throws: `noItem` if a wanted item is not among the unproved ones.
+  mutating func write(
+    from index: borrowing SalvageIndex, progress: (UInt64) -> Void
+  ) throws(GroupFileError) -> Digest {
+    let tree = SalvagedTree(root: view.state.manifest.root, in: index)
+    for entry in tree.entries {
+      if try !keep(entry, index) { try noteLost(entry.token, index) }
+      if group.kept % 1_024 == 1_023 { progress(group.kept) }
+    }
+    let signed = view.state.manifest.itemCount
+    group.lost = signed - min(group.kept, signed)
+    try noteUnproved(index)
+    group.lostNames.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    group.unproved.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    guard group.unproved.count(where: \.isKept) == wanted.count else { throw .noItem }
+    kept.sort { $0.token < $1.token }
+    var builder = TreeBuilder(reservingCapacity: kept.count)
+    for entry in kept { try builder.append(entry) }
+    return try builder.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+  }
+
+  /// Keeps a proved item with as much of its history as hangs together behind it.
+  ///
+  /// - Returns: `false` if its row or its value is lost.
+  private mutating func keep(_ entry: TreeEntry, _ index: borrowing SalvageIndex) throws(GroupFileError) -> Bool {
+    guard let current = index.row(entry.token, entry.digest), try opens(current, index) else { return false }
+    var oldest = current
+    while oldest.version > current.oldest, let older = index.row(entry.token, oldest.previous),
+      older.version == oldest.version - 1, try opens(older, index)
+    {
+      try connection.insertOlder(older)
+      versionCount += 1
+      oldest = older
+    }
+    group.lostVersions += oldest.version - current.oldest
+    group.kept += 1
+    try insert(oldest.version == current.oldest ? current : current.keeping(from: oldest.version))
+    return true
+  }
+
+  private mutating func insert(_ row: Row) throws(GroupFileError) {
+    try connection.insertCurrent(row)
+    kept.append(TreeEntry(token: row.token, digest: row.digest))
+    itemCount += 1
+  }
+
+  /// Whether both halves of a row open; its large value is written then.
+  private func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(GroupFileError) -> Bool {
+    if row.place == .blob {
+      guard let digest = Digest(row.encoded[row.secretRange]), let blob = index.blob(digest) else { return false }
+      try connection.insertBlob(row.token, version: row.version, blob)
+    }
+    do throws(GroupFileError) {
+      _ = try view.attributes(of: row)
+      if row.state == .present { _ = try view.secret(of: row) }
+      return true
+    } catch {
+      guard case .damaged = error else { throw error }
+      if row.place == .blob { try dropBlob(of: row) }
+      return false
+    }
+  }
+
+  private func dropBlob(of row: Row) throws(GroupFileError) {
+    try connection.statement("DELETE FROM blob WHERE token = ? AND version = ?").bind(1, row.token.bytes)
+      .bind(2, counter: row.version).run()
+  }
+
+  /// The name of a lost item, if any version of it tells: a name whose token is the item's is its name.
+  private mutating func noteLost(_ token: Token, _ index: borrowing SalvageIndex) throws(GroupFileError) {
+    for record in index.versions(of: token).reversed() {
+      guard let row = index.row(record), let attributes = try? view.attributes(of: row) else { continue }
+      group.lostNames.append(attributes.name)
+      return
+    }
+  }
+
+  /// Lists the newest version that opens of each item that was not kept; a removal is nothing that could be kept.
+  private mutating func noteUnproved(_ index: borrowing SalvageIndex) throws(GroupFileError) {
+    let proved = kept
+    var position = 0
+    var last: Token?
+    for record in index.rows where record.token != last {
+      last = record.token
+      while position < proved.count, proved[position].token < record.token { position += 1 }
+      if position < proved.count, proved[position].token == record.token { continue }
+      for candidate in index.versions(of: record.token).reversed() {
+        guard let row = index.row(candidate), row.state == .present, try opens(row, index) else { continue }
+        try note(row)
+        break
+      }
+    }
+  }
+
+  private mutating func note(_ row: Row) throws(GroupFileError) {
+    let attributes = try view.attributes(of: row)
+    let isKept = wanted.contains(row.token)
+    group.unproved.append(
+      UnprovedItem(name: attributes.name, version: row.version, changed: attributes.changed, isKept: isKept))
+    if isKept {
+      try insert(row.keeping(from: row.version))
+    } else if row.place == .blob {
+      try dropBlob(of: row)
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import ArgumentParser
+internal import VaultStore
+
+/// `vault repair GROUP`
+struct RepairGroup: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "repair",
+    abstract: "Make a damaged group anew of every item that its last signed state proves.",
+    usage: "vault repair GROUP [--keep-unproved NAME]... [--json]",
+    discussion: """
+      The damaged files are kept aside, and their place is told. Names what was lost, as far as it can be known, and what \
+      opens but is not proved: damage took its proof, or somebody who may only read made it up. Such an item is kept only \
+      where you name it. With nothing damaged, nothing is changed.
+
+      Example:
+        vault repair team.shared
+      """)
+
+  @Argument(help: ArgumentHelp("The group's name.", valueName: "group")) var group: String
+  @Option(
+    name: .customLong("keep-unproved"),
+    help: ArgumentHelp("Keep this item although nothing proves it; may be repeated.", valueName: "name"))
+  var keepUnproved: [String] = []
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let repair = try session.openStore(key.source).repairGroup(group, keepingUnproved: keepUnproved) { progress in
+      session.showProgress("\(group): \(progress.text)")
+    }
+    session.endProgress()
+    if json.json {
+      var json = JSONWriter(session.output)
+      return try write(repair, to: &json)
+    }
+    guard let repair else { return session.say("nothing is damaged, and nothing was changed") }
+    for (title, text) in repair.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+    if repair.losesChain {
+      session.warn(
+        "machines that have not seen the last state of '\(group)' refuse it until: vault group accept \(group)")
+    }
+  }
+
+  private func write(_ repair: GroupRepair?, to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("group", group)
+      try json.flag("damaged", repair != nil)
+      guard let repair else { return }
+      try json.number("kept", repair.kept)
+      try json.number("lost", repair.lost)
+      try json.array("names") { (json) throws(Failure) in
+        for name in repair.lostNames { try json.object { (json) throws(Failure) in try json.string("name", name) } }
+      }
+      try json.number("lost-versions", repair.lostVersions)
+      try json.array("unproved") { (json) throws(Failure) in
+        for item in repair.unproved { try item.write(to: &json) }
+      }
+      try json.flag("chain-lost", repair.losesChain)
+      try json.number("epoch", repair.epoch)
+      try json.string("aside", repair.keptAside)
+    }
+  }
+}
+
+extension GroupRepair {
+  fileprivate var lines: [(title: String, text: String)] {
+    var lines = [("kept", "\(kept) items, removed ones included"), ("lost", "\(lost) items")]
+    for name in lostNames { lines.append(("lost", name)) }
+    if lostVersions > 0 { lines.append(("lost", "\(lostVersions) older versions of items that were kept")) }
+    for item in unproved {
+      lines.append((item.isKept ? "kept unproved" : "unproved", "\(item.name), version \(item.version)"))
+    }
+    lines.append(("epoch", String(epoch)))
+    lines.append(("damaged files", keptAside))
+    return lines
+  }
+}
+
+extension GroupRepair.Unproved {
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("name", name)
+      try json.number("version", version)
+      try json.string("changed", changed.text)
+      try json.flag("kept", isKept)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+internal import VaultStore
+
+/// `vault restore-backup DIR`
+struct RestoreBackup: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "restore-backup",
+    abstract: "Put the groups of a backup back into the store that it was made of.",
+    usage: "vault restore-backup DIR [--replace] [--json]",
+    discussion: """
+      Every file is proved before the first group is touched. A group that is here in another state stays as it is, \
+      unless --replace says otherwise; what is replaced is kept, and its place is told. A state that is older than what \
+      this machine has seen is refused afterwards (14), until: vault group accept GROUP. On a machine that knows nothing \
+      of a group it gets a new roster and key, and its members accept it in the same way.
+
+      Example:
+        vault restore-backup /mnt/backup/vault-2026-11-21
+      """)
+
+  @Argument(help: ArgumentHelp("The folder of the backup.", valueName: "dir")) var folder: String
+  @Flag(help: "Replace groups that are here in another state; their files are kept aside.") var replace = false
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let restoration = try session.openStore(key.source).restoreBackup(from: folder, replacing: replace) {
+      name, progress in
+      session.showProgress("\(name): \(progress.text)")
+    }
+    session.endProgress()
+    if json.json {
+      var json = JSONWriter(session.output)
+      try restoration.write(to: &json)
+    } else {
+      var table = Table("GROUP", "RESULT", "ITEMS", "EPOCH", "MEMBERS", "KEPT ASIDE")
+      for group in restoration.groups { group.add(to: &table) }
+      for name in restoration.missing { table.add(name, "not in the backup", "", "", "", "") }
+      try table.write(to: session.output, style: session.outputStyle)
+    }
+    for case .failed(let error) in restoration.groups.map(\.outcome) { throw error }
+  }
+}
+
+extension StoreRestoration {
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.array("groups") { (json) throws(Failure) in
+        for group in groups { try group.write(to: &json) }
+      }
+      try json.array("missing") { (json) throws(Failure) in
+        for name in missing { try json.object { (json) throws(Failure) in try json.string("group", name) } }
+      }
+    }
+  }
+}
+
+extension StoreRestoration.Group {
+  fileprivate func add(to table: inout Table) {
+    switch outcome {
+    case .restored(let group):
+      table.add(
+        name, group.isRenewed ? "restored, with a new key" : "restored", Table.cell(group.items),
+        Table.cell(group.epoch), group.members.map(\.who.text).joined(separator: ", "), group.keptAside ?? "")
+    case .unchanged: table.add(name, "the same already", "", "", "", "")
+    case .kept: table.add(name, "kept: the store's own is in order", "", "", "", "")
+    case .failed(let error): table.add(name, error.message, "", "", "", "")
+    }
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("group", name)
+      switch outcome {
+      case .restored(let group):
+        try json.string("result", "restored")
+        try json.number("items", group.items)
+        try json.number("epoch", group.epoch)
+        try json.flag("renewed", group.isRenewed)
+        try json.string("kept", orNull: group.keptAside)
+        try json.array("members") { (json) throws(Failure) in
+          for member in group.members {
+            try json.object { (json) throws(Failure) in
+              try json.string("member", member.who.text)
+              try json.string("rights", member.rights.rawValue)
+            }
+          }
+        }
+      case .unchanged: try json.string("result", "unchanged")
+      case .kept: try json.string("result", "kept")
+      case .failed(let error):
+        try json.string("result", "failed")
+        try ErrorReport.write(error, as: "problem", to: &json)
+      }
+    }
+  }
+}

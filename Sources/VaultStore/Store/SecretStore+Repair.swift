@@ -1,0 +1,101 @@
+internal import GroupFile
+internal import Sealing
+
+/// What repairing a group came to.
+public struct GroupRepair: Sendable {
+  /// Items that were kept, removed ones included.
+  public let kept: UInt64
+  /// Items that were lost, of those that the last signed state held.
+  public let lost: UInt64
+  /// The names of lost items, as far as they can be known; sorted.
+  public let lostNames: [String]
+  /// Older versions that were lost of items that were kept.
+  public let lostVersions: UInt64
+  /// Values that open and that the signed state does not prove, sorted by name: damage took their proof, or somebody who may
+  /// only read made them.
+  public let unproved: [Unproved]
+  /// Whether the history of the group's states was lost: machines that have not seen its last one must accept it.
+  public let losesChain: Bool
+  /// The number of the state that the repair made.
+  public let epoch: UInt64
+  /// Where the damaged files are.
+  public let keptAside: String
+
+  /// A value that opens and is not proved.
+  public struct Unproved: Sendable, Equatable {
+    public let name: String
+    public let version: UInt64
+    /// When it was written, as it says.
+    public let changed: Timestamp
+    /// Whether it was kept, because it was named.
+    public let isKept: Bool
+  }
+}
+
+extension SecretStore {
+  /// Makes a damaged group anew of every item that its last signed state proves, with a roster and a manifest signed anew.
+  ///
+  /// The damaged files are kept aside. What opens but is not proved is listed, and kept only where it is named; so are the
+  /// items that were lost, by name where that can be known.
+  ///
+  /// - Parameters:
+  ///   - name: the group's name; `vault.owner` is the owner's own list.
+  ///   - names: items that are kept although nothing proves them.
+  ///   - progress: called now and then.
+  /// - Returns: `nil` if nothing is damaged; nothing is changed then.
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner; ``VaultError/damaged(group:level:detail:)`` where no signed
+  ///   state is left; ``VaultError/rolledBack(group:found:known:reason:)`` where a newer one was seen;
+  ///   ``VaultError/notFound(_:)`` for a name that is none of an unproved item. Nothing is changed then.
+  @discardableResult
+  public func repairGroup(
+    _ name: String, keepingUnproved names: [String] = [], progress: (MaintenanceProgress) -> Void = { _ in }
+  ) throws(VaultError) -> GroupRepair? {
+    let identity = try owner()
+    let name = try AccessGroup.Name(name)
+    let file = name == .registry ? try registry().group.file : group(name).file
+    var wanted: [String] = []
+    for name in names { wanted.append(try Item.Name(name).description) }
+    guard AccessGroupFile.exists(in: file.folder) else { throw try missing(file, name) }
+    let drafts = try DraftFolder.make(in: location.home)
+    let kept = drafts.keepingPath(of: name)
+    do throws(GroupFileError) {
+      let repaired = try file.repair(
+        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity
+      ) { progress(MaintenanceProgress($0)) }
+      return repaired.map { GroupRepair($0, keptAside: kept) }
+    } catch {
+      throw SecretStore.repairError(error, name.description)
+    }
+  }
+
+  /// Why a group without a file cannot be repaired.
+  private func missing(_ file: AccessGroupFile, _ name: AccessGroup.Name) throws(VaultError) -> VaultError {
+    do {
+      _ = try file.beginReading()
+      return .busy(group: name.description)
+    } catch {
+      return VaultError(error, group: name.description)
+    }
+  }
+
+  /// Without a signed state there is nothing that could be proved.
+  private static func repairError(_ error: GroupFileError, _ name: String) -> VaultError {
+    switch error {
+    case .damaged(let level, let detail) where level != .witness:
+      .damaged(group: name, level: level.rawValue, detail: "\(detail); no signed state is left to repair it from")
+    default: VaultError(error, group: name)
+    }
+  }
+}
+
+extension GroupRepair {
+  fileprivate init(_ group: RepairedGroup, keptAside: String) {
+    self.init(
+      kept: group.kept, lost: group.lost, lostNames: group.lostNames, lostVersions: group.lostVersions,
+      unproved: group.unproved.map {
+        Unproved(
+          name: $0.name, version: $0.version, changed: Timestamp(milliseconds: $0.changed), isKept: $0.isKept)
+      },
+      losesChain: group.losesChain, epoch: group.epoch, keptAside: keptAside)
+  }
+}

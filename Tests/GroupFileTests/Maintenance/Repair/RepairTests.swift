@@ -1,0 +1,229 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+@Suite struct RepairTests {
+  @Test func `with nothing damaged, nothing is changed`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let before = try fixture.group.files()
+    #expect(try fixture.repair() == nil)
+    let after = try fixture.group.files()
+    #expect(before.main == after.main && before.log == after.log)
+    #expect(!FileManager.default.fileExists(atPath: fixture.aside))
+  }
+
+  @Test func `of a file with a page of zeros, everything that lies on another page is kept`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let files = try fixture.group.files()
+    let witness = fixture.group.witness.reading
+    var repaired = 0
+    for page in 0..<files.main.count / 4_096 {
+      try fixture.group.replace(with: files)
+      fixture.group.witness.reading = witness
+      let onPage = try fixture.items(on: page, of: files)
+      var damaged = files
+      damaged.main.replaceSubrange(page * 4_096..<(page + 1) * 4_096, with: [UInt8](repeating: 0, count: 4_096))
+      try fixture.group.replace(with: damaged)
+      do {
+        guard let group = try fixture.repair() else {
+          // A page that nobody uses.
+          #expect(try fixture.missing().isEmpty, "page \(page)")
+          continue
+        }
+        repaired += 1
+        let missing = try fixture.missing()
+        #expect(missing == onPage.subtracting(["item/1"]), "page \(page)")
+        #expect(group.kept + group.lost == 63, "page \(page)")
+        #expect(group.lost == UInt64(onPage.count), "page \(page)")
+        #expect(group.unproved.allSatisfy { onPage.contains($0.name) }, "page \(page)")
+        #expect(try GroupFiles(in: fixture.aside).main == damaged.main, "page \(page)")
+      } catch let error as GroupFileError {
+        // Only the pages with the signed state and the owner's wrap cannot be spared.
+        #expect(error.isDamage, "page \(page): \(error)")
+        let after = try fixture.group.files()
+        #expect(after.main == damaged.main, "page \(page)")
+        let parts = try fixture.parts(on: page, of: files)
+        #expect(parts, "page \(page): \(error)")
+      }
+    }
+    #expect(repaired > 10)
+  }
+
+  @Test func `a file cut short keeps what is left`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let files = try fixture.group.files()
+    let witness = fixture.group.witness.reading
+    let pages = files.main.count / 4_096
+    for cut in [pages - 1, pages - 3, pages / 2] {
+      var damaged = files
+      damaged.main = Array(files.main.prefix(cut * 4_096 + 17))
+      try fixture.group.replace(with: damaged)
+      fixture.group.witness.reading = witness
+      guard let group = try? fixture.repair() else { continue }
+      let missing = try fixture.missing()
+      #expect(group.kept + group.lost == 63)
+      #expect(missing.count <= Int(group.lost), "cut at page \(cut)")
+    }
+    try fixture.group.replace(with: files)
+    fixture.group.witness.reading = witness
+    #expect(try fixture.missing().isEmpty)
+  }
+
+  @Test func `what the log holds is repaired with the rest`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    try fixture.group.set(["item/2": "newest", "new": "item"])
+    var files = try fixture.group.files()
+    #expect(files.log.count > 4_096)
+    files.main.replaceSubrange(..<4_096, with: [UInt8](repeating: 0, count: 4_096))
+    try fixture.group.replace(with: files)
+    let group = try #require(try fixture.repair())
+    #expect(group.lost == 0)
+    #expect(try fixture.value("item/2") == "newest")
+    #expect(try fixture.value("new") == "item")
+  }
+
+  @Test func `nodes that are gone are made again, one or all`() throws {
+    for statement: StaticString in [
+      "DELETE FROM node", "DELETE FROM node WHERE length(body) % 16 = 2",
+      "DELETE FROM node WHERE length(body) % 16 = 0",
+      "UPDATE node SET body=zeroblob(48)",
+    ] {
+      let fixture = try RepairFixture()
+      defer { fixture.end() }
+      try fixture.group.tamper { try $0.run(statement) }
+      let group = try #require(try fixture.repair())
+      #expect(group.lost == 0 && group.unproved.isEmpty && group.lostVersions == 0)
+      #expect(try fixture.missing().isEmpty)
+    }
+  }
+
+  @Test func `a lost row is told by name where an older version is left, and counted otherwise`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let keys = try fixture.group.forge().keys
+    try fixture.group.tamper { connection in
+      for name in ["item/0", "item/7"] {
+        try connection.run("DELETE FROM item WHERE token=?", keys.token(of: name).bytes)
+      }
+    }
+    let group = try #require(try fixture.repair())
+    #expect(group.kept == 61 && group.lost == 2)
+    #expect(group.lostNames == ["item/0"])
+    // The version before it opens, and nothing proves that it was the last one.
+    #expect(group.unproved == [UnprovedItem(name: "item/0", version: 2, changed: 1_000, isKept: false)])
+    #expect(try fixture.missing() == ["item/0", "item/7"])
+  }
+
+  @Test func `a large value that is gone takes its item with it, and its name is told`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let token = try fixture.group.forge().keys.token(of: "large/1")
+    try fixture.group.tamper { try $0.run("DELETE FROM blob WHERE token=?", token.bytes) }
+    let group = try #require(try fixture.repair())
+    #expect(group.lostNames == ["large/1"])
+    #expect(try fixture.missing() == ["large/1"])
+  }
+
+  @Test func `a history with a gap is kept above the gap`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let token = try fixture.group.forge().keys.token(of: "item/0")
+    try fixture.group.tamper { try $0.run("DELETE FROM version WHERE token=? AND version=1", token.bytes) }
+    let group = try #require(try fixture.repair())
+    #expect(group.lost == 0 && group.lostVersions == 1)
+    #expect(try fixture.missing().isEmpty)
+    let versions = try fixture.group.open().beginReading().history("item/0").map(\.row.version)
+    #expect(versions == [3, 2])
+  }
+
+  @Test func `a lost chain costs nothing but the acceptance by machines that lag behind`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let upToDate = MemoryWitness(fixture.group.witness.reading)
+    try fixture.group.set(["item/2": "x"])
+    let newest = MemoryWitness(fixture.group.witness.reading)
+    try fixture.group.tamper { try $0.run("DELETE FROM chain WHERE epoch=2") }
+    let group = try #require(try fixture.repair())
+    #expect(group.losesChain && group.lost == 0)
+    #expect(try fixture.group.open().verify().epoch == group.epoch)
+    #expect(try fixture.group.open(newest).value("item/2") == "x")
+    let error = failure { try fixture.group.open(upToDate).value("item/2") }
+    #expect(error == .rolledBack(found: 7, known: 5, .fork))
+  }
+
+  @Test func `a member's wrap is made again, and he opens the group as before`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let member = try MemberSeed(Key.random())
+    try fixture.group.forge().addMember(member, .write)
+    let slot = member.slotID(group: fixture.group.groupID, generation: 1)
+    try fixture.group.tamper { try $0.run("UPDATE wrap SET sealed=zeroblob(73) WHERE slot=?", slot) }
+    #expect(failure { try fixture.group.open(as: member).value("item/2") }?.isDamage == true)
+    let group = try #require(try fixture.repair(members: ["com.example.notes": member]))
+    #expect(group.lost == 0)
+    #expect(try fixture.group.open(as: member, witness: MemoryWitness()).value("item/2") == "value of 2")
+    #expect(try fixture.group.open().beginReading().view.state.roster.revision == 3)
+  }
+
+  @Test(
+    arguments: [
+      ("DELETE FROM state WHERE part=1" as StaticString), "UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=2",
+      "UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=3", "DELETE FROM wrap", "DELETE FROM state",
+      "UPDATE wrap SET sealed=zeroblob(73)",
+    ].map(RowTamperingTests.Change.init))
+  func `without a signed state nothing is changed`(_ change: RowTamperingTests.Change) throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    try fixture.group.tamper { try $0.run(change.sql) }
+    let before = try fixture.group.files()
+    #expect(failure { try fixture.repair() }?.isDamage == true)
+    let after = try fixture.group.files()
+    #expect(before.main == after.main && before.log == after.log)
+    #expect(!FileManager.default.fileExists(atPath: fixture.aside))
+  }
+
+  @Test func `damage does not make an older state acceptable`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let older = try fixture.group.files()
+    try fixture.group.set(["item/2": "newer"])
+    try fixture.group.replace(with: older)
+    try fixture.group.tamper { try $0.run("DELETE FROM node") }
+    #expect(failure { try fixture.repair() } == .rolledBack(found: 5, known: 6, .epoch))
+  }
+
+  @Test func `a file that is no container at all has no signed state`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    for bytes in [[], [UInt8](repeating: 0x61, count: 20_000), Array("SQLite format 3\0".utf8)] {
+      var files = try fixture.group.files()
+      files.main = bytes
+      files.log = []
+      try fixture.group.replace(with: files)
+      #expect(failure { try fixture.repair() }?.isDamage == true)
+      #expect(try fixture.group.files().main == bytes)
+    }
+  }
+}
+
+extension RepairFixture {
+  /// Whether a part of the state, or the owner's wrap, lies on a page.
+  fileprivate func parts(on page: Int, of files: GroupFiles) throws -> Bool {
+    let path = group.folder + ".pages"
+    func found(_ bytes: [UInt8]) throws -> Int {
+      try Data(bytes).write(to: URL(fileURLWithPath: path))
+      defer { try? FileManager.default.removeItem(atPath: path) }
+      let index = try SalvageIndex(of: path) { _, _ in }
+      return index.parts.count + index.wraps.count
+    }
+    var damaged = files.main
+    damaged.replaceSubrange(page * 4_096..<(page + 1) * 4_096, with: [UInt8](repeating: 0, count: 4_096))
+    return try found(damaged) < found(files.main)
+  }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct RestoreBackupTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "a", input: "one")
+    store.run("group", "create", "team")
+    store.run("set", "b", "-g", "team", input: "two")
+    let made = store.run("backup", backup)
+    try #require(made.status == 0, "\(made.errors)")
+  }
+
+  private var backup: String { store.folder.file("backup") }
+
+  private func results(_ transcript: Transcript) throws -> [String: String] {
+    let groups = try #require(try readJSON(transcript.output)["groups"] as? [[String: Any]])
+    return Dictionary(uniqueKeysWithValues: groups.map { ($0["group"] as! String, $0["result"] as! String) })
+  }
+
+  /// Another machine: a store that has the identity and no groups, and a state folder that has seen nothing.
+  private func moveToNewMachine() throws {
+    store.environment["VAULT_HOME"] = store.folder.file("new")
+    store.environment["VAULT_STATE"] = store.folder.file("new-state")
+    store.environment["VAULT_KEY_FILE"] = store.keyFile
+    let copied = store.shell(
+      #"mkdir -m 700 "$folder/new" "$folder/new/groups" && cp -a "$folder/backup/identity" "$folder/new""#)
+    try #require(copied.status == 0, "\(copied.errors)")
+  }
+
+  @Test func `what is the same already is left as it is`() throws {
+    let before = store.folder.read("store/groups/default/group.vault")
+    let restored = store.run("restore-backup", backup, "--json")
+    #expect(restored.status == 0)
+    #expect(try Set(results(restored).values) == ["unchanged"])
+    #expect(store.folder.read("store/groups/default/group.vault") == before)
+    #expect(!store.folder.exists("store/set-aside"))
+  }
+
+  @Test func `a newer state is only replaced where that is asked for, and is kept aside`() throws {
+    store.run("set", "a", input: "newer")
+    let refused = store.run("restore-backup", backup)
+    #expect(refused.status == 22)
+    #expect(refused.errors.contains("vault: hint: to put the backup in its place: --replace; "))
+    #expect(store.run("get", "a").output == "newer")
+    let replaced = store.run("restore-backup", backup, "--replace", "--json")
+    #expect(replaced.status == 0)
+    #expect(try results(replaced) == ["default": "restored", "team": "unchanged", "vault.owner": "unchanged"])
+    let groups = try #require(try readJSON(replaced.output)["groups"] as? [[String: Any]])
+    let kept = try #require(groups[0]["kept"] as? String)
+    // What was there can be read where it is kept, by putting it back.
+    #expect(store.run("get", "a").status == 14)
+    let back = store.shell(
+      #"rm -r "$folder/store/groups/default" && mv "\#(kept)" "$folder/store/groups/default" && "$vault" get a"#)
+    #expect(back.output == "newer", "\(back.errors)")
+  }
+
+  @Test func `an older state is refused until it is accepted, and goes on from there`() throws {
+    store.run("set", "a", input: "newer")
+    store.run("restore-backup", backup, "--replace")
+    for command in [["get", "a"], ["list"], ["set", "a"], ["verify"]] {
+      #expect(Transcript(command, environment: store.environment).status == 14, "\(command)")
+    }
+    #expect(store.run("group", "accept", "default").status == 0)
+    #expect(store.run("get", "a").output == "one")
+    #expect(store.run("set", "a", input: "again").status == 0)
+    #expect(store.run("verify").status == 0)
+  }
+
+  @Test func `a group that was lost comes back, and the others are not touched`() throws {
+    store.run("set", "a", input: "newer")
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/team"))
+    let restored = store.run("restore-backup", backup, "--json")
+    #expect(restored.status == 22)
+    #expect(try results(restored) == ["default": "failed", "team": "restored", "vault.owner": "unchanged"])
+    #expect(store.run("get", "b", "-g", "team").output == "two")
+    #expect(store.run("get", "a").output == "newer")
+    #expect(store.run("verify").status == 0)
+  }
+
+  @Test func `a group that was removed comes back when that is accepted`() {
+    store.run("group", "remove", "team")
+    #expect(store.run("restore-backup", backup).status == 0)
+    #expect(store.run("get", "b", "-g", "team").status == 14)
+    #expect(store.run("group", "accept", "team").status == 0)
+    #expect(store.run("get", "b", "-g", "team").output == "two")
+    #expect(store.run("verify").status == 0)
+  }
+
+  @Test func `on a machine that knows nothing all groups come back under new keys and higher numbers`() throws {
+    try moveToNewMachine()
+    let restored = store.run("restore-backup", backup, "--json")
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(try Set(results(restored).values) == ["restored"])
+    #expect(store.run("get", "a").output == "one")
+    #expect(store.run("get", "b", "-g", "team").output == "two")
+    let shown = try readJSON(store.run("group", "show", "team", "--json").output)
+    #expect(shown["generation"] as? Int == 1_025)
+    #expect(shown["roster"] as? Int == 1_025)
+    #expect(shown["epoch"] as? Int == 1_026)
+    #expect(store.run("verify").status == 0)
+    #expect(store.run("group", "create", "another").status == 0)
+    // Once more: everything is there.
+    let again = store.run("restore-backup", backup, "--json")
+    #expect(again.status == 0)
+    #expect(try results(again) == ["default": "unchanged", "team": "unchanged", "vault.owner": "kept"])
+  }
+
+  @Test func `a group that is not in the backup is told, and is no riddle afterwards`() throws {
+    try FileManager.default.removeItem(atPath: backup + "/groups/team")
+    try moveToNewMachine()
+    let restored = store.run("restore-backup", backup)
+    #expect(restored.status == 0)
+    #expect(restored.output.contains("team\tnot in the backup\t"))
+    #expect(store.run("verify").status == 0)
+    #expect(store.run("group", "create", "team").status == 0)
+  }
+
+  @Test func `a backup with one altered bit is refused before anything is touched`() throws {
+    store.run("set", "a", input: "newer")
+    let path = "backup/groups/default/group.vault"
+    var bytes = store.folder.read(path)
+    let index = try #require(bytes.indices.last { bytes[$0] != 0 })
+    bytes[index] ^= 1
+    _ = store.folder.write(path, bytes)
+    let before = store.folder.read("store/groups/default/group.vault")
+    let refused = store.run("restore-backup", backup, "--replace", "--json")
+    #expect(refused.status == 13)
+    #expect(try results(refused)["default"] == "failed")
+    #expect(store.folder.read("store/groups/default/group.vault") == before)
+    #expect(store.run("get", "a").output == "newer")
+    #expect(!store.folder.exists("store/set-aside"))
+  }
+
+  @Test func `another store's backup, a folder that is none, and the store itself are refused`() throws {
+    let other = try TestStore()
+    #expect(other.run("restore-backup", backup).status == 18)
+    #expect(store.run("restore-backup", store.folder.file("nothing")).status == 13)
+    #expect(store.run("restore-backup", store.folder.file("store")).status == 64)
+    try FileManager.default.removeItem(atPath: backup + "/identity")
+    #expect(store.run("restore-backup", backup).status == 13)
+  }
+
+  @Test func `a damaged group is replaced by the backup's, and the damaged files are kept`() throws {
+    store.run("set", "a", input: "newer")
+    let path = "store/groups/default/group.vault"
+    for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.folder.file(path + suffix)) }
+    _ = store.folder.write(path, [UInt8](repeating: 0x61, count: 8_192))
+    #expect(store.run("restore-backup", backup).status == 22)
+    #expect(store.run("restore-backup", backup, "--replace").status == 0)
+    #expect(store.run("group", "accept", "default").status == 0)
+    #expect(store.run("get", "a").output == "one")
+    let kept = try FileManager.default.contentsOfDirectory(atPath: store.folder.file("store/set-aside"))
+    #expect(kept.count == 1)
+    #expect(store.folder.read("store/set-aside/\(kept[0])/group.vault") == [UInt8](repeating: 0x61, count: 8_192))
+  }
+}

@@ -1,0 +1,204 @@
+import Dispatch
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// Backups, restorations and repairs as processes: beside writers, killed, and on disks that are full.
+@Suite struct BackupProcessTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  private func fill() throws {
+    let result = store.shell(
+      """
+      printf one | "$vault" set a && head -c 100000 /dev/zero | "$vault" set large && printf two | "$vault" set a &&
+      "$vault" group create team && printf x | "$vault" set b -g team && "$vault" backup "$folder/backup" >/dev/null &&
+      printf three | "$vault" set a && printf y | "$vault" set b -g team && mkdir "$folder/base" &&
+      cp -a "$folder/store" "$folder/state" "$folder/base"
+      """)
+    try #require(result.status == 0, "\(result.errors)")
+  }
+
+  private func startAgain() {
+    store.shell(#"rm -rf "$folder/store" "$folder/state" "$folder/b" && cp -a "$folder/base/." "$folder""#)
+  }
+
+  @Test func `beside four writers a backup is one consistent state of each group`() throws {
+    let rounds = RunLength.of(200, sample: 12)
+    let environment = store.scriptEnvironment
+    DispatchQueue.concurrentPerform(iterations: 5) { number in
+      let script =
+        number == 4
+        ? #"for backup in 1 2 3 4; do "$vault" backup "$folder/backup$backup" >/dev/null || exit 9; done"#
+        : """
+        for round in $(seq \(rounds)); do
+          printf %s $round | "$vault" set x$number && printf %s $round | "$vault" set y$number || exit 9
+        done
+        """
+      let result = Executable(
+        ["-c", script], program: "/bin/sh", environment: environment.merging(["number": String(number)]) { $1 }
+      ).wait()
+      #expect(result.status == 0, "\(result.errors)")
+    }
+    for backup in 1...4 {
+      let result = store.shell(
+        """
+        export VAULT_HOME="$folder/new\(backup)" VAULT_STATE="$folder/new-state\(backup)" VAULT_KEY_FILE="$folder/key"
+        mkdir -m 700 "$VAULT_HOME" "$VAULT_HOME/groups" && cp -a "$folder/backup\(backup)/identity" "$VAULT_HOME" &&
+        "$vault" restore-backup "$folder/backup\(backup)" >/dev/null && "$vault" verify >/dev/null || exit 9
+        for number in 0 1 2 3; do
+          x=$("$vault" get x$number 2>/dev/null || echo 0) y=$("$vault" get y$number 2>/dev/null || echo 0)
+          [ "$x" = "$y" ] || [ "$x" = $((y + 1)) ] || echo "x$number $x, y$number $y"
+        done
+        """)
+      #expect(result.status == 0, "\(result.errors)")
+      #expect(result.output.isEmpty)
+    }
+  }
+
+  @Test(.needsTracing) func `killed at any call, a backup is whole or none, and can be made again`() throws {
+    try fill()
+    let arguments = ["backup", store.folder.file("b")]
+    for call in try store.systemCalls(of: arguments, sample: 8) {
+      startAgain()
+      #expect(store.trace(arguments, [call.name], call.killing).status == 128 + SIGKILL, "\(call)")
+      // What looks like a backup is one.
+      let restored = store.execute("restore-backup", store.folder.file("b"))
+      #expect([0, 13].contains(restored.status), "\(call): \(restored.errors)")
+      let again = store.execute(arguments, input: [])
+      #expect(again.status == (restored.status == 0 ? 22 : 0), "\(call): \(again.errors)")
+      #expect(store.execute("restore-backup", store.folder.file("b")).status == 0, "\(call)")
+      #expect(store.shell(#"ls -A "$folder/b""#).output == "groups\nidentity\n", "\(call)")
+      #expect(store.execute("verify").status == 0, "\(call)")
+    }
+  }
+
+  @Test(.needsTracing)
+  func `killed at any call, a restoration leaves each group wholly old or new, and can be run again`()
+    throws
+  {
+    try fill()
+    let arguments = ["restore-backup", store.folder.file("backup"), "--replace"]
+    startAgain()
+    for call in try store.systemCalls(of: arguments, sample: 8) {
+      startAgain()
+      #expect(store.trace(arguments, [call.name], call.killing).status == 128 + SIGKILL, "\(call)")
+      for (group, new) in [("default", "three"), ("team", "y")] {
+        let get = store.execute("get", group == "default" ? "a" : "b", "-g", group)
+        #expect(get.status == 14 || get.output == new, "\(call): \(get.errors)")
+      }
+      let again = store.execute(arguments, input: [])
+      #expect(again.status == 0, "\(call): \(again.errors)")
+      expectAccepted("\(call)")
+    }
+  }
+
+  private func expectAccepted(_ call: String) {
+    for group in ["default", "team"] { #expect(store.execute("group", "accept", group).status == 0, "\(call)") }
+    #expect(store.execute("get", "a").output == "two", "\(call)")
+    #expect(store.execute("get", "b", "-g", "team").output == "x", "\(call)")
+    #expect(store.execute("verify").status == 0, "\(call)")
+    // What is left besides are the files that were replaced; drafts of killed processes went with the next.
+    #expect(!store.shell(#"ls -A "$folder/store/set-aside""#).output.contains("draft"), "\(call)")
+  }
+
+  @Test(.needsTracing) func `killed at any call, a restoration on a new machine can be run again`() throws {
+    try fill()
+    store.environment["VAULT_HOME"] = store.folder.file("new")
+    store.environment["VAULT_STATE"] = store.folder.file("new-state")
+    store.environment["VAULT_KEY_FILE"] = store.keyFile
+    let clear = """
+      rm -rf "$folder/new" "$folder/new-state" && mkdir -m 700 "$folder/new" "$folder/new/groups" &&
+      cp -a "$folder/backup/identity" "$folder/new"
+      """
+    let arguments = ["restore-backup", store.folder.file("backup")]
+    store.shell(clear)
+    for call in try store.systemCalls(of: arguments, sample: 8) {
+      store.shell(clear)
+      #expect(store.trace(arguments, [call.name], call.killing).status == 128 + SIGKILL, "\(call)")
+      let again = store.execute(arguments, input: [])
+      #expect(again.status == 0, "\(call): \(again.errors)")
+      #expect(store.execute("get", "a").output == "two", "\(call)")
+      #expect(store.execute("get", "b", "-g", "team").output == "x", "\(call)")
+      let verify = store.execute("verify")
+      #expect(verify.status == 0, "\(call): \(verify.output)")
+      #expect(store.execute("group", "create", "more").status == 0, "\(call)")
+    }
+  }
+
+  @Test(.needsTracing)
+  func `killed at any call, a repair leaves the damaged file or the repaired one, and can be run again`()
+    throws
+  {
+    try fill()
+    // The last page of the large value.
+    let damage = #"""
+      "$vault" group compact default 2>/dev/null; file="$folder/store/groups/default/group.vault"
+      pages=$(($(stat -c %s "$file") / 4096))
+      head -c 4096 /dev/zero | dd of="$file" bs=4096 seek=$((pages - 1)) conv=notrunc status=none
+      rm -rf "$folder/base" && mkdir "$folder/base" && cp -a "$folder/store" "$folder/state" "$folder/base"
+      """#
+    try #require(store.shell(damage).status == 0)
+    try #require(store.execute("verify").status == 13)
+    let arguments = ["repair", "default"]
+    for call in try store.systemCalls(of: arguments, sample: 8) {
+      startAgain()
+      #expect(store.trace(arguments, [call.name], call.killing).status == 128 + SIGKILL, "\(call)")
+      #expect([0, 13].contains(store.execute("verify").status), "\(call)")
+      #expect(store.execute(arguments, input: []).status == 0, "\(call)")
+      #expect(store.execute("get", "a").output == "three", "\(call)")
+      #expect(store.execute("verify").status == 0, "\(call)")
+    }
+  }
+
+  /// Lets the script use a small disk at `$disk`.
+  private func onDisk(_ kibibytes: Int, _ script: String) -> Executable.Result {
+    store.shellWithMounts(
+      """
+      disk="$folder/disk" && mkdir "$disk" && mount -t tmpfs -o size=\(kibibytes)k,mode=700 none "$disk" || exit 99
+      \(script)
+      """)
+  }
+
+  @Test(.needsMounts) func `a backup that fills the disk leaves nothing, whichever file it is that no longer fits`()
+    throws
+  {
+    try fill()
+    for size in RunLength.isFull ? Array(stride(from: 4, through: 300, by: 4)) : [4, 16, 48, 100, 160, 220] {
+      let result = onDisk(
+        size,
+        """
+        "$vault" backup "$disk/b" >/dev/null 2>&1; first=$?
+        [ $first = 0 ] || ls -A "$disk"
+        mount -o remount,size=8m "$disk"
+        [ $first = 0 ] || "$vault" backup "$disk/b" >/dev/null || exit 9
+        "$vault" restore-backup "$disk/b" >/dev/null; echo "$first $?"
+        """)
+      #expect(["23 0\n", "0 0\n"].contains(result.output), "\(size) KiB: \(result.output)\(result.errors)")
+      store.shell(#"rmdir "$folder/disk""#)
+    }
+    #expect(store.execute("verify").status == 0)
+  }
+
+  @Test(.needsMounts) func `a restoration that fills the disk has touched no group`() throws {
+    try fill()
+    for size in RunLength.isFull ? Array(stride(from: 20, through: 500, by: 20)) : [40, 120, 260] {
+      let result = onDisk(
+        8_192,
+        """
+        cp -a "$folder/base/store" "$folder/base/state" "$disk" && export VAULT_HOME="$disk/store" VAULT_STATE="$disk/state"
+        used=$(($(df --output=used "$disk" | tail -n 1))) && mount -o remount,size=$((used + \(size)))k "$disk" || exit 9
+        "$vault" restore-backup "$folder/backup" --replace >/dev/null 2>&1; first=$?
+        if [ $first = 23 ]; then
+          [ "$("$vault" get a)" = three ] && [ "$("$vault" get b -g team)" = y ] && "$vault" verify >/dev/null || echo changed
+        fi
+        mount -o remount,size=16m "$disk" && "$vault" restore-backup "$folder/backup" --replace >/dev/null || echo "again: $?"
+        "$vault" group accept default 2>/dev/null && "$vault" get a && echo " $first"
+        """)
+      #expect(["two 23\n", "two 0\n"].contains(result.output), "\(size) KiB: \(result.output)\(result.errors)")
+      store.shell(#"rmdir "$folder/disk""#)
+    }
+  }
+}

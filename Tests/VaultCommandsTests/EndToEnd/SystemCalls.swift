@@ -1,0 +1,54 @@
+import Testing
+
+@testable import VaultCommands
+
+/// The system calls of a command, and runs in which one of them goes wrong.
+extension TestStore {
+  /// One system call of many: the `number`th of its name.
+  struct SystemCall: CustomStringConvertible {
+    let name: String
+    let number: Int
+    var description: String { "\(name) \(number)" }
+
+    /// What ends the process before the call.
+    var killing: [String] { ["-e", "inject=\(name):signal=KILL:when=\(number)"] }
+    /// What lets the call fail.
+    func failing(_ error: String) -> [String] { ["-e", "inject=\(name):error=\(error):when=\(number)"] }
+  }
+
+  /// The calls that change something.
+  static let changingCalls = [
+    "openat", "write", "pwrite64", "ftruncate", "fsync", "fdatasync", "rename", "renameat", "renameat2", "link",
+    "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir", "flock", "fchmod", "close",
+  ]
+
+  /// Runs a command under strace.
+  func trace(
+    _ arguments: [String], input: String = "", _ calls: [String], _ options: [String] = []
+  ) -> Executable.Result {
+    Executable(
+      ["-f", "-qq", "-o", folder.file("trace"), "-e", "trace=" + calls.map { "?" + $0 }.joined(separator: ",")]
+        + options + [Executable.path] + arguments,
+      program: "/usr/bin/strace", input: Array(input.utf8), environment: environment
+    ).wait()
+  }
+
+  /// The system calls of an undisturbed run: all, or a sample of them.
+  func systemCalls(
+    of arguments: [String], input: String = "", _ calls: [String] = changingCalls, sample: Int
+  ) throws -> [SystemCall] {
+    let result = trace(arguments, input: input, calls)
+    try #require(result.status == 0, "\(result.errors)")
+    var counts: [String: Int] = [:]
+    let all = String(decoding: folder.read("trace"), as: UTF8.self).split(separator: "\n").compactMap { line in
+      let name = String(line.drop { $0.isNumber || $0 == " " }.prefix { $0 != "(" })
+      guard calls.contains(name) else { return nil as SystemCall? }
+      counts[name, default: 0] += 1
+      return SystemCall(name: name, number: counts[name]!)
+    }
+    try #require(!all.isEmpty)
+    guard !RunLength.isFull else { return all }
+    var random = SeededGenerator(seed: UInt64(all.count))
+    return Array(all.shuffled(using: &random).prefix(sample))
+  }
+}
