@@ -6,7 +6,9 @@ extension Session {
   /// - Throws: `noStore`, `locked`, `wrongKey` and whatever else keeps a store from being opened; `usage` for two sources.
   func openStore(_ key: KeySource) throws -> SecretStore {
     let location = try StoreLocation(environment: environment)
-    let question = Question(terminal: streams.terminal)
+    let question = Question { [terminal = streams.terminal] in
+      try Question.ask("passphrase: ", on: terminal, else: "there is no terminal to ask for the passphrase on")
+    }
     let store: SecretStore
     do {
       store = try SecretStore.open(at: location, unlocking: unlocking(key, question))
@@ -23,6 +25,21 @@ extension Session {
   func openGroup(_ name: String?, _ key: KeySource) throws -> AccessGroup {
     let store = try openStore(key)
     return try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
+  }
+
+  /// Opens a backup with its recovery code, which comes from a descriptor or is asked for.
+  func openRecovery(from backup: String, descriptor: Int32?) throws -> StoreRecovery {
+    let location = try StoreLocation(environment: environment)
+    let question = Question { [terminal = streams.terminal] in
+      if let descriptor { return try KeySource.recoveryCode(descriptor: descriptor) }
+      return try Question.ask(
+        "recovery code: ", on: terminal, else: "there is no terminal to ask for the recovery code on (--recovery-fd N)")
+    }
+    do {
+      return try StoreRecovery(from: backup, at: location) { () throws(VaultError) in try question.ask() }
+    } catch {
+      throw question.failure ?? error
+    }
   }
 
   /// What can be said of the store without asking anybody.
@@ -49,27 +66,31 @@ extension Session {
   }
 }
 
-/// Asks for the passphrase when the library finds that it needs one.
+/// Asks for a secret when the library finds that it needs one.
 private final class Question: Sendable {
-  private let terminal: String
+  private let answer: @Sendable () throws -> Secret
   private let failed = Mutex<Failure?>(nil)
 
-  init(terminal: String) { self.terminal = terminal }
+  init(_ answer: @escaping @Sendable () throws -> Secret) { self.answer = answer }
 
-  /// What went wrong at the terminal: the library knows only its own errors.
+  /// What went wrong at the terminal or the descriptor: the library knows only its own errors.
   var failure: Failure? { failed.withLock { $0 } }
 
   func ask() throws(VaultError) -> Secret {
-    guard let terminal = Terminal(path: terminal) else {
-      throw .locked("there is no terminal to ask for the passphrase on")
-    }
-    let typed: WipedBytes
-    do throws(Failure) {
-      typed = try terminal.ask("passphrase: ")
+    do {
+      return try answer()
+    } catch let error as VaultError {
+      throw error
     } catch {
-      failed.withLock { $0 = error }
-      throw .locked(error.message)
+      let failure = error as? Failure ?? Failure(.unexpected, "something unexpected happened")
+      failed.withLock { $0 = failure }
+      throw .locked(failure.message)
     }
-    return try typed.secret()
+  }
+
+  /// - Parameter reason: why the store stays locked where there is no terminal.
+  static func ask(_ prompt: String, on path: String, else reason: String) throws -> Secret {
+    guard let terminal = Terminal(path: path) else { throw VaultError.locked(reason) }
+    return try terminal.ask(prompt).secret()
   }
 }

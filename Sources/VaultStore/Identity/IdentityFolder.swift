@@ -21,6 +21,8 @@ struct IdentityFolder: Sendable {
   static let fileName = "identity"
   static let lockName = "lock"
   static let groupsName = "groups"
+  /// Lies beside the identity file while the store is being recovered; its lock is held by whoever does it.
+  static let recoveryMarkName = "recovering"
 
   /// Reads the identity file; it needs no right to write.
   ///
@@ -36,16 +38,11 @@ struct IdentityFolder: Sendable {
   /// - Throws: `exists`; `damaged` where groups of another identity are left; `denied`; `busy`; `networkFileSystem`;
   ///   `storage`. Nothing that was there is changed.
   func create(_ file: IdentityFile) throws(IdentityError) {
-    try refuseNetworkFileSystem()
-    try atLevel(.store) { () throws(FileFault) in try Folder.make(store) }
-    let home = try openHome()
-    let folder = try atLevel(.store) { () throws(FileFault) in
-      try home.makeFolder(IdentityFolder.groupsName)
-      try home.makeFolder(IdentityFolder.folderName)
-      return try home.folder(IdentityFolder.folderName, .secret(user: user))
-    }
+    let home = try makeHome()
+    let folder = try identityFolder(in: home)
     let lock = try lock(folder)
     defer { lock.unlock() }
+    if folder.contains(IdentityFolder.recoveryMarkName) { throw .exists(.recovery) }
     if folder.contains(IdentityFolder.fileName) { throw .exists(.store) }
     try refuseOrphanedGroups(home)
     try replace(file, in: folder)
@@ -60,9 +57,7 @@ struct IdentityFolder: Sendable {
     let home = try openHome()
     // Before the lock: where there is no store, none of its files is made.
     _ = try bytes(in: home)
-    let folder = try atLevel(.identity) { () throws(FileFault) in
-      try home.folder(IdentityFolder.folderName, .secret(user: user))
-    }
+    let folder = try identityFolder(in: home)
     let lock = try lock(folder)
     defer { lock.unlock() }
     var file = try IdentityFile(parsing: try bytes(in: home))
@@ -72,7 +67,85 @@ struct IdentityFolder: Sendable {
     return result
   }
 
+  // MARK: - Recovering
+
+  /// Throws where a store is that is not one whose recovery was begun.
+  ///
+  /// - Throws: `exists`.
+  func refuseStore() throws(IdentityError) {
+    guard let home = try? openHome(),
+      let folder = try? home.folder(IdentityFolder.folderName, .secret(user: user)),
+      folder.contains(IdentityFolder.fileName), !folder.contains(IdentityFolder.recoveryMarkName)
+    else { return }
+    throw .exists(.store)
+  }
+
+  /// Whether the recovery of the store was begun and did not end.
+  var isRecovering: Bool {
+    guard let home = try? openHome(), let folder = try? home.folder(IdentityFolder.folderName, .secret(user: user))
+    else { return false }
+    return folder.contains(IdentityFolder.recoveryMarkName)
+  }
+
+  /// Makes the identity file of a store that is being recovered, and a mark that stays until ``finishRecovery()``; where a
+  /// recovery for the same owner was interrupted, its identity file is replaced.
+  ///
+  /// - Returns: the mark, which no other process can take while this value lives.
+  /// - Throws: as ``create(_:)``; `busy` while another process recovers the store.
+  func beginRecovery(_ file: IdentityFile) throws(IdentityError) -> OpenFile {
+    let home = try makeHome()
+    let folder = try identityFolder(in: home)
+    let lock = try lock(folder)
+    defer { lock.unlock() }
+    let isBegun = folder.contains(IdentityFolder.recoveryMarkName)
+    if folder.contains(IdentityFolder.fileName) {
+      guard isBegun, try IdentityFile(parsing: bytes(in: home)).ownerKey == file.ownerKey else { throw .exists(.store) }
+    } else if !isBegun {
+      try refuseOrphanedGroups(home)
+    }
+    let mark = try atLevel(.identity) { () throws(FileFault) in
+      let mark = try folder.lockFile(IdentityFolder.recoveryMarkName, waiting: 0)
+      // Before the identity, so that there is never one of a recovery that looks whole.
+      try folder.file.synchronize()
+      return mark
+    }
+    try replace(file, in: folder)
+    return mark
+  }
+
+  /// Removes the mark: the store is whole.
+  func finishRecovery() throws(IdentityError) {
+    let home = try openHome()
+    try atLevel(.identity) { () throws(FileFault) in
+      let folder = try home.folder(IdentityFolder.folderName, .secret(user: user))
+      let lock = try folder.lockFile(IdentityFolder.lockName, waiting: waiting)
+      defer { lock.unlock() }
+      try folder.remove(IdentityFolder.recoveryMarkName)
+      try folder.file.synchronize()
+    }
+  }
+
   // MARK: - Steps
+
+  /// Makes the folders of a store, as far as they are not there.
+  private func makeHome() throws(IdentityError) -> Folder {
+    try refuseNetworkFileSystem()
+    try atLevel(.store) { () throws(FileFault) in try Folder.make(store) }
+    let home = try openHome()
+    try atLevel(.store) { () throws(FileFault) in
+      try home.makeFolder(IdentityFolder.groupsName)
+      try home.makeFolder(IdentityFolder.folderName)
+    }
+    return home
+  }
+
+  private func identityFolder(in home: borrowing Folder) throws(IdentityError) -> Folder {
+    do throws(FileFault) {
+      return try home.folder(IdentityFolder.folderName, .secret(user: user))
+    } catch {
+      throw IdentityError(error, at: .identity)
+    }
+  }
 
   private func openHome() throws(IdentityError) -> Folder {
     try refuseNetworkFileSystem()

@@ -63,6 +63,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/exists(_:)`` for a store that is whole.
   private static func unfinished(_ location: StoreLocation) throws(VaultError) -> IdentityFile? {
+    if location.identityFolder.isRecovering { throw VaultError(IdentityError.exists(.recovery)) }
     let file: IdentityFile
     do {
       file = try location.identityFolder.read()
@@ -120,7 +121,9 @@ extension SecretStore {
 
 extension StoreLocation {
   /// Runs `body` and says what its errors mean to users.
-  func opening<Result>(_ body: () throws(IdentityError) -> Result) throws(VaultError) -> Result {
+  func opening<Result: ~Copyable>(
+    _ body: () throws(IdentityError) -> Result
+  ) throws(VaultError) -> Result {
     do { return try body() } catch { throw VaultError(error) }
   }
 }

@@ -32,16 +32,20 @@ struct RestoreBackup: SessionCommand {
       var json = JSONWriter(session.output)
       try restoration.write(to: &json)
     } else {
-      var table = Table("GROUP", "RESULT", "ITEMS", "EPOCH", "MEMBERS", "KEPT ASIDE")
-      for group in restoration.groups { group.add(to: &table) }
-      for name in restoration.missing { table.add(name, "not in the backup", "", "", "", "") }
-      try table.write(to: session.output, style: session.outputStyle)
+      try restoration.table.write(to: session.output, style: session.outputStyle)
     }
     for case .failed(let error) in restoration.groups.map(\.outcome) { throw error }
   }
 }
 
 extension StoreRestoration {
+  var table: Table {
+    var table = Table("GROUP", "RESULT", "ITEMS", "EPOCH", "MEMBERS", "KEPT ASIDE")
+    for group in groups { group.add(to: &table) }
+    for name in missing { table.add(name, "not in the backup", "", "", "", "") }
+    return table
+  }
+
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.array("groups") { (json) throws(Failure) in

@@ -1,0 +1,108 @@
+internal import GroupFile
+internal import Sealing
+
+/// Brings a store back whose machine is lost: from a backup, with a recovery code.
+///
+/// The new store belongs to the same owner: his groups have the members that they had, and an application whose credential is
+/// issued again opens what it had. Of what opened the old store only the recovery code opens the new one.
+public struct StoreRecovery: Sendable {
+  private let location: StoreLocation
+  private let backup: String
+  private let identity: Identity
+  /// The slot that the code opened.
+  private let slot: Slot
+
+  /// Opens a backup's identity.
+  ///
+  /// - Parameters:
+  ///   - backup: the backup's folder.
+  ///   - location: where the store is to be made; by default what this process's environment names.
+  ///   - code: gives the recovery code as it was typed; called when the place is known to be free, and the backup to have a slot
+  ///     for a code.
+  /// - Throws: ``VaultError/exists(_:)`` where there is a store; ``VaultError/damaged(group:level:detail:)`` for a folder that is
+  ///   no backup; ``VaultError/locked(_:)`` for one without a slot for a code; ``VaultError/mistypedCode(_:)``,
+  ///   ``VaultError/wrongKey(_:)``; what `code` throws. Nothing is made.
+  public init(
+    from backup: String, at location: StoreLocation? = nil, code: () throws(VaultError) -> Secret
+  ) throws(VaultError) {
+    let location = if let location { location } else { try StoreLocation.standard() }
+    self.location = location
+    // In it, the backup would be part of what it restores.
+    let backup = try location.outside(backup)
+    self.backup = backup
+    let file: IdentityFile
+    do {
+      try location.identityFolder.refuseStore()
+      file = try IdentityFolder(store: backup).read()
+    } catch .noStore {
+      throw .damaged(group: nil, level: "backup", detail: "there is none in this folder, or not a whole one")
+    } catch {
+      throw VaultError(error)
+    }
+    guard file.slots.contains(where: { $0.use == .recoveryCode }) else {
+      throw VaultError(IdentityError.locked(.noSlot(.recoveryCode)))
+    }
+    let code = try code()
+    (identity, slot) = try location.opening { () throws(IdentityError) in
+      try file.unlock(recoveryCode: code.guarded())
+    }
+  }
+
+  /// Makes the store, with the slot of the code and a new one, and restores the groups.
+  ///
+  /// A recovery that was interrupted is finished by the same call, also with another new slot; until then there is a store that
+  /// lacks groups, and no other can be made in its place.
+  ///
+  /// - Parameters:
+  ///   - slot: what shall open the store from now on, besides the code.
+  ///   - progress: called now and then with a group's name.
+  /// - Returns: the store, and what became of each group of the backup.
+  /// - Throws: ``VaultError/exists(_:)`` where there is a store; it is not touched. ``VaultError/busy(group:)`` while another
+  ///   process does the same; ``VaultError/locked(_:)`` for a key file that cannot be used; and what keeps the owner's list of
+  ///   groups from being restored.
+  public func makeStore(
+    with slot: consuming NewSlot, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+  ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
+    switch consume slot {
+    case .keyFile(let path):
+      let made = try makeStore(progress) { (number) throws(IdentityError) in
+        let key = try KeyFile.readOrMake(path, outside: location.home)
+        return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
+      }
+      location.remember(keyFile: path, of: identity.ownerKey)
+      return made
+    case .passphrase(let passphrase):
+      guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
+      let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
+      return try makeStore(progress) { (number) throws(IdentityError) in
+        try Slot(number: number, passphrase: bytes, sealing: identity)
+      }
+    }
+  }
+
+  private func makeStore(
+    _ progress: (String, MaintenanceProgress) -> Void, _ new: (UInt16) throws(IdentityError) -> Slot
+  ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
+    let folder = location.identityFolder
+    let mark = try location.opening { () throws(IdentityError) in
+      var file = IdentityFile(ownerKey: identity.ownerKey, first: slot)
+      try file.add(new(file.nextNumber()))
+      let mark = try folder.beginRecovery(file)
+      try location.places.makeStateFolder(of: identity.ownerKey)
+      return mark
+    }
+    defer { mark.unlock() }
+    let store = try SecretStore(location, .owner(identity))
+    let restoration = try store.restoreBackup(from: backup, progress: progress)
+    // Without the owner's list the store is not whole; another backup may have it.
+    let registry = AccessGroup.Name.registry.description
+    guard AccessGroupFile.exists(in: location.places.groupFolder(registry)) else {
+      for group in restoration.groups where group.name == registry {
+        if case .failed(let error) = group.outcome { throw error }
+      }
+      throw .damaged(group: nil, level: "backup", detail: "it lacks the list of groups")
+    }
+    try location.opening { () throws(IdentityError) in try folder.finishRecovery() }
+    return (store, restoration)
+  }
+}

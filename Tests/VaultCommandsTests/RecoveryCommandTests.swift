@@ -1,0 +1,195 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// The machine is lost; a backup and a code on paper are left.
+@Suite struct RecoveryCommandTests {
+  private let store: TestStore
+  /// A machine on which there is no store yet.
+  private let new: [String: String]
+  private let code: String
+
+  init() throws {
+    store = try TestStore()
+    #expect(store.run("group", "create", "team.shared").status == 0)
+    for (name, group) in [("a", "default"), ("b", "team.shared")] {
+      #expect(store.run("set", name, "-g", group, input: "old").status == 0)
+      #expect(store.run("set", name, "-g", group, input: "value of \(name)").status == 0)
+    }
+    let made = store.run("recovery", "create")
+    try #require(made.status == 0)
+    code = made.output
+    let backup = store.run("backup", store.folder.file("backup"))
+    try #require(backup.status == 0, "\(backup.errors)")
+    new = ["VAULT_HOME": store.folder.file("new/store"), "VAULT_STATE": store.folder.file("new/state")]
+  }
+
+  private func descriptor(_ text: String) -> String { String(Pipe.holding(Array(text.utf8))) }
+
+  private func run(_ arguments: String..., terminal: String = "/nonexistent") -> Transcript {
+    Transcript(arguments, environment: new, terminal: terminal)
+  }
+
+  private func recover(_ code: String? = nil, from backup: String = "backup", key: String = "new-key") -> Transcript {
+    run(
+      "init", "--recover", store.folder.file(backup), "--key-file", store.folder.file(key), "--recovery-fd",
+      descriptor(code ?? self.code))
+  }
+
+  private func expectEverything() {
+    #expect(run("get", "a").output == "value of a")
+    #expect(run("get", "b", "-g", "team.shared").output == "value of b")
+    #expect(run("get", "b", "-g", "team.shared", "--version", "1").output == "old")
+    let verify = run("verify")
+    #expect(verify.status == 0, "\(verify.errors)")
+    #expect(run("group", "list").output == "default\nteam.shared\n")
+  }
+
+  @Test func `everything comes back, for the same owner`() throws {
+    let before = try readJSON(store.run("identity", "show", "--json").output)
+    let recovered = recover()
+    #expect(recovered.status == 0, "\(recovered.errors)")
+    expectEverything()
+    let after = try readJSON(run("identity", "show", "--json").output)
+    #expect(before["owner"] as? String == after["owner"] as? String)
+    #expect(run("slot", "list").output == "2\trecovery code\t\n3\tkey file\t\n")
+    #expect(run("list", "--recovery-fd", descriptor(code)).status == 0)
+    #expect(run("list", "--key-file", store.keyFile).status == 16)
+    #expect(store.folder.read("backup/identity/identity") == store.folder.read("store/identity/identity"))
+    #expect(run("set", "c", "--file", store.keyFile).status == 0)
+    #expect(run("backup", store.folder.file("second")).status == 0)
+  }
+
+  @Test func `the code and a new passphrase are asked for`() {
+    let terminal = PseudoTerminal()
+    terminal.type(code.lowercased().replacing("-", with: " "))
+    terminal.type("new\nnew\n")
+    let recovered = run("init", "--recover", store.folder.file("backup"), terminal: terminal.path)
+    #expect(recovered.status == 0, "\(recovered.errors)")
+    #expect(terminal.shown().hasSuffix("recovery code: \r\nnew passphrase: \r\nthe same again: \r\n"))
+    #expect(run("get", "a", "--passphrase-fd", descriptor("new\n")).output == "value of a")
+    #expect(run("slot", "list").output == "2\trecovery code\t\n3\tpassphrase\t3 passes over 256 MiB\n")
+  }
+
+  @Test func `a wrong code makes nothing, and is not repeated`() {
+    var groups = code.dropLast().split(separator: "-").map(String.init)
+    groups[5] = "UUUUU"
+    let mistyped = recover(groups.joined(separator: "-"))
+    #expect(mistyped.status == 16)
+    #expect(mistyped.errors.hasPrefix("vault: error: group 6 of the recovery code is mistyped\n"))
+    let other = store.run("recovery", "create").output
+    let wrong = recover(other)
+    #expect(wrong.status == 16)
+    #expect(wrong.errors.hasPrefix("vault: error: wrong recovery code\n"))
+    #expect(!groups.contains { (mistyped.errors + wrong.errors).contains($0) })
+    #expect(run("init", "--recover", store.folder.file("backup"), "--key-file", store.folder.file("k")).status == 11)
+    #expect(!store.folder.exists("new") && !store.folder.exists("new-key") && !store.folder.exists("k"))
+  }
+
+  @Test func `what is no backup, has no code, or is asked for in a way that makes no sense is refused`() {
+    _ = store.folder.write("file", [1])
+    for folder in ["nowhere", "file", "state"] { #expect(recover(from: folder).status == 13, "\(folder)") }
+    #expect(store.run("slot", "remove", "2").status == 0)
+    #expect(store.run("backup", store.folder.file("codeless")).status == 0)
+    let codeless = recover(from: "codeless")
+    #expect(codeless.status == 11)
+    #expect(codeless.errors.hasPrefix("vault: error: locked: the store has no slot for a recovery code\n"))
+    #expect(run("init", "--recovery-fd", descriptor(code)).status == 64)
+    let backup = store.folder.file("backup")
+    #expect(run("init", "--recover", backup, "--key-file", "/k", "--passphrase-fd", descriptor("x")).status == 64)
+    #expect(run("init", "--recover", backup, "--credential", "/c", "--recovery-fd", descriptor(code)).status == 64)
+    #expect(!store.folder.exists("new"))
+  }
+
+  @Test func `a store that is there is not touched`() {
+    #expect(run("init", "--key-file", store.folder.file("other-key")).status == 0)
+    let identity = store.folder.read("new/store/identity/identity")
+    let again = recover()
+    #expect(again.status == 22)
+    #expect(again.errors == "vault: error: a store exists already\n")
+    #expect(store.folder.read("new/store/identity/identity") == identity)
+    #expect(run("group", "list").output == "default\n")
+    #expect(!store.folder.exists("new-key"))
+    let own = store.run(
+      "init", "--recover", store.folder.file("backup"), "--key-file", store.keyFile, "--recovery-fd", descriptor(code))
+    #expect(own.status == 22)
+    #expect(store.run("get", "a").output == "value of a")
+  }
+
+  @Test func `a recovery that stopped is finished, also with another key, and no other store is made there`() {
+    #expect(recover().status == 0)
+    // What is there when a process is killed behind the first of its groups.
+    _ = store.folder.write("new/store/identity/recovering", [], mode: 0o600)
+    for group in ["default", "vault.owner"] {
+      try? FileManager.default.removeItem(atPath: store.folder.file("new/store/groups/\(group)"))
+    }
+    try? FileManager.default.removeItem(atPath: store.folder.file("new/state"))
+    let other = run("init", "--key-file", store.folder.file("new-key"))
+    #expect(other.status == 22)
+    #expect(other.errors == "vault: error: a store whose recovery was begun exists already\n")
+    let finished = recover(key: "newer-key")
+    #expect(finished.status == 0, "\(finished.errors)")
+    expectEverything()
+    #expect(run("list", "--key-file", store.folder.file("new-key")).status == 16)
+    #expect(!store.folder.exists("new/store/identity/recovering"))
+    #expect(recover().status == 22)
+  }
+
+  @Test func `killed at any time, a recovery is finished by the same command`() {
+    for delay in stride(from: 5, through: RunLength.of(400, sample: 165), by: RunLength.of(5, sample: 40)) {
+      try? FileManager.default.removeItem(atPath: store.folder.file("new"))
+      let arguments = [
+        "init", "--recover", store.folder.file("backup"), "--key-file", store.folder.file("new-key"), "--recovery-fd",
+        "3",
+      ]
+      let first = Pipe.holding(Array(code.utf8))
+      let process = Executable(arguments, environment: new, extra: [first])
+      usleep(UInt32(delay) * 1_000)
+      process.send(SIGKILL)
+      let killed = process.wait()
+      close(first)
+      let again = recover()
+      // One that was done was not killed.
+      #expect(again.status == (killed.status == 0 ? 22 : 0), "after \(delay) ms: \(killed.status), \(again.errors)")
+      expectEverything()
+      #expect(!store.folder.exists("new/store/identity/recovering"))
+    }
+  }
+
+  @Test func `of two that recover at once one does, and the other says so`() {
+    let codes = (0..<2).map { _ in Pipe.holding(Array(code.utf8)) }
+    let both = codes.indices.map { number in
+      Executable(
+        [
+          "init", "--recover", store.folder.file("backup"), "--key-file", store.folder.file("key\(number)"),
+          "--recovery-fd", "3",
+        ], environment: new, extra: [codes[number]])
+    }
+    let results = both.map { $0.wait() }
+    for code in codes { close(code) }
+    #expect(results.count { $0.status == 0 } == 1, "\(results)")
+    #expect(results.allSatisfy { [0, 15, 22].contains($0.status) }, "\(results)")
+    expectEverything()
+  }
+
+  @Test func `an application whose credential is issued again opens what it had`() throws {
+    let app = "com.example.notes"
+    let issued = store.run(
+      "app", "issue", app, "--output", store.folder.file("credential"), "--group", "team.shared:write")
+    #expect(issued.status == 0, "\(issued.errors)")
+    var environment = store.environment
+    environment["VAULT_CREDENTIAL"] = store.folder.file("credential")
+    #expect(Transcript(["set", "own"], input: Array("mine".utf8), environment: environment).status == 0)
+    #expect(store.run("backup", store.folder.file("later")).status == 0)
+    #expect(recover(from: "later").status == 0)
+    let again = run("app", "issue", app, "--output", store.folder.file("again"), "--again")
+    #expect(again.status == 0, "\(again.errors)")
+    environment = new
+    environment["VAULT_CREDENTIAL"] = store.folder.file("again")
+    #expect(Transcript(["get", "own"], environment: environment).output == "mine")
+    let shared = Transcript(["get", "b", "-g", "team.shared"], environment: environment)
+    #expect(shared.output == "value of b", "\(shared.errors)")
+  }
+}
