@@ -165,6 +165,8 @@ class Bench:
         eight = self.json([IN_PROCESS, "writers", folder, "100000", "8"])
         self.row("8 writers", eight["perSecond"], "per s", (">=", 0.8), eight["perSecond"] / one["perSecond"], "one writer")
         self.row("longest wait of 8 writers", eight["longestMilliseconds"], "ms", ("<=", 150))
+        rotated = self.json([IN_PROCESS, "rotate", folder, "100000"])["perSecond"]
+        self.row("a new key for 100,000 items", 1e5 / rotated, "s", ("<=", 2), filled["perSecond"] / rotated, "their import")
         transaction = self.json([IN_PROCESS, "transaction", self.store(10_000)[0], "10000"])["perSecond"]
         self.row("transaction of 10,000 sets", transaction, "per s", (">=", 40_000))
 

@@ -83,9 +83,18 @@ struct BenchmarkStore {
     report(["perSecond": median(rates)])
   }
 
-  private func open() throws -> AccessGroup {
+  func rotate() throws {
+    let store = try openStore()
+    var rates: [Double] = []
+    for _ in 0..<3 { rates.append(Double(count) / (try measure { try store.rotateGroup("default") })) }
+    report(["perSecond": median(rates)])
+  }
+
+  private func open() throws -> AccessGroup { try openStore().group("default") }
+
+  private func openStore() throws -> SecretStore {
     let location = try StoreLocation(home: folder + "/home", state: folder + "/state")
-    return try SecretStore.open(at: location, unlocking: .keyFile(folder + "/key")).group("default")
+    return try SecretStore.open(at: location, unlocking: .keyFile(folder + "/key"))
   }
 
   private func report(_ figures: [String: Double]) {

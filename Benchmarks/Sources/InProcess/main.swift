@@ -8,6 +8,7 @@ import Vault
 //   InProcess set STORE COUNT            single durable sets in random order
 //   InProcess writers STORE COUNT N      the same from N threads, each with its own part of the names
 //   InProcess transaction STORE COUNT    one transaction of 10,000 sets
+//   InProcess rotate STORE COUNT         a new key for all items, several times
 
 let arguments = CommandLine.arguments.dropFirst().map { $0 }
 guard arguments.count >= 3, let count = Int(arguments[2]) else { exit(64) }
@@ -19,5 +20,6 @@ case "get": try store.get()
 case "set": try store.set()
 case "writers": try store.writers(Int(arguments[3])!)
 case "transaction": try store.transaction()
+case "rotate": try store.rotate()
 default: exit(64)
 }

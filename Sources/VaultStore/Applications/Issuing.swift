@@ -52,7 +52,9 @@ extension Applications {
     var entry = try begin(name, issuance, lifetime, registry)
     if entry.standing == .issuing { try registry.record(entry, of: id) }
     try makePrivateGroup(name, entry)
-    for membership in try memberships(of: id, isStrict: true) where membership.member.issue != entry.issue {
+    // A group that does not verify may hold the old identity: it is not passed over when that is replaced.
+    let known = try memberships(of: id, isStrict: entry.issue > 1)
+    for membership in known where membership.member.issue != entry.issue {
       try store.change(
         membership.name,
         RosterChange(grants: [.init(application: id, issue: entry.issue, rights: membership.member.rights)])
@@ -67,9 +69,7 @@ extension Applications {
       member: try sealingInStore { () throws(SealingError) in
         try identity.applicationMember(id: id, issue: entry.issue)
       },
-      floors: try memberships(of: id).prefix(Credential.floorLimit).map {
-        Credential.Floor(group: $0.name.description, state: Floor($0.state))
-      })
+      floors: try floors(of: id))
     try place.write(credential)
     entry.standing = .issued
     entry.issued = SystemClock.milliseconds()
@@ -126,6 +126,15 @@ extension Applications {
   }
 
   static let isIssued = VaultError.exists("an application of this id")
+
+  /// The states that the owner knows of the application's groups, of the private one in any case.
+  private func floors(of id: String) throws(VaultError) -> [Credential.Floor] {
+    let known = try memberships(of: id)
+    let inOrder = known.filter { $0.name.description == id } + known.filter { $0.name.description != id }
+    return inOrder.prefix(Credential.floorLimit).map {
+      Credential.Floor(group: $0.name.description, state: Floor($0.state))
+    }
+  }
 
   private func makePrivateGroup(
     _ name: AccessGroup.Name, _ application: Registry.RegisteredApplication

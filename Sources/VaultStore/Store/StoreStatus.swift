@@ -53,9 +53,9 @@ extension SecretStore {
     }
   }
 
-  /// Looks at the open store: each group's state is verified.
+  /// Looks at the open store: each group's state is verified. An application sees the groups that it is or was a member of.
   public func status() throws(VaultError) -> StoreStatus {
-    let groups = try groupNames().map { name in
+    let groups = try groupNames().compactMap { name -> GroupStatus? in
       do {
         let group = try group(name)
         let view = try group.file.beginReading().view
@@ -66,6 +66,7 @@ extension SecretStore {
           itemCount: manifest.itemCount, problem: nil, isOfOtherDevice: false)
       } catch {
         let problem = (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
+        if let problem, isOthersBusiness(name, problem) { return nil }
         return GroupStatus(
           name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
           isOfOtherDevice: isOfOtherDevice(problem))
@@ -83,6 +84,14 @@ extension SecretStore {
     guard case .otherDevice(let group, _) = problem, let name = try? AccessGroup.Name(group) else { return false }
     if case .absent = witness(name).read() { return true }
     return false
+  }
+
+  /// Whether `error` says that an application is no member of a group that it never was a member of.
+  func isOthersBusiness(_ group: String, _ error: VaultError) -> Bool {
+    guard case .application = access, error == .denied(.notAMember), let name = try? AccessGroup.Name(group) else {
+      return false
+    }
+    return access.floor(of: name) == nil && witness(name).read() == .absent
   }
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {

@@ -227,4 +227,20 @@ extension SecretStore {
     #expect(notices.contains { if case .groupLeftOut("broken", _) = $0 { true } else { false } })
     #expect(throws: VaultError.self) { try store.issue("com.example.api", .replacing) }
   }
+
+  @Test func `an application's status and verification are of its own groups`() throws {
+    let store = try StoreFixture()
+    let api = try store.issue("com.example.api", grants: [.init(.read, in: "default")])
+    #expect(try api.status().groups.map(\.name) == ["com.example.api", "default"])
+    try store.issue("com.example.web")
+    #expect(try api.status().groups.map(\.name) == ["com.example.api", "default"])
+    #expect(try api.verify().map(\.name) == ["com.example.api", "default"])
+    // One that it was thrown out of is not passed over in silence.
+    try store.open().revoke("com.example.api", from: "default")
+    #expect(try api.status().groups.map(\.problem) == [nil, notMember])
+    guard case .failure(notMember) = try api.verify()[1].result else {
+      Issue.record("verified")
+      return
+    }
+  }
 }
