@@ -1,5 +1,6 @@
 #include "GuardingVFS.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,32 @@ static int is_foreign_index(const char *name) {
   return is_foreign(index);
 }
 
+// What the system's VFS does with a log, and the same but for its size.
+static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
+static const sqlite3_io_methods *base_log_methods;
+static sqlite3_io_methods log_methods;
+
+enum { log_header_size = 32 };
+
+// A log of a header alone, as a killed writer leaves it, is as good as empty. SQLite knows that where it may write the
+// index. Where it may only read it, it tries for ten seconds to understand how the header and the empty index agree.
+static int log_size(sqlite3_file *file, sqlite3_int64 *size) {
+  int code = base_log_methods->xFileSize(file, size);
+  if (code == SQLITE_OK && *size == log_header_size) *size = 0;
+  return code;
+}
+
+static void watch_size(sqlite3_file *file) {
+  pthread_mutex_lock(&log_mutex);
+  if (!base_log_methods) {
+    base_log_methods = file->pMethods;
+    log_methods = *base_log_methods;
+    log_methods.xFileSize = log_size;
+  }
+  if (file->pMethods == base_log_methods) file->pMethods = &log_methods;
+  pthread_mutex_unlock(&log_mutex);
+}
+
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *outcome) {
   file->pMethods = NULL;
   if (name == NULL) return SQLITE_CANTOPEN;
@@ -43,7 +70,9 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     // A rollback or super journal names files to delete; temporary files would leave rows behind.
     return SQLITE_CANTOPEN;
   }
-  return base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
+  int code = base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
+  if (code == SQLITE_OK && flags & SQLITE_OPEN_WAL) watch_size(file);
+  return code;
 }
 
 static int delete_file(sqlite3_vfs *vfs, const char *name, int sync_folder) {

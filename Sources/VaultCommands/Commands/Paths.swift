@@ -16,7 +16,7 @@ struct Paths: SessionCommand {
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    let places = try StoreLocation(environment: session.environment).all()
+    let places = try StoreLocation(environment: session.environment).all(credential: key.credential)
     if json.json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in

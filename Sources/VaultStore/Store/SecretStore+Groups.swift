@@ -13,7 +13,7 @@ extension SecretStore {
       return try location.groupNames()
     } catch .denied(let reason) {
       guard case .application(let credential) = access else { throw .denied(reason) }
-      return knownNames(credential)
+      return location.knownGroupNames(credential)
     }
   }
 

@@ -37,14 +37,6 @@ extension SecretStore {
     do { try group.file.take(shape) } catch { throw VaultError(error, group: name) }
     try location.settleEntrance(groups)
   }
-
-  /// What an application knows of groups that it may not list.
-  func knownNames(_ credential: Credential) -> [String] {
-    let state = location.places.stateFolder(of: access.ownerKey)
-    let seen = (try? WitnessFolder(stateFolder: state, ownerKey: access.ownerKey).groups()) ?? []
-    return Set([credential.application] + credential.floors.map(\.group) + seen)
-      .filter { AccessGroupFile.exists(in: location.places.groupFolder($0)) }.sorted()
-  }
 }
 
 extension UnixGroup {
@@ -88,6 +80,14 @@ extension StoreLocation {
     } catch {
       throw VaultError(IdentityError(error, at: .store))
     }
+  }
+
+  /// The groups that an application knows, where it may not list them.
+  func knownGroupNames(_ credential: Credential) -> [String] {
+    let state = places.stateFolder(of: credential.ownerKey)
+    let seen = (try? WitnessFolder(stateFolder: state, ownerKey: credential.ownerKey).groups()) ?? []
+    return Set([credential.application] + credential.floors.map(\.group) + seen)
+      .filter { AccessGroupFile.exists(in: places.groupFolder($0)) }.sorted()
   }
 
   /// Whose the store is: for an application, who may own the store's folders besides root.

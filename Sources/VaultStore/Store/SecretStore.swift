@@ -22,6 +22,8 @@ public final class SecretStore: Sendable {
     switch access {
     case .application(let credential):
       folderOwner = try location.trustedOwner()
+      // What is older than the credential's floors is noticed without a witness too. Where there can be none, it is told.
+      try? location.places.makeStateFolder(of: credential.ownerKey)
       member = credential.member
     case .owner(let identity):
       folderOwner = nil

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import GroupFile
 internal import Sealing
 
@@ -18,20 +19,22 @@ extension StoreLocation {
   /// Everything that belongs to the store, there or not, and the shared groups. No group is opened; the key file is named only
   /// where this machine remembers it, and the credential where the environment names one.
   ///
+  /// - Parameter named: the credential of the application that asks; by default the one that the environment names.
   /// - Throws: ``VaultError/damaged(group:level:detail:)`` for an identity file that cannot be read; without a store the usual
   ///   places are told.
-  public func all() throws(VaultError) -> [Place] {
-    let shared = sharedGroups()
-    let entrance = shared.isEmpty ? "700" : "711"
+  public func all(credential named: String? = nil) throws(VaultError) -> [Place] {
+    let credentialPath = named.map(Locations.absolute) ?? namedCredential
+    let credential = credentialPath.flatMap { try? CredentialFile.read($0) }
+    let entrance = letsOthersPass ? "711" : "700"
     var found = [
       Place(what: "store", path: home, mode: entrance, isBackedUp: true),
       Place(what: "identity", path: "\(home)/identity", mode: "700", isBackedUp: true),
       Place(what: "groups", path: "\(home)/groups", mode: entrance, isBackedUp: true),
     ]
-    found += shared
-    let credential = namedCredential
-    if let ownerKey = try ownerKey(credential) { found += places(of: ownerKey) }
-    if let credential { found.append(Place(what: "credential", path: credential, mode: "600", isBackedUp: false)) }
+    found += sharedGroups(credential)
+    // An application cannot read the identity; its credential says whose store it is.
+    if let ownerKey = try credentialPath == nil ? ownerKey() : credential?.ownerKey { found += places(of: ownerKey) }
+    if let path = credentialPath { found.append(Place(what: "credential", path: path, mode: "600", isBackedUp: false)) }
     return found
   }
 
@@ -53,9 +56,15 @@ extension StoreLocation {
     return found
   }
 
-  /// The groups that are shared with a Unix group, as far as this user may list them.
-  private func sharedGroups() -> [Place] {
-    guard let names = try? groupNames() else { return [] }
+  /// Whether the store's folder has the mode of one in which a group is shared.
+  private var letsOthersPass: Bool {
+    var status = stat()
+    return unsafe stat(home, &status) == 0 && status.st_mode & 0o011 == 0o011
+  }
+
+  /// The groups that are shared with a Unix group, as far as this user knows them.
+  private func sharedGroups(_ credential: Credential?) -> [Place] {
+    let names = (try? groupNames()) ?? credential.map(knownGroupNames) ?? []
     return names.compactMap { name in
       let folder = places.groupFolder(name)
       guard let shape = try? ContainerPlace(folder: folder).containerShape(), let unixGroup = UnixGroup(shape) else {
@@ -75,9 +84,8 @@ extension StoreLocation {
     return nil
   }
 
-  /// Whose store it is: what an application's credential says, which cannot read the identity; `nil` where there is no store.
-  private func ownerKey(_ credential: String?) throws(VaultError) -> PublicKey? {
-    if let credential { return try? CredentialFile.read(credential).ownerKey }
+  /// Whose store it is; `nil` where there is none.
+  private func ownerKey() throws(VaultError) -> PublicKey? {
     do { return try identityFolder.read().ownerKey } catch .noStore { return nil } catch { throw VaultError(error) }
   }
 }

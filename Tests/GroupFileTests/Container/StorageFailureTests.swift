@@ -74,6 +74,41 @@ import Testing
     asNobody { #expect(folder.reading(.reading) == .denied) }
   }
 
+  @Test func `a log of a header alone, which a killed writer leaves, is read by one who may not write the index`()
+    throws
+  {
+    let folder = try TemporaryFolder().makeGroup()
+    let header: [UInt8]
+    do {
+      let connection = try Connection(folder: folder.path, access: .writing)
+      try connection.begin(.immediate)
+      try connection.statement("UPDATE state SET bytes=x'040506'").run()
+      try connection.commit()
+      header = Array(folder.bytes(of: "group.vault-wal").prefix(32))
+      try connection.truncatingCheckpoint()
+    }
+    folder.remove("group.vault-wal")
+    folder.write(header, to: "group.vault-wal")
+    for name in folder.names() { #expect(unsafe chmod(folder.file(name), 0o440) == 0) }
+    #expect(unsafe chmod(folder.path, 0o2550) == 0)
+    defer { _ = unsafe chmod(folder.path, 0o700) }
+    var failure: (any Error)?
+    let elapsed = ContinuousClock().measure {
+      asNobody {
+        do {
+          let reader = try Connection(folder: folder.path, access: .reading)
+          try reader.begin(.reading)
+          let row = try reader.statement("SELECT bytes FROM state")
+          #expect(try row.step() && row.bytes(0, count: 3...3) == [4, 5, 6])
+        } catch {
+          failure = error
+        }
+      }
+    }
+    #expect(failure == nil)
+    #expect(elapsed < .seconds(5))
+  }
+
   /// Runs `body` with the rights of a user who owns nothing: this thread's alone, if it is root's.
   private func asNobody(_ body: () -> Void) {
     if geteuid() == 0 { HiddenCalls.setFileSystemUser(65_534) }

@@ -68,10 +68,10 @@ import Testing
     #expect(
       result.output == """
         vault: error: the system's permissions do not allow it: the store cannot be opened: permission denied
-        vault: hint: use the account that owns the store
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
         12
         vault: error: the system's permissions do not allow it: the identity cannot be opened: permission denied
-        vault: hint: use the account that owns the store
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
         12
 
         """)

@@ -1,0 +1,272 @@
+import Testing
+
+@testable import VaultCommands
+
+/// Applications of several Unix users at one group, with real users.
+@Suite(.needsOtherUsers) struct SharedGroupTests {
+  private let users: ServiceUsers
+
+  init() throws { users = try ServiceUsers() }
+
+  @Test func `applications of two users read and write a group, each with a state folder of its own`() {
+    let result = users.shell(
+      """
+      printf one | as 12345 "$vault" set a -g team && as 12346 "$vault" get a -g team; echo
+      printf two | as 12346 "$vault" set a -g team && as 12345 "$vault" get a -g team; echo
+      as 12347 "$vault" get a -g team; echo; "$vault" get a -g team; echo
+      modes store store/groups store/identity $team $team/*
+      find state-1* -name team -printf '%u %m %h\\n' | cut -d/ -f1,2 | sort
+      """)
+    #expect(
+      result.output == """
+        one
+        two
+        two
+        two
+        711 0:0 store
+        711 0:0 store/groups
+        700 0:0 store/identity
+        2770 0:34567 store/groups/team
+        660 0:34567 store/groups/team/group.vault
+        660 0:34567 store/groups/team/group.vault-shm
+        660 0:34567 store/groups/team/group.vault-wal
+        660 0:34567 store/groups/team/lock
+        12345 600 state-12345/witness
+        12346 600 state-12346/witness
+        12347 600 state-12347/witness
+
+        """, "\(result.errors)")
+  }
+
+  @Test func `who may only read the files reads what others write, and writing is denied with the path`() {
+    let result = users.shell(
+      """
+      "$vault" group share team --unix-group 34567 --read-only && modes $team $team/*
+      for value in one two; do
+        printf $value | "$vault" set a -g team
+        for user in 12346 12347; do as $user "$vault" get a -g team; echo; done
+      done
+      as 12347 "$vault" verify team >/dev/null && as 12347 "$vault" list -g team | cut -f1
+      for user in 12346 12347; do printf x | as $user "$vault" set a -g team 2>&1; echo $?; done
+      "$vault" get a -g team
+      """)
+    let denied = """
+      vault: error: the system's permissions do not allow it: writing '\(users.store.folder.path)/store/groups/team/group.vault'
+      vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
+      12
+
+      """
+    #expect(
+      result.output == """
+        2750 0:34567 store/groups/team
+        640 0:34567 store/groups/team/group.vault
+        640 0:34567 store/groups/team/group.vault-shm
+        640 0:34567 store/groups/team/group.vault-wal
+        600 0:34567 store/groups/team/lock
+        one
+        one
+        two
+        two
+        a
+
+        """ + denied + denied + "two", "\(result.errors)")
+  }
+
+  @Test func `four writers of two users lose nothing, whoever is killed, and a reader by permission fails at nothing`()
+  {
+    let rounds = RunLength.of(60, sample: 8)
+    let result = users.shell(
+      """
+      printf start | "$vault" set start -g team
+      write() {
+        for round in $(seq \(rounds)); do
+          printf $round | as $1 "$vault" set own$2 -g team || echo "set own$2: $?"
+          printf $2 | as $1 "$vault" set common -g team || echo "set common: $?"
+        done
+      }
+      kill_some() {
+        for round in $(seq \(rounds)); do
+          printf x | as $1 timeout -s KILL 0.0$((round % 9 + 1)) "$vault" set killed$1 -g team 2>/dev/null
+        done
+      }
+      write 12345 1 & write 12346 2 & write 12345 3 & write 12346 4 & kill_some 12345 & kill_some 12346 &
+      for round in $(seq \(rounds)); do
+        as 12347 "$vault" list -g team >/dev/null || echo "list: $?"
+        as 12347 "$vault" get start -g team >/dev/null || echo "get: $?"
+      done
+      wait
+      for number in 1 2 3 4; do as 12347 "$vault" history own$number -g team | head -1 | cut -f1; done
+      "$vault" history common -g team | head -1 | cut -f1
+      as 12345 "$vault" verify team >/dev/null && "$vault" verify >/dev/null && modes $team/* | cut -d' ' -f1,2
+      """)
+    let count = "\(rounds)\n"
+    #expect(
+      result.output == count + count + count + count + """
+        \(4 * rounds)
+        660 0:34567
+        660 0:34567
+        660 0:34567
+        660 0:34567
+
+        """, "\(result.errors)")
+  }
+
+  @Test func `log, index and lock that one user makes anew let the others in, under any umask`() {
+    for mask in ["000", "022", "077"] {
+      let result = users.shell(
+        """
+        "$vault" group compact team 2>/dev/null && [ ! -s $team/group.vault-wal ] || exit
+        umask \(mask); rm -f $team/group.vault-wal $team/group.vault-shm $team/lock
+        printf one | as 12345 "$vault" set a -g team; modes $team/*
+        printf two | as 12346 "$vault" set a -g team; as 12347 "$vault" get a -g team; echo
+        printf three | "$vault" set a -g team; as 12345 "$vault" get a -g team
+        """)
+      #expect(
+        result.output == """
+          660 0:34567 store/groups/team/group.vault
+          660 12345:34567 store/groups/team/group.vault-shm
+          660 12345:34567 store/groups/team/group.vault-wal
+          660 12345:34567 store/groups/team/lock
+          two
+          three
+          """, "\(result.errors)")
+    }
+  }
+
+  @Test func `a reader by permission reads after a writer was killed, with a log that nobody recovered`() {
+    let result = users.shell(
+      """
+      "$vault" group share team --unix-group 34567 --read-only
+      for round in 1 2 3 4 5 6; do
+        printf "kept $round" | "$vault" set a -g team
+        head -c 300000 /dev/urandom | timeout -s KILL 0.0$round "$vault" set b -g team 2>/dev/null
+        as 12347 "$vault" get a -g team; echo
+      done
+      as 12347 "$vault" verify team >/dev/null; echo $?
+      """)
+    let expected = (1...6).map { "kept \($0)\n" }.joined()
+    #expect(result.output == expected + "0\n", "\(result.errors)")
+  }
+
+  /// Something that a user may not do, and what is said of it.
+  private static let denials: [(script: String, words: String)] = [
+    ("as 12345 \"$vault\" get a -g other", "entering '$folder/store/groups/other'"),
+    ("as 12345 \"$vault\" get a", "entering '$folder/store/groups/app.12345'"),
+    ("printf x | as 12345 \"$vault\" set a -g other", "entering '$folder/store/groups/other'"),
+    ("as 12345 \"$vault\" group list", "listing the groups in '$folder/store/groups', which its owner alone may do"),
+    ("GROUPS_OF_USER=99 as 12345 \"$vault\" get a -g team", "entering '$folder/store/groups/team'"),
+    ("chmod 700 store; as 12345 \"$vault\" get a -g team", "entering '$folder/store/groups'"),
+    ("chmod 600 $team/group.vault-wal; as 12345 \"$vault\" get a -g team", "reading '$folder/$team/group.vault-wal'"),
+    ("chmod 600 $team/group.vault; as 12345 \"$vault\" get a -g team", "reading '$folder/$team/group.vault'"),
+    (
+      "chmod 640 $team/group.vault; printf x | as 12345 \"$vault\" set a -g team",
+      "writing '$folder/$team/group.vault'"
+    ),
+    ("chmod 600 $team/lock; printf x | as 12345 \"$vault\" set a -g team", "reading '$folder/$team/lock'"),
+    ("chown 54321 $team; as 12345 \"$vault\" get a -g team", "the group's folder belongs to another user"),
+    ("chmod 771 store/groups; as 12345 \"$vault\" get a -g team", "the store is open to other users (mode 771)"),
+    ("chown 54321 store/groups; as 12345 \"$vault\" get a -g team", "the store belongs to another user"),
+    ("chmod 2775 $team; as 12345 \"$vault\" get a -g team", "the group's folder is open to other users (mode 2775)"),
+  ]
+
+  @Test(arguments: denials.indices) func `what the system does not allow ends with 12 and its path`(number: Int) {
+    let (script, words) = Self.denials[number]
+    #expect(users.shell("printf x | \"$vault\" set a -g team").status == 0)
+    let result = users.shell(script)
+    let path = users.store.folder.path
+    let expected = words.replacing("$folder", with: path).replacing("$team", with: "store/groups/team")
+    #expect(result.status == 12, "\(script): \(result.errors)")
+    #expect(
+      result.errors.hasPrefix("vault: error: the system's permissions do not allow it: \(expected)\n"),
+      "\(script): \(result.errors)")
+    #expect(result.output.isEmpty)
+  }
+
+  @Test func `status and verify of an application tell of the groups that it knows`() {
+    let result = users.shell(
+      """
+      printf x | "$vault" set a -g team; "$vault" group share app.12345 --unix-group 34567
+      as 12345 "$vault" status | grep -P '\\t' | cut -f1,2,5; echo $?; as 12345 "$vault" verify 2>&1 | head -2 | cut -f1,2
+      """)
+    let denied = "the system's permissions do not allow it: entering '\(users.store.folder.path)/store/groups/other'"
+    #expect(
+      result.output == """
+        app.12345\t0\tverified
+        other\t\t\(denied)
+        team\t1\tverified
+        0
+        app.12345\tverified
+        other\t\(denied)
+
+        """, "\(result.errors)")
+  }
+
+  @Test func `the store is closed again with the last group that was shared`() {
+    let result = users.shell(
+      """
+      "$vault" group share other --unix-group 34567 && "$vault" group share team --private
+      modes store store/groups $team
+      as 12345 "$vault" get a -g team 2>/dev/null; echo $?
+      as 12345 "$vault" get a -g other 2>/dev/null; echo $?
+      "$vault" group remove other 2>/dev/null && modes store store/groups store/identity $team $team/*
+      "$vault" group show team --json | grep -o '"unixGroup":null'; "$vault" verify >/dev/null; echo $?
+      """)
+    #expect(
+      result.output == """
+        711 0:0 store
+        711 0:0 store/groups
+        700 0:0 store/groups/team
+        12
+        10
+        700 0:0 store
+        700 0:0 store/groups
+        700 0:0 store/identity
+        700 0:0 store/groups/team
+        600 0:0 store/groups/team/group.vault
+        600 0:0 store/groups/team/group.vault-shm
+        600 0:0 store/groups/team/group.vault-wal
+        600 0:0 store/groups/team/lock
+        "unixGroup":null
+        0
+
+        """, "\(result.errors)")
+  }
+
+  @Test func `an owner who is not root shares with his own Unix groups, and only files of his own`() {
+    let result = users.shell(
+      """
+      mkdir -m 711 home && chown 12346 home && cd home
+      own() { setpriv --reuid=12346 --regid=12346 --groups=34567 env HOME="$folder/home" VAULT_HOME="$folder/home/store" \\
+        VAULT_STATE="$folder/home/state" "$vault" "$@"; }
+      own init --key-file "$folder/home/key" 2>/dev/null
+      own group create mine --unix-group 34567; own group create not --unix-group 99 2>&1; echo $?; own group list
+      modes store store/groups/mine store/groups/mine/*
+      rm store/groups/mine/lock; touch store/groups/mine/lock; chown 12345:34567 store/groups/mine/lock
+      chmod 660 store/groups/mine/lock
+      own group share mine --private 2>&1; echo $?; chown 12346 store/groups/mine/lock
+      own group share mine --private; modes store store/groups/mine store/groups/mine/lock
+      """)
+    #expect(
+      result.output == """
+        vault: error: the system's permissions do not allow it: giving files to the Unix group '99', which this user is not in
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
+        12
+        default
+        mine
+        711 12346:12346 store
+        2770 12346:34567 store/groups/mine
+        660 12346:34567 store/groups/mine/group.vault
+        660 12346:34567 store/groups/mine/group.vault-shm
+        660 12346:34567 store/groups/mine/group.vault-wal
+        660 12346:34567 store/groups/mine/lock
+        vault: error: the system's permissions do not allow it: changing the mode or Unix group of '\
+        \(users.store.folder.path)/home/store/groups/mine/lock'
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
+        12
+        700 12346:12346 store
+        700 12346:12346 store/groups/mine
+        600 12346:12346 store/groups/mine/lock
+
+        """, "\(result.errors)")
+  }
+}
