@@ -60,7 +60,7 @@ import VaultStore
     let kinds = try store.group("default").items(prefix: "typed/").map { "\($0.name) \($0.kind.name)" }
     #expect(
       kinds == [
-        "typed/bool bool", "typed/date date", "typed/integer integer", "typed/json json", "typed/uuid uuid",
+        "typed/bool bool", "typed/date date", "typed/int int", "typed/json json", "typed/uuid uuid",
       ])
     #expect(try store.exposure().map(\.item.description).contains("large"))
   }

@@ -55,10 +55,11 @@ def registry_item(data):
 def registered_application(data):
     """What it says of an application."""
     level = "registry"
-    found = fields(data, level, highest=5, limit=1_024)
-    require(found.keys() == {1, 2, 3, 4, 5}, level, "fields")
+    found = fields(data, level, highest=6, limit=1_024)
+    require(found.keys() | {6} == {1, 2, 3, 4, 5, 6}, level, "fields")
     issue, created, issued = (short_counter(found[tag], level) for tag in (1, 4, 5))
     require(0 < issue < 2**32, level, "issue")
+    require(6 not in found or issue < short_counter(found[6], level) < 2**32, level, "highest issue")
     require(found[2] in (b"\1", b"\2", b"\3", b"\4") and found[3] in (b"\1", b"\2"), level, "standing or lifetime")
     return dict(issue=issue, standing=found[2][0], lifetime=found[3][0], created=created, issued=issued or None)
 

@@ -100,7 +100,7 @@ extension Applications {
         !AccessGroupFile.exists(in: store.location.places.groupFolder(name.description))
       else { throw .exists("a group of this name") }
       return Registry.RegisteredApplication(
-        issue: 1, standing: .issuing, lifetime: lifetime ?? .survives, created: SystemClock.milliseconds())
+        issue: 1, highestIssue: 1, standing: .issuing, lifetime: lifetime ?? .survives, created: SystemClock.milliseconds())
     }
     if let lifetime, lifetime != known.lifetime {
       throw .invalid("the lifetime of the application's group was declared when it was made")
@@ -118,8 +118,9 @@ extension Applications {
       }
     case .replacing:
       guard !wasReplaced else { break }
-      guard known.issue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
-      known.issue += 1
+      guard known.highestIssue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
+      known.highestIssue += 1
+      known.issue = known.highestIssue
       known.standing = .issuing
     }
     return known

@@ -6,6 +6,9 @@ extension Registry {
   struct RegisteredApplication: Equatable {
     /// The number that its seed is derived with.
     var issue: UInt32
+    /// The highest number that any of its seeds may have been derived with: above `issue` after a restore, because the lost
+    /// machine may have given out the next ones already.
+    var highestIssue: UInt32
     var standing: Standing
     var lifetime: GroupLifetime
     /// Milliseconds since 1970-01-01 UTC.
@@ -52,7 +55,7 @@ extension Registry {
 extension Registry.RegisteredApplication {
   private enum Tag: UInt8 {
     case issue = 1
-    case standing, lifetime, created, issued
+    case standing, lifetime, created, issued, highestIssue
   }
 
   func serialized() -> [UInt8] {
@@ -62,6 +65,7 @@ extension Registry.RegisteredApplication {
     fields.write(Tag.lifetime.rawValue, [lifetime == .survives ? 1 : 2])
     fields.write(Tag.created.rawValue, created)
     fields.write(Tag.issued.rawValue, issued)
+    if highestIssue != issue { fields.write(Tag.highestIssue.rawValue, UInt64(highestIssue)) }
     return fields.bytes
   }
 
@@ -73,6 +77,7 @@ extension Registry.RegisteredApplication {
       var lifetime: GroupLifetime?
       var created: UInt64?
       var issued: UInt64?
+      var highestIssue: UInt32?
       while let (tag, field) = try reader.next() {
         switch Tag(rawValue: tag) {
         case .issue: issue = UInt32(exactly: try FieldReader.number(field))
@@ -80,11 +85,16 @@ extension Registry.RegisteredApplication {
         case .lifetime: lifetime = field.elementsEqual([1]) ? .survives : field.elementsEqual([2]) ? .purged : nil
         case .created: created = try FieldReader.number(field)
         case .issued: issued = try FieldReader.number(field)
+        case .highestIssue:
+          highestIssue = UInt32(exactly: try FieldReader.number(field))
+          guard let highestIssue, let issue, highestIssue > issue else { throw Registry.damaged }
         case nil: throw VaultError.newerFormat(read: 2, write: 2)
         }
       }
       guard let issue, issue > 0, let standing, let lifetime, let created, let issued else { throw Registry.damaged }
-      self.init(issue: issue, standing: standing, lifetime: lifetime, created: created, issued: issued)
+      self.init(
+        issue: issue, highestIssue: highestIssue ?? issue, standing: standing, lifetime: lifetime, created: created,
+        issued: issued)
     } catch let error as VaultError {
       throw error
     } catch {

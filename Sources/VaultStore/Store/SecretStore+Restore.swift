@@ -85,8 +85,8 @@ extension SecretStore {
     }
     for (id, known) in try registry.applications() {
       var application = known
-      application.issue = application.issue.addingReportingOverflow(UInt32(Restoration.lead)).partialValue
-      guard application.issue > known.issue else { throw .overLimit("2^32 issues of an application") }
+      application.highestIssue = known.highestIssue.addingReportingOverflow(UInt32(Restoration.lead)).partialValue
+      guard application.highestIssue > known.highestIssue else { throw .overLimit("2^32 issues of an application") }
       try registry.record(application, of: id)
     }
     try steps[index].proveAgain()
