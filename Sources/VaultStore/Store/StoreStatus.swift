@@ -53,7 +53,7 @@ extension SecretStore {
     }
   }
 
-  /// Looks at the open store: each group's state is verified. An application sees the groups that it is or was a member of.
+  /// Looks at the open store: each group's state is verified. An application sees the groups that it is a member of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
     let groups = try groupNames().compactMap { name -> GroupStatus? in
       do {
@@ -86,12 +86,14 @@ extension SecretStore {
     return false
   }
 
-  /// Whether `error` says that an application is no member of a group that it never was a member of.
+  /// Whether `error` says that an application is no member of a group that its credential does not name either.
+  ///
+  /// The witnesses do not tell: they are the owner's too, where he uses the same account.
   func isOthersBusiness(_ group: String, _ error: VaultError) -> Bool {
     guard case .application = access, error == .denied(.notAMember), let name = try? AccessGroup.Name(group) else {
       return false
     }
-    return access.floor(of: name) == nil && witness(name).read() == .absent
+    return access.floor(of: name) == nil
   }
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {

@@ -24,7 +24,7 @@ public struct GroupVerification: Sendable {
 extension SecretStore {
   /// Proves everything in the named groups, or in all: each item, version and large value, the tree, the roster, the chain.
   ///
-  /// For an application, all groups are those that it is or was a member of. For the owner, all groups include his registry, which is compared with the folders: a group that vanished is found.
+  /// For an application, all groups are those that it is a member of, or was when its credential was written. For the owner, all groups include his registry, which is compared with the folders: a group that vanished is found.
   ///
   /// - Parameters:
   ///   - names: the groups; none means all.
