@@ -59,7 +59,7 @@ public struct Applications: Sendable {
         found.append(Membership(name: group.name, member: member, state: state))
       } catch {
         var isElsewhere = false
-        if case .locked = error { isElsewhere = true }
+        if case .otherDevice = error { isElsewhere = true }
         guard isElsewhere || !isStrict else { throw error }
         store.notices.post(.groupLeftOut(group: name, reason: error.message))
       }

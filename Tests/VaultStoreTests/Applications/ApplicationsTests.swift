@@ -217,9 +217,10 @@ extension SecretStore {
     try store.open().createGroup("broken")
     try store.issue("com.example.api", grants: [.init(.read, in: "broken")])
     let file = store.folder + "/home/groups/broken/group.vault"
-    try Data(repeating: 0x61, count: 8_192).write(to: URL(fileURLWithPath: file))
-    // The log alone would still tell all that was written last.
-    for ending in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: file + ending) }
+    // Another file, and no log: connections that are open would still tell what was written last.
+    for ending in ["", "-wal", "-shm"] { try FileManager.default.removeItem(atPath: file + ending) }
+    let bytes = Data(repeating: 0x61, count: 8_192)
+    #expect(FileManager.default.createFile(atPath: file, contents: bytes, attributes: [.posixPermissions: 0o600]))
     let owner = try store.open()
     #expect(try owner.applications.groups(of: "com.example.api").map(\.name) == ["com.example.api"])
     #expect(try owner.exposure().isEmpty)
