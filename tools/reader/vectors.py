@@ -4,7 +4,7 @@ import json
 import unicodedata
 
 from answers import Row, node_digest, parse_attributes, parse_node, require_name, row_context
-from files import credential, registry_item, settings
+from files import credential, registered_application, registry_item, settings
 from identity import open_identity, recovery_bytes, recovery_checks, recovery_key, recovery_text, recovery_values, slots_of
 from layout import Refused, damaged, pad16, padded_size, u32, u64, unpad
 from primitives import digest, is_signed, mac, open_box, public_key, seal, sign
@@ -193,7 +193,8 @@ def identity(report, vectors):
         found = report.ends("recovery code", vector, lambda: recovery_bytes(vector["typed"]))
         if "refusal" not in vector:
             report.equal("recovery code", found.hex(), vector["bytes"])
-    for kind, read in (("credentials", credential), ("settings", settings), ("registry", registry_item)):
+    for kind, read in (("credentials", credential), ("settings", settings), ("registry", registry_item),
+                       ("applications", registered_application)):
         for vector in vectors[kind]:
             expected = {name: value for name, value in vector.items() if name != "bytes"}
             found = read(bytes.fromhex(vector["bytes"]))

@@ -20,7 +20,7 @@ struct GroupCases {
 
   func all() throws -> [Case] {
     container() + (try wrapCases()) + (try rosterCases()) + (try manifestCases()) + (try witnessCases())
-      + (try pathCases()) + (try rowCases()) + (try proofCases())
+      + floorCases() + (try pathCases()) + (try rowCases()) + (try proofCases())
   }
 
   // MARK: Making cases
@@ -28,11 +28,11 @@ struct GroupCases {
   /// A case by statements or patches.
   func plain(
     _ name: String, _ refusal: Refusal?, ask: String = "open", item: String? = nil, reader: String? = nil,
-    witness: String? = nil, _ changes: Change...
+    witness: String? = nil, floor: GroupVectors.FloorVector? = nil, _ changes: Change...
   ) -> Case {
     Case(
-      name: name, ask: ask, item: item, reader: reader, groupName: nil, witness: witness, changes: changes,
-      refusal: refusal)
+      name: name, ask: ask, item: item, reader: reader, groupName: nil, witness: witness, floor: floor,
+      changes: changes, refusal: refusal)
   }
 
   /// A case by signing the group anew with something wrong in it.

@@ -47,6 +47,15 @@ struct GroupVectors: Codable, Equatable {
     static func make(_ kind: String, _ path: String) -> Change { Change(make: kind, path: path) }
   }
 
+  /// A floor; the group is the base's.
+  struct FloorVector: Codable, Equatable {
+    var groupID: String
+    var rosterRevision: UInt64
+    var generation: UInt64
+    var epoch: UInt64
+    var link: String
+  }
+
   struct Case: Codable, Equatable {
     var name: String
     /// `open`, `get` (of `item`), `history` (of `item`), `list`, `verify`, or `write` (which only writers can try).
@@ -58,6 +67,8 @@ struct GroupVectors: Codable, Equatable {
     var groupName: String?
     /// A record of 256 bytes; absent if there is no witness. One that is not valid stands for an invalid witness.
     var witness: String?
+    /// What the reader's credential says of the group, if it says anything.
+    var floor: FloorVector?
     var changes: [Change]
     /// Absent where the answer must be given.
     var refusal: Refusal?

@@ -88,6 +88,18 @@ import Testing
     for vector in vectors.refusedRegistry {
       expect(vector.name, vector.refusal) { _ = try Registry.Entry(parsing: [UInt8](hex: vector.bytes)) }
     }
+    try #require(!vectors.applications.isEmpty && !vectors.refusedApplications.isEmpty)
+    for vector in vectors.applications {
+      let known = try Registry.RegisteredApplication(parsing: [UInt8](hex: vector.bytes))
+      #expect(known.issue == vector.issue && known.standing.rawValue == vector.standing)
+      #expect(known.lifetime == (vector.lifetime == 1 ? .survives : .purged))
+      #expect(known.created == vector.created && known.issued == vector.issued ?? 0)
+    }
+    for vector in vectors.refusedApplications {
+      expect(vector.name, vector.refusal) {
+        _ = try Registry.RegisteredApplication(parsing: [UInt8](hex: vector.bytes))
+      }
+    }
   }
 
   @Test func `item names are normalized, or refused, as the vectors say`() throws {

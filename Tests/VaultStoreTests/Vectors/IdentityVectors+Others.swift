@@ -23,7 +23,8 @@ extension IdentityVectors {
           bytes: entry.serialized().hex, groupID: entry.groupID.bytes.hex, presence: entry.presence.rawValue,
           created: entry.created)
       },
-      refusedRegistry: refusedRegistry(), names: names())
+      refusedRegistry: refusedRegistry(), applications: applications().map(vector),
+      refusedApplications: refusedApplications(), names: names())
   }
 
   // MARK: The credential
@@ -129,6 +130,43 @@ extension IdentityVectors {
       damaged("an unknown presence", Array(whole[..<36]) + [4] + whole[37...]),
       damaged("a group id of 31 bytes", [1, 31] + whole[3...]),
       damaged("fields out of order", Array(whole[34...] + whole[..<34])),
+    ]
+  }
+
+  private static func applications() -> [Registry.RegisteredApplication] {
+    [
+      Registry.RegisteredApplication(
+        issue: 1, standing: .issued, lifetime: .survives, created: 1_735_689_600_000, issued: 1_735_689_600_001),
+      Registry.RegisteredApplication(issue: 1, standing: .issuing, lifetime: .purged, created: 9),
+      Registry.RegisteredApplication(issue: 256, standing: .uninstalled, lifetime: .purged, created: 9, issued: 10),
+      Registry.RegisteredApplication(issue: .max, standing: .revoked, lifetime: .survives, created: 9, issued: 10),
+    ]
+  }
+
+  private static func vector(_ application: Registry.RegisteredApplication) -> ApplicationVector {
+    ApplicationVector(
+      bytes: application.serialized().hex, issue: application.issue, standing: application.standing.rawValue,
+      lifetime: application.lifetime == .survives ? 1 : 2, created: application.created,
+      issued: application.issued == 0 ? nil : application.issued)
+  }
+
+  private static func refusedApplications() -> [Parsing] {
+    // Five fields of one byte each: issue 2, a credential, staying, dates 9 and 10.
+    let whole: [UInt8] = [1, 1, 2, 2, 1, 1, 3, 1, 1, 4, 1, 9, 5, 1, 10]
+    func damaged(_ name: String, _ bytes: [UInt8]) -> Parsing {
+      Parsing(name: name, bytes: bytes.hex, refusal: .damaged(77, "registry"))
+    }
+    return [
+      Parsing(name: "an unknown tag", bytes: (whole + [6, 0]).hex, refusal: Refusal(77, "newer-format")),
+      damaged("an application without fields", []),
+      damaged("no issue", Array(whole[3...])),
+      damaged("no date of issue", Array(whole[..<12])),
+      damaged("issue 0", [1, 0] + whole[3...]),
+      damaged("issue 2^32", [1, 5, 1, 0, 0, 0, 0] + whole[3...]),
+      damaged("an unknown standing", whole[..<5] + [5] + whole[6...]),
+      damaged("an unknown lifetime", whole[..<8] + [3] + whole[9...]),
+      damaged("a number with a zero in front", [1, 2, 0, 2] + whole[3...]),
+      damaged("fields of an application out of order", whole[3...] + whole[..<3]),
     ]
   }
 

@@ -91,6 +91,17 @@ struct IdentityVectors: Codable, Equatable {
     var created: UInt64
   }
 
+  struct ApplicationVector: Codable, Equatable {
+    var bytes: String
+    var issue: UInt32
+    var standing: UInt8
+    /// 1 stays at uninstalling, 2 goes.
+    var lifetime: UInt8
+    var created: UInt64
+    /// Absent if no credential was ever written.
+    var issued: UInt64?
+  }
+
   struct NameVector: Codable, Equatable {
     /// What was typed, as Unicode scalars.
     var typed: [UInt32]
@@ -116,6 +127,8 @@ struct IdentityVectors: Codable, Equatable {
   var refusedSettings: [Parsing]
   var registry: [RegistryVector]
   var refusedRegistry: [Parsing]
+  var applications: [ApplicationVector]
+  var refusedApplications: [Parsing]
   var names: [NameVector]
 }
 
