@@ -94,7 +94,8 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.member): "see who is: vault group show GROUP"
     case Applications.isIssued:
       "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
-    case .locked: "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"
+    case .locked:
+      "name a key file, a credential or a passphrase (--key-file, --credential, --passphrase-fd), or use a terminal"
     case .otherDevice: "use it there; where its device key should be: vault paths"
     case .denied(.permissions):
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"

@@ -17,7 +17,7 @@ import VaultStore
     (
       .locked("there is no terminal to ask for the passphrase on"), 11,
       "locked: there is no terminal to ask for the passphrase on",
-      "name a key file (--key-file FILE) or a passphrase (--passphrase-fd N), or use a terminal"
+      "name a key file, a credential or a passphrase (--key-file, --credential, --passphrase-fd), or use a terminal"
     ),
     (
       .otherDevice(group: "laptop", reason: "no device key is here"), 11,

@@ -165,16 +165,16 @@ class State:
             self.require_descent(*witness[1:])
         if floor_counts(floor, record):
             numbers = floor["rosterRevision"], floor["generation"], floor["epoch"]
-            self.require_descent(floor["groupID"], *numbers, floor["link"], None, 0)
+            self.require_descent(floor["groupID"], *numbers, floor["link"], bytes(32), 0)
 
     def require_descent(self, group_id, revision, generation, epoch, link, roster_digest, flags):
-        """Refuses a state that is older than another one, or does not descend from it; a floor has no digest of the roster."""
+        """Refuses a state that is older than another one, or does not descend from it; a floor has zeros for the digest."""
         if (epoch, link, roster_digest) == (self.epoch, self.link, self.roster["digest"]) and not flags & 1:
             return
         require(group_id == self.roster["header"][0], "witness", "another group")
         mine = self.roster["revision"], self.roster["header"][1], self.epoch
         older = any(own < known for own, known in zip(mine, (revision, generation, epoch)))
-        forked = revision == mine[0] and roster_digest not in (None, self.roster["digest"]) or (
+        forked = revision == mine[0] and roster_digest not in (bytes(32), self.roster["digest"]) or (
             epoch == self.epoch and link != self.link)
         if flags & 1 or older or forked:
             raise Refused("rolled-back")

@@ -55,7 +55,9 @@ extension GroupCases {
           $0.epoch = 2
         }),
       plain("an older epoch", rolledBack(49), witness: record { $0.epoch = 4 }),
-      plain("another roster of the same revision", rolledBack(50), witness: record { $0.rosterDigest = .zero }),
+      plain(
+        "another roster of the same revision", rolledBack(50),
+        witness: record { $0.rosterDigest = VectorSeeds.bytes("roster") }),
       plain("another state of the same epoch", rolledBack(51), witness: record { $0.link = .zero }),
       plain(
         "a state that does not descend from the witnessed one", rolledBack(52),

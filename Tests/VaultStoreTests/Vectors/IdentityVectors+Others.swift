@@ -166,7 +166,7 @@ extension IdentityVectors {
       damaged("an unknown standing", whole[..<5] + [5] + whole[6...]),
       damaged("an unknown lifetime", whole[..<8] + [3] + whole[9...]),
       damaged("a number with a zero in front", [1, 2, 0, 2] + whole[3...]),
-      damaged("fields of an application out of order", whole[3...] + whole[..<3]),
+      damaged("fields of an application out of order", Array(whole[3...]) + whole[..<3]),
     ]
   }
 
