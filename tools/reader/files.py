@@ -59,9 +59,11 @@ def registered_application(data):
     require(found.keys() | {6} == {1, 2, 3, 4, 5, 6}, level, "fields")
     issue, created, issued = (short_counter(found[tag], level) for tag in (1, 4, 5))
     require(0 < issue < 2**32, level, "issue")
-    require(6 not in found or issue < short_counter(found[6], level) < 2**32, level, "highest issue")
+    highest = short_counter(found[6], level) if 6 in found else None
+    require(highest is None or issue < highest < 2**32, level, "highest issue")
     require(found[2] in (b"\1", b"\2", b"\3", b"\4") and found[3] in (b"\1", b"\2"), level, "standing or lifetime")
-    return dict(issue=issue, standing=found[2][0], lifetime=found[3][0], created=created, issued=issued or None)
+    return dict(
+        issue=issue, highestIssue=highest, standing=found[2][0], lifetime=found[3][0], created=created, issued=issued or None)
 
 
 def bounded(count, level):

@@ -136,18 +136,23 @@ extension IdentityVectors {
   private static func applications() -> [Registry.RegisteredApplication] {
     [
       Registry.RegisteredApplication(
-        issue: 1, standing: .issued, lifetime: .survives, created: 1_735_689_600_000, issued: 1_735_689_600_001),
-      Registry.RegisteredApplication(issue: 1, standing: .issuing, lifetime: .purged, created: 9),
-      Registry.RegisteredApplication(issue: 256, standing: .uninstalled, lifetime: .purged, created: 9, issued: 10),
-      Registry.RegisteredApplication(issue: .max, standing: .revoked, lifetime: .survives, created: 9, issued: 10),
+        issue: 1, highestIssue: 1, standing: .issued, lifetime: .survives, created: 1_735_689_600_000,
+        issued: 1_735_689_600_001),
+      Registry.RegisteredApplication(
+        issue: 1, highestIssue: 1, standing: .issuing, lifetime: .purged, created: 9),
+      Registry.RegisteredApplication(
+        issue: 256, highestIssue: 1_280, standing: .uninstalled, lifetime: .purged, created: 9, issued: 10),
+      Registry.RegisteredApplication(
+        issue: .max, highestIssue: .max, standing: .revoked, lifetime: .survives, created: 9, issued: 10),
     ]
   }
 
   private static func vector(_ application: Registry.RegisteredApplication) -> ApplicationVector {
     ApplicationVector(
-      bytes: application.serialized().hex, issue: application.issue, standing: application.standing.rawValue,
-      lifetime: application.lifetime == .survives ? 1 : 2, created: application.created,
-      issued: application.issued == 0 ? nil : application.issued)
+      bytes: application.serialized().hex, issue: application.issue,
+      highestIssue: application.highestIssue == application.issue ? nil : application.highestIssue,
+      standing: application.standing.rawValue, lifetime: application.lifetime == .survives ? 1 : 2,
+      created: application.created, issued: application.issued == 0 ? nil : application.issued)
   }
 
   private static func refusedApplications() -> [Parsing] {
@@ -157,12 +162,14 @@ extension IdentityVectors {
       Parsing(name: name, bytes: bytes.hex, refusal: .damaged(77, "registry"))
     }
     return [
-      Parsing(name: "an unknown tag", bytes: (whole + [6, 0]).hex, refusal: Refusal(77, "newer-format")),
+      Parsing(name: "an unknown tag", bytes: (whole + [7, 0]).hex, refusal: Refusal(77, "newer-format")),
       damaged("an application without fields", []),
       damaged("no issue", Array(whole[3...])),
       damaged("no date of issue", Array(whole[..<12])),
       damaged("issue 0", [1, 0] + whole[3...]),
       damaged("issue 2^32", [1, 5, 1, 0, 0, 0, 0] + whole[3...]),
+      damaged("a highest issue that is the issue", whole + [6, 1, 2]),
+      damaged("a highest issue of 2^32", whole + [6, 5, 1, 0, 0, 0, 0]),
       damaged("an unknown standing", whole[..<5] + [5] + whole[6...]),
       damaged("an unknown lifetime", whole[..<8] + [3] + whole[9...]),
       damaged("a number with a zero in front", [1, 2, 0, 2] + whole[3...]),

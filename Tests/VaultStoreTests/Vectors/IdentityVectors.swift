@@ -94,6 +94,8 @@ struct IdentityVectors: Codable, Equatable {
   struct ApplicationVector: Codable, Equatable {
     var bytes: String
     var issue: UInt32
+    /// Absent if it is the issue.
+    var highestIssue: UInt32?
     var standing: UInt8
     /// 1 stays at uninstalling, 2 goes.
     var lifetime: UInt8
