@@ -77,6 +77,8 @@ def keys(report, vectors):
     for group in vectors["groups"]:
         group_id, effective = bytes.fromhex(group["groupID"]), bytes.fromhex(group["groupKey"])
         if "deviceKey" in group:
+            report.equal(
+                "device key id", mac(bytes.fromhex(group["deviceKey"]), "vault1.device.id")[:16].hex(), group["deviceKeyID"])
             effective = mac(bytes.fromhex(group["deviceKey"]), "vault1.device", effective + group_id)
         report.equal("effective key", effective.hex(), group["effectiveKey"])
         found = Keys(effective, group_id + u64(group["generation"]))

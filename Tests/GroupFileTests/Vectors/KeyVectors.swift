@@ -23,6 +23,7 @@ struct KeyVectors: Codable, Equatable {
     var name: String
     var groupKey: String
     var deviceKey: String?
+    var deviceKeyID: String?
     var groupID: String
     var generation: UInt64
     var effectiveKey: String
@@ -80,20 +81,24 @@ struct KeyVectors: Codable, Equatable {
   private static func group(_ name: String, _ key: consuming Key, device: consuming Key?) throws -> Group {
     let groupKey = key.testBytes.hex
     let deviceHex: String?
+    let deviceID: String?
     let effective: Key
     switch device {
     case .some(let device):
       deviceHex = device.testBytes.hex
+      deviceID = DeviceKey(device.copy()).id.hex
       effective = try device.derive(Label("vault1.device"), key.testBytes + VectorSeeds.groupID.bytes)
     case .none:
       deviceHex = nil
+      deviceID = nil
       effective = key.copy()
     }
     let place = VectorSeeds.groupID.bytes + [0, 0, 0, 0, 0, 0, 0, 1]
     let keys = try VectorSeeds.keys(
       key, deviceKey: deviceHex.map { (hex) throws in try Key(testing: [UInt8](hex: hex)) })
     return Group(
-      name: name, groupKey: groupKey, deviceKey: deviceHex, groupID: VectorSeeds.groupID.bytes.hex, generation: 1,
+      name: name, groupKey: groupKey, deviceKey: deviceHex, deviceKeyID: deviceID,
+      groupID: VectorSeeds.groupID.bytes.hex, generation: 1,
       effectiveKey: effective.testBytes.hex, tokenKey: try effective.derivedHex("vault1.key.token", place),
       attributesKey: try effective.derivedHex("vault1.key.attr", place),
       secretKey: try effective.derivedHex("vault1.key.sec", place),
