@@ -51,6 +51,17 @@ struct DraftFolder: ~Copyable {
   /// The path of the draft of one group.
   func path(of group: AccessGroup.Name) -> String { "\(home)/\(DraftFolder.parentName)/\(name)/\(group)" }
 
+  /// The folder that the files of `group` were moved to last; `nil` if none ever were.
+  func lastKept(of group: AccessGroup.Name) -> String? {
+    let prefix = "\(group)-"
+    // Another group may be called like this one with something behind it.
+    let kept = (try? parent.names())?.last { name in
+      let time = name.dropFirst(prefix.count).prefix(UTCDate.text(0).count)
+      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
+    }
+    return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
+  }
+
   /// A path, not taken yet, where the files that `group` had until now are kept.
   func keepingPath(of group: AccessGroup.Name) -> String {
     let base = "\(group)-\(UTCDate.text(Int64(SystemClock.milliseconds())))"

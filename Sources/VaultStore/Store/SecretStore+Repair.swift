@@ -40,7 +40,8 @@ extension SecretStore {
   ///
   /// - Parameters:
   ///   - name: the group's name; `vault.owner` is the owner's own list.
-  ///   - names: items that are kept although nothing proves them.
+  ///   - names: items that are kept although nothing proves them. Where nothing is damaged, they are taken from the files that
+  ///     the last repair kept aside, and written as new versions.
   ///   - progress: called now and then.
   /// - Returns: `nil` if nothing is damaged; nothing is changed then.
   /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner; ``VaultError/damaged(group:level:detail:)`` where no signed
@@ -62,7 +63,12 @@ extension SecretStore {
       let repaired = try file.repair(
         at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity
       ) { progress(MaintenanceProgress($0)) }
-      return repaired.map { GroupRepair($0, keptAside: kept) }
+      if let repaired { return GroupRepair(repaired, keptAside: kept) }
+      guard !wanted.isEmpty else { return nil }
+      // An earlier repair listed them; only then are their names known.
+      guard let aside = drafts.lastKept(of: name) else { throw .noItem }
+      return GroupRepair(
+        try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage"), keptAside: aside)
     } catch {
       throw SecretStore.repairError(error, name.description)
     }

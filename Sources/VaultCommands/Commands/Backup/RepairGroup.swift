@@ -10,7 +10,8 @@ struct RepairGroup: SessionCommand {
     discussion: """
       The damaged files are kept aside, and their place is told. Names what was lost, as far as it can be known, and what \
       opens but is not proved: damage took its proof, or somebody who may only read made it up. Such an item is kept only \
-      where you name it. With nothing damaged, nothing is changed.
+      where you name it, now or in a second run, which takes it from the files kept aside. With nothing damaged, nothing \
+      else is changed.
 
       Example:
         vault repair team.shared
