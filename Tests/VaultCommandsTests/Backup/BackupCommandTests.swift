@@ -87,4 +87,24 @@ import Testing
     #expect(time.hasPrefix("20") && time.hasSuffix("Z"))
     #expect(store.run("status").output.contains("last backup: \(time)\n"))
   }
+
+  @Test func `only the owner backs up, restores and repairs`() {
+    #expect(store.run("app", "issue", "com.example.notes", "--output", store.folder.file("credential")).status == 0)
+    #expect(store.run("grant", "team", "com.example.notes", "--rights", "write").status == 0)
+    store.run("backup", backup)
+    let credential = store.folder.file("credential")
+    for arguments in [["backup", store.folder.file("other")], ["restore-backup", backup], ["repair", "team"]] {
+      let refused = Transcript(arguments + ["--credential", credential], environment: store.environment)
+      #expect(refused.status == 12, "\(arguments): \(refused.errors)")
+    }
+    #expect(!store.folder.exists("other") && !store.folder.exists("store/set-aside"))
+  }
+
+  @Test func `a group that is bound to this device is left out, and that is said`() throws {
+    #expect(store.run("group", "create", "here", "--this-device-only").status == 0)
+    let made = store.run("backup", backup)
+    #expect(made.status == 0)
+    #expect(made.output.contains("here\tleft out: bound to a device\t"))
+    #expect(!store.folder.exists("backup/groups/here"))
+  }
 }
