@@ -49,7 +49,7 @@ extension SecretStore {
 
   /// Takes an application out of a group, which gets a new key.
   ///
-  /// What the application could read until now it may have copied: see ``exposure()``.
+  /// What the application could read until now it may have copied: see ``exposure(progress:)``.
   ///
   /// - Parameter progress: called now and then.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, or an application that is not a member;
