@@ -29,7 +29,7 @@ enum RootHelp {
       remove NAME         remove an item; restore brings it back
 
     The store:
-      init                 make a store
+      init                 make a store, or bring a lost one back
       status               look at the store: where it is, and what opens it
       verify               prove everything in it
       paths                show where everything is, and what to back up

@@ -21,6 +21,8 @@ enum IdentityError: Error, Equatable {
   case exists(What)
   /// The last slot cannot be removed: nothing would open the store any more.
   case lastSlot
+  /// The store is being recovered, or that did not end: groups are missing.
+  case recovering
   /// There is no slot of this number.
   case noSlot(Int)
   /// The system could not store or fetch bytes.

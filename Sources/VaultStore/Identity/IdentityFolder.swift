@@ -26,7 +26,7 @@ struct IdentityFolder: Sendable {
 
   /// Reads the identity file; it needs no right to write.
   ///
-  /// - Throws: `noStore`; `damaged`, also where groups are left and the identity is gone; `newerFormat`; `denied`;
+  /// - Throws: `noStore`; `damaged`, also where groups are left and the identity is gone; `newerFormat`; `recovering`; `denied`;
   ///   `networkFileSystem`; `storage`.
   func read() throws(IdentityError) -> IdentityFile {
     let home = try openHome()
@@ -99,7 +99,9 @@ struct IdentityFolder: Sendable {
     defer { lock.unlock() }
     let isBegun = folder.contains(IdentityFolder.recoveryMarkName)
     if folder.contains(IdentityFolder.fileName) {
-      guard isBegun, try IdentityFile(parsing: bytes(in: home)).ownerKey == file.ownerKey else { throw .exists(.store) }
+      guard isBegun, try IdentityFile(parsing: bytes(in: home, whole: false)).ownerKey == file.ownerKey else {
+        throw .exists(.store)
+      }
     } else if !isBegun {
       try refuseOrphanedGroups(home)
     }
@@ -156,15 +158,18 @@ struct IdentityFolder: Sendable {
     }
   }
 
-  private func bytes(in home: borrowing Folder) throws(IdentityError) -> [UInt8] {
+  /// - Parameter whole: refuses a store that is being recovered.
+  private func bytes(in home: borrowing Folder, whole: Bool = true) throws(IdentityError) -> [UInt8] {
     do throws(FileFault) {
       let folder = try home.folder(IdentityFolder.folderName, .secret(user: user))
-      return try folder.read(IdentityFolder.fileName, .secret(user: user), limit: IdentityFile.byteLimit)
+      let bytes = try folder.read(IdentityFolder.fileName, .secret(user: user), limit: IdentityFile.byteLimit)
+      if !whole || !folder.contains(IdentityFolder.recoveryMarkName) { return bytes }
     } catch {
       guard error == .missing else { throw IdentityError(error, at: .identity) }
+      try refuseOrphanedGroups(home)
+      throw .noStore(path: store)
     }
-    try refuseOrphanedGroups(home)
-    throw .noStore(path: store)
+    throw .recovering
   }
 
   /// A store without its identity file, but with groups, is not an empty place.

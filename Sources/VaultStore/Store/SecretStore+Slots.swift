@@ -144,7 +144,7 @@ public struct RecoveryCodeSlot: ~Copyable, Sendable {
 
 extension StoreLocation {
   /// Forgets the key file that opened the store on this machine, if none of the slots is its any more.
-  fileprivate func forgetKeyFile(unless file: IdentityFile) {
+  func forgetKeyFile(unless file: IdentityFile) {
     guard let folder = places.stateFolder(of: file.ownerKey),
       case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
     else { return }

@@ -65,27 +65,26 @@ public struct StoreRecovery: Sendable {
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
     switch consume slot {
     case .keyFile(let path):
-      let made = try makeStore(progress) { (number) throws(IdentityError) in
+      return try makeStore(remembering: path, progress) { (number) throws(IdentityError) in
         let key = try KeyFile.readOrMake(path, outside: location.home)
         return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
       }
-      location.remember(keyFile: path, of: identity.ownerKey)
-      return made
     case .passphrase(let passphrase):
       guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
       let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
-      return try makeStore(progress) { (number) throws(IdentityError) in
+      return try makeStore(remembering: nil, progress) { (number) throws(IdentityError) in
         try Slot(number: number, passphrase: bytes, sealing: identity)
       }
     }
   }
 
   private func makeStore(
-    _ progress: (String, MaintenanceProgress) -> Void, _ new: (UInt16) throws(IdentityError) -> Slot
+    remembering keyFile: String?, _ progress: (String, MaintenanceProgress) -> Void,
+    _ new: (UInt16) throws(IdentityError) -> Slot
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
     let folder = location.identityFolder
+    var file = IdentityFile(ownerKey: identity.ownerKey, first: slot)
     let mark = try location.opening { () throws(IdentityError) in
-      var file = IdentityFile(ownerKey: identity.ownerKey, first: slot)
       try file.add(new(file.nextNumber()))
       let mark = try folder.beginRecovery(file)
       try location.places.makeStateFolder(of: identity.ownerKey)
@@ -102,6 +101,9 @@ public struct StoreRecovery: Sendable {
       }
       throw .damaged(group: nil, level: "backup", detail: "it lacks the list of groups")
     }
+    location.forgetKeyFile(unless: file)
+    if let keyFile { location.remember(keyFile: keyFile, of: identity.ownerKey) }
+    // The last step: whatever was not done before it is done by the next call.
     try location.opening { () throws(IdentityError) in try folder.finishRecovery() }
     return (store, restoration)
   }

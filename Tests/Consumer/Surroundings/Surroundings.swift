@@ -6,6 +6,12 @@ import Vault
 /// Any library that takes a password.
 func connect(password: borrowing Span<UInt8>) {}
 
+/// Puts a recovery code where its owner can write it down.
+func showOnce(_ code: borrowing Span<UInt8>) {}
+
+/// What somebody typed.
+let typed = ""
+
 /// An archive from somewhere.
 let data = Data()
 
