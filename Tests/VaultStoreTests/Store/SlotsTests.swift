@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Sealing
 import TestSupport
 import Testing
@@ -207,8 +208,18 @@ import Testing
   @Test func `a wrong passphrase is refused after the same work as a right one`() throws {
     let cost = Passphrase.Cost(passes: 4, memoryKiB: 65_536)
     try makePassphraseCheap("right", cost)
-    func time(_ passphrase: String) -> Duration {
-      (0..<3).map { _ in ContinuousClock().measure { _ = try? opened(by: .passphrase(Secret(passphrase))) } }.min()!
+    // Processor time of this thread: other tests run beside it.
+    func time(_ passphrase: String) -> Double {
+      func now() -> Double {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)
+        return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
+      }
+      return (0..<3).map { _ in
+        let start = now()
+        _ = try? opened(by: .passphrase(Secret(passphrase)))
+        return now() - start
+      }.min()!
     }
     #expect(try opened(by: .passphrase(Secret("right"))))
     #expect(throws: VaultError.wrongKey("passphrase")) { try opened(by: .passphrase(Secret("wrong"))) }
