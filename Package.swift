@@ -6,6 +6,7 @@ import PackageDescription
 //
 //   vault     VaultCLI -> VaultCommands -> VaultStore -> GroupFile -> Sealing -> CSodium
 //                                                        GroupFile -> CSQLite
+//                       VaultCommands -> Exchange
 //   Vault     Vault -> { VaultStore, SecureCoding }      SecureCoding, VaultStore -> KeyedArchives
 //
 // The executable links no Foundation, which would triple its size and its start: what needs it stands in Vault, SecureCoding.
@@ -38,6 +39,7 @@ let package = Package(
     .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
     .target(name: "KeyedArchives", swiftSettings: settings),
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
+    .target(name: "Exchange", swiftSettings: settings),
     .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
     .target(
       name: "VaultStore", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CSystem"], swiftSettings: settings),
@@ -45,7 +47,7 @@ let package = Package(
     .target(
       name: "VaultCommands",
       dependencies: [
-        "VaultStore", "KeyedArchives", "CSystem",
+        "VaultStore", "Exchange", "KeyedArchives", "CSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -58,6 +60,7 @@ let package = Package(
     .testTarget(
       name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],
       swiftSettings: settings),
+    .testTarget(name: "ExchangeTests", dependencies: ["Exchange"], swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],

@@ -22,6 +22,7 @@ extension NamedCommand {
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show",
         "vault set", "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove",
         "vault restore",
+        "vault run", "vault read",
         "vault backup", "vault restore-backup", "vault repair",
         "vault group create", "vault group list", "vault group show", "vault group share", "vault group accept",
         "vault group compact", "vault group rotate", "vault group remove",

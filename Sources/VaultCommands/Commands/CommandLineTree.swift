@@ -21,6 +21,7 @@ struct CommandLineTree: CommandFamily {
           RemoveItem.self,
           RestoreItem.self,
         ]),
+      CommandGroup(name: "Use", subcommands: [RunProgram.self, ReadReference.self]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),
       CommandGroup(
         name: "Group",

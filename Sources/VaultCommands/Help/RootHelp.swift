@@ -28,6 +28,10 @@ enum RootHelp {
       restore NAME        bring back a removed item, or an older version
       remove NAME         remove an item; restore brings it back
 
+    Using them:
+      run -- COMMAND      run a program with secrets in its environment
+      read REFERENCE      write what vault://GROUP/NAME names
+
     The store:
       init                 make a store, or bring a lost one back
       status               look at the store: where it is, and what opens it

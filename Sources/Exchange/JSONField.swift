@@ -1,0 +1,117 @@
+/// Finds one member of a JSON object (RFC 8259), without making anything of the rest.
+public enum JSONField {
+  /// The value of the member `key` of the object `text`: a string's content, or the JSON of anything else.
+  ///
+  /// - Parameter text: valid JSON, in UTF-8.
+  /// - Returns: `nil` where `text` is no object, or has no such member; of several, the last counts.
+  public static func value(of key: String, in text: [UInt8]) -> [UInt8]? {
+    var scanner = Scanner(text)
+    guard scanner.take(UInt8(ascii: "{")) else { return nil }
+    var found: ArraySlice<UInt8>?
+    while scanner.peek == UInt8(ascii: "\"") {
+      let name = decoded(scanner.string())
+      guard scanner.take(UInt8(ascii: ":")) else { return nil }
+      let value = scanner.value()
+      if name == Array(key.utf8) { found = value }
+      guard scanner.take(UInt8(ascii: ",")) else { break }
+    }
+    return found.map { $0.first == UInt8(ascii: "\"") ? decoded($0) : Array($0) }
+  }
+
+  /// The bytes that a string with its quotes stands for; an escaped half of a surrogate pair alone stands for U+FFFD.
+  private static func decoded(_ string: ArraySlice<UInt8>) -> [UInt8] {
+    var units: [UInt16] = []
+    var bytes: [UInt8] = []
+    func flush() {
+      guard !units.isEmpty else { return }
+      bytes += Array(String(decoding: units, as: UTF16.self).utf8)
+      units = []
+    }
+    var rest = string.dropFirst().dropLast()
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\"), let escape = rest.popFirst() else {
+        flush()
+        bytes.append(byte)
+        continue
+      }
+      if escape == UInt8(ascii: "u") {
+        units.append(UInt16(String(decoding: rest.prefix(4), as: UTF8.self), radix: 16) ?? 0xFFFD)
+        rest = rest.dropFirst(4)
+      } else {
+        flush()
+        bytes.append(controls[escape] ?? escape)
+      }
+    }
+    flush()
+    return bytes
+  }
+
+  private static let controls: [UInt8: UInt8] = [
+    UInt8(ascii: "b"): 8, UInt8(ascii: "f"): 12, UInt8(ascii: "n"): 10, UInt8(ascii: "r"): 13, UInt8(ascii: "t"): 9,
+  ]
+
+  private struct Scanner {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ text: [UInt8]) {
+      rest = text[...]
+      skipSpace()
+    }
+
+    var peek: UInt8? { rest.first }
+
+    /// Takes `byte` and the white space behind it.
+    mutating func take(_ byte: UInt8) -> Bool {
+      guard rest.first == byte else { return false }
+      rest = rest.dropFirst()
+      skipSpace()
+      return true
+    }
+
+    /// A string with its quotes.
+    mutating func string() -> ArraySlice<UInt8> {
+      let start = rest
+      rest = rest.dropFirst()
+      while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+        if byte == UInt8(ascii: "\\") { rest = rest.dropFirst() }
+      }
+      let string = start[start.startIndex..<rest.startIndex]
+      skipSpace()
+      return string
+    }
+
+    /// One value of any kind.
+    mutating func value() -> ArraySlice<UInt8> {
+      guard rest.first != UInt8(ascii: "\"") else { return string() }
+      let start = rest
+      var depth = 0
+      var end = start.startIndex
+      scan: while let byte = rest.first {
+        switch byte {
+        case UInt8(ascii: "\""):
+          _ = string()
+          end = rest.startIndex
+          continue
+        case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+        case UInt8(ascii: "}"), UInt8(ascii: "]"):
+          guard depth > 0 else { break scan }
+          depth -= 1
+        case UInt8(ascii: ","): if depth == 0 { break scan }
+        default: break
+        }
+        rest = rest.dropFirst()
+        end = rest.startIndex
+      }
+      var value = start[start.startIndex..<end]
+      while let last = value.last, last.isJSONSpace { value = value.dropLast() }
+      skipSpace()
+      return value
+    }
+
+    private mutating func skipSpace() { rest = rest.drop(while: \.isJSONSpace) }
+  }
+}
+
+extension UInt8 {
+  fileprivate var isJSONSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+}

@@ -1,0 +1,111 @@
+/// A reference to a value in a store: `vault://group/name#field`.
+///
+/// The group ends at the first `/`; all that follows, further slashes included, is the item's name, and what follows a `#` the
+/// field of a value with fields. An empty group stands for the store's default. In each part `%` and two hexadecimal digits
+/// stand for one byte; `%`, `#`, white space and control characters are always written so.
+public struct Reference: Sendable, Equatable {
+  /// The access group; `nil` for the store's default.
+  public let group: String?
+  /// The item's name.
+  public let name: String
+  /// The field of the item's value; `nil` for the whole value.
+  public let field: String?
+
+  public init(group: String? = nil, name: String, field: String? = nil) {
+    self.group = group
+    self.name = name
+    self.field = field
+  }
+
+  /// What every reference begins with.
+  public static let scheme = "vault://"
+
+  /// Whether `text` is meant as a reference: nobody's password begins like this.
+  public static func isMeant(by text: String) -> Bool { text.hasPrefix(scheme) }
+
+  /// Why a text is no reference.
+  public enum Fault: Error, Sendable, Equatable {
+    /// It does not begin with `vault://`.
+    case noScheme
+    /// There is no `/` after the group, or nothing behind it.
+    case noName
+    /// A `%` without two hexadecimal digits, or bytes that are no UTF-8 in the end.
+    case badEscape
+    /// A character that must be written as `%` and digits: white space, a control character, or a second `#`.
+    case unescaped
+    /// A `#` with nothing behind it.
+    case emptyField
+  }
+}
+
+extension Reference {
+  /// Reads a reference.
+  ///
+  /// - Throws: why it is none; the text is not repeated, because it may have been a secret.
+  public init(_ text: String) throws(Fault) {
+    guard Reference.isMeant(by: text) else { throw .noScheme }
+    let bytes = Array(text.utf8.dropFirst(Reference.scheme.utf8.count))
+    guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { throw .unescaped }
+    let parts = bytes.split(separator: UInt8(ascii: "#"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard let slash = parts[0].firstIndex(of: UInt8(ascii: "/")), slash + 1 < parts[0].endIndex else { throw .noName }
+    let group = try Reference.decoded(parts[0][..<slash])
+    name = try Reference.decoded(parts[0][(slash + 1)...])
+    self.group = group.isEmpty ? nil : group
+    guard parts.count == 2 else {
+      field = nil
+      return
+    }
+    guard !parts[1].isEmpty else { throw .emptyField }
+    guard !parts[1].contains(UInt8(ascii: "#")) else { throw .unescaped }
+    field = try Reference.decoded(parts[1])
+  }
+
+  private static func decoded(_ part: ArraySlice<UInt8>) throws(Fault) -> String {
+    var bytes: [UInt8] = []
+    var rest = part
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+        throw .badEscape
+      }
+      bytes.append(high << 4 | low)
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw .badEscape }
+    return text
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}
+
+extension Reference: CustomStringConvertible {
+  /// The reference as text; reading it gives the same reference.
+  public var description: String {
+    let place = Reference.encoded(group ?? "", keepsSlash: false) + "/" + Reference.encoded(name, keepsSlash: true)
+    return Reference.scheme + place + (field.map { "#" + Reference.encoded($0, keepsSlash: true) } ?? "")
+  }
+
+  private static func encoded(_ text: String, keepsSlash: Bool) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      let isReserved =
+        byte == UInt8(ascii: "%") || byte == UInt8(ascii: "#") || byte == UInt8(ascii: "/") && !keepsSlash
+      if byte > 0x20, byte != 0x7F, !isReserved {
+        bytes.append(byte)
+      } else {
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

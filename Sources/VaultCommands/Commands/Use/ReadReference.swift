@@ -1,0 +1,32 @@
+import ArgumentParser
+internal import VaultStore
+
+/// `vault read REFERENCE`
+struct ReadReference: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "read",
+    abstract: "Write the value that a reference names, exactly its bytes.",
+    usage: "vault read vault://GROUP/NAME[#FIELD]",
+    discussion: """
+      A field is a member of a value of type json. White space, '#' and '%' in names are written as '%' and two \
+      hexadecimal digits. Without a group (vault:///NAME) the store's default is meant.
+
+      Example:
+        vault read vault://team.shared/db/password
+      """)
+
+  @Argument(help: ArgumentHelp("What to read.", valueName: "reference")) var reference: String
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let secret = try References(session, key.source).value(of: References.parse(reference))
+    try unsafe secret.withUnsafeBytes { bytes in
+      guard session.output.isTerminal else { return try unsafe session.output.write(bytes) }
+      guard unsafe UTF8Text.isPrintable(bytes) else {
+        throw Failure(.usage, "the value is not text, and a terminal is no place for it", hint: "pipe it")
+      }
+      try unsafe session.output.write(bytes)
+      if unsafe bytes.last != UInt8(ascii: "\n") { try session.output.write("\n") }
+    }
+  }
+}

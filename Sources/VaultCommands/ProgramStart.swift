@@ -1,0 +1,64 @@
+import CSystem
+import Glibc
+internal import VaultStore
+
+/// Puts another program in the place of this one: no process of ours, and nothing that it held, stays behind.
+enum ProgramStart {
+  /// Does not return where it succeeds.
+  ///
+  /// - Parameters:
+  ///   - program: a path, or a name that is looked up in the PATH of `variables`.
+  ///   - arguments: the program's arguments, its own name first.
+  ///   - variables: its environment.
+  /// - Returns: why it could not be started: `commandNotFound`, `notExecutable`.
+  static func replaceProcess(_ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]]) -> Failure {
+    let path: String
+    do throws(Failure) { path = try find(program, variables) } catch { return error }
+    csystem_take_default_action(SIGPIPE)
+    let environment = variables.map { $0.key + [UInt8(ascii: "=")] + $0.value + [0] }
+    unsafe withPointers(arguments.map { Array($0.utf8) + [0] }) { arguments in
+      unsafe withPointers(environment) { environment in
+        _ = unsafe execve(path, arguments, environment)
+      }
+    }
+    return failure(errno)
+  }
+
+  private static func find(_ program: String, _ variables: [[UInt8]: [UInt8]]) throws(Failure) -> String {
+    guard !program.contains("/") else { return program }
+    let folders = variables[Array("PATH".utf8)] ?? Array("/usr/local/bin:/usr/bin:/bin".utf8)
+    var found = ENOENT
+    for folder in folders.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false) {
+      let path = (folder.isEmpty ? "." : String(decoding: folder, as: UTF8.self)) + "/" + program
+      var status = stat()
+      guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+      guard unsafe access(path, X_OK) != 0 else { return path }
+      found = EACCES
+    }
+    throw failure(found)
+  }
+
+  private static func failure(_ code: Int32) -> Failure {
+    switch code {
+    case ENOENT, ENOTDIR: Failure(.commandNotFound, "the program was not found")
+    case E2BIG: Failure(.notExecutable, "the arguments and the environment are too large together")
+    default: Failure(.notExecutable, "the program cannot be executed: \(SystemReason.text(code))")
+    }
+  }
+
+  /// Lends `strings`, each with its NUL, as C has them.
+  private static func withPointers(
+    _ strings: [[UInt8]], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Void
+  ) {
+    var copies = unsafe strings.map { bytes in
+      unsafe bytes.withUnsafeBytes { unsafe strdup($0.bindMemory(to: CChar.self).baseAddress!) }
+    }
+    unsafe copies.append(nil)
+    unsafe copies.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
+    for index in unsafe copies.indices {
+      guard let copy = unsafe copies[index] else { continue }
+      unsafe explicit_bzero(copy, strlen(copy))
+      unsafe free(copy)
+    }
+  }
+}

@@ -1,0 +1,137 @@
+internal import Exchange
+import Glibc
+internal import VaultStore
+
+/// The environment of a program that gets secrets: what this process has, with references resolved, and what was added.
+struct ProgramEnvironment {
+  /// Values by name, both as the system's bytes, without NUL.
+  private(set) var variables: [[UInt8]: [UInt8]] = [:]
+  private let references: References
+
+  /// An env file's largest size.
+  private static let fileLimit = 4 << 20
+
+  init(_ references: References) { self.references = references }
+
+  /// Takes over this process's environment but for what opens a store.
+  mutating func takeInherited() throws {
+    var next = unsafe environ
+    while let entry = unsafe next.pointee {
+      unsafe next += 1
+      let bytes = unsafe Array(UnsafeRawBufferPointer(start: entry, count: strlen(entry)))
+      guard let equals = bytes.dropFirst().firstIndex(of: UInt8(ascii: "=")) else { continue }
+      let name = Array(bytes[..<equals])
+      if name.starts(with: "VAULT_".utf8) || name.elementsEqual("CREDENTIALS_DIRECTORY".utf8) { continue }
+      try set(
+        name, Array(bytes[(equals + 1)...]),
+        in: "the variable \(UTF8Text.onOneLine(String(decoding: name, as: UTF8.self)))")
+    }
+  }
+
+  /// Adds what an env file says.
+  mutating func add(file path: String) throws {
+    let text = try ProgramEnvironment.text(of: path)
+    let file: EnvironmentFile
+    do { file = try EnvironmentFile(text) } catch {
+      throw Failure(.usage, "\(UTF8Text.onOneLine(path)), line \(error.line): \(error.words)")
+    }
+    for entry in file.entries {
+      try set(Array(entry.name.utf8), Array(entry.value.utf8), in: "\(UTF8Text.onOneLine(path)), line \(entry.line)")
+    }
+  }
+
+  /// Adds a variable for each item of a group whose name begins with `prefix`.
+  ///
+  /// - Throws: `usage` for two items with one variable, and for an item that gives no name of one.
+  mutating func add(group name: String, prefix: String) throws {
+    let group = try references.group(name)
+    var items: [String: String] = [:]
+    for item in try group.items(prefix: prefix) {
+      let full = item.name.description
+      guard let variable = VariableName.of(String(full.dropFirst(prefix.count))) else {
+        throw Failure(
+          .conflict, "an item's name gives no name of a variable", hint: "name it: --set NAME=vault://\(name)/…")
+      }
+      guard items.updateValue(full, forKey: variable) == nil else {
+        throw Failure(
+          .conflict, "two items would both be \(variable)", hint: "name one: --set \(variable)=vault://\(name)/…")
+      }
+    }
+    for (variable, item) in items {
+      try set(Array(variable.utf8), bytes(of: group.get(item)), variable)
+    }
+  }
+
+  /// Adds `NAME=REFERENCE`.
+  mutating func add(assignment: String) throws {
+    let parts = assignment.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty else { throw Failure.usage("--set needs NAME=vault://GROUP/NAME") }
+    let reference = try References.parse(String(parts[1]))
+    try set(Array(parts[0].utf8), resolved(reference, in: "--set"), "--set")
+  }
+
+  // MARK: Steps
+
+  /// Sets a variable to `value`, or to what it refers to.
+  private mutating func set(_ name: [UInt8], _ value: [UInt8], in place: String) throws {
+    guard let text = String(validating: value, as: UTF8.self), Reference.isMeant(by: text) else {
+      return try set(name, value, place)
+    }
+    let reference: Reference
+    do { reference = try References.parse(text) } catch {
+      throw Failure(.usage, "\(place): \(error.message)", hint: error.hint)
+    }
+    try set(name, resolved(reference, in: place), place)
+  }
+
+  private mutating func set(_ name: [UInt8], _ value: [UInt8], _ place: String) throws(Failure) {
+    guard !value.contains(0) else {
+      throw Failure(.usage, "\(place): the value holds a zero byte, which no environment can")
+    }
+    variables[name] = value
+  }
+
+  private func resolved(_ reference: Reference, in place: String) throws -> [UInt8] {
+    do {
+      return bytes(of: try references.value(of: reference))
+    } catch let error as VaultError {
+      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint)
+    } catch let error as Failure {
+      throw Failure(error.status, "\(place): \(error.message)", hint: error.hint)
+    }
+  }
+
+  private func bytes(of secret: borrowing Secret) -> [UInt8] { unsafe secret.withUnsafeBytes { unsafe Array($0) } }
+
+  private static func text(of path: String) throws -> String {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw DescriptorInput.failure(UTF8Text.onOneLine(path), errno) }
+    defer { close(descriptor) }
+    let bytes = try DescriptorInput(descriptor, UTF8Text.onOneLine(path)).readAll(limit: fileLimit)
+    guard bytes.count <= fileLimit else {
+      throw Failure(.overLimit, "\(UTF8Text.onOneLine(path)) is longer than 4 MiB")
+    }
+    guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {
+      throw Failure(.usage, "\(UTF8Text.onOneLine(path)) is not UTF-8")
+    }
+    return text
+  }
+}
+
+extension EnvironmentFile.Fault {
+  var line: Int {
+    switch self {
+    case .malformed(let line), .unclosedQuote(let line), .badName(let line), .badValue(let line): line
+    }
+  }
+
+  /// What is wrong, for people.
+  var words: String {
+    switch self {
+    case .malformed: "it is neither NAME=value nor a comment"
+    case .unclosedQuote: "a quote is never closed"
+    case .badName: "no variable can be called so"
+    case .badValue: "the value holds a zero byte"
+    }
+  }
+}

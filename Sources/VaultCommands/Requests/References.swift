@@ -1,0 +1,66 @@
+internal import Exchange
+internal import VaultStore
+
+/// Opens the values that references name; the store is opened once, with the first of them.
+final class References {
+  private let session: Session
+  private let key: KeySource
+  private var store: SecretStore?
+
+  init(_ session: Session, _ key: KeySource) {
+    self.session = session
+    self.key = key
+  }
+
+  /// The value that `reference` names.
+  ///
+  /// - Throws: what keeps it from being read, with the reference's place in the words: `--set DB`.
+  func value(of reference: Reference) throws -> Secret {
+    let opened = try group(reference.group).open(reference.name)
+    if opened.item.hasExpired { session.warn("the value of a reference has expired: vault info shows when") }
+    guard let field = reference.field else {
+      return try unsafe opened.secret.withUnsafeBytes { (bytes) throws(VaultError) in
+        try unsafe Secret(copying: bytes)
+      }
+    }
+    guard opened.item.kind == .json else {
+      throw Failure(.conflict, "a field is named, and the value is \(opened.item.kind.name), not json")
+    }
+    let text = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    guard let value = JSONField.value(of: field, in: text) else {
+      throw Failure(.notFound, "the value has no such field")
+    }
+    return try Secret(value)
+  }
+
+  /// The group of this name; nil means VAULT_GROUP, or else the store's default.
+  func group(_ name: String?) throws -> AccessGroup {
+    let store = try self.store ?? session.openStore(key)
+    self.store = store
+    return try store.group(name ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
+  }
+
+  /// Reads a reference as it was typed.
+  ///
+  /// - Throws: `usage`; the text is not repeated, because it may have been a secret.
+  static func parse(_ text: String) throws(Failure) -> Reference {
+    do {
+      return try Reference(text)
+    } catch {
+      throw .usage("this is no reference: \(error.words)", hint: "vault://GROUP/NAME, or vault://GROUP/NAME#FIELD")
+    }
+  }
+}
+
+extension Reference.Fault {
+  /// What is wrong, for people.
+  var words: String {
+    switch self {
+    case .noScheme: "it does not begin with vault://"
+    case .noName: "it names no item"
+    case .badEscape: "a '%' in it is not followed by two hexadecimal digits of UTF-8"
+    case .unescaped: "white space, '#' and control characters are written as '%' and two digits"
+    case .emptyField: "nothing stands behind the '#'"
+    }
+  }
+}

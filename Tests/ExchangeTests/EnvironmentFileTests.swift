@@ -1,0 +1,52 @@
+import Exchange
+import Testing
+
+@Suite struct EnvironmentFileTests {
+  private func values(_ text: String) throws -> [[String]] {
+    try EnvironmentFile(text).entries.map { [$0.name, $0.value, String($0.line)] }
+  }
+
+  @Test func `names, values, comments and quotes`() throws {
+    let text = """
+      # a comment
+      A=1
+      export B = two words  # and a comment
+
+      C='single # \\' quoted'
+      D="a\\n\\"b\\" \\\\ \\x"
+      E="two
+      lines"
+      F=
+      G=a#b
+      'quoted name'=x
+      H=vault://g/n#f
+      """
+    #expect(
+      try values(text) == [
+        ["A", "1", "2"], ["B", "two words", "3"], ["C", "single # ' quoted", "5"], ["D", "a\n\"b\" \\ \\x", "6"],
+        ["E", "two\nlines", "7"], ["F", "", "9"], ["G", "a#b", "10"], ["quoted name", "x", "11"],
+        ["H", "vault://g/n#f", "12"],
+      ])
+  }
+
+  @Test func `line ends of all systems, and a byte-order mark`() throws {
+    #expect(try values("\u{FEFF}A=1\r\nB=2\rC=3\n") == [["A", "1", "1"], ["B", "2", "2"], ["C", "3", "3"]])
+    #expect(try values("").isEmpty)
+    #expect(try values("A=1") == [["A", "1", "1"]])
+  }
+
+  @Test(arguments: [
+    ("A=1\nhunter2\n", EnvironmentFile.Fault.malformed(line: 2)), ("A='x", .unclosedQuote(line: 1)),
+    ("A=1\n\nB=\"x\n", .unclosedQuote(line: 3)), ("A='x' y", .malformed(line: 1)), ("=x", .badName(line: 1)),
+    ("A=x\0y", .badValue(line: 1)), ("A b=c", .malformed(line: 1)),
+  ]) func `a defect is named with its line, and nothing is taken`(text: String, fault: EnvironmentFile.Fault) {
+    #expect(throws: fault) { try EnvironmentFile(text) }
+  }
+
+  @Test func `what is written is read again`() throws {
+    for value in ["", "a b", "it's \"quoted\"", "#x", "a\nb\r\n", "\\n", "$HOME ${X}", " padded ", "ü鍵"] {
+      let text = AssignmentText.environmentFile("A", value)
+      #expect(try EnvironmentFile(text).entries.map(\.value) == [value])
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import Exchange
+import Foundation
+import Testing
+
+@Suite struct JSONFieldTests {
+  private func value(_ key: String, _ text: String) -> String? {
+    JSONField.value(of: key, in: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test func `a member's string, number or object is found`() {
+    let text = #" { "user" : "ann\n\u00fc\ud83d\udd11" , "port": 5432 ,"tls":{"a":[1,"}"]},"n" :null } "#
+    #expect(value("user", text) == "ann\nü🔑")
+    #expect(value("port", text) == "5432")
+    #expect(value("tls", text) == #"{"a":[1,"}"]}"#)
+    #expect(value("n", text) == "null")
+    #expect(value("a", text) == nil && value("", text) == nil)
+  }
+
+  @Test func `of two members with one key the last counts, and a key may be escaped`() {
+    #expect(value("a", #"{"a":1,"\u0061":2}"#) == "2")
+    #expect(value("a\"b", #"{"a\"b":"x"}"#) == "x")
+  }
+
+  @Test(arguments: ["[]", "\"a\"", "1", "{}", "null"]) func `what has no members has none`(text: String) {
+    #expect(value("a", text) == nil)
+  }
+
+  @Test func `any object that Foundation writes is read alike`() throws {
+    var random = SystemRandomNumberGenerator()
+    for _ in 0..<300 {
+      var object: [String: String] = [:]
+      for _ in 0..<Int.random(in: 1...5, using: &random) {
+        func text() -> String {
+          String(
+            (0..<Int.random(in: 0...6, using: &random)).map { _ in
+              "a\"\\/\n\u{1}ü🔑{}[],:".randomElement(using: &random)!
+            })
+        }
+        object[text()] = text()
+      }
+      let data = try JSONSerialization.data(withJSONObject: object)
+      for (key, expected) in object {
+        #expect(JSONField.value(of: key, in: Array(data)).map { String(decoding: $0, as: UTF8.self) } == expected)
+      }
+    }
+  }
+}

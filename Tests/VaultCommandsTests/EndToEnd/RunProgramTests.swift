@@ -1,0 +1,101 @@
+import Testing
+
+@testable import VaultCommands
+
+/// Programs with secrets in their environment.
+@Suite struct RunProgramTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    for (name, value) in [("db/password", "hunter2"), ("db/user", "ann"), ("a b#c", "odd")] {
+      store.run("set", name, input: value)
+    }
+    store.run("set", "server", "--type", "json", input: #"{"host":"db\u0031","port":5432}"#)
+  }
+
+  private func output(_ options: [String], _ script: String) -> Executable.Result {
+    store.execute(["run"] + options + ["--", "/bin/sh", "-c", script], input: [])
+  }
+
+  @Test func `references become values before the program starts`() {
+    store.environment["INHERITED"] = "vault:///db/user"
+    let file = store.folder.write("env", Array("# for the server\nFILE=vault:///server#port\nPLAIN='p q'\n".utf8))
+    let result = output(
+      ["--env-file", file, "--set", "DB=vault://default/db/password", "--set", "ODD=vault:///a%20b%23c"],
+      #"printf '%s|' "$INHERITED" "$FILE" "$PLAIN" "$DB" "$ODD""#)
+    #expect(result.output == "ann|5432|p q|hunter2|odd|")
+    #expect(result.errors.isEmpty && result.status == 0)
+  }
+
+  @Test func `what is named later wins`() {
+    store.environment["A"] = "inherited"
+    let file = store.folder.write("env", Array("A=file\nA=last\nDB_USER=file\nDB_PASSWORD=file\n".utf8))
+    #expect(output(["--env-file", file], "printf $A").output == "last")
+    #expect(
+      output(["--env-file", file, "--group", "default", "--prefix", "db/"], "printf $A.$USER.$DB_USER").output
+        == "last.ann.file")
+    #expect(
+      output(["--group", "default", "--prefix", "db/", "--set", "USER=vault:///server#host"], "printf $USER").output
+        == "db1")
+  }
+
+  @Test func `nothing that opens the store reaches the program`() {
+    store.environment["VAULT_KEY_FILE"] = store.keyFile
+    store.environment["VAULT_ANYTHING"] = "x"
+    store.environment["CREDENTIALS_DIRECTORY"] = store.folder.path + "/none"
+    let result = output([], "env; ls -l /proc/self/fd | grep -c '\(store.folder.path)'")
+    #expect(!result.output.contains("VAULT_") && !result.output.contains("CREDENTIALS_DIRECTORY"))
+    #expect(result.output.hasSuffix("\n0\n"))
+  }
+
+  @Test func `the program stands in our place, and its status is its own`() {
+    #expect(output([], "exit 10").status == 10)
+    #expect(output([], "kill -TERM $$").status == 128 + 15)
+    #expect(store.execute(["run", "--", "no-such-program"], input: []).status == 127)
+    #expect(store.execute(["run", "--", store.folder.path], input: []).status == 126)
+    #expect(store.execute(["run", "--", store.folder.write("plain", [])], input: []).status == 126)
+    #expect(store.execute(["run"], input: []).status == 64)
+    #expect(
+      store.execute(["run", "--", "/bin/sh", "-c", "printf '%s,' \"$@\"", "0", "-x", "--json", "a b"], input: []).output
+        == "-x,--json,a b,")
+  }
+
+  @Test(arguments: [
+    (["--set", "A=vault:///absent"], Int32(10), "--set: no such item"),
+    (["--set", "A=hunter2"], 64, "this is no reference: it does not begin with vault://"),
+    (["--set", "vault:///db/user"], 64, "this is no reference"),
+    (["--set", "A=vault:///server#absent"], 10, "--set: the value has no such field"),
+    (["--set", "A=vault:///db/user#x"], 18, "a field is named, and the value is"),
+    (["--env-file", "/nonexistent"], 10, "/nonexistent cannot be read"),
+    (["--prefix", "x"], 64, "--prefix needs --group"),
+  ]) func `where one cannot be read, nothing starts`(options: [String], status: Int32, words: String) {
+    let result = output(options, "echo started")
+    #expect(result.status == status && !result.output.contains("started"))
+    #expect(result.errors.contains(words) && !result.errors.contains("hunter2"))
+  }
+
+  @Test func `a defect of an env file is named with its line, and a clash of names with the variable`() {
+    let file = store.folder.write("env", Array("A=1\nB='hunter2\n".utf8))
+    let result = output(["--env-file", file], "echo started")
+    #expect(result.status == 64 && result.errors.contains("\(file), line 2: a quote is never closed"))
+    #expect(!result.errors.contains("hunter2"))
+    store.run("set", "db-user", input: "x")
+    let clash = output(["--group", "default"], "echo started")
+    #expect(clash.status == 18 && clash.errors.contains("two items would both be DB_USER") && clash.output.isEmpty)
+  }
+
+  @Test func `a value that no environment can hold is refused`() {
+    store.execute(["set", "zero"], input: [0x61, 0, 0x62])
+    let result = output(["--set", "A=vault:///zero"], "echo started")
+    #expect(result.status == 64 && result.errors.contains("zero byte") && result.output.isEmpty)
+  }
+
+  @Test func `read writes exactly the value`() {
+    #expect(store.run("read", "vault://default/db/password").output == "hunter2")
+    #expect(store.run("read", "vault:///server#host").output == "db1")
+    #expect(store.run("read", "vault:///absent").status == 10)
+    #expect(store.run("read", "hunter2").status == 64)
+    #expect(!store.run("read", "hunter2").errors.contains("hunter2"))
+  }
+}
