@@ -1,6 +1,6 @@
 /// `vault --credential FILE get NAME`: what opens the store may stand before the command too.
 enum LeadingOptions {
-  private static let names = ["--credential", "--key-file", "--passphrase-fd"]
+  private static let names = ["--credential", "--key-file", "--passphrase-fd", "--recovery-fd"]
 
   /// The arguments with such options behind the command, where the parser looks for them.
   static func moved(_ arguments: [String]) -> [String] {

@@ -46,12 +46,15 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.group): "no such group"
     case .notFound(.application): "no such application"
     case .notFound(.member): "the application is not a member of this group"
+    case .notFound(.slot(let number)): "there is no slot \(number)"
     case .locked(let reason): "locked: \(reason)"
     case .otherDevice(let group, let reason): "locked: '\(group)' opens only on the machine it was made on; \(reason)"
     case .denied(.notAMember): "not a member of this group"
     case .denied(.readOnly): "this member may only read"
     case .denied(.ownerOnly): "only the owner may do this"
     case .denied(.permissions(let subject)): "the system's permissions do not allow it: \(subject)"
+    case .damaged(let group?, "witness", let detail):
+      "'\(group)' cannot be shown to be its newest state (witness: \(detail))"
     case .damaged(let group?, let level, let detail): "'\(group)' is damaged or was altered (\(level): \(detail))"
     case .damaged(nil, let level, let detail): "damaged or altered (\(level): \(detail))"
     case .rolledBack(let group, _, let known, .vanished):
@@ -92,14 +95,21 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.group): "see what there is: vault group list"
     case .notFound(.application): "see which there are: vault app list; make one: vault app issue APP --output FILE"
     case .notFound(.member): "see who is: vault group show GROUP"
+    case .notFound(.slot): "see which there are: vault slot list"
     case Applications.isIssued:
       "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
+    case .locked(let reason) where reason.hasPrefix("the credential"):
+      "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     case .locked:
-      "name a key file, a credential or a passphrase (--key-file, --credential, --passphrase-fd), or use a terminal"
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or use a terminal"
     case .otherDevice: "use it there; where its device key should be: vault paths"
     case .denied(.permissions):
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
+    case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     case .denied: "ask the store's owner"
+    case .damaged(_, "witness", let detail) where detail.hasPrefix("the state folder"):
+      "make the state folder, for you alone (mode 700); where it should be: vault paths"
+    case .damaged(nil, "credential", _): "write it again: vault app issue APP --output FILE --again"
     case .damaged(_, "witness", _):
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
     case .damaged(.some, "backup", _), .damaged(nil, "backup", _):

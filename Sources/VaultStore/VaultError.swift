@@ -58,6 +58,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case application
     /// The application is known, and not in the group.
     case member
+    case slot(Int)
   }
 
   /// Why something is not allowed.

@@ -39,7 +39,7 @@ import VaultStore
     ),
     (
       .damaged(group: "team", level: "witness", detail: "neither record is valid"), 13,
-      "'team' is damaged or was altered (witness: neither record is valid)",
+      "'team' cannot be shown to be its newest state (witness: neither record is valid)",
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
     ),
     (
@@ -83,7 +83,7 @@ import VaultStore
       .conflict(expected: 3, present: 4), 18, "the present version is 4, not 3", "read the item again, then decide"
     ),
     (.conflict(expected: 3, present: 0), 18, "there is no present version", "read the item again, then decide"),
-    (.contradiction("there is no slot 3"), 18, "there is no slot 3", nil),
+    (.notFound(.slot(3)), 10, "there is no slot 3", "see which there are: vault slot list"),
     (.overLimit("1,024 bytes in an item's name"), 20, "more than 1,024 bytes in an item's name", nil),
     (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or name its place: VAULT_HOME"),
     (.exists("a group of this name"), 22, "a group of this name exists already", nil),

@@ -31,7 +31,13 @@ extension AccessGroupFile {
     while let row = try rows.next() {
       guard row.state == .present else { continue }
       let attributes = try transaction.view.attributes(of: row)
-      let readers = gone.filter { attributes.valueEpoch < $0.epoch }
+      var readers: [RemovedMember] = []
+      // Whoever was removed more than once is named once.
+      for former in gone where attributes.valueEpoch < former.epoch {
+        if readers.last.map({ $0.application == former.application && $0.issue == former.issue }) != true {
+          readers.append(former)
+        }
+      }
       guard !readers.isEmpty else { continue }
       exposed.append(
         ExposedValue(name: attributes.name, version: row.version, changed: attributes.changed, readers: readers))

@@ -32,7 +32,8 @@ enum Completion: Equatable {
     case "file", "path", "out", "folder": .files
     case "group": .words(session.groupNames)
     case "type": .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"])
-    case "lifetime": .words(GroupLifetime.allCases.map(\.rawValue))
+    case "rights": .words(["read", "write"])
+    case "lifetime", "what": .words(GroupLifetime.allCases.map(\.rawValue))
     case "format": .words(["xml", "binary", "json"])
     case "set": .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"])
     default: .words([])
@@ -45,6 +46,7 @@ enum Completion: Equatable {
     case ("vault completions", _): return .words(CompletionScript.allCases.map(\.rawValue))
     case ("vault group create", _): return .words([])
     case ("vault verify", _), ("vault repair", _): return .words(session.groupNames)
+    case ("vault grant", _), ("vault revoke", _): return .words(line.arguments.isEmpty ? session.groupNames : [])
     case ("vault slot remove", _): return .words(session.slotNumbers)
     case (let path, _) where path.hasPrefix("vault group "): return .words(session.groupNames)
     case (_, "file"), (_, "folder"), (_, "dir"): return .files

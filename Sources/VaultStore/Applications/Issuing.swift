@@ -47,7 +47,7 @@ extension Applications {
     let name = try Applications.name(id)
     let identity = try store.owner()
     let registry = try store.registry()
-    let place = try CredentialFile.Place(path)
+    let place = try CredentialFile.Place(path, outside: store.location.home)
     for grant in grants { _ = try store.group(grant.group).info() }
     var entry = try begin(name, issuance, lifetime, registry)
     if entry.standing == .issuing { try registry.record(entry, of: id) }
@@ -81,10 +81,12 @@ extension Applications {
 
   /// An application's id, which names its private group.
   static func name(_ id: String) throws(VaultError) -> AccessGroup.Name {
-    guard FolderName.isValid(id), let name = try? AccessGroup.Name(id), !name.isReserved, name != .default else {
+    guard FolderName.isValid(id), let name = try? AccessGroup.Name(id), !name.isReserved, name != .default,
+      id != "owner"
+    else {
       throw .invalid(
         "an application's id has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'; "
-          + "'default' and 'vault.…' are the store's own")
+          + "'default', 'owner' and 'vault.…' are the store's own")
     }
     return name
   }
@@ -100,7 +102,8 @@ extension Applications {
         !AccessGroupFile.exists(in: store.location.places.groupFolder(name.description))
       else { throw .exists("a group of this name") }
       return Registry.RegisteredApplication(
-        issue: 1, highestIssue: 1, standing: .issuing, lifetime: lifetime ?? .survives, created: SystemClock.milliseconds())
+        issue: 1, highestIssue: 1, standing: .issuing, lifetime: lifetime ?? .survives,
+        created: SystemClock.milliseconds())
     }
     if let lifetime, lifetime != known.lifetime {
       throw .invalid("the lifetime of the application's group was declared when it was made")
@@ -111,10 +114,11 @@ extension Applications {
       guard known.issued == 0 else { throw Applications.isIssued }
     case .again:
       guard !wasReplaced else {
-        throw .contradiction("replacing the application's credential was interrupted; replace it again")
+        throw .contradiction(
+          "replacing the application's credential was interrupted; finish it: vault app issue APP --replace")
       }
       guard known.standing != .revoked else {
-        throw .contradiction("the application's credentials were revoked; replace them")
+        throw .contradiction("the application's credentials were revoked; a new one: vault app issue APP --replace")
       }
     case .replacing:
       guard !wasReplaced else { break }

@@ -31,7 +31,7 @@ extension SecretStore {
   ) throws(VaultError) -> Admission {
     guard let known = try registry().application(application) else { throw .notFound(.application) }
     guard known.standing != .revoked else {
-      throw .contradiction("the application's credentials were revoked; replace them first")
+      throw .contradiction("the application's credentials were revoked; a new one first: vault app issue APP --replace")
     }
     return try grant(rights, in: group, to: application, known)
   }

@@ -18,20 +18,24 @@ enum CredentialFile {
     return try Credential(parsing: bytes)
   }
 
-  /// Where a credential is to be written: nothing is there, and its folder is.
+  /// Where a credential is to be written: nothing is there, and a file can be made.
   struct Place: ~Copyable {
-    private let path: String
-    private let folder: OpenFile
+    private let draft: SecretFile.Draft
 
+    /// - Parameter store: the store's folder; a credential inside it would be copied with what it opens.
     /// - Throws: ``VaultError/exists(_:)``, ``VaultError/invalid(_:)``, ``VaultError/denied(_:)``,
     ///   ``VaultError/storage(_:)``.
-    init(_ path: String) throws(VaultError) {
+    init(_ path: String, outside store: String) throws(VaultError) {
+      guard try !Place.isInside(path, store) else {
+        throw .invalid("a credential is written to a folder outside of the store that it opens")
+      }
+      do throws(FileFault) { draft = try SecretFile.Draft(path) } catch { throw Place.error(error) }
+    }
+
+    private static func isInside(_ path: String, _ store: String) throws(VaultError) -> Bool {
       do throws(FileFault) {
-        var status = stat()
-        guard unsafe lstat(path, &status) != 0 else { throw .taken }
-        guard errno == ENOENT else { throw FileFault(errno: errno) }
-        folder = try SecretFile.folder(of: path)
-        self.path = path
+        return CanonicalPath.isInside(
+          try CanonicalPath.of(CanonicalPath.split(path).folder), try CanonicalPath.of(store))
       } catch {
         throw Place.error(error)
       }
@@ -44,9 +48,7 @@ enum CredentialFile {
       let bytes: GuardedBytes
       do { bytes = try credential.serialized() } catch { throw VaultError(error) }
       do throws(FileFault) {
-        try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in
-          try unsafe SecretFile.make(path, in: folder, bytes)
-        }
+        try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe draft.place(bytes) }
       } catch {
         throw Place.error(error)
       }

@@ -29,13 +29,12 @@ enum DeviceKeyFile {
   static func readOrMake(in stateFolder: String) throws(IdentityError) -> DeviceKey {
     do throws(FileFault) {
       if let key = try read(in: stateFolder) { return key }
-      let folder = try Folder(stateFolder, .state(), followingLink: true)
+      // The state folder must be ours, and nobody else may write to it.
+      _ = try Folder(stateFolder, .state(), followingLink: true)
       do throws(FileFault) {
         let key: Key
         do { key = try Key.random() } catch { throw .storage(.memory) }
-        try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in
-          try unsafe SecretFile.make(path(in: stateFolder), in: folder.file, bytes)
-        }
+        try SecretFile.Draft(path(in: stateFolder)).place(key)
       } catch {
         // Somebody else made it just now.
         guard error == .taken else { throw error }

@@ -27,20 +27,15 @@ enum KeyFile {
   static func make(_ path: String, outside store: String) throws(IdentityError) -> Key {
     try refuseInside(path, store)
     let key = try sealing { () throws(SealingError) in try Key.random() }
-    let parent: OpenFile
     do throws(FileFault) {
-      parent = try SecretFile.folder(of: path)
+      try SecretFile.Draft(path).place(key)
     } catch {
-      throw error.isOfStorage ? fault(error) : .locked(.keyFileFolder(error))
+      switch error {
+      case .missing, .wrongKind, .link: throw .locked(.keyFileFolder(error))
+      default: throw fault(error)
+      }
     }
-    do throws(FileFault) { try make(path, in: parent, key) } catch { throw fault(error) }
     return key
-  }
-
-  private static func make(_ path: String, in parent: borrowing OpenFile, _ key: borrowing Key) throws(FileFault) {
-    try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in
-      try unsafe SecretFile.make(path, in: parent, bytes)
-    }
   }
 
   /// Reads a key file, or makes it if nothing is there.

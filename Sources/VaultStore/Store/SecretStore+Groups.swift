@@ -35,7 +35,7 @@ extension SecretStore {
   public func createGroup(_ name: String, _ new: NewGroup) throws(VaultError) -> AccessGroup {
     let name = try AccessGroup.Name(name)
     guard !name.isReserved else { throw .invalid("names that begin with 'vault.' are the store's own") }
-    guard try registry().application(name.description) == nil else { throw .exists("an application of this id") }
+    guard try registry().application(name.description) == nil else { throw .exists("an application of this name") }
     var creation = try creation(of: name, new)
     if new.isThisDeviceOnly { creation.device = try deviceKey() }
     return try createGroup(name, creation)

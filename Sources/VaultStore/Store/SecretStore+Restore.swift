@@ -1,3 +1,4 @@
+internal import Glibc
 internal import GroupFile
 internal import Sealing
 
@@ -26,6 +27,10 @@ extension SecretStore {
   ) throws(VaultError) -> StoreRestoration {
     let names = try groups(inBackup: location.outside(path))
     try location.opening { () throws(IdentityError) in try location.places.makeStateFolder(of: access.ownerKey) }
+    let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
+    guard unsafe mkdir(groupsFolder, 0o700) == 0 || errno == EEXIST else {
+      throw VaultError(IdentityError(FileFault(errno: errno), at: .store))
+    }
     let drafts = try DraftFolder.make(in: location.home)
     var steps: [Restoration] = []
     for name in names {
@@ -51,7 +56,7 @@ extension SecretStore {
       throw .damaged(group: nil, level: "backup", detail: "there is none in this folder, or not a whole one")
     }
     guard identity.ownerKey == access.ownerKey else {
-      throw .contradiction("the backup is that of another store, with another owner key")
+      throw .contradiction("the backup is another store's; a lost machine's comes back with: vault init --recover DIR")
     }
     var names: [AccessGroup.Name] = []
     for name in try backup.groupNames() { names.append(try AccessGroup.Name(name)) }

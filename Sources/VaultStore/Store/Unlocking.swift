@@ -67,10 +67,11 @@ extension StoreAccess {
   private static func automatic(
     _ location: StoreLocation, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
   ) throws(VaultError) -> StoreAccess {
-    if let path = location.variable("VAULT_CREDENTIAL") { return try application(path) }
-    if let folder = location.variable("CREDENTIALS_DIRECTORY"), let access = try systemd(location, folder + "/vault") {
-      return access
-    }
+    let given = location.variable("CREDENTIALS_DIRECTORY").map { $0 + "/vault" }
+    if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path) }
+    if let given, let access = try systemd(location, given) { return access }
+    // Named twice, and not there.
+    if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given) }
     if let path = location.variable("VAULT_KEY_FILE") { return try owner(location, keyFile: path) }
     let file = try location.identityFile()
     let remembered = location.rememberedKeyFile(of: file.ownerKey)

@@ -15,7 +15,7 @@ extension VaultError {
     case .lastSlot: self = .contradiction("the last slot cannot be removed: nothing would open the store")
     case .recovering:
       self = .contradiction("the recovery of this store did not end; run it again: vault init --recover DIR")
-    case .noSlot(let number): self = .contradiction("there is no slot \(number)")
+    case .noSlot(let number): self = .notFound(.slot(Int(number)))
     case .storage(let failure): self = .storage(failure.rawValue)
     case .denied(let level, let fault): self = .denied(.permissions("the \(level.subject) \(fault.reason)"))
     case .overLimit(let limit): self = .overLimit(limit)

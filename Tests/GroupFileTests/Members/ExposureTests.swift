@@ -45,6 +45,6 @@ import Testing
     try group.grant("com.example.api", .read)
     #expect(try group.open().exposure().isEmpty)
     try group.grant("com.example.api", .read, issue: 2)
-    #expect(try group.open().exposure().flatMap(\.readers).map(\.issue) == [1, 1])
+    #expect(try group.open().exposure().flatMap(\.readers).map(\.issue) == [1])
   }
 }

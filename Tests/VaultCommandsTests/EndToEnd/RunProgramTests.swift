@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test func `a value that no environment can hold is refused`() {
-    store.execute(["set", "zero"], input: [0x61, 0, 0x62])
+    _ = store.execute(["set", "zero"], input: [0x61, 0, 0x62])
     let result = output(["--set", "A=vault:///zero"], "echo started")
     #expect(result.status == 64 && result.errors.contains("zero byte") && result.output.isEmpty)
   }

@@ -100,7 +100,10 @@ extension SecretStore {
     let report = try store.open().applications.uninstall("com.example.api", revoking: true)
     #expect(report.revoked == ["com.example.api", "team.shared"] && report.kept.isEmpty)
     for group in report.revoked { #expect(throws: notMember) { try api.group(group).items() } }
-    #expect(throws: VaultError.contradiction("the application's credentials were revoked; replace them")) {
+    #expect(
+      throws: VaultError.contradiction(
+        "the application's credentials were revoked; a new one: vault app issue APP --replace")
+    ) {
       try store.issue("com.example.api", .again)
     }
     #expect(throws: VaultError.self) { try store.open().grant(.read, in: "team.shared", to: "com.example.api") }
@@ -146,11 +149,15 @@ extension SecretStore {
     #expect(throws: VaultError.exists("a group of this name")) { try store.issue("team.shared") }
     try store.issue("com.example.api")
     #expect(throws: VaultError.exists("an application of this id")) { try store.issue("com.example.api") }
-    #expect(throws: VaultError.exists("an application of this id")) { try store.open().createGroup("com.example.api") }
+    #expect(throws: VaultError.exists("an application of this name")) {
+      try store.open().createGroup("com.example.api")
+    }
     try store.open().applications.uninstall("com.example.api", revoking: true)
     try store.open().removeGroup("com.example.api")
-    #expect(throws: VaultError.exists("an application of this id")) { try store.open().createGroup("com.example.api") }
-    for id in ["default", "vault.owner", "vault.app", "", "../up", "a/b", "A", "a..b", ".a"] {
+    #expect(throws: VaultError.exists("an application of this name")) {
+      try store.open().createGroup("com.example.api")
+    }
+    for id in ["default", "owner", "vault.owner", "vault.app", "", "../up", "a/b", "A", "a..b", ".a"] {
       #expect("\(id)") {
         try store.issue(id)
       } throws: { error in
@@ -177,9 +184,10 @@ extension SecretStore {
     #expect(throws: VaultError.exists("a file at the credential's place")) {
       try store.open().applications.issue("com.example.api", to: taken)
     }
-    #expect(throws: VaultError.self) {
-      try store.open().applications.issue("com.example.api", to: store.path("no/folder"))
+    for path in ["no/folder", "home/inside", "home/groups/inside", "folder/"] {
+      #expect(throws: VaultError.self) { try store.open().applications.issue("com.example.api", to: store.path(path)) }
     }
+    #expect(throws: VaultError.self) { try store.open().applications.issue("com.example.api", to: "") }
     #expect(try store.open().applications.list().isEmpty)
     #expect(try Data(contentsOf: URL(fileURLWithPath: taken)) == Data("mine".utf8))
     try store.open().applications.issue("com.example.api", to: store.path("credential"))

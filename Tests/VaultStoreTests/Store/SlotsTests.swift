@@ -107,7 +107,7 @@ import Testing
 
   @Test(arguments: [0, 9, -1, 65_536, Int.max]) func `a slot that is not there cannot be removed`(number: Int) throws {
     _ = try store.open().createRecoveryCode()
-    #expect(throws: VaultError.contradiction("there is no slot \(number)")) { try store.open().removeSlot(number) }
+    #expect(throws: VaultError.notFound(.slot(number))) { try store.open().removeSlot(number) }
   }
 
   @Test func `a removed slot opens nothing`() throws {

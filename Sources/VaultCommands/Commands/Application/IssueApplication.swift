@@ -8,7 +8,7 @@ struct IssueApplication: SessionCommand {
     abstract: "Write a credential for an application: it opens the application's groups and no others.",
     usage: """
       vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged]
-      vault app issue APP --output FILE --again | --replace
+      vault app issue APP --output FILE --again | --replace [--group GROUP:read|write]...
       """,
     discussion: """
       The application gets a private group named as itself. After it was installed again, or lost its credential, --again \
@@ -38,6 +38,7 @@ struct IssueApplication: SessionCommand {
     guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
     let lifetime = try lifetime.map(LifetimeArgument.parse)
     let grants = try groups.map(RightsArgument.grant)
+    guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
     let applications = try session.openStore(key.source).applications
     let admissions = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime
