@@ -43,6 +43,8 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case noVersion(UInt64)
   /// The item's present version is another one than expected.
   case conflict(expected: UInt64, present: UInt64)
+  /// What was to be done is not wanted any more: somebody decided otherwise meanwhile.
+  case superseded
   /// There is such a group already.
   case exists
   /// More than the format allows.

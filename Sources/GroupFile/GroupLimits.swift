@@ -14,6 +14,9 @@ package enum GroupLimits {
   package static let chainLength: UInt64 = 4_096
   /// Versions a group may keep of one item, the current one included.
   package static let keptVersions: ClosedRange<UInt16> = 1...1_000
+  /// How far an application's states may be above the roster's first: more than anybody writes in earnest, and so little that
+  /// one who writes on purpose leaves the owner room for thousands of new rosters.
+  package static let epochsPerRoster: UInt64 = 1 << 40
   /// Members of one group.
   package static let memberCount = 4_096
   /// Entries about removed members.

@@ -115,7 +115,7 @@ extension VaultError: CustomStringConvertible {
     case .damaged(.some, "backup", _), .damaged(nil, "backup", _):
       "nothing was changed; name a folder that vault backup made"
     case .damaged(.some, _, _):
-      "nothing was changed; put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
+      "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     case .damaged: "nothing was changed; put a backup back"
     case .rolledBack(_, _, _, .broughtBack):
       "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"

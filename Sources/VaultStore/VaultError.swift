@@ -112,6 +112,7 @@ extension VaultError {
     case .noVersion(let version): self = .notFound(.version(version))
     case .conflict(let expected, let present): self = .conflict(expected: expected, present: present)
     case .exists: self = .exists("a group of this name")
+    case .superseded: self = .contradiction("the application was replaced or revoked meanwhile; nothing was changed")
     case .overLimit(let limit): self = .overLimit(limit)
     }
   }

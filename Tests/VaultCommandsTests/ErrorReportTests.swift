@@ -17,7 +17,7 @@ import VaultStore
     (
       .locked("there is no terminal to ask for the passphrase on"), 11,
       "locked: there is no terminal to ask for the passphrase on",
-      "name a key file, a credential or a passphrase (--key-file, --credential, --passphrase-fd), or use a terminal"
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or use a terminal"
     ),
     (
       .otherDevice(group: "laptop", reason: "no device key is here"), 11,
@@ -26,7 +26,23 @@ import VaultStore
     ),
     (.denied(.notAMember), 12, "not a member of this group", "ask the store's owner"),
     (.denied(.readOnly), 12, "this member may only read", "ask the store's owner"),
-    (.denied(.ownerOnly), 12, "only the owner may do this", "ask the store's owner"),
+    (
+      .denied(.ownerOnly), 12, "only the owner may do this",
+      "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
+    ),
+    (
+      .locked("the credential is not there"), 11, "locked: the credential is not there",
+      "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
+    ),
+    (
+      .damaged(group: nil, level: "credential", detail: "cut"), 13, "damaged or altered (credential: cut)",
+      "write it again: vault app issue APP --output FILE --again"
+    ),
+    (
+      .damaged(group: "team", level: "witness", detail: "the state folder is not there"), 13,
+      "'team' cannot be shown to be its newest state (witness: the state folder is not there)",
+      "make the state folder, for you alone (mode 700); where it should be: vault paths"
+    ),
     (
       .denied(.permissions("the group's folder")), 12,
       "the system's permissions do not allow it: the group's folder",
@@ -35,7 +51,7 @@ import VaultStore
     (
       .damaged(group: "team", level: "manifest", detail: "signature"), 13,
       "'team' is damaged or was altered (manifest: signature)",
-      "nothing was changed; put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
+      "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     ),
     (
       .damaged(group: "team", level: "witness", detail: "neither record is valid"), 13,
@@ -123,7 +139,7 @@ import VaultStore
     #expect(
       text == """
         {"status":13,"name":"damaged","message":"'team' is damaged or was altered (manifest: signature)",\
-        "hint":"nothing was changed; put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP","level":"manifest"}
+        "hint":"put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP","level":"manifest"}
 
         """)
   }

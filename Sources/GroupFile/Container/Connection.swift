@@ -46,7 +46,8 @@ internal import CSQLite
     try checkHeader()
     // A log that grew since is another process's commit, and one that is new his first.
     let now = try place.shape()
-    guard now.identity == identity, isFrozen ? try place.isFrozen(now, isResting: isResting) : true, try !hasMoved() else {
+    guard now.identity == identity, isFrozen ? try place.isFrozen(now, isResting: isResting) : true, try !hasMoved()
+    else {
       throw .moved
     }
     try settle()

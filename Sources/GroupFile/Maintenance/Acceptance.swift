@@ -106,7 +106,7 @@ extension AccessGroupFile {
     let manifest = state.successor(
       root: state.manifest.root, itemCount: state.manifest.itemCount,
       versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
-    guard manifest.epoch < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
+    guard state.permits(epoch: manifest.epoch) else { throw .overLimit("2^53 states") }
     let signed = try session.sign(manifest, after: state, by: context.seed)
     try session.commit()
     _ = try replaceWitness(signed)

@@ -29,6 +29,10 @@ package struct RosterChange: Sendable {
   }
 
   package var grants: [Grant]
+  /// An application whose entries get another issue, with the rights that they have; where it has none, nothing changes.
+  package var reissue: (application: String, issue: UInt32)?
+  /// Asked while nobody else can write: whether the change is still to be made.
+  package var isStillWanted: @Sendable () -> Bool = { true }
   /// Says which applications leave.
   package var revokes: @Sendable (Member) -> Bool
   /// Whether the group gets a new key; it does in any case when somebody leaves.
@@ -36,10 +40,12 @@ package struct RosterChange: Sendable {
   package var above: Numbers
 
   package init(
-    grants: [Grant] = [], rotates: Bool = false, above: Numbers = Numbers(),
+    grants: [Grant] = [], reissue: (application: String, issue: UInt32)? = nil, rotates: Bool = false,
+    above: Numbers = Numbers(),
     revokes: @escaping @Sendable (Member) -> Bool = { _ in false }
   ) {
     self.grants = grants
+    self.reissue = reissue
     self.rotates = rotates
     self.above = above
     self.revokes = revokes
@@ -59,6 +65,11 @@ struct RosterPlan {
 
   /// - Throws: `overLimit`.
   init(_ change: RosterChange, on roster: Roster, _ authority: any RosterAuthority) throws(GroupFileError) {
+    var change = change
+    if let reissue = change.reissue {
+      change.grants += roster.members.filter { $0.application == reissue.application && $0.issue != reissue.issue }
+        .map { RosterChange.Grant(application: $0.application, issue: reissue.issue, rights: $0.rights) }
+    }
     var staying: [Member] = []
     for member in roster.members {
       let isReplaced = change.grants.contains { $0.application == member.application && $0.issue != member.issue }

@@ -16,7 +16,7 @@ extension AccessGroupFile {
   ///
   /// - Parameter progress: called now and then while a new key is given.
   /// - Returns: the new state; the present one if there was nothing to change.
-  /// - Throws: `ownerOnly` for anybody but the owner, `overLimit`, and what a writer's checks find; nothing is changed then.
+  /// - Throws: `ownerOnly` for anybody but the owner, `superseded`, `overLimit`, and what a writer's checks find; nothing is changed then.
   @discardableResult
   package func changeRoster(
     _ change: RosterChange, by authority: any RosterAuthority, progress: (RotationStep) -> Void = { _ in }
@@ -25,6 +25,7 @@ extension AccessGroupFile {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
+    guard change.isStillWanted() else { throw .superseded }
     let writing = try RosterWriting(view, session, context, authority)
     guard let state = try writing.write(change, at: now(), progress) else {
       session.end()

@@ -45,6 +45,9 @@ struct Rotation {
     _ row: Row, _ attributes: Attributes, _ secret: OpenedSecret?
   ) throws(GroupFileError) {
     let token = pending.last?.token ?? seal.keys.token(of: attributes.name)
+    var attributes = attributes
+    // No value was written after the last state: a member who says so would keep it from being listed when he is gone.
+    attributes.valueEpoch = min(attributes.valueEpoch, view.state.manifest.epoch)
     let (new, blob) = try seal.row(
       attributes, secret, token: token, version: row.version, oldest: row.oldest,
       previous: pending.last?.digest ?? .zero)

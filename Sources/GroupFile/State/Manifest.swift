@@ -131,6 +131,9 @@ enum SignedManifest {
     guard let writer = roster.roster.member(signing: manifest.writerKey), writer.rights == .write,
       manifest.epoch != roster.roster.firstEpoch || writer.kind == .owner
     else { throw .damaged(.manifest, "writer") }
+    guard writer.kind == .owner || manifest.epoch - roster.roster.firstEpoch <= GroupLimits.epochsPerRoster else {
+      throw .damaged(.manifest, "epoch too far above its roster's")
+    }
     guard manifest.writerKey.verifies(content.suffix(SigningKey.signatureByteCount), of: body) else {
       throw .damaged(.manifest, "signature")
     }

@@ -24,7 +24,7 @@ package final class WriteTransaction: ItemReading {
   ) throws(GroupFileError) {
     let manifest = view.state.manifest
     try view.state.requireWriter()
-    guard manifest.epoch + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
+    guard view.state.permits(epoch: manifest.epoch + 1) else { throw .overLimit("2^53 states") }
     self.session = session
     self.view = view
     seal = RowSeal(view.state.keys)
@@ -184,6 +184,12 @@ extension VerifiedState {
     guard manifest.writeVersion <= FormatVersion.write else {
       throw .newerFormat(read: manifest.readVersion, write: manifest.writeVersion)
     }
+  }
+
+  /// Whether readers take a manifest of `epoch` from this member.
+  func permits(epoch: UInt64) -> Bool {
+    guard epoch < ByteReader.counterLimit else { return false }
+    return member.kind == .owner || epoch - roster.firstEpoch <= GroupLimits.epochsPerRoster
   }
 
   /// The manifest of the state after this one, under the same roster.

@@ -18,8 +18,17 @@ struct ShowExposure: SessionCommand {
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    let exposed = try session.openStore(key.source).exposure { session.showProgress("\($0)") }
+    var problem: VaultError?
+    let exposed = try session.openStore(key.source).exposure(
+      leftOut: { if case .otherDevice = $1 {} else { problem = problem ?? $1 } }, progress: { session.showProgress($0) }
+    )
     session.endProgress()
+    try show(exposed, in: session)
+    // The list is not whole, which a script must not overlook.
+    if let problem { throw problem }
+  }
+
+  private func show(_ exposed: [Exposure], in session: Session) throws {
     if json.json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in

@@ -45,6 +45,22 @@ public struct Applications: Sendable {
     }
   }
 
+  /// Makes `change` in every group, one after the other: what others let into a group meanwhile is not passed over.
+  ///
+  /// - Throws: what is wrong with a group; one that is bound to another device is left out, with a notice.
+  func changeEverywhere(
+    _ change: RosterChange, _ progress: (String, RotationProgress) -> Void
+  ) throws(VaultError) {
+    for name in try store.groupNames() {
+      do throws(VaultError) {
+        try store.change(try store.group(name).name, change) { progress(name, $0) }
+      } catch {
+        guard case .otherDevice = error else { throw error }
+        store.notices.post(.groupLeftOut(group: name, reason: error.message))
+      }
+    }
+  }
+
   /// - Parameter isStrict: whether a group that does not verify is an error; one that is bound to another device never is.
   func memberships(of id: String, isStrict: Bool = false) throws(VaultError) -> [Membership] {
     _ = try store.owner()

@@ -18,9 +18,13 @@ extension SecretStore {
   ///
   /// Setting a value anew takes it off the list; that is what to do, because a removed member may have kept a copy.
   ///
-  /// - Parameter progress: called with each group's name.
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner. A group that does not verify is left out, with a notice.
-  public func exposure(progress: (String) -> Void = { _ in }) throws(VaultError) -> [Exposure] {
+  /// - Parameters:
+  ///   - leftOut: called with the name of a group that does not verify, and what is wrong with it: the answer lacks it.
+  ///   - progress: called with each group's name.
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner.
+  public func exposure(
+    leftOut: (String, VaultError) -> Void = { _, _ in }, progress: (String) -> Void = { _ in }
+  ) throws(VaultError) -> [Exposure] {
     _ = try owner()
     var found: [Exposure] = []
     for name in try groupNames() {
@@ -29,8 +33,11 @@ extension SecretStore {
       do {
         for value in try group.file.exposure() { try found.append(Exposure(value, in: name)) }
       } catch {
-        let error = (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
-        notices.post(.groupLeftOut(group: name, reason: error?.message ?? ""))
+        let problem =
+          (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
+          ?? .unexpected("an error without words")
+        notices.post(.groupLeftOut(group: name, reason: problem.message))
+        leftOut(name, problem)
       }
     }
     return found

@@ -52,13 +52,8 @@ extension Applications {
     var entry = try begin(name, issuance, lifetime, registry)
     if entry.standing == .issuing { try registry.record(entry, of: id) }
     try makePrivateGroup(name, entry)
-    // A group that does not verify may hold the old identity: it is not passed over when that is replaced.
-    let known = try memberships(of: id, isStrict: entry.issue > 1)
-    for membership in known where membership.member.issue != entry.issue {
-      try store.change(
-        membership.name,
-        RosterChange(grants: [.init(application: id, issue: entry.issue, rights: membership.member.rights)])
-      ) { progress(membership.name.description, $0) }
+    if entry.issue > 1 {
+      try changeEverywhere(RosterChange(reissue: (id, entry.issue)), progress)
     }
     try store.change(
       name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))

@@ -42,7 +42,14 @@ extension SecretStore {
   ) throws(VaultError) -> Admission {
     let name = try self.group(group).name
     let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights.inRoster)
-    let state = try change(name, RosterChange(grants: [grant]))
+    let registry = try registry()
+    var change = RosterChange(grants: [grant])
+    // Whoever replaces or revokes the application notes it first, and then goes through all groups, one writer at a time.
+    change.isStillWanted = {
+      guard let now = try? registry.application(application) else { return false }
+      return now.issue == known.issue && now.standing != .revoked
+    }
+    let state = try self.change(name, change)
     return Admission(
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount)
   }

@@ -27,6 +27,11 @@ extension Applications {
   ) throws(VaultError) -> Uninstallation {
     let registry = try store.registry()
     guard var entry = try registry.application(id) else { throw .notFound(.application) }
+    if revoking, entry.standing != .revoked {
+      // Noted first, so that nobody lets it in again meanwhile.
+      entry.standing = .revoked
+      try registry.record(entry, of: id)
+    }
     var report = Uninstallation()
     for membership in try memberships(of: id, isStrict: true) {
       let name = membership.name.description
@@ -34,14 +39,17 @@ extension Applications {
         try store.removeGroup(name)
         report.purged.append(name)
       } else if revoking {
-        try store.change(membership.name, RosterChange { $0.application == id }) { progress(name, $0) }
         report.revoked.append(name)
       } else {
         report.kept.append(name)
       }
     }
-    if revoking { entry.standing = .revoked } else if entry.standing != .revoked { entry.standing = .uninstalled }
-    try registry.record(entry, of: id)
+    if revoking {
+      try changeEverywhere(RosterChange { $0.application == id }, progress)
+    } else if entry.standing != .revoked {
+      entry.standing = .uninstalled
+      try registry.record(entry, of: id)
+    }
     return report
   }
 }

@@ -17,6 +17,14 @@ extension SecretStore {
     }
   }
 
+  /// The groups to be looked at: those that are here, and, for an application, those that its credential names, which are
+  /// missed where they are gone.
+  func expectedGroupNames() throws(VaultError) -> [String] {
+    let names = try groupNames()
+    guard case .application(let credential) = access else { return names }
+    return Set(names).union(credential.floors.map(\.group)).sorted()
+  }
+
   /// Makes a group that keeps `keep` versions of an item; see ``createGroup(_:_:)``.
   @discardableResult
   public func createGroup(_ name: String, keep: Int = 10) throws(VaultError) -> AccessGroup {

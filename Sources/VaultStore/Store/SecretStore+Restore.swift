@@ -80,7 +80,8 @@ extension SecretStore {
     let registry = Registry(group: AccessGroup(.registry, file, notices))
     var missing: [String] = []
     for (name, known) in try registry.groups() where known.presence == .present {
-      guard !steps.contains(where: { $0.name == name && $0.isGoing }),
+      // One whose copy is damaged may still come back from another backup.
+      guard !steps.contains(where: { $0.name == name }),
         !AccessGroupFile.exists(in: location.places.groupFolder(name.description))
       else { continue }
       var entry = known

@@ -55,7 +55,7 @@ extension SecretStore {
 
   /// Looks at the open store: each group's state is verified. An application sees the groups that it is a member of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
-    let groups = try groupNames().compactMap { name -> GroupStatus? in
+    let groups = try expectedGroupNames().compactMap { name -> GroupStatus? in
       do {
         let group = try group(name)
         let view = try group.file.beginReading().view

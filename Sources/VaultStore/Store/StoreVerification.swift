@@ -24,7 +24,8 @@ public struct GroupVerification: Sendable {
 extension SecretStore {
   /// Proves everything in the named groups, or in all: each item, version and large value, the tree, the roster, the chain.
   ///
-  /// For an application, all groups are those that it is a member of, or was when its credential was written. For the owner, all groups include his registry, which is compared with the folders: a group that vanished is found.
+  /// For an application, all groups are those that it is a member of, or was when its credential was written. For the owner,
+  /// all groups include his registry, which is compared with the folders: a group that vanished is found.
   ///
   /// - Parameters:
   ///   - names: the groups; none means all.
@@ -40,7 +41,7 @@ extension SecretStore {
       return results
     }
     var results: [GroupVerification] = []
-    for name in try groupNames() {
+    for name in try expectedGroupNames() {
       let verification = verify(try group(name), progress)
       if case .failure(let error) = verification.result, isOthersBusiness(name, error) { continue }
       results.append(verification)

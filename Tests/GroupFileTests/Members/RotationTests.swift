@@ -150,6 +150,56 @@ import Testing
     #expect(failure { try group.open("com.example.api", floor: floor).value("item/1") } == error)
   }
 
+  @Test func `a writer who runs far ahead is refused, so that he can be revoked`() throws {
+    let group = try group()
+    let seed = try group.seed("com.example.web")
+    let first = try group.open().beginReading().view.state.roster.firstEpoch
+    let copy = try group.files()
+    for (epoch, isTaken) in [(first + 1 << 40, true), (first + 1 << 40 + 1, false), (1 << 53 - 1, false)] {
+      group.witness.reading = .absent
+      try group.replace(with: copy)
+      try group.forge().storeManifest(by: seed) { $0.epoch = epoch }
+      #expect((failure { try group.value("item/1") } == nil) == isTaken, "\(epoch)")
+    }
+    try group.replace(with: copy)
+    try group.forge().storeManifest(by: seed) { $0.epoch = first + 1 << 40 }
+    group.witness.reading = .absent
+    #expect(failure { try group.open("com.example.web").set(["item/1": "more"]) } == .overLimit("2^53 states"))
+    try group.revoke("com.example.web")
+    try group.set(["item/1": "owner's"])
+    #expect(try group.value("item/1") == "owner's")
+  }
+
+  @Test func `a value that claims to be of a later state is exposed all the same`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.web", .write)
+    try group.set(["a": "a"])
+    let keys = try group.forge().keys
+    let row = try group.open().beginReading().storedRow("a")!
+    let (forged, _) = try RowSeal(keys).row(
+      Attributes(name: "a", created: 1, changed: 1, valueKind: 2, valueEpoch: 1 << 50),
+      try group.open().beginReading().view.secret(of: row), token: row.token, version: row.version, oldest: row.oldest,
+      previous: row.previous)
+    var tree = TreeBuilder()
+    try tree.append(TreeEntry(token: forged.token, digest: forged.digest))
+    var root = Digest.zero
+    try group.tamper { connection in
+      try connection.replaceCurrent(forged)
+      root = try tree.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+    }
+    try group.forge().storeManifest(by: group.seed("com.example.web")) { $0.root = root }
+    try group.revoke("com.example.web")
+    #expect(try group.open().exposure().map(\.name) == ["a"])
+  }
+
+  @Test func `a change that is not wanted any more when its turn comes is not made`() throws {
+    let group = try group()
+    var change = RosterChange(rotates: true)
+    change.isStillWanted = { false }
+    #expect(failure { try group.change(change) } == .superseded)
+    #expect(try group.open().beginReading().view.state.roster.generation == 1)
+  }
+
   @Test func `the numbers of a new roster are above those that were asked for`() throws {
     let group = try group()
     let above = RosterChange.Numbers(revision: 1_000, generation: 2_000, epoch: 3_000)

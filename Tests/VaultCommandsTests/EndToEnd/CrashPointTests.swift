@@ -31,7 +31,8 @@ import Testing
       Operation(arguments: ["grant", "default", "com.example.web", "--rights", "read"], again: [0]),
       Operation(arguments: ["revoke", "default", "com.example.api"], again: [0, 10]),
       Operation(arguments: ["app", "issue", "com.example.new", "--output", "$folder/new"], again: [0, 22]),
-      Operation(arguments: ["app", "issue", "com.example.api", "--output", "$folder/new", "--replace"], again: [0, 22]),
+      Operation(
+        arguments: ["app", "issue", "com.example.api", "--output", "$folder/new", "--replace"], again: [0, 22]),
       Operation(arguments: ["app", "uninstall", "com.example.api", "--revoke"], again: [0]),
     ]
   }

@@ -64,10 +64,10 @@ import Testing
   @Test(arguments: [
     (["--set", "A=vault:///absent"], Int32(10), "--set: no such item"),
     (["--set", "A=hunter2"], 64, "this is no reference: it does not begin with vault://"),
-    (["--set", "vault:///db/user"], 64, "this is no reference"),
+    (["--set", "vault:///db/user"], 64, "--set needs NAME=vault://GROUP/NAME"),
     (["--set", "A=vault:///server#absent"], 10, "--set: the value has no such field"),
     (["--set", "A=vault:///db/user#x"], 18, "a field is named, and the value is"),
-    (["--env-file", "/nonexistent"], 10, "/nonexistent cannot be read"),
+    (["--env-file", "/nonexistent"], 64, "/nonexistent cannot be read"),
     (["--prefix", "x"], 64, "--prefix needs --group"),
   ]) func `where one cannot be read, nothing starts`(options: [String], status: Int32, words: String) {
     let result = output(options, "echo started")

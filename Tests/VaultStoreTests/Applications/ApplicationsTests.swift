@@ -252,4 +252,16 @@ extension SecretStore {
       return
     }
   }
+
+  @Test func `an application misses a group that its credential names and that is gone`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team.shared")
+    let api = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])
+    try FileManager.default.removeItem(atPath: store.folder + "/home/groups/team.shared")
+    #expect(try api.status().groups.map(\.name) == ["com.example.api", "team.shared"])
+    guard case .failure(.rolledBack(_, _, _, .vanished)) = try api.verify()[1].result else {
+      Issue.record("not missed")
+      return
+    }
+  }
 }

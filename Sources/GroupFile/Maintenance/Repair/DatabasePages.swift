@@ -61,7 +61,9 @@ struct RecordPage {
     guard end <= bytes.count else { return nil }
     self.kind = kind
     self.bytes = bytes
+    var places = Set<Int>()
     cells = stride(from: kind.headerByteCount, to: end, by: 2).map { Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]) }
+      .filter { places.insert($0).inserted }
   }
 
   var cellCount: Int { cells.count }

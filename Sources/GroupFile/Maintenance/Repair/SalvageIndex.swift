@@ -32,12 +32,17 @@ struct SalvageIndex: ~Copyable {
   /// Reads every page of the file at `path`.
   init(of path: String, progress: (UInt64, UInt64) -> Void) throws(GroupFileError) {
     pages = try DatabasePages(path: path)
+    // Each byte of an honest file belongs to one record, or to an old one and a new one. Pages that point at each other's
+    // bytes again and again would go on for ever.
+    var budget = 2 * Int(pages.count) * DatabasePages.size
     // The first page holds the list of tables, which is known.
     for number in 2..<max(2, pages.count + 1) {
       if number % 1_024 == 0 { progress(UInt64(number), UInt64(pages.count)) }
-      guard let bytes = pages.page(number), let page = RecordPage(bytes) else { continue }
+      guard budget >= 0, let bytes = pages.page(number), let page = RecordPage(bytes) else { continue }
       for cell in 0..<page.cellCount {
         guard let record = page.record(cell, pages) else { continue }
+        budget -= record.payload.count
+        guard budget >= 0 else { break }
         keep(record, of: page.kind, at: Location(page: number, cell: UInt16(cell)))
       }
     }
@@ -70,7 +75,8 @@ struct SalvageIndex: ~Copyable {
       if let rest = record.bytes(1, 32...32) {
         chain[UInt64(record.rowID), default: []].insert(Digest(record.payload[rest])!)
       } else if let bytes = record.bytes(1, 1...GroupLimits.rosterByteCount + 1_024), record.rowID <= 3 {
-        parts[record.rowID, default: []].append(Array(record.payload[bytes]))
+        let part = Array(record.payload[bytes])
+        if parts[record.rowID]?.contains(part) != true { parts[record.rowID, default: []].append(part) }
       }
     }
   }
