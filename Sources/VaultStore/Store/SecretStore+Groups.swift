@@ -138,6 +138,11 @@ extension SecretStore {
             OwnersAcceptance(authority: identity, revokes: revokes) { announce(ReturningState($0, revokes)) })
         }
       } catch {
+        // This machine never saw it, but the owner's list says that it was there.
+        if error == .missing, name != .registry, try registry().entry(of: name)?.presence == .present {
+          try noteRemoval(of: name)
+          return .removal
+        }
         throw VaultError(error, group: name.description)
       }
     } else {

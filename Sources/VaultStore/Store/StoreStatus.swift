@@ -55,7 +55,7 @@ extension SecretStore {
 
   /// Looks at the open store: each group's state is verified. An application sees the groups that it is a member of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
-    let groups = try expectedGroupNames().compactMap { name -> GroupStatus? in
+    var groups = try expectedGroupNames().compactMap { name -> GroupStatus? in
       do {
         let group = try group(name)
         let view = try group.file.beginReading().view
@@ -70,6 +70,14 @@ extension SecretStore {
         return GroupStatus(
           name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
           isOfOtherDevice: isOfOtherDevice(problem))
+      }
+    }
+    // A registry that does not verify is what verify tells of.
+    if case .owner = access, let entries = try? registry().groups() {
+      groups += vanished(of: entries).map { name, problem in
+        GroupStatus(
+          name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
+          isOfOtherDevice: false)
       }
     }
     return StoreStatus(

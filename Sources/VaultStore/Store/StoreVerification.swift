@@ -74,17 +74,28 @@ extension SecretStore {
     guard case .success = own.result else { return [own] }
     var results = [own]
     let entries = try registry.groups()
-    for (name, entry) in entries where entry.presence == .present && !found.contains(name.description) {
-      results.append(
-        GroupVerification(
-          name: name.description,
-          result: .failure(.rolledBack(group: name.description, found: 0, known: 1, reason: .vanished))))
+    for (name, problem) in vanished(of: entries) where !found.contains(name) {
+      results.append(GroupVerification(name: name, result: .failure(problem)))
     }
     for name in found {
       guard let problem = contradiction(name, entries[try AccessGroup.Name(name)]) else { continue }
       results.append(GroupVerification(name: name, result: .failure(problem)))
     }
     return results
+  }
+
+  /// The groups that the registry names and that are not here, by name.
+  func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
+    entries.compactMap { name, entry in
+      let folder = location.places.groupFolder(name.description)
+      guard entry.presence == .present, !AccessGroupFile.exists(in: folder) else { return nil }
+      // Where this machine never saw it, the owner's list is all that says it was there.
+      let known: UInt64 = if case .valid(let record) = witness(name).read() { record.epoch } else { 1 }
+      return (
+        name.description,
+        .rolledBack(group: name.description, found: 0, known: known, reason: .vanished)
+      )
+    }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {

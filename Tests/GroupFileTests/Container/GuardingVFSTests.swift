@@ -4,6 +4,14 @@ import Testing
 
 /// The VFS alone, without the looks at the folder that come before it.
 @Suite struct GuardingVFSTests {
+  init() {
+    // The first opening makes the VFS known to SQLite.
+    var database: OpaquePointer?
+    var systemError: Int32 = 0
+    _ = unsafe csqlite_open("/nonexistent", SQLITE_OPEN_READONLY, &database, &systemError)
+    unsafe sqlite3_close(database)
+  }
+
   /// Opens with the given VFS and runs a statement, as somebody who looks at nothing first.
   private func run(_ path: String, vfs: String, _ sql: String = "SELECT * FROM state", create: Bool = false) -> Int32 {
     var database: OpaquePointer?

@@ -64,6 +64,22 @@ struct SecretStoreTests {
     }
   }
 
+  @Test func `a group that is gone shows in the status, and is accepted also where it was never seen`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("lost")
+    try store.open().group("lost").set("a", to: 1)
+    for folder in ["/home/groups/lost", "/state/witness"] {
+      try FileManager.default.removeItem(atPath: store.folder + folder)
+    }
+    let vanished = VaultError.rolledBack(group: "lost", found: 0, known: 1, reason: .vanished)
+    #expect(try store.open().status().groups.map(\.problem) == [nil, vanished])
+    #expect(try store.open().verify().contains { $0.name == "lost" })
+    #expect(try store.open().acceptGroup("lost") == .removal)
+    #expect(try store.open().status().groups.map(\.name) == ["default"])
+    try store.open().createGroup("lost")
+    #expect(throws: VaultError.notFound(.group)) { try store.open().acceptGroup("never") }
+  }
+
   @Test func `a transaction is made as a whole, or not at all`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
