@@ -16,12 +16,4 @@ public enum VariableName {
     if let first = name.first, first.isNumber { name.insert("_", at: 0) }
     return String(name)
   }
-
-  /// Whether a shell can assign to `name`: letters, digits and `_`, and no digit in front.
-  public static func isAssignable(_ name: String) -> Bool {
-    guard let first = name.utf8.first, !(48...57).contains(first) else { return false }
-    return name.utf8.allSatisfy { byte in
-      byte == UInt8(ascii: "_") || (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
-    }
-  }
 }

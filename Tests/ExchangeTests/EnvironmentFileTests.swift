@@ -42,11 +42,4 @@ import Testing
   ]) func `a defect is named with its line, and nothing is taken`(text: String, fault: EnvironmentFile.Fault) {
     #expect(throws: fault) { try EnvironmentFile(text) }
   }
-
-  @Test func `what is written is read again`() throws {
-    for value in ["", "a b", "it's \"quoted\"", "#x", "a\nb\r\n", "\\n", "$HOME ${X}", " padded ", "ü鍵"] {
-      let text = AssignmentText.environmentFile("A", value)
-      #expect(try EnvironmentFile(text).entries.map(\.value) == [value])
-    }
-  }
 }

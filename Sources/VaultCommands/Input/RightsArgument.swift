@@ -27,16 +27,6 @@ enum LifetimeArgument {
   }
 }
 
-extension RotationProgress {
-  /// For a line of progress.
-  var text: String {
-    switch self {
-    case .sealed(let count): "\(count) items sealed under the new key"
-    case .written(let count): "\(count) items written"
-    }
-  }
-}
-
 extension Admission {
   /// What a new member can read at once.
   func sentence(_ application: String) -> String {

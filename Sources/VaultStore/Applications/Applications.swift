@@ -49,7 +49,7 @@ public struct Applications: Sendable {
   ///
   /// - Throws: what is wrong with a group; one that is bound to another device is left out, with a notice.
   func changeEverywhere(
-    _ change: RosterChange, _ progress: (String, RotationProgress) -> Void
+    _ change: RosterChange, _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) {
     for name in try store.groupNames() {
       do throws(VaultError) {

@@ -42,7 +42,7 @@ extension Applications {
   @discardableResult
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
-    lifetime: GroupLifetime? = nil, progress: (String, RotationProgress) -> Void = { _, _ in }
+    lifetime: GroupLifetime? = nil, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> [Admission] {
     let name = try Applications.name(id)
     let identity = try store.owner()
@@ -61,8 +61,8 @@ extension Applications {
     for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
     let credential = Credential(
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
-      member: try sealingInStore { () throws(SealingError) in
-        try identity.applicationMember(id: id, issue: entry.issue)
+      member: try store.location.opening { () throws(IdentityError) in
+        try sealing { () throws(SealingError) in try identity.applicationMember(id: id, issue: entry.issue) }
       },
       floors: try floors(of: id))
     try place.write(credential)
@@ -149,9 +149,4 @@ extension Applications {
     if application.lifetime == .purged { creation.flags = .purgedAtUninstall }
     try store.createGroup(name, creation)
   }
-}
-
-/// Runs `body` and says what its errors mean to users.
-func sealingInStore<Result>(_ body: () throws(SealingError) -> Result) throws(VaultError) -> Result {
-  do { return try body() } catch { throw VaultError(IdentityError(error)) }
 }

@@ -1,22 +1,5 @@
 internal import GroupFile
 
-/// How far a group's new key has come.
-@nonexhaustive
-public enum RotationProgress: Sendable, Equatable {
-  /// So many items were proved and sealed under the new key.
-  case sealed(UInt64)
-  /// So many items were written.
-  case written(UInt64)
-
-  init(_ step: RotationStep) {
-    self =
-      switch step {
-      case .sealed(let count): .sealed(count)
-      case .written(let count): .written(count)
-      }
-  }
-}
-
 extension SecretStore {
   /// Gives an application rights in a group, or other rights than it has.
   ///
@@ -62,7 +45,7 @@ extension SecretStore {
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, or an application that is not a member;
   ///   ``VaultError/denied(_:)`` for anybody but the owner.
   public func revoke(
-    _ application: String, from group: String, progress: (RotationProgress) -> Void = { _ in }
+    _ application: String, from group: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
     _ = try owner()
     let members = try self.group(group).info().members
@@ -78,7 +61,7 @@ extension SecretStore {
   ///   group: it is proved completely first, and not changed then.
   @discardableResult
   public func rotateGroup(
-    _ name: String, progress: (RotationProgress) -> Void = { _ in }
+    _ name: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> UInt64 {
     try change(try group(name).name, RosterChange(rotates: true), progress).manifest.generation
   }
@@ -86,11 +69,11 @@ extension SecretStore {
   /// Makes `change` in the group `name`.
   @discardableResult
   func change(
-    _ name: AccessGroup.Name, _ change: RosterChange, _ progress: (RotationProgress) -> Void = { _ in }
+    _ name: AccessGroup.Name, _ change: RosterChange, _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
     do {
-      return try group(name).file.changeRoster(change, by: identity) { progress(RotationProgress($0)) }
+      return try group(name).file.changeRoster(change, by: identity) { progress(MaintenanceProgress($0)) }
     } catch {
       throw VaultError(error, group: name.description)
     }

@@ -23,7 +23,7 @@ extension Applications {
   /// - Throws: ``VaultError/notFound(_:)``. What was interrupted is finished by the same call.
   @discardableResult
   public func uninstall(
-    _ id: String, revoking: Bool = false, progress: (String, RotationProgress) -> Void = { _, _ in }
+    _ id: String, revoking: Bool = false, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> Uninstallation {
     let registry = try store.registry()
     guard var entry = try registry.application(id) else { throw .notFound(.application) }

@@ -93,13 +93,6 @@ struct Restoration {
     return Prepared(draft: draft, file: drafted, isRenewed: isRenewed, state: state, items: items)
   }
 
-  /// Whether the group will be in its place, by this call or as it was.
-  var isGoing: Bool {
-    if prepared != nil { return true }
-    if case .failed = outcome { return false }
-    return true
-  }
-
   /// The draft of a group whose numbers rise.
   var renewedDraft: AccessGroupFile? { prepared.flatMap { $0.isRenewed ? $0.file : nil } }
 

@@ -26,34 +26,6 @@ public struct StoreBackup: Sendable {
   }
 }
 
-/// How far a backup, a restoration or a repair has come with one group.
-@nonexhaustive
-public enum MaintenanceProgress: Sendable {
-  case copied(bytes: UInt64, of: UInt64)
-  /// So many items were proved.
-  case proved(UInt64)
-  /// So many items were proved and sealed under a new key.
-  case sealed(UInt64)
-  /// So many of them were written.
-  case written(UInt64)
-
-  init(_ step: CopyStep) {
-    self =
-      switch step {
-      case .copied(let bytes, let all): .copied(bytes: bytes, of: all)
-      case .proved(let count): .proved(count)
-      }
-  }
-
-  init(_ step: RotationStep) {
-    self =
-      switch step {
-      case .sealed(let count): .sealed(count)
-      case .written(let count): .written(count)
-      }
-  }
-}
-
 extension SecretStore {
   /// Copies the store into a folder of its own: the identity file, and one consistent, completely proved state of each group.
   ///
