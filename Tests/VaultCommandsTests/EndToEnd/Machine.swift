@@ -23,14 +23,23 @@ extension Trait where Self == ConditionTrait {
   static var needsOtherUsers: Self { .enabled(if: Machine.canChangeUser, "needs root and setpriv") }
   static var needsTracing: Self { .enabled(if: Machine.canTrace, "needs strace, and the right to trace") }
   static var needsLimits: Self { .enabled(if: Machine.canLimit, "needs prlimit") }
+  static var needsClients: Self {
+    .enabled(if: RunLength.hasClients, "needs other programs: only with VAULT_TEST_CLIENTS=1")
+  }
   static var needsTime: Self { .enabled(if: RunLength.isFull, "takes long: only with VAULT_TEST_FULL=1") }
 }
 
-/// How much of a test is run: all of it with VAULT_TEST_FULL=1, otherwise a sample that is the same each time.
+/// How much is run: all of a test with VAULT_TEST_FULL=1, otherwise a sample that is the same each time.
 enum RunLength {
-  static let isFull = unsafe getenv("VAULT_TEST_FULL").map { unsafe String(cString: $0) } == "1"
+  static let isFull = isSet("VAULT_TEST_FULL")
+  /// Whether the programs that are tested together with ours are here, which `tools/test --with-clients` sees to.
+  static let hasClients = isSet("VAULT_TEST_CLIENTS")
 
   static func of(_ full: Int, sample: Int) -> Int { isFull ? full : sample }
+
+  private static func isSet(_ variable: String) -> Bool {
+    unsafe getenv(variable).map { unsafe String(cString: $0) } == "1"
+  }
 }
 
 /// SplitMix64: the same numbers from the same seed.
