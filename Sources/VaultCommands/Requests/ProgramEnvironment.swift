@@ -15,16 +15,8 @@ struct ProgramEnvironment {
 
   /// Takes over this process's environment but for what opens a store.
   mutating func takeInherited() throws {
-    var next = unsafe environ
-    while let entry = unsafe next.pointee {
-      unsafe next += 1
-      let bytes = unsafe Array(UnsafeRawBufferPointer(start: entry, count: strlen(entry)))
-      guard let equals = bytes.dropFirst().firstIndex(of: UInt8(ascii: "=")) else { continue }
-      let name = Array(bytes[..<equals])
-      if name.starts(with: "VAULT_".utf8) || name.elementsEqual("CREDENTIALS_DIRECTORY".utf8) { continue }
-      try set(
-        name, Array(bytes[(equals + 1)...]),
-        in: "the variable \(UTF8Text.onOneLine(String(decoding: name, as: UTF8.self)))")
+    for (name, value) in InheritedEnvironment.variables {
+      try set(name, value, in: "the variable \(UTF8Text.onOneLine(String(decoding: name, as: UTF8.self)))")
     }
   }
 

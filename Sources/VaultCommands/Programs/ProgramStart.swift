@@ -15,16 +15,17 @@ enum ProgramStart {
     let path: String
     do throws(Failure) { path = try find(program, variables) } catch { return error }
     csystem_take_default_action(SIGPIPE)
-    let environment = variables.map { $0.key + [UInt8(ascii: "=")] + $0.value + [0] }
-    unsafe withPointers(arguments.map { Array($0.utf8) + [0] }) { arguments in
-      unsafe withPointers(environment) { environment in
-        _ = unsafe execve(path, arguments, environment)
-      }
+    csystem_take_default_action(SIGXFSZ)
+    unsafe withCStrings(arguments, variables) { arguments, environment in
+      _ = unsafe execve(path, arguments, environment)
     }
     return failure(errno)
   }
 
-  private static func find(_ program: String, _ variables: [[UInt8]: [UInt8]]) throws(Failure) -> String {
+  /// The program's path: `program` itself where it is one, or else the first of its name in the PATH of `variables`.
+  ///
+  /// - Throws: `commandNotFound`, `notExecutable`.
+  static func find(_ program: String, _ variables: [[UInt8]: [UInt8]]) throws(Failure) -> String {
     guard !program.contains("/") else { return program }
     let folders = variables[Array("PATH".utf8)] ?? Array("/usr/local/bin:/usr/bin:/bin".utf8)
     var found = ENOENT
@@ -38,7 +39,8 @@ enum ProgramStart {
     throw failure(found)
   }
 
-  private static func failure(_ code: Int32) -> Failure {
+  /// What an `errno` of starting a program means.
+  static func failure(_ code: Int32) -> Failure {
     switch code {
     case ENOENT, ENOTDIR: Failure(.commandNotFound, "the program was not found")
     case E2BIG: Failure(.notExecutable, "the arguments and the environment are too large together")
@@ -46,19 +48,34 @@ enum ProgramStart {
     }
   }
 
-  /// Lends `strings`, each with its NUL, as C has them.
-  private static func withPointers(
-    _ strings: [[UInt8]], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Void
-  ) {
+  /// Lends a program's arguments and its environment as C has them; they are wiped at the end.
+  static func withCStrings<Result>(
+    _ arguments: [String], _ variables: [[UInt8]: [UInt8]],
+    _ body: (
+      UnsafePointer<UnsafeMutablePointer<CChar>?>, UnsafePointer<UnsafeMutablePointer<CChar>?>
+    ) -> Result
+  ) -> Result {
+    let environment = variables.map { $0.key + [UInt8(ascii: "=")] + $0.value + [0] }
+    return unsafe withPointers(arguments.map { Array($0.utf8) + [0] }) { arguments in
+      unsafe withPointers(environment) { environment in unsafe body(arguments, environment) }
+    }
+  }
+
+  /// Lends `strings`, each with its NUL.
+  private static func withPointers<Result>(
+    _ strings: [[UInt8]], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+  ) -> Result {
     var copies = unsafe strings.map { bytes in
       unsafe bytes.withUnsafeBytes { unsafe strdup($0.bindMemory(to: CChar.self).baseAddress!) }
     }
     unsafe copies.append(nil)
-    unsafe copies.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
-    for index in unsafe copies.indices {
-      guard let copy = unsafe copies[index] else { continue }
-      unsafe explicit_bzero(copy, strlen(copy))
-      unsafe free(copy)
+    defer {
+      for index in unsafe copies.indices {
+        guard let copy = unsafe copies[index] else { continue }
+        unsafe explicit_bzero(copy, strlen(copy))
+        unsafe free(copy)
+      }
     }
+    return unsafe copies.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
   }
 }

@@ -1,0 +1,126 @@
+import CSystem
+import Glibc
+internal import VaultStore
+
+/// How a program ended.
+enum ProgramEnd: Equatable {
+  case exited(Int32)
+  case killed(signal: Int32)
+
+  /// The status as a shell tells it: 128 and the signal's number for a program that was killed.
+  var status: Int32 {
+    switch self {
+    case .exited(let status): status
+    case .killed(let signal): 128 + signal
+    }
+  }
+}
+
+/// A program that runs below this process.
+///
+/// It gets three descriptors and those that somebody took FD_CLOEXEC off; no core dumps, as this process has none; and the
+/// signals that were ignored before us still are, while SIGPIPE and SIGXFSZ, which only we ignore, have their default action.
+struct ChildProcess {
+  let number: pid_t
+
+  /// Starts a program.
+  ///
+  /// - Parameters:
+  ///   - program: a path, or a name that is looked up in the PATH of `variables`.
+  ///   - arguments: its arguments, its own name first.
+  ///   - variables: its environment.
+  ///   - blocked: the signals that are blocked in it, whatever is blocked here.
+  /// - Throws: `commandNotFound`, `notExecutable`; nothing runs then.
+  init(
+    _ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]], input: Int32 = STDIN_FILENO,
+    output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO, blocked: sigset_t = sigset_t()
+  ) throws(Failure) {
+    let path = try ProgramStart.find(program, variables)
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    // Copies: one of the three may stand where another one is to go.
+    let copies = [input, output, errors].map { fcntl($0, F_DUPFD_CLOEXEC, 10) }
+    defer { for copy in copies { close(copy) } }
+    for (place, copy) in copies.enumerated() {
+      unsafe posix_spawn_file_actions_adddup2(&actions, copy, Int32(place))
+    }
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    unsafe posix_spawnattr_setflags(&attributes, Self.flags)
+    var mask = blocked
+    unsafe posix_spawnattr_setsigmask(&attributes, &mask)
+    var defaults = sigset_t()
+    unsafe sigemptyset(&defaults)
+    for signal in [SIGPIPE, SIGXFSZ] { unsafe sigaddset(&defaults, signal) }
+    unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+    var number: pid_t = 0
+    let code = unsafe ProgramStart.withCStrings(arguments, variables) { arguments, environment in
+      unsafe posix_spawn(&number, path, &actions, &attributes, arguments, environment)
+    }
+    guard code == 0 else { throw ProgramStart.failure(code) }
+    self.number = number
+  }
+
+  /// Waits until the program has ended.
+  func wait() -> ProgramEnd {
+    var status: Int32 = 0
+    while unsafe waitpid(number, &status, 0) == -1, errno == EINTR {}
+    return ProgramEnd(waitStatus: status)
+  }
+
+  /// Sends a signal to the program, which must not have been waited for.
+  func send(_ signal: Int32) { kill(number, signal) }
+
+  /// POSIX_SPAWN_SETSIGMASK and SETSIGDEF, which Swift does not import.
+  private static let flags: Int16 = 0x08 | 0x04
+}
+
+extension ChildProcess {
+  /// Runs a program to its end, and takes what it writes on its stdout.
+  ///
+  /// - Parameters:
+  ///   - variables: its environment; by default ours, without what opens a store.
+  ///   - input: its stdin.
+  ///   - limit: the most bytes that it may write.
+  /// - Throws: `commandNotFound`, `notExecutable`; `overLimit`, after which it was ended.
+  static func output(
+    of program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]] = InheritedEnvironment.variables,
+    input: Int32, errors: Int32 = STDERR_FILENO, limit: Int
+  ) throws(Failure) -> (end: ProgramEnd, bytes: WipedBytes) {
+    var ends: [Int32] = [-1, -1]
+    guard unsafe pipe(&ends) == 0 else {
+      throw Failure(.storage, "no pipe can be made: \(SystemReason.text(errno))")
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let child: ChildProcess
+    do {
+      child = try ChildProcess(program, arguments, variables, input: input, output: ends[1], errors: errors)
+    } catch {
+      for end in ends { close(end) }
+      throw error
+    }
+    close(ends[1])
+    let read: Result<WipedBytes, Failure>
+    do {
+      read = .success(try DescriptorInput(ends[0], "what the program writes").readAll(limit: limit))
+    } catch {
+      read = .failure(error)
+    }
+    // One that still writes is ended by SIGPIPE.
+    close(ends[0])
+    let end = child.wait()
+    let bytes = try read.get()
+    guard bytes.count <= limit else { throw Failure(.overLimit, "the program wrote more than \(limit) bytes") }
+    return (end, bytes)
+  }
+}
+
+extension ProgramEnd {
+  /// - Parameter status: as `waitpid` tells it.
+  init(waitStatus status: Int32) {
+    let signal = status & 0x7F
+    self = signal == 0 ? .exited((status >> 8) & 0xFF) : .killed(signal: signal)
+  }
+}
