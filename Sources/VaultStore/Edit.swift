@@ -7,7 +7,8 @@ internal import GroupFile
 public final class Edit {
   private let transaction: WriteTransaction
   private let group: String
-  private(set) var failure: VaultError?
+  /// What kept a change from being made; the transaction will end with it.
+  package private(set) var failure: VaultError?
 
   init(_ transaction: WriteTransaction, group: String) {
     self.transaction = transaction
@@ -54,15 +55,25 @@ public final class Edit {
   /// Opens the secret of `name` as this transaction has left it.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and whatever kept an earlier change from being made.
-  public func get(_ name: String) throws(VaultError) -> Secret {
+  public func get(_ name: String) throws(VaultError) -> Secret { Secret(try opened(name).secret) }
+
+  /// Opens the secret of `name` as this transaction has left it, and tells what there is to tell about it.
+  ///
+  /// - Throws: as ``get(_:)``.
+  public func open(_ name: String) throws(VaultError) -> OpenedItem {
+    let (stored, secret) = try opened(name)
+    return OpenedItem(item: try Item(stored), secret: Secret(secret))
+  }
+
+  private func opened(_ name: String) throws(VaultError) -> (stored: StoredItem, secret: OpenedSecret) {
     if let failure { throw failure }
     let name = try Item.Name(name).description
-    var opened: OpenedSecret?
-    try run { () throws(GroupFileError) in
-      opened = try transaction.view.secret(of: transaction.present(name).row)
+    do {
+      let stored = try transaction.present(name)
+      return (stored, try transaction.view.secret(of: stored.row))
+    } catch {
+      throw VaultError(error, group: group)
     }
-    guard let opened else { throw .notFound(.item) }
-    return Secret(opened)
   }
 
   /// Keeps `error` as what keeps the transaction from being made.

@@ -22,6 +22,7 @@ struct CommandLineTree: CommandFamily {
           RestoreItem.self,
         ]),
       CommandGroup(name: "Use", subcommands: [RunProgram.self, ReadReference.self]),
+      CommandGroup(name: "Exchange", subcommands: [ImportItems.self]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),
       CommandGroup(
         name: "Group",

@@ -35,6 +35,7 @@ enum Completion: Equatable {
     case "rights": .words(["read", "write"])
     case "lifetime", "what": .words(GroupLifetime.allCases.map(\.rawValue))
     case "format": .words(["xml", "binary", "json"])
+    case "source": .words(ImportFormat.allCases.map(\.rawValue))
     case "set": .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"])
     default: .words([])
     }

@@ -32,6 +32,9 @@ enum RootHelp {
       run -- COMMAND      run a program with secrets in its environment
       read REFERENCE      write what vault://GROUP/NAME names
 
+    Other programs' files:
+      import FILE         bring in what a file holds, all at once
+
     The store:
       init                 make a store, or bring a lost one back
       status               look at the store: where it is, and what opens it

@@ -1,0 +1,17 @@
+extension EnvironmentFile {
+  /// An item of text for each name; of several values of one name the last counts, as it does for whoever loads the file.
+  package var importedItems: ImportedItems {
+    var imported = ImportedItems()
+    var last: [String: Int] = [:]
+    for entry in entries { last[entry.name] = entry.line }
+    for entry in entries {
+      if let line = last[entry.name], line != entry.line {
+        imported.losses.append("line \(entry.line): line \(line) gives the name again, and the later value counts")
+      } else {
+        imported.items.append(
+          ImportedItem(entry.name, .string, Array(entry.value.utf8), at: "line \(entry.line)"))
+      }
+    }
+    return imported
+  }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+internal import Exchange
+
+/// `vault import FILE`
+struct ImportItems: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import",
+    abstract: "Bring in what another program kept: all of it at once, or nothing.",
+    usage: "vault import FILE --from FORMAT [-g GROUP] [--prefix P] [--replace] [--dry-run] [--json]",
+    discussion: """
+      FORMAT is dotenv: each NAME=value becomes an item of text. FILE may be - for standard input.
+
+      An item that is there is changed only with --replace, and its versions are kept; without it, nothing is imported \
+      (22). A value that is already the same gets no new version, so an import can be repeated. --dry-run shows what \
+      would happen, never a value. What the file holds and no item keeps is listed.
+
+      Example:
+        vault import .env --from dotenv --group team.shared --dry-run
+        vault import .env --from dotenv --group team.shared
+      """)
+
+  @Argument(help: ArgumentHelp("What to read, or - for standard input.", valueName: "file")) var file: String
+  @Option(name: .customLong("from"), help: ArgumentHelp("What the file is: dotenv.", valueName: "source"))
+  var format: String
+
+  @OptionGroup var group: GroupOptions
+  @Option(help: ArgumentHelp("Put this before each item's name.", valueName: "p")) var prefix: String = ""
+  @Flag(help: "Give new versions to items that are there.") var replace = false
+  @Flag(help: "Show what would be set, and change nothing.") var dryRun = false
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    guard let format = ImportFormat(rawValue: format) else {
+      throw Failure.usage("there is no such format", hint: ImportFormat.names)
+    }
+    var imported = try format.items(of: ImportFile(path: file), session.streams)
+    for index in imported.items.indices { imported.items[index].name = prefix + imported.items[index].name }
+    let request = ImportRequest(imported: imported, replaces: replace, isDryRun: dryRun, json: json.json)
+    try request.run(in: session.openGroup(group.group, key.source), session)
+  }
+}

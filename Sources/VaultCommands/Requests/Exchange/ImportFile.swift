@@ -1,0 +1,37 @@
+import Glibc
+internal import VaultStore
+
+/// The file that an import reads; `-` is standard input.
+struct ImportFile {
+  let path: String
+
+  /// The largest file, in bytes.
+  static let limit = 64 << 20
+
+  /// What messages about its content call it. Only a file that was opened is named: a mistyped word may be a secret.
+  var name: String { path == "-" ? "stdin" : UTF8Text.onOneLine(path) }
+
+  /// - Throws: `usage` or `denied` where it cannot be opened, `overLimit`, `storage`.
+  func read(_ streams: Streams) throws(Failure) -> WipedBytes {
+    guard path != "-" else { return try contents(of: streams.input, name) }
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { throw DescriptorInput.failure("the file", errno) }
+    defer { close(descriptor) }
+    return try contents(of: descriptor, "the file")
+  }
+
+  /// - Throws: as ``read(_:)``; `usage` where it is not UTF-8.
+  func text(_ streams: Streams) throws(Failure) -> String {
+    let bytes = try read(streams)
+    guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {
+      throw Failure(.usage, "\(name) is not UTF-8")
+    }
+    return text
+  }
+
+  private func contents(of descriptor: Int32, _ source: String) throws(Failure) -> WipedBytes {
+    let bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit)
+    guard bytes.count <= Self.limit else { throw Failure(.overLimit, "\(name) is longer than 64 MiB") }
+    return bytes
+  }
+}

@@ -1,0 +1,95 @@
+internal import Exchange
+internal import VaultStore
+
+/// What `vault import` does with the items that a file gave.
+struct ImportRequest {
+  let imported: ImportedItems
+  let replaces: Bool
+  let isDryRun: Bool
+  let json: Bool
+
+  /// Sets all of the items in one transaction, or none of them.
+  ///
+  /// - Throws: `usage` for an item that the store cannot hold, `conflict` for two of one name, `exists` where one would be
+  ///   changed and may not.
+  func run(in group: AccessGroup, _ session: Session) throws {
+    try requireDistinctNames()
+    let steps: [ImportStep]
+    if isDryRun {
+      steps = try imported.items.map { item in
+        try ImportStep(item) { name throws(VaultError) in try group.open(name) }
+      }
+    } else {
+      steps = try group.transaction { edit in
+        let steps = try imported.items.map { item in
+          try ImportStep(item) { name throws(VaultError) in try edit.open(name) }
+        }
+        try refuseReplacing(steps)
+        for step in steps where step.action != .unchanged { try step.perform(in: edit) }
+        return steps
+      }
+    }
+    try tell(steps, group, session)
+  }
+
+  private func requireDistinctNames() throws {
+    var places: [String: String] = [:]
+    for item in imported.items {
+      let name: String
+      do { name = try Item.Name(item.name).description } catch {
+        throw Failure(error.exitStatus, "\(item.place): \(error.message)")
+      }
+      if let first = places.updateValue(item.place, forKey: name) {
+        throw Failure(.conflict, "\(item.place): its item would be called as that of \(first) is")
+      }
+    }
+  }
+
+  private func refuseReplacing(_ steps: [ImportStep]) throws(Failure) {
+    let count = steps.count { $0.action == .replace }
+    guard count > 0, !replaces else { return }
+    throw Failure(
+      .exists, "\(count == 1 ? "1 item is" : "\(count) items are") there with another value; nothing was imported",
+      hint: "see which: --dry-run; to give them new versions: --replace")
+  }
+
+  // MARK: Telling
+
+  private func tell(_ steps: [ImportStep], _ group: AccessGroup, _ session: Session) throws(Failure) {
+    if json { return try writeJSON(steps, group, to: session.output) }
+    if isDryRun {
+      var table = Table("ACTION", "NAME", "KIND", "FROM")
+      for step in steps { table.add(step.action.rawValue, step.item.name, step.kind, step.item.place) }
+      try table.write(to: session.output, style: session.outputStyle)
+      try session.output.flush()
+    }
+    func count(_ action: ImportStep.Action) -> Int { steps.count { $0.action == action } }
+    let counts = "\(count(.new)) new, \(count(.replace)) replaced, \(count(.unchanged)) unchanged"
+    session.say("\(isDryRun ? "would import" : "imported") into '\(group.name)': \(counts)")
+    for loss in imported.losses { session.say("not kept: \(loss)") }
+    if isDryRun, !replaces, count(.replace) > 0 {
+      session.say("without --replace nothing would be imported")
+    }
+  }
+
+  private func writeJSON(_ steps: [ImportStep], _ group: AccessGroup, to output: Output) throws(Failure) {
+    var json = JSONWriter(output)
+    try json.object { (json) throws(Failure) in
+      try json.string("group", group.name.description)
+      try json.flag("dryRun", isDryRun)
+      try json.array("items") { (json) throws(Failure) in
+        for step in steps {
+          try json.object { (json) throws(Failure) in
+            try json.string("name", step.item.name)
+            try json.string("action", step.action.rawValue)
+            try json.string("kind", step.kind)
+            try json.string("from", step.item.place)
+          }
+        }
+      }
+      try json.array("notKept") { (json) throws(Failure) in
+        for loss in imported.losses { try json.string(nil, loss) }
+      }
+    }
+  }
+}

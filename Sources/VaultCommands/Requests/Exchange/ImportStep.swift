@@ -1,0 +1,60 @@
+internal import Exchange
+internal import VaultStore
+
+/// What an import does with one item.
+struct ImportStep {
+  enum Action: String {
+    case new, replace, unchanged
+  }
+
+  let item: ImportedItem
+  let action: Action
+
+  /// - Parameter present: opens the present item of a name.
+  /// - Throws: what keeps the present item from being read; that there is none is no error.
+  init(_ item: ImportedItem, present: (String) throws(VaultError) -> OpenedItem) throws {
+    self.item = item
+    do throws(VaultError) {
+      let present = try present(item.name)
+      action = ImportStep.isSame(item, present) ? .unchanged : .replace
+    } catch {
+      guard case .notFound(.item) = error else { throw error }
+      action = .new
+    }
+  }
+
+  /// What the item will be, with the name of an archive's type.
+  var kind: String { item.typeName.map { "\(item.kind.rawValue) of \($0)" } ?? item.kind.rawValue }
+
+  /// Sets the item.
+  ///
+  /// - Throws: with the place in the file, what the store cannot hold.
+  func perform(in edit: Edit) throws(Failure) {
+    do throws(VaultError) {
+      edit.set(item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
+      if let failure = edit.failure { throw failure }
+    } catch {
+      throw Failure(error.exitStatus, "\(item.place): \(error.message)", hint: error.hint)
+    }
+  }
+
+  private var details: Details {
+    Details(
+      label: item.label.map { .to($0) } ?? .keep, attributes: item.attributes.mapValues { .some($0) },
+      expires: item.expires.map { .to(Timestamp(milliseconds: $0)) } ?? .keep)
+  }
+
+  /// Whether setting the item would change nothing; what the file does not say stays as it is.
+  private static func isSame(_ item: ImportedItem, _ present: borrowing OpenedItem) -> Bool {
+    let old = present.item
+    guard old.kind == kind(item.kind), old.typeName == item.typeName else { return false }
+    guard item.label == nil || item.label == old.label else { return false }
+    guard item.expires == nil || item.expires == old.expires?.milliseconds else { return false }
+    guard item.attributes.allSatisfy({ old.attributes[$0.key] == $0.value }) else { return false }
+    return unsafe present.secret.withUnsafeBytes { unsafe $0.elementsEqual(item.value) }
+  }
+
+  private static func kind(_ kind: ImportedItem.Kind) -> SecretKind {
+    SecretKind(named: kind.rawValue) ?? .archive
+  }
+}

@@ -1,0 +1,125 @@
+import Testing
+
+@testable import VaultCommands
+
+/// What `vault import` does with any file, shown on env files.
+@Suite struct ImportCommandTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  private func file(_ text: String) -> String { store.folder.write("file.env", Array(text.utf8)) }
+
+  private func epoch() -> String {
+    let shown = store.run("group", "show", "default", "--json").output
+    return String(shown.firstMatch(of: /"epoch":(\d+)/)?.1 ?? "")
+  }
+
+  @Test func `every name becomes an item of text, in one transaction`() {
+    let before = epoch()
+    let done = store.run("import", file("A=1\nB='two words'\nC=\n"), "--from", "dotenv", "--prefix", "app/")
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(done.output.isEmpty)
+    #expect(done.errors == "imported into 'default': 3 new, 0 replaced, 0 unchanged\n")
+    #expect(store.run("get", "app/B").output == "two words")
+    #expect(store.run("info", "app/C", "--json").output.contains(#""kind":"string""#))
+    #expect(Int(epoch()) == Int(before).map { $0 + 1 })
+  }
+
+  @Test func `standard input is a file too`() {
+    #expect(store.run("import", "-", "--from", "dotenv", input: "A=1").status == 0)
+    #expect(store.run("get", "A").output == "1")
+    let bad = store.run("import", "-", "--from", "dotenv", input: "A=1\nhunter2")
+    #expect(bad.status == 64)
+    #expect(bad.errors == "vault: error: stdin, line 2: it is neither NAME=value nor a comment\n")
+  }
+
+  @Test func `a value that is there is changed only when that is asked for, and one that is the same never`() {
+    store.run("set", "A", "--label", "kept", "--expires", "2099-01-01", input: "old")
+    store.run("set", "B", "--expires", "2099-01-01", input: "same")
+    let path = file("A=new\nB=same\nC=3\n")
+    let before = epoch()
+    let refused = store.run("import", path, "--from", "dotenv")
+    #expect(refused.status == 22)
+    #expect(
+      refused.errors == """
+        vault: error: 1 item is there with another value; nothing was imported
+        vault: hint: see which: --dry-run; to give them new versions: --replace
+
+        """)
+    #expect(epoch() == before)
+    #expect(
+      store.run("import", path, "--from", "dotenv", "--replace").errors
+        == "imported into 'default': 1 new, 1 replaced, 1 unchanged\n")
+    #expect(store.run("get", "A").output == "new")
+    #expect(store.run("get", "A", "--version", "1").output == "old")
+    #expect(store.run("info", "A", "--json").output.contains(#""label":"kept""#))
+    #expect(store.run("info", "B", "--json").output.contains(#""version":1,"#))
+    let after = epoch()
+    #expect(store.run("import", path, "--from", "dotenv").status == 0)
+    #expect(epoch() == after)
+  }
+
+  @Test func `a dry run tells names and kinds, and changes nothing`() {
+    store.run("set", "A", input: "old")
+    let path = file("A=s3cret\nB=s3cret\nB=s3cret2\n")
+    let before = epoch()
+    let shown = store.run("import", path, "--from", "dotenv", "--dry-run")
+    #expect(shown.status == 0)
+    #expect(shown.output == "replace\tA\tstring\tline 1\nnew\tB\tstring\tline 3\n")
+    #expect(
+      shown.errors == """
+        would import into 'default': 1 new, 1 replaced, 0 unchanged
+        not kept: line 2: line 3 gives the name again, and the later value counts
+        without --replace nothing would be imported
+
+        """)
+    let json = store.run("import", path, "--from", "dotenv", "--dry-run", "--json")
+    #expect(json.errors.isEmpty)
+    #expect(
+      json.output == """
+        {"group":"default","dryRun":true,"items":[{"name":"A","action":"replace","kind":"string","from":"line 1"},\
+        {"name":"B","action":"new","kind":"string","from":"line 3"}],\
+        "notKept":["line 2: line 3 gives the name again, and the later value counts"]}
+
+        """)
+    #expect(epoch() == before)
+    #expect(store.run("get", "A").output == "old")
+  }
+
+  @Test(arguments: [
+    ("A=s3cret\ns3cret\n", Int32(64), "line 2: it is neither NAME=value nor a comment"),
+    ("A=s3cret\nB='s3cret\n", 64, "line 2: a quote is never closed"),
+    ("A=s3cret\n'a\u{7}'=s3cret\n", 64, "line 2: an item's name must not hold control characters"),
+    ("A=s3cret\nB=\(String(repeating: "s3cret", count: 180_000))\n", 20, "line 2: more than"),
+  ]) func `a defect is named with its place, and nothing is changed`(text: String, status: Int32, words: String) {
+    let before = epoch()
+    for options in [[], ["--json"], ["--replace"]] {
+      let failed = Transcript(
+        ["import", file(text), "--from", "dotenv"] + options, environment: store.environment)
+      #expect(failed.status == status)
+      #expect(failed.errors.contains(words))
+      #expect(!failed.errors.contains("s3cret") && failed.output.isEmpty)
+    }
+    #expect(epoch() == before)
+    #expect(store.run("get", "A").status == 10)
+  }
+
+  @Test func `who may only read imports nothing, and may see what would be set`() {
+    store.run("group", "create", "team.shared")
+    let credential = store.folder.file("credential")
+    store.run("app", "issue", "com.example.a", "--output", credential, "--group", "team.shared:read")
+    let path = file("A=1\n")
+    let arguments = ["import", path, "--from", "dotenv", "-g", "team.shared", "--credential", credential]
+    #expect(Transcript(arguments, environment: store.environment).status == 12)
+    #expect(Transcript(arguments + ["--dry-run"], environment: store.environment).status == 0)
+  }
+
+  @Test func `what is no file, and what is no format`() {
+    #expect(store.run("import", "/nonexistent", "--from", "dotenv").status == 64)
+    #expect(store.run("import", store.folder.path, "--from", "dotenv").status == 64)
+    let format = store.run("import", file(""), "--from", "s3cret")
+    #expect(format.status == 64 && !format.errors.contains("s3cret"))
+    #expect(store.run("import", store.folder.write("x", [0xFF]), "--from", "dotenv").status == 64)
+  }
+}
