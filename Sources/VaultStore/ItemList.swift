@@ -1,6 +1,6 @@
 internal import GroupFile
 
-/// A group's present items, one at a time, each proved before it is given; opens no secret.
+/// A group's present items, one at a time, each proved before it is given; opens no secret by itself.
 ///
 /// It shows one state of the group until it is let go, however long that takes. The order is not that of the names: names
 /// are sealed. For one thread at a time.
@@ -24,6 +24,21 @@ public final class ItemList {
     let stored: StoredItem?
     do { stored = try nextStored() } catch { throw VaultError(error, group: group) }
     return try stored.map { (stored) throws(VaultError) in try Item(stored) }
+  }
+
+  /// Opens the secret of `name` in the state that the list shows, and tells what there is to tell about it.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)``, and as ``next()``.
+  public func open(_ name: String) throws(VaultError) -> OpenedItem {
+    let name = try Item.Name(name).description
+    do {
+      let stored = try transaction.present(name)
+      return OpenedItem(item: try Item(stored), secret: Secret(try transaction.view.secret(of: stored.row)))
+    } catch let error as GroupFileError {
+      throw VaultError(error, group: group)
+    } catch {
+      throw (error as? VaultError) ?? .unexpected("an item that cannot be opened")
+    }
   }
 
   private func nextStored() throws(GroupFileError) -> StoredItem? {

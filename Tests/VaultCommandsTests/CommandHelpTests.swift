@@ -23,7 +23,7 @@ extension NamedCommand {
         "vault set", "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove",
         "vault restore",
         "vault run", "vault read",
-        "vault import",
+        "vault import", "vault export",
         "vault backup", "vault restore-backup", "vault repair",
         "vault group create", "vault group list", "vault group show", "vault group share", "vault group accept",
         "vault group compact", "vault group rotate", "vault group remove",

@@ -22,7 +22,7 @@ struct CommandLineTree: CommandFamily {
           RestoreItem.self,
         ]),
       CommandGroup(name: "Use", subcommands: [RunProgram.self, ReadReference.self]),
-      CommandGroup(name: "Exchange", subcommands: [ImportItems.self]),
+      CommandGroup(name: "Exchange", subcommands: [ImportItems.self, ExportItems.self]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),
       CommandGroup(
         name: "Group",

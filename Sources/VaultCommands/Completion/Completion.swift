@@ -36,6 +36,7 @@ enum Completion: Equatable {
     case "lifetime", "what": .words(GroupLifetime.allCases.map(\.rawValue))
     case "format": .words(["xml", "binary", "json"])
     case "source": .words(ImportFormat.allCases.map(\.rawValue))
+    case "form": .words(["dotenv", "json"])
     case "set": .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"])
     default: .words([])
     }

@@ -34,6 +34,7 @@ enum RootHelp {
 
     Other programs' files:
       import FILE         bring in what a file holds, all at once
+      export              write all values of a group as an env file or JSON
 
     The store:
       init                 make a store, or bring a lost one back

@@ -45,6 +45,13 @@ final class Terminal {
     return first
   }
 
+  /// Asks a question that `yes` agrees to, and shows what is typed.
+  func confirm(_ question: String) throws(Failure) -> Bool {
+    try show(question)
+    let line = try DescriptorInput(descriptor, "the terminal").readLine(limit: Self.lineLimit)
+    return unsafe line.withUnsafeBytes { unsafe $0.elementsEqual("yes".utf8) }
+  }
+
   private func readLine(_ prompt: String, _ silence: borrowing Silence) throws(Failure) -> WipedBytes {
     try show(prompt)
     let line = try WipedBytes(capacity: Self.lineLimit + 1)

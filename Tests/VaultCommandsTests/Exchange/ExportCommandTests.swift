@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct ExportCommandTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "PLAIN", input: "s3cret")
+    store.run("set", "db/password", "--label", "Orders", "-a", "host=db1", "--expires", "2099-01-01", input: "it's\nso")
+    store.run("set", "count", "--type", "int", input: "7")
+  }
+
+  private func export(_ arguments: String...) -> Transcript {
+    Transcript(["export"] + arguments, environment: store.environment)
+  }
+
+  @Test func `an env file comes back through import as it was`() {
+    let text = export("--to", "dotenv", "-g", "default", "--yes-print-secrets")
+    #expect(text.status == 0)
+    #expect(text.output == "PLAIN=s3cret\ncount=7\ndb/password=\"it's\\nso\"\n")
+    #expect(text.errors == "kinds, labels, attributes and expiry are not in it: 2 items have some\n")
+    store.run("group", "create", "other")
+    #expect(store.run("import", "-", "--from", "dotenv", "-g", "other", input: text.output).status == 0)
+    #expect(store.run("get", "db/password", "-g", "other").output == "it's\nso")
+    #expect(export("--to", "dotenv", "-g", "other", "--yes-print-secrets").output == text.output)
+  }
+
+  @Test func `json holds everything, bytes in base64`() throws {
+    store.run("set", "key", "--file", store.folder.write("key-bytes", [0xFF, 0]))
+    let text = export("--to", "json", "-g", "default", "--yes-print-secrets")
+    #expect(text.status == 0 && text.errors.isEmpty)
+    let object = try readJSON(text.output)
+    #expect(object["group"] as? String == "default")
+    let items = try #require(object["items"] as? [[String: Any]])
+    #expect(items.map { $0["name"] as? String } == ["PLAIN", "count", "db/password", "key"])
+    #expect(items.map { $0["kind"] as? String } == ["string", "int", "string", "bytes"])
+    #expect(items.map { $0["value"] as? String } == ["s3cret", "7", "it's\nso", nil])
+    #expect(items[3]["valueBase64"] as? String == "/wA=")
+    #expect(items[2]["label"] as? String == "Orders")
+    #expect(items[2]["attributes"] as? [String: String] == ["host": "db1"])
+    #expect(items[2]["expires"] as? String == "2099-01-01T00:00:00Z")
+  }
+
+  @Test func `what no env file can hold refuses all of it before anything is written`() {
+    store.run("set", "key", "--file", store.folder.write("key-bytes", [0xFF, 0]))
+    let refused = export("--to", "dotenv", "-g", "default", "--yes-print-secrets")
+    #expect(refused.status == 18 && refused.output.isEmpty)
+    #expect(refused.errors.hasPrefix("vault: error: 'key' does not fit into an env file: its value is not text\n"))
+  }
+
+  @Test func `nothing is printed unless somebody agrees`() {
+    let refused = export("--to", "json", "-g", "default")
+    #expect(refused.status == 64 && refused.output.isEmpty)
+    #expect(
+      refused.errors == """
+        vault: error: there is no terminal to ask on whether to print secrets
+        vault: hint: if you mean it: --yes-print-secrets
+
+        """)
+    for (answer, status) in [("no\n", Int32(130)), ("\n", 130), ("y\n", 130), ("yes\n", 0)] {
+      let terminal = PseudoTerminal()
+      terminal.type(answer)
+      let asked = Transcript(
+        ["export", "--to", "dotenv", "-g", "default"], environment: store.environment, terminal: terminal.path)
+      #expect(asked.status == status)
+      #expect(asked.output.isEmpty == (status != 0))
+      let question = "print 3 values of 'default', readable by whoever sees them? (yes/no) "
+      #expect(terminal.shown().contains(question))
+    }
+  }
+
+  @Test func `a group is named, and a form that there is`() {
+    #expect(export("--to", "json", "--yes-print-secrets").status == 64)
+    #expect(export("--to", "yaml", "-g", "default", "--yes-print-secrets").status == 64)
+    #expect(export("--to", "json", "-g", "absent", "--yes-print-secrets").status == 10)
+  }
+
+  @Test func `a file is for its owner alone`() {
+    let path = store.folder.file("out.json")
+    let written = export("--to", "json", "-g", "default", "--yes-print-secrets", "--output", path)
+    #expect(written.status == 0 && written.output.isEmpty)
+    #expect(store.folder.mode("out.json") == 0o600)
+    #expect(String(decoding: store.folder.read("out.json"), as: UTF8.self).contains("s3cret"))
+  }
+}
