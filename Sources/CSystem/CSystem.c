@@ -1,10 +1,14 @@
 // _GNU_SOURCE must not reach the header: Swift's own view of glibc has no such definition.
 #define _GNU_SOURCE
 #include "CSystem.h"
+#include <linux/keyctl.h>
 #include <nss.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
@@ -19,3 +23,27 @@ int csystem_signal_descriptor(const sigset_t *signals) { return signalfd(-1, sig
 void csystem_take_default_action(int signal_number) { signal(signal_number, SIG_DFL); }
 
 void csystem_ignore(int signal_number) { signal(signal_number, SIG_IGN); }
+
+int32_t csystem_add_key(const char *type, const char *description, const void *payload, size_t count, int32_t keyring) {
+  return (int32_t)syscall(SYS_add_key, type, description, payload, count, keyring);
+}
+
+int32_t csystem_search_key(int32_t keyring, const char *type, const char *description) {
+  return (int32_t)syscall(SYS_keyctl, KEYCTL_SEARCH, keyring, type, description, 0);
+}
+
+long csystem_read_key(int32_t key, void *buffer, size_t capacity) {
+  return syscall(SYS_keyctl, KEYCTL_READ, key, buffer, capacity);
+}
+
+int csystem_limit_key(int32_t key, uint32_t seconds) { return (int)syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, seconds); }
+
+int csystem_permit_key(int32_t key, uint32_t permissions) {
+  return (int)syscall(SYS_keyctl, KEYCTL_SETPERM, key, permissions);
+}
+
+int csystem_link_key(int32_t key, int32_t keyring) { return (int)syscall(SYS_keyctl, KEYCTL_LINK, key, keyring); }
+
+int csystem_unlink_key(int32_t key, int32_t keyring) { return (int)syscall(SYS_keyctl, KEYCTL_UNLINK, key, keyring); }
+
+int csystem_invalidate_key(int32_t key) { return (int)syscall(SYS_keyctl, KEYCTL_INVALIDATE, key); }

@@ -11,6 +11,8 @@ final class Session {
   private var endActions: [(Session) -> Void] = []
   private let started: ContinuousClock.Instant
   private var showsProgress = false
+  /// What was, or will be, asked for while the store is open.
+  var question: Question?
 
   /// Every environment variable that is looked at.
   static let variables = [
@@ -75,6 +77,8 @@ final class Session {
   /// - Returns: the exit status.
   func end(with error: any Error) -> Int32 {
     endProgress()
+    // The library knows only its own errors; what went wrong at the terminal is the one to tell.
+    let error = question?.failure ?? error
     let report = ErrorReport(error)
     if let failure = error as? Failure, failure.isSilent { return report.status }
     // What was written before the error was found is data that was asked for; a failing pipe is not the error to tell.

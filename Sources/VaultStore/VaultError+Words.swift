@@ -6,7 +6,7 @@ extension VaultError: CustomStringConvertible {
   public var exitStatus: ExitStatus {
     switch self {
     case .notFound: .notFound
-    case .locked, .otherDevice: .locked
+    case .locked, .noKeyring, .otherDevice: .locked
     case .denied: .denied
     case .damaged: .damaged
     case .rolledBack: .rolledBack
@@ -48,6 +48,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.member): "the application is not a member of this group"
     case .notFound(.slot(let number)): "there is no slot \(number)"
     case .locked(let reason): "locked: \(reason)"
+    case .noKeyring(let reason): "the kernel keeps no key for this user: \(reason)"
     case .otherDevice(let group, let reason): "locked: '\(group)' opens only on the machine it was made on; \(reason)"
     case .denied(.notAMember): "not a member of this group"
     case .denied(.readOnly): "this member may only read"
@@ -101,7 +102,8 @@ extension VaultError: CustomStringConvertible {
     case .locked(let reason) where reason.hasPrefix("the credential"):
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     case .locked:
-      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or use a terminal"
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or at a terminal: vault unlock"
+    case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
     case .otherDevice: "use it there; where its device key should be: vault paths"
     case .denied(.permissions):
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"

@@ -10,6 +10,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case notFound(Missing)
   /// No usable source opens the store.
   case locked(String)
+  /// The kernel keeps no keys here, so that the store cannot be unlocked for a time.
+  case noKeyring(String)
   /// The group opens only on the machine that it was made on; `reason` says what is here instead of its device key.
   case otherDevice(group: String, reason: String)
   /// This member's rights, or the system's permissions, do not allow it.

@@ -17,7 +17,12 @@ import VaultStore
     (
       .locked("there is no terminal to ask for the passphrase on"), 11,
       "locked: there is no terminal to ask for the passphrase on",
-      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or use a terminal"
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or at a terminal: vault unlock"
+    ),
+    (
+      .noKeyring("this kernel has no keyring"), 11,
+      "the kernel keeps no key for this user: this kernel has no keyring",
+      "use a key file instead: vault slot add key-file --new-key-file FILE"
     ),
     (
       .otherDevice(group: "laptop", reason: "no device key is here"), 11,

@@ -28,7 +28,7 @@ import VaultStore
         "vault status", "vault group list", "vault passphrase change", "vault app list", "vault exposure",
         "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show", "vault run",
-        "vault read",
+        "vault read", "vault unlock", "vault lock",
       ].contains(command.path)
       let others = [
         "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],

@@ -2,6 +2,7 @@
 #pragma once
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 
 int csystem_set_dumpable(int dumpable);
 int csystem_get_dumpable(void);
@@ -18,3 +19,14 @@ int csystem_signal_descriptor(const sigset_t *signals);
 /// SIG_DFL and SIG_IGN are integers cast to pointers, which Swift does not import.
 void csystem_take_default_action(int signal_number);
 void csystem_ignore(int signal_number);
+
+/// The kernel's keyrings, as add_key(2) and keyctl(2) have them: -1 and errno where the kernel refuses or has none.
+int32_t csystem_add_key(const char *type, const char *description, const void *payload, size_t count, int32_t keyring);
+int32_t csystem_search_key(int32_t keyring, const char *type, const char *description);
+/// The size of the key's content; where the buffer is too small, how much of it was written is left open.
+long csystem_read_key(int32_t key, void *buffer, size_t capacity);
+int csystem_limit_key(int32_t key, uint32_t seconds);
+int csystem_permit_key(int32_t key, uint32_t permissions);
+int csystem_link_key(int32_t key, int32_t keyring);
+int csystem_unlink_key(int32_t key, int32_t keyring);
+int csystem_invalidate_key(int32_t key);

@@ -21,7 +21,7 @@ struct CommandLineTree: CommandFamily {
           RemoveItem.self,
           RestoreItem.self,
         ]),
-      CommandGroup(name: "Use", subcommands: [RunProgram.self, ReadReference.self]),
+      CommandGroup(name: "Use", subcommands: [UnlockStore.self, LockStore.self, RunProgram.self, ReadReference.self]),
       CommandGroup(name: "Exchange", subcommands: [ImportItems.self, ExportItems.self]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),
       CommandGroup(

@@ -38,7 +38,7 @@ extension StoreStatus {
     var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
     for slot in slots { lines.append(("slot \(slot.number)", slot.kind.rawValue)) }
     lines.append(("last backup", lastBackup?.text ?? "none"))
-    lines.append(("locked", lock == nil ? "no" : "yes"))
+    lines.append(("locked", lock != nil ? "yes" : unlockedUntil.map { "no, unlocked until \($0.text)" } ?? "no"))
     return lines
   }
 
@@ -59,6 +59,7 @@ extension StoreStatus {
       try json.string("owner", ownerKey)
       try json.string("backup", orNull: lastBackup?.text)
       try json.flag("locked", lock != nil)
+      try json.string("unlockedUntil", orNull: unlockedUntil?.text)
       try json.array("slots") { (json) throws(Failure) in
         for slot in slots { try slot.write(to: &json) }
       }

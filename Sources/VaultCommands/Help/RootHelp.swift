@@ -29,6 +29,8 @@ enum RootHelp {
       remove NAME         remove an item; restore brings it back
 
     Using them:
+      unlock              open the store without being asked, for a time
+      lock                end that now
       run -- COMMAND      run a program with secrets in its environment
       read REFERENCE      write what vault://GROUP/NAME names
 

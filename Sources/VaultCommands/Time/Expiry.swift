@@ -3,7 +3,7 @@ internal import VaultStore
 
 /// What `--expires` takes: a day, a minute or second of it, a length of time from now, or `never`.
 ///
-/// `2027-01-31` · `2027-01-31T12:00Z` · `2027-01-31T12:00:30Z` · `15m` · `12h` · `30d` · `never`. All times are UTC, and a
+/// `2027-01-31` · `2027-01-31T12:00Z` · `2027-01-31T12:00:30Z` · `90s` · `15m` · `12h` · `30d` · `never`. All times are UTC, and a
 /// day without a time means its beginning.
 enum Expiry: Equatable {
   case never
@@ -16,7 +16,7 @@ enum Expiry: Equatable {
   init?(_ text: String, now: Int64) {
     if text == "never" {
       self = .never
-    } else if let length = Self.length(text) {
+    } else if let length = TimeLength.milliseconds(text) {
       let (instant, overflow) = now.addingReportingOverflow(length)
       guard !overflow, instant < Self.end else { return nil }
       self = .at(instant)
@@ -30,21 +30,9 @@ enum Expiry: Equatable {
   /// The first millisecond of the year 10000, which no text here can name.
   private static let end: Int64 = 253_402_300_800_000
 
-  private static func length(_ text: String) -> Int64? {
-    let units: [Character: Int64] = ["m": 60_000, "h": 3_600_000, "d": UTCDate.millisecondsPerDay]
-    guard let last = text.last, let unit = units[last], let count = number(text.dropLast()) else { return nil }
-    let (length, overflow) = count.multipliedReportingOverflow(by: unit)
-    return overflow ? nil : length
-  }
-
   private static func instant(_ text: String) -> Int64? {
     guard let moment = UTCDate.moment(text), moment.milliseconds >= 0 else { return nil }
     return moment.milliseconds
-  }
-
-  /// Digits alone: `Int64("+7")` would be a number too.
-  private static func number(_ text: Substring) -> Int64? {
-    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }
 }
 

@@ -28,6 +28,7 @@ struct Restoration {
     _ drafts: borrowing DraftFolder, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) {
     self.name = name
+    let owner = try store.owner()
     let file = try name == .registry ? store.registry().group.file : store.group(name).file
     let folder = "\(backup)/\(IdentityFolder.groupsName)/\(name)"
     do throws(GroupFileError) {
@@ -49,7 +50,7 @@ struct Restoration {
       }
       prepared = try Restoration.prepare(
         source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, live.state, store.witness(name).read(),
-        store, progress)
+        owner, progress)
       outcome = .unchanged
     } catch {
       if case .storage(let failure) = error, failure != .inputOutput {
@@ -73,7 +74,7 @@ struct Restoration {
 
   private static func prepare(
     _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
-    _ witness: WitnessReading, _ store: SecretStore, _ progress: (MaintenanceProgress) -> Void
+    _ witness: WitnessReading, _ owner: Identity, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Prepared {
     try draft.fill(from: source) { progress(MaintenanceProgress($0)) }
     let drafted = AccessGroupFile(
@@ -83,8 +84,7 @@ struct Restoration {
     case .unavailable: throw .storage(.stateFolder)
     case .absent:
       isRenewed = true
-      guard case .owner(let identity) = store.access else { throw .ownerOnly }
-      try drafted.changeRoster(RosterChange(rotates: true, above: .init(source.state, live)), by: identity) {
+      try drafted.changeRoster(RosterChange(rotates: true, above: .init(source.state, live)), by: owner) {
         progress(MaintenanceProgress($0))
       }
     case .valid, .invalid: isRenewed = false

@@ -129,7 +129,8 @@ extension SecretStore {
     let name = try AccessGroup.Name(name)
     let file = name == .registry ? try registry().group.file : group(name).file
     let acceptance: Acceptance
-    if case .owner(let identity) = access {
+    if access.isOwners {
+      let identity = try owner()
       let issues = name == .registry ? [:] : try registry().applications()
       do {
         acceptance = try withoutActuallyEscaping(announce) { (announce) throws(GroupFileError) in
@@ -152,7 +153,7 @@ extension SecretStore {
     case .nothingToAccept: return .nothingToAccept
     case .newWitness(let epoch), .newState(let epoch): return .accepted(epoch: epoch)
     case .removal:
-      if case .owner = access, name != .registry { try noteRemoval(of: name) }
+      if access.isOwners, name != .registry { try noteRemoval(of: name) }
       return .removal
     }
   }

@@ -25,6 +25,9 @@ public final class SecretStore: Sendable {
       // What is older than the credential's floors is noticed without a witness too. Where there can be none, it is told.
       try? location.places.makeStateFolder(of: credential.ownerKey)
       member = credential.member
+    case .unlocked(let unlocked):
+      folderOwner = nil
+      member = unlocked.member
     case .owner(let identity):
       folderOwner = nil
       do { member = try identity.personalMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
@@ -68,7 +71,7 @@ public final class SecretStore: Sendable {
   /// The group that is meant where none is named: `default`, or an application's private one.
   public var defaultGroupName: String {
     switch access {
-    case .owner: AccessGroup.Name.default.description
+    case .owner, .unlocked: AccessGroup.Name.default.description
     case .application(let credential): credential.application
     }
   }
@@ -101,12 +104,15 @@ public final class SecretStore: Sendable {
     return Witness(of: name.description, in: WitnessFolder(stateFolder: state, ownerKey: access.ownerKey))
   }
 
-  /// The identity, for what only the owner may do.
+  /// The identity, for what only the owner may do; where the store is only unlocked, it is opened now.
   ///
-  /// - Throws: ``VaultError/denied(_:)``.
+  /// - Throws: ``VaultError/denied(_:)``; what keeps it from being opened.
   func owner() throws(VaultError) -> Identity {
-    guard case .owner(let identity) = access else { throw .denied(.ownerOnly) }
-    return identity
+    switch access {
+    case .owner(let identity): return identity
+    case .unlocked(let unlocked): return try unlocked.identity()
+    case .application: throw .denied(.ownerOnly)
+    }
   }
 
   /// The registry of groups.

@@ -17,6 +17,8 @@ public struct StoreStatus: Sendable {
   public let groups: [GroupStatus]
   /// Why the store is locked; `nil` if it is open.
   public let lock: VaultError?
+  /// Until when the kernel keeps its key; `nil` where it does not.
+  public let unlockedUntil: Timestamp?
   /// What was noticed on the way, such as a state folder that is missing.
   public let notices: [Notice]
 }
@@ -83,7 +85,8 @@ extension SecretStore {
     return StoreStatus(
       home: location.home, state: location.places.stateFolder(of: access.ownerKey),
       ownerKey: access.ownerKey.hexadecimal, slots: (try? location.identityFile())?.slots.map(SlotInfo.init) ?? [],
-      lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil, notices: takeNotices())
+      lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
+      unlockedUntil: Timestamp(unlocking: access.ownerKey), notices: takeNotices())
   }
 
   /// Whether a group does not open because it belongs to another machine. One that this machine has verified before belongs
@@ -123,7 +126,8 @@ extension SecretStore {
     }
     return StoreStatus(
       home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots.map(SlotInfo.init),
-      lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock, notices: notices)
+      lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock,
+      unlockedUntil: Timestamp(unlocking: file.ownerKey), notices: notices)
   }
 }
 
@@ -132,5 +136,13 @@ extension StoreLocation {
   fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
     guard let folder = places.stateFolder(of: ownerKey) else { return nil }
     return (try? Settings.read(in: folder))?.lastBackup.map(Timestamp.init(milliseconds:))
+  }
+}
+
+extension Timestamp {
+  /// When the owner's key leaves the kernel's keyring.
+  fileprivate init?(unlocking ownerKey: PublicKey) {
+    guard let record = UnlockedRecord.find(ownerKey) else { return nil }
+    self.init(milliseconds: record.deadline)
   }
 }

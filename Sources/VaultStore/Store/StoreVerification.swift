@@ -46,7 +46,14 @@ extension SecretStore {
       if case .failure(let error) = verification.result, isOthersBusiness(name, error) { continue }
       results.append(verification)
     }
-    if case .owner = access { results += try verifyRegistry(found: results.map(\.name), progress) }
+    if access.isOwners {
+      do {
+        results += try verifyRegistry(found: results.map(\.name), progress)
+      } catch {
+        // Unlocked, and nobody there to open the rest.
+        results.append(GroupVerification(name: AccessGroup.Name.registry.description, result: .failure(error)))
+      }
+    }
     return results.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 

@@ -10,6 +10,12 @@ enum Machine {
   static let canTrace = succeeds("strace -qq -o /dev/null -e inject=getppid:error=EPERM true")
   static let canLimit = succeeds("prlimit --memlock=0 true")
 
+  /// Containers usually forbid it.
+  static let keepsKeys: Bool = {
+    guard let store = try? TestStore() else { return false }
+    return store.run("unlock", "--for", "60s").status == 0 && store.run("lock").status == 0
+  }()
+
   static let path = "/usr/sbin:/usr/bin:/sbin:/bin"
 
   private static func succeeds(_ script: String) -> Bool {
@@ -26,6 +32,7 @@ extension Trait where Self == ConditionTrait {
   static var needsClients: Self {
     .enabled(if: RunLength.hasClients, "needs other programs: only with VAULT_TEST_CLIENTS=1")
   }
+  static var needsKeyring: Self { .enabled(if: Machine.keepsKeys, "needs a kernel that keeps keys") }
   static var needsTime: Self { .enabled(if: RunLength.isFull, "takes long: only with VAULT_TEST_FULL=1") }
 }
 

@@ -1,0 +1,183 @@
+internal import GroupFile
+internal import Sealing
+
+/// As whom a store is open.
+enum StoreAccess: Sendable {
+  case owner(Identity)
+  case unlocked(UnlockedOwner)
+  case application(Credential)
+
+  /// What rosters must call the member that follows from it.
+  var memberKind: Member.Kind {
+    switch self {
+    case .owner, .unlocked: .owner
+    case .application: .application
+    }
+  }
+
+  var ownerKey: PublicKey {
+    switch self {
+    case .owner(let identity): identity.ownerKey
+    case .unlocked(let unlocked): unlocked.ownerKey
+    case .application(let credential): credential.ownerKey
+    }
+  }
+}
+
+extension StoreAccess {
+  /// Whether the store's owner has it open, with or without his root seed.
+  var isOwners: Bool { memberKind == .owner }
+
+  /// What the credential says of a group's state.
+  func floor(of group: AccessGroup.Name) -> Floor? {
+    guard case .application(let credential) = self else { return nil }
+    return credential.floors.first { $0.group == group.description }?.state
+  }
+
+  /// Opens what `unlocking` says.
+  ///
+  /// - Parameter usesKeyring: whether what the kernel keeps may open it.
+  static func open(
+    _ location: StoreLocation, _ unlocking: consuming Unlocking, usesKeyring: Bool = true
+  ) throws(VaultError) -> StoreAccess {
+    switch consume unlocking {
+    case .keyFile(let path): .owner(try identity(location, keyFile: path))
+    case .passphrase(let passphrase): .owner(try identity(location, passphrase))
+    case .credential(let path): try application(path)
+    case .recoveryCode(let code): .owner(try identity(location, recoveryCode: code))
+    case .automatic(let prompt): try automatic(location, prompt, usesKeyring)
+    }
+  }
+
+  private static func automatic(
+    _ location: StoreLocation, _ prompt: (@Sendable () throws(VaultError) -> Secret)?, _ usesKeyring: Bool
+  ) throws(VaultError) -> StoreAccess {
+    let given = location.variable("CREDENTIALS_DIRECTORY").map { $0 + "/vault" }
+    if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path) }
+    if let given, let access = try systemd(location, given) { return access }
+    // Named twice, and not there.
+    if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given) }
+    if let path = location.variable("VAULT_KEY_FILE") { return .owner(try identity(location, keyFile: path)) }
+    let file = try location.identityFile()
+    if usesKeyring {
+      let unlocked = try UnlockedOwner.find(file.ownerKey) { () throws(VaultError) in
+        try identity(location, location.identityFile(), prompt)
+      }
+      if let unlocked { return .unlocked(unlocked) }
+    }
+    return .owner(try identity(location, file, prompt))
+  }
+
+  /// The identity by what opens it where nothing is named: the key file that opened it before, or the passphrase.
+  private static func identity(
+    _ location: StoreLocation, _ file: IdentityFile, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
+  ) throws(VaultError) -> Identity {
+    let remembered = location.rememberedKeyFile(of: file.ownerKey)
+    if case .success(let path?) = remembered { return try identity(location, keyFile: path) }
+    guard file.slots.contains(where: { $0.use == .passphrase }) else {
+      throw .locked("the store opens with \(file.waysToOpen), and none was named\(remembered.reason)")
+    }
+    guard let prompt else { throw .locked("there is no terminal to ask for the passphrase on") }
+    return try identity(location, try prompt())
+  }
+
+  private static func application(_ path: String) throws(VaultError) -> StoreAccess {
+    do { return .application(try CredentialFile.read(path)) } catch { throw VaultError(error) }
+  }
+
+  /// What systemd put there decides by its content: a credential, or the 32 bytes of a slot's key.
+  private static func systemd(_ location: StoreLocation, _ path: String) throws(VaultError) -> StoreAccess? {
+    do {
+      guard let content = try SystemdCredential.read(path) else { return nil }
+      switch content {
+      case .application(let credential): return .application(credential)
+      case .slotKey(let key): return .owner(try location.identityFolder.read().open(key: key.key, use: .systemd))
+      }
+    } catch {
+      throw VaultError(error)
+    }
+  }
+
+  private static func identity(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> Identity {
+    do {
+      // The store first: a key file for nothing is no error to begin with.
+      let file = try location.identityFolder.read()
+      return try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+    } catch {
+      throw VaultError(error)
+    }
+  }
+
+  private static func identity(
+    _ location: StoreLocation, _ passphrase: borrowing Secret
+  ) throws(VaultError) -> Identity {
+    do {
+      return try location.identityFolder.read().open(passphrase: passphrase.guarded())
+    } catch {
+      throw VaultError(error)
+    }
+  }
+
+  private static func identity(
+    _ location: StoreLocation, recoveryCode: borrowing Secret
+  ) throws(VaultError) -> Identity {
+    do {
+      return try location.identityFolder.read().unlock(recoveryCode: recoveryCode.guarded()).identity
+    } catch {
+      throw VaultError(error)
+    }
+  }
+}
+
+extension StoreLocation {
+  /// A variable of the environment; one that is empty counts as not set.
+  func variable(_ name: String) -> String? {
+    guard let value = environment[name], !value.isEmpty else { return nil }
+    return value
+  }
+
+  var identityFolder: IdentityFolder { IdentityFolder(store: home) }
+
+  func identityFile() throws(VaultError) -> IdentityFile {
+    do { return try identityFolder.read() } catch { throw VaultError(error) }
+  }
+
+  /// The key file that opened the store on this machine, or why it cannot be looked up.
+  func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
+    guard let folder = places.stateFolder(of: ownerKey) else { return .success(nil) }
+    return Result { () throws(VaultError) in try opening { () throws(IdentityError) in try Settings.read(in: folder) } }
+      .map(\.keyFile)
+  }
+
+  /// Remembers the key file for the next time; where that is not possible, it must be named again.
+  func remember(keyFile path: String, of ownerKey: PublicKey) {
+    guard let folder = places.stateFolder(of: ownerKey) else { return }
+    try? Settings.change(in: folder) { $0.keyFile = Locations.absolute(path) }
+  }
+}
+
+extension IdentityFile {
+  /// What opens the store: "a key file or a recovery code".
+  fileprivate var waysToOpen: String {
+    var ways: [String] = []
+    for slot in slots where !ways.contains("a \(slot.use.words)") { ways.append("a \(slot.use.words)") }
+    return ways.joined(separator: " or ")
+  }
+}
+
+extension Secret {
+  /// The bytes in a guarded slot of their own.
+  func guarded() throws(IdentityError) -> GuardedBytes {
+    try unsafe withUnsafeBytes { (bytes) throws(IdentityError) in
+      try sealing { () throws(SealingError) in try unsafe GuardedBytes(copying: bytes) }
+    }
+  }
+}
+
+extension Result<String?, VaultError> {
+  /// Why the one that was used before is not known.
+  fileprivate var reason: String {
+    guard case .failure(let error) = self else { return "" }
+    return "; the one that was used before is not known: \(error.message)"
+  }
+}

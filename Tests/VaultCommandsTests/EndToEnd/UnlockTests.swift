@@ -1,0 +1,179 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// A store that opens with a key file that is not remembered, and what the kernel keeps of it; each command is a process in a
+/// session of its own, as one of cron or of a service is.
+@Suite(.needsKeyring) final class UnlockTests {
+  private let folder = TemporaryFolder()
+  private let environment: [String: String]
+
+  init() throws {
+    environment = ["VAULT_HOME": folder.file("store"), "VAULT_STATE": folder.file("state"), "HOME": folder.path]
+    try #require(run(["init"], key: true).status == 0)
+    try #require(unsafe unlink(folder.file("state/settings")) == 0)
+    try #require(run(["set", "token"], key: true, input: "s3cr3t").status == 0)
+  }
+
+  deinit { run(["lock"]) }
+
+  @discardableResult
+  private func run(
+    _ arguments: [String], key: Bool = false, input: String = "", tracing: [String] = []
+  ) -> Executable.Result {
+    let command = arguments + (key ? ["--key-file", folder.file("key")] : [])
+    guard !tracing.isEmpty else {
+      return Executable(command, input: Array(input.utf8), environment: environment).wait()
+    }
+    return Executable(
+      ["-f", "-qq", "-o", "/dev/null"] + tracing + [Executable.path] + command, program: "/usr/bin/strace",
+      environment: environment
+    ).wait()
+  }
+
+  /// The question for the passphrase that a command on a terminal comes to.
+  private func asked(_ arguments: [String], _ terminal: PseudoTerminal) throws -> Executable {
+    let added = run(["slot", "add", "passphrase", "--new-passphrase-fd", "0"], key: true, input: "hunter2\n")
+    try #require(added.status == 0, "\(added.errors)")
+    let process = Executable(arguments, environment: environment, terminal: terminal)
+    try #require(terminal.waitUntilShown("passphrase: "))
+    return process
+  }
+
+  private func unlock(for length: String = "1h") throws {
+    let unlocked = run(["unlock", "--for", length], key: true)
+    try #require(unlocked.status == 0, "\(unlocked.errors)")
+    #expect(unlocked.errors.hasPrefix("unlocked for \(length), until 2"))
+  }
+
+  /// The kernel's line on the store's key; `nil` once it is gone.
+  private func kernelsLine() -> Substring? {
+    let words = run(["identity", "show", "--json"]).output.split(separator: "\"").map(String.init)
+    let owner = words.first { $0.count == 64 }
+    let descriptor = unsafe open("/proc/keys", O_RDONLY)
+    defer { close(descriptor) }
+    let lines = String(decoding: Pipe.readAll(descriptor), as: UTF8.self).split(separator: "\n")
+    return lines.first { $0.contains("vault1:\(owner ?? "?")") && !$0.contains(" expd ") }
+  }
+
+  @Test func `unlocked, everything about items works from a fresh session, and nobody is asked`() throws {
+    #expect(run(["get", "token"]).status == 11)
+    try unlock()
+    #expect(run(["get", "token"]).output == "s3cr3t")
+    #expect(run(["set", "token"], input: "n3w").status == 0)
+    #expect(run(["list"]).output.contains("token"))
+    #expect(run(["read", "vault://default/token"]).output == "n3w")
+    #expect(run(["status"]).output.contains("locked: no, unlocked until 2"))
+    #expect(run(["lock"]).errors == "locked\n")
+    #expect(run(["get", "token"]).status == 11)
+    #expect(run(["status"]).status == 11)
+    #expect(run(["lock"]).errors == "it was not unlocked\n")
+  }
+
+  @Test func `when the time has passed, the store is locked`() throws {
+    try unlock(for: "1s")
+    // A second at the latest, and what the kernel takes to notice.
+    for _ in 0..<40 where run(["get", "token"]).status == 0 { usleep(100_000) }
+    #expect(run(["get", "token"]).status == 11)
+    #expect(kernelsLine() == nil)
+  }
+
+  @Test func `unlocking again sets a new time, and takes what opens the store`() throws {
+    try unlock(for: "1s")
+    #expect(run(["unlock", "--for", "1h"]).status == 11)
+    try unlock(for: "1h")
+    usleep(2_200_000)
+    #expect(run(["get", "token"]).output == "s3cr3t")
+  }
+
+  @Test func `the kernel keeps the key with a limit, and shows it to this user alone`() throws {
+    #expect(kernelsLine() == nil)
+    try unlock(for: "2h")
+    let fields = try #require(kernelsLine()).split(separator: " ")
+    #expect(fields[3].hasSuffix("m") || fields[3] == "2h", "\(fields)")
+    #expect(fields[4] == "3f0b0000", "\(fields)")
+  }
+
+  @Test func `what only the owner may do is refused while nothing opens the rest, and done with it`() throws {
+    try unlock()
+    let commands = [
+      ["group", "create", "team"], ["app", "issue", "app.one", "--output", folder.file("credential")],
+      ["passphrase", "change", "--new-passphrase-fd", "0"], ["backup", folder.file("backup")], ["exposure"],
+      ["group", "rotate", "default"], ["recovery", "create"],
+    ]
+    for command in commands { #expect(run(command, input: "new\n").status == 11, "\(command)") }
+    #expect(run(["group", "list"]).output.contains("default"))
+    #expect(!run(["group", "list"]).output.contains("team"))
+    let terminal = PseudoTerminal()
+    let process = try asked(["group", "create", "team"], terminal)
+    terminal.type("hunter2\n")
+    #expect(process.wait().status == 0)
+    #expect(run(["set", "-g", "team", "a"], input: "1").status == 0)
+  }
+
+  @Test func `Ctrl-C at the question of an unlocked store ends with 130`() throws {
+    try unlock()
+    let terminal = PseudoTerminal()
+    let process = try asked(["group", "create", "team"], terminal)
+    terminal.type("\u{3}")
+    #expect(process.wait().status == 130)
+  }
+
+  @Test func `verify proves the groups, and says that the owner's list needs more`() throws {
+    try unlock()
+    let verified = run(["verify"])
+    #expect(verified.status == 11)
+    #expect(verified.output.contains("default\tverified"))
+    #expect(verified.output.contains("vault.owner\tlocked"))
+  }
+
+  @Test func `a source that is named is final, unlocked or not`() throws {
+    try unlock()
+    #expect(run(["get", "token", "--key-file", folder.file("absent")]).status == 11)
+    #expect(run(["get", "token", "--passphrase-fd", "0"], input: "wrong").status == 11)
+  }
+
+  @Test(.needsTracing, arguments: ["ENOSYS", "EPERM", "EDQUOT"])
+  func `where the kernel keeps no keys, unlock says so and names the key file`(error: String) throws {
+    let refused = run(["unlock"], key: true, tracing: ["-e", "trace=add_key", "-e", "inject=add_key:error=\(error)"])
+    #expect(refused.status == 11)
+    #expect(refused.errors.contains("the kernel keeps no key for this user: "))
+    #expect(refused.errors.contains("vault slot add key-file"))
+    #expect(kernelsLine() == nil)
+  }
+
+  @Test(.needsTracing, arguments: ["SET_TIMEOUT", "SETPERM", "LINK"])
+  func `killed or refused at any step, it leaves no key without a limit`(step: String) throws {
+    let number = ["SET_TIMEOUT": 1, "SETPERM": 2, "LINK": 3][step]!
+    for fault in ["error=EACCES", "signal=KILL"] {
+      let ended = run(
+        ["unlock"], key: true, tracing: ["-e", "trace=keyctl", "-e", "inject=keyctl:\(fault):when=\(number)"])
+      #expect(ended.status != 0)
+      #expect(run(["get", "token"]).status == 11)
+      // The kernel takes a moment to clear away what a killed process held.
+      for _ in 0..<100 where kernelsLine() != nil { usleep(50_000) }
+      #expect(kernelsLine() == nil, "\(step) \(fault)")
+    }
+  }
+
+  @Test(.needsOtherUsers) func `another user does not find it`() throws {
+    try unlock()
+    // The store itself is made readable, so that the key alone is missing.
+    let script = "chmod -R a+rX '\(folder.path)'; exec setpriv --reuid=34999 --clear-groups cat /proc/keys"
+    let seen = Executable(["-c", script], program: "/bin/sh", environment: environment).wait()
+    #expect(seen.status == 0)
+    #expect(!seen.output.contains("vault1:"))
+  }
+
+  @Test(arguments: ["0s", "8d", "1", "m", "-1m", "1.5h", "99999999999999999d", ""])
+  func `a time that is none or too long is refused`(length: String) {
+    #expect(run(["unlock", "--for=\(length)"], key: true).status == 64)
+  }
+
+  @Test func `an application is told that its credential needs no unlocking`() throws {
+    let credential = folder.file("credential")
+    #expect(run(["app", "issue", "app.one", "--output", credential], key: true).status == 0)
+    #expect(run(["unlock", "--credential", credential]).status == 12)
+  }
+}
