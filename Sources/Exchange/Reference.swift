@@ -61,29 +61,10 @@ extension Reference {
   }
 
   private static func decoded(_ part: ArraySlice<UInt8>) throws(Fault) -> String {
-    var bytes: [UInt8] = []
-    var rest = part
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
-        throw .badEscape
-      }
-      bytes.append(high << 4 | low)
+    guard let bytes = PercentEncoding.decoded(part), let text = String(validating: bytes, as: UTF8.self) else {
+      throw .badEscape
     }
-    guard let text = String(validating: bytes, as: UTF8.self) else { throw .badEscape }
     return text
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }
 
@@ -95,16 +76,8 @@ extension Reference: CustomStringConvertible {
   }
 
   private static func encoded(_ text: String, keepsSlash: Bool) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      let isReserved =
-        byte == UInt8(ascii: "%") || byte == UInt8(ascii: "#") || byte == UInt8(ascii: "/") && !keepsSlash
-      if byte > 0x20, byte != 0x7F, !isReserved {
-        bytes.append(byte)
-      } else {
-        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
+    let bytes = PercentEncoding.encoded(text.utf8) { byte in
+      byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "#") && (byte != UInt8(ascii: "/") || keepsSlash)
     }
     return String(decoding: bytes, as: UTF8.self)
   }

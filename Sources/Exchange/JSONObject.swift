@@ -1,0 +1,36 @@
+/// Writes a JSON object (RFC 8259) whose members are texts, in the order in which they are added.
+public struct JSONObject: Sendable {
+  private var members: [UInt8] = []
+
+  public init() {}
+
+  /// Adds a member.
+  ///
+  /// - Parameter text: UTF-8.
+  public mutating func add(_ key: String, _ text: some Sequence<UInt8>) {
+    if !members.isEmpty { members.append(UInt8(ascii: ",")) }
+    quote(key.utf8)
+    members.append(UInt8(ascii: ":"))
+    quote(text)
+  }
+
+  /// The object, on one line without white space around what it consists of.
+  public var bytes: [UInt8] { [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")] }
+
+  private mutating func quote(_ text: some Sequence<UInt8>) {
+    members.append(UInt8(ascii: "\""))
+    for byte in text {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): members += [UInt8(ascii: "\\"), byte]
+      case UInt8(ascii: "\n"): members += "\\n".utf8
+      case UInt8(ascii: "\r"): members += "\\r".utf8
+      case UInt8(ascii: "\t"): members += "\\t".utf8
+      case 0..<0x20, 0x7F:
+        let digits = String(byte, radix: 16)
+        members += "\\u00\(digits.count < 2 ? "0" : "")\(digits)".utf8
+      default: members.append(byte)
+      }
+    }
+    members.append(UInt8(ascii: "\""))
+  }
+}
