@@ -102,7 +102,7 @@ extension VaultError: CustomStringConvertible {
     case .locked(let reason) where reason.hasPrefix("the credential"):
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     case .locked:
-      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or at a terminal: vault unlock"
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
     case .otherDevice: "use it there; where its device key should be: vault paths"
     case .denied(.permissions):

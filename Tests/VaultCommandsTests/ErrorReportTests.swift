@@ -17,7 +17,7 @@ import VaultStore
     (
       .locked("there is no terminal to ask for the passphrase on"), 11,
       "locked: there is no terminal to ask for the passphrase on",
-      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or at a terminal: vault unlock"
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     ),
     (
       .noKeyring("this kernel has no keyring"), 11,

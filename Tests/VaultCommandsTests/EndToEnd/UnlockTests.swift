@@ -71,6 +71,25 @@ import Testing
     #expect(run(["lock"]).errors == "it was not unlocked\n")
   }
 
+  @Test(.enabled(if: Executable.isThere("/usr/bin/perl"), "needs perl"))
+  func `a process whose keyrings of its own are new and empty finds the key, and can lock`() throws {
+    try unlock()
+    // As a service of systemd has it: a session keyring of its own, which leads nowhere.
+    let joining = """
+      my $keyctl = { x86_64 => 250, aarch64 => 219 }->{(split " ", `uname -m`)[0]};
+      syscall($keyctl, 1, 0) >= 0 or die; exec @ARGV
+      """
+    func apart(_ command: String...) -> Executable.Result {
+      Executable(
+        ["-e", joining, "--", Executable.path] + command, program: "/usr/bin/perl",
+        environment: environment.merging(["PATH": Machine.path]) { $1 }
+      ).wait()
+    }
+    #expect(apart("get", "token").output == "s3cr3t")
+    #expect(apart("lock").errors == "locked\n")
+    #expect(run(["get", "token"]).status == 11)
+  }
+
   @Test func `when the time has passed, the store is locked`() throws {
     try unlock(for: "1s")
     // A second at the latest, and what the kernel takes to notice.
