@@ -1,0 +1,100 @@
+/// What one-time codes are made of, as services give it: `otpauth://totp/NAME?secret=…&algorithm=SHA1&digits=6&period=30`, or the
+/// secret alone in base32.
+package struct OneTimeSource: Sendable, Equatable {
+  /// The secret's bytes.
+  package var key: [UInt8] = []
+  /// `SHA1`, `SHA256` or `SHA512`.
+  package var algorithm = "SHA1"
+  /// How many digits a code has, 6 to 8.
+  package var digits = 6
+  /// For how many seconds a code is good.
+  package var period = 30
+
+  /// Why a text is none. Nothing of the text is in it.
+  package enum Fault: Error, Sendable, Equatable {
+    /// Neither a URL of this kind nor a secret in base32.
+    case noSource
+    /// Codes that count uses (HOTP), which change the secret's state with each use.
+    case countsUses
+    case noSecret
+    case badSecret
+    case badAlgorithm
+    case badDigits
+    case badPeriod
+  }
+
+  package init(_ text: String) throws(Fault) {
+    let scheme = "otpauth://"
+    guard text.lowercased().hasPrefix(scheme) else {
+      // Services show it in groups of four.
+      let secret = text.utf8.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "-") && $0 != 0x0A && $0 != 0x0D }
+      guard !secret.isEmpty, let key = Base32.decoded(secret), !key.isEmpty else { throw .noSource }
+      self.key = key
+      return
+    }
+    let parts = text.dropFirst(scheme.count).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    switch parts[0].prefix(while: { $0 != "/" }).lowercased() {
+    case "totp": break
+    case "hotp": throw .countsUses
+    default: throw .noSource
+    }
+    let query = parts.count == 2 ? parts[1].prefix { $0 != "#" && !$0.isNewline } : ""
+    for part in query.split(separator: "&") {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let value = pair.count == 2 ? PercentEncoding.decoded(Array(pair[1].utf8)) : []
+      try take(pair[0].lowercased(), value ?? [])
+    }
+    guard !key.isEmpty else { throw .noSecret }
+  }
+
+  private mutating func take(_ name: String, _ value: [UInt8]) throws(Fault) {
+    let text = String(decoding: value, as: UTF8.self)
+    switch name {
+    case "secret":
+      guard let key = Base32.decoded(value.filter { $0 != UInt8(ascii: " ") }) else { throw .badSecret }
+      self.key = key
+    case "algorithm":
+      let name = text.uppercased().filter { $0 != "-" }
+      guard ["SHA1", "SHA256", "SHA512"].contains(name) else { throw .badAlgorithm }
+      algorithm = name
+    case "digits":
+      guard let number = Int(text), (6...8).contains(number) else { throw .badDigits }
+      digits = number
+    case "period":
+      guard let number = Int(text), (1...86_400).contains(number) else { throw .badPeriod }
+      period = number
+    // The issuer, a picture, and the like.
+    default: break
+    }
+  }
+}
+
+/// RFC 4648, section 6.
+enum Base32 {
+  /// - Returns: `nil` for what is no base32; padding may be there or not, and letters of any case.
+  static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var word: UInt32 = 0
+    var bitCount = 0
+    var rest = Array(text)
+    while rest.last == UInt8(ascii: "=") { rest.removeLast() }
+    // Lengths that no number of bytes has.
+    guard ![1, 3, 6].contains(rest.count % 8) else { return nil }
+    for byte in rest {
+      let digit: UInt8
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"): digit = byte - UInt8(ascii: "A")
+      case UInt8(ascii: "a")...UInt8(ascii: "z"): digit = byte - UInt8(ascii: "a")
+      case UInt8(ascii: "2")...UInt8(ascii: "7"): digit = byte - UInt8(ascii: "2") + 26
+      default: return nil
+      }
+      word = word << 5 | UInt32(digit)
+      bitCount += 5
+      if bitCount >= 8 {
+        bitCount -= 8
+        bytes.append(UInt8(truncatingIfNeeded: word >> UInt32(bitCount)))
+      }
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+internal import Exchange
+internal import VaultStore
+
+/// `vault totp NAME`
+struct ShowOneTimeCode: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "totp",
+    abstract: "Write the one-time code of this moment.",
+    usage: "vault totp NAME [-g GROUP] [--json]",
+    discussion: """
+      The item's value is an otpauth://totp/… URL, as services show it in a picture to scan, or the secret in base32; of a \
+      value of type json its member totp, otpauth or otp is meant, as import makes it. SHA1, SHA256 and SHA512 with 6 to \
+      8 digits are known. --json says for how many seconds the code stays good.
+
+      Example:
+        printf %s "$OTPAUTH_URL" | vault set github/totp
+        vault totp github/totp
+      """)
+
+  @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
+  @OptionGroup var group: GroupOptions
+  @OptionGroup var json: JSONOption
+  @OptionGroup var key: KeyOptions
+
+  func run(in session: Session) throws {
+    let group = try session.openGroup(group.group, key.source)
+    let opened = try group.open(name)
+    let source = try Self.source(opened)
+    guard let algorithm = OneTimeCode.Algorithm(rawValue: source.algorithm) else { throw Self.failure(.badAlgorithm) }
+    let code = OneTimeCode(
+      key: source.key, algorithm: algorithm, digits: source.digits, period: source.period, at: .now)
+    guard json.json else {
+      return try session.output.write(code.text + (session.output.isTerminal ? "\n" : ""))
+    }
+    var json = JSONWriter(session.output)
+    try json.object { (json) throws(Failure) in
+      try json.string("name", opened.item.name.description)
+      try json.string("group", group.name.description)
+      try json.string("code", code.text)
+      try json.number("secondsLeft", code.secondsLeft)
+      try json.number("period", source.period)
+    }
+  }
+
+  private static func source(_ opened: borrowing OpenedItem) throws(Failure) -> OneTimeSource {
+    var bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    if opened.item.kind == .json {
+      guard let field = ["totp", "otpauth", "otp"].lazy.compactMap({ JSONField.value(of: $0, in: bytes) }).first
+      else {
+        throw Failure(.conflict, "the value has no member 'totp', 'otpauth' or 'otp'", hint: "see it: vault get NAME")
+      }
+      bytes = field
+    }
+    do throws(OneTimeSource.Fault) {
+      guard let text = String(validating: bytes, as: UTF8.self) else { throw .noSource }
+      return try OneTimeSource(text)
+    } catch {
+      throw failure(error)
+    }
+  }
+
+  private static func failure(_ fault: OneTimeSource.Fault) -> Failure {
+    Failure(.conflict, fault.words, hint: fault == .countsUses ? nil : "otpauth://totp/NAME?secret=BASE32")
+  }
+}
+
+extension OneTimeSource.Fault {
+  /// What is wrong, for people.
+  var words: String {
+    switch self {
+    case .noSource: "the value is neither an otpauth://totp/ URL nor a secret in base32"
+    case .countsUses:
+      "the value is for codes that count their uses (hotp), and a read would use one up: only totp is made"
+    case .noSecret: "the URL holds no secret"
+    case .badSecret: "the URL's secret is not base32"
+    case .badAlgorithm: "the URL's algorithm is not SHA1, SHA256 or SHA512"
+    case .badDigits: "the URL's digits are not 6 to 8"
+    case .badPeriod: "the URL's period is not a number of seconds"
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import Testing
+
+@testable import Exchange
+
+@Suite struct OneTimeSourceTests {
+  private let key = Array("12345678901234567890".utf8)
+
+  @Test(arguments: [
+    "otpauth://totp/Example:ann@example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Example",
+    "OTPAUTH://TOTP/x?Secret=gezdgnbvgy3tqojqgezdgnbvgy3tqojq", "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
+    "otpauth://totp?digits=6&period=30&algorithm=sha1&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ\n",
+  ]) func `a URL, and a secret alone, mean the usual codes`(text: String) throws {
+    var usual = try OneTimeSource("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")
+    #expect(usual.key == key)
+    #expect((usual.algorithm, usual.digits, usual.period) == ("SHA1", 6, 30))
+    #expect(try OneTimeSource(text) == usual)
+    usual.period = 60
+    #expect(try OneTimeSource(text) != usual)
+  }
+
+  @Test func `what a URL says beside its secret counts`() throws {
+    let source = try OneTimeSource("otpauth://totp/x?secret=MZXW6YTB&algorithm=SHA512&digits=8&period=60")
+    #expect(source.key == Array("fooba".utf8))
+    #expect((source.algorithm, source.digits, source.period) == ("SHA512", 8, 60))
+  }
+
+  @Test(arguments: [
+    ("", ""), ("MY======", "f"), ("MZXQ====", "fo"), ("MZXW6===", "foo"), ("MZXW6YQ=", "foob"), ("MZXW6YTB", "fooba"),
+    ("MZXW6YTBOI======", "foobar"), ("MZXW6YTBOI", "foobar"), ("mzxw6ytboi", "foobar"),
+  ]) func `base32 is that of RFC 4648, with or without padding`(text: String, plain: String) {
+    #expect(Base32.decoded(text.utf8) == Array(plain.utf8))
+  }
+
+  @Test(arguments: ["M", "MZX", "MZXW6Y", "MZXW6YT1", "MZ=XW6YT", "é"]) func `what is no base32`(text: String) {
+    #expect(Base32.decoded(text.utf8) == nil)
+  }
+
+  @Test(arguments: [
+    ("hunter2!", OneTimeSource.Fault.noSource), ("", .noSource), ("otpauth://push/x?secret=MY", .noSource),
+    ("otpauth://hotp/x?secret=MY&counter=1", .countsUses), ("otpauth://totp/x", .noSecret),
+    ("otpauth://totp/x?secret=", .noSecret), ("otpauth://totp/x?secret=1", .badSecret),
+    ("otpauth://totp/x?secret=MY&digits=9", .badDigits), ("otpauth://totp/x?secret=MY&digits=5", .badDigits),
+    ("otpauth://totp/x?secret=MY&period=0", .badPeriod), ("otpauth://totp/x?secret=MY&algorithm=MD5", .badAlgorithm),
+  ]) func `what is no source of codes says why`(text: String, fault: OneTimeSource.Fault) {
+    #expect(throws: fault) { try OneTimeSource(text) }
+  }
+}
