@@ -19,9 +19,11 @@ struct CommandLineTree: CommandFamily {
         subcommands: [
           SetItem.self, GetItem.self, GenerateItem.self, ListItems.self, InfoItem.self, HistoryOfItem.self,
           RemoveItem.self,
-          RestoreItem.self,
+          RestoreItem.self, CopyItem.self, MoveItem.self,
         ]),
-      CommandGroup(name: "Use", subcommands: [UnlockStore.self, LockStore.self, RunProgram.self, ReadReference.self]),
+      CommandGroup(
+        name: "Use",
+        subcommands: [UnlockStore.self, LockStore.self, RunProgram.self, ReadReference.self, ShowOneTimeCode.self]),
       CommandGroup(name: "Exchange", subcommands: [ImportItems.self, ExportItems.self]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),
       CommandGroup(

@@ -27,12 +27,15 @@ enum RootHelp {
       history NAME        list the versions of an item that are kept
       restore NAME        bring back a removed item, or an older version
       remove NAME         remove an item; restore brings it back
+      copy NAME           copy an item to another group or name
+      move NAME           move an item to another group, or rename it
 
     Using them:
       unlock              open the store without being asked, for a time
       lock                end that now
       run -- COMMAND      run a program with secrets in its environment
       read REFERENCE      write what vault://GROUP/NAME names
+      totp NAME           write the one-time code of this moment
 
     Other programs' files:
       import FILE         bring in what a file holds, all at once
