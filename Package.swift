@@ -6,7 +6,7 @@ import PackageDescription
 //
 //   vault     VaultCLI -> VaultCommands -> VaultStore -> GroupFile -> Sealing -> CSodium
 //                                                        GroupFile -> CSQLite
-//                       VaultCommands -> Exchange
+//                       VaultCommands -> Exchange -> KeyedArchives
 //   Vault     Vault -> { VaultStore, SecureCoding }      SecureCoding, VaultStore -> KeyedArchives
 //
 // The executable links no Foundation, which would triple its size and its start: what needs it stands in Vault, SecureCoding.
@@ -39,7 +39,7 @@ let package = Package(
     .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
     .target(name: "KeyedArchives", swiftSettings: settings),
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
-    .target(name: "Exchange", swiftSettings: settings),
+    .target(name: "Exchange", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
     .target(
       name: "VaultStore", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CSystem"], swiftSettings: settings),
@@ -60,7 +60,7 @@ let package = Package(
     .testTarget(
       name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],
       swiftSettings: settings),
-    .testTarget(name: "ExchangeTests", dependencies: ["Exchange"], swiftSettings: settings),
+    .testTarget(name: "ExchangeTests", dependencies: ["Exchange", "KeyedArchives"], swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],

@@ -9,28 +9,31 @@ public struct JSONObject: Sendable {
   /// - Parameter text: UTF-8.
   public mutating func add(_ key: String, _ text: some Sequence<UInt8>) {
     if !members.isEmpty { members.append(UInt8(ascii: ",")) }
-    quote(key.utf8)
+    Self.quote(key.utf8, to: &members)
     members.append(UInt8(ascii: ":"))
-    quote(text)
+    Self.quote(text, to: &members)
   }
 
   /// The object, on one line without white space around what it consists of.
   public var bytes: [UInt8] { [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")] }
 
-  private mutating func quote(_ text: some Sequence<UInt8>) {
-    members.append(UInt8(ascii: "\""))
+  /// Writes a string.
+  ///
+  /// - Parameter text: UTF-8.
+  static func quote(_ text: some Sequence<UInt8>, to json: inout [UInt8]) {
+    json.append(UInt8(ascii: "\""))
     for byte in text {
       switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): members += [UInt8(ascii: "\\"), byte]
-      case UInt8(ascii: "\n"): members += "\\n".utf8
-      case UInt8(ascii: "\r"): members += "\\r".utf8
-      case UInt8(ascii: "\t"): members += "\\t".utf8
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): json += [UInt8(ascii: "\\"), byte]
+      case UInt8(ascii: "\n"): json += "\\n".utf8
+      case UInt8(ascii: "\r"): json += "\\r".utf8
+      case UInt8(ascii: "\t"): json += "\\t".utf8
       case 0..<0x20, 0x7F:
         let digits = String(byte, radix: 16)
-        members += "\\u00\(digits.count < 2 ? "0" : "")\(digits)".utf8
-      default: members.append(byte)
+        json += "\\u00\(digits.count < 2 ? "0" : "")\(digits)".utf8
+      default: json.append(byte)
       }
     }
-    members.append(UInt8(ascii: "\""))
+    json.append(UInt8(ascii: "\""))
   }
 }

@@ -65,4 +65,9 @@ extension Item.Writer {
 extension Timestamp {
   var text: String { UTCDate.text(Int64(milliseconds)) }
   var shortText: String { UTCDate.shortText(Int64(milliseconds)) }
+  /// To the millisecond, where there is one.
+  var exactText: String {
+    let rest = milliseconds % 1_000
+    return rest == 0 ? text : "\(text.dropLast()).\(String(1_000 + rest).dropFirst())Z"
+  }
 }

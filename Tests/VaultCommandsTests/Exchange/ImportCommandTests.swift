@@ -66,7 +66,7 @@ import Testing
     let before = epoch()
     let shown = store.run("import", path, "--from", "dotenv", "--dry-run")
     #expect(shown.status == 0)
-    #expect(shown.output == "replace\tA\tstring\tline 1\nnew\tB\tstring\tline 3\n")
+    #expect(shown.output == "replace\tA\tstring\nnew\tB\tstring\n")
     #expect(
       shown.errors == """
         would import into 'default': 1 new, 1 replaced, 0 unchanged

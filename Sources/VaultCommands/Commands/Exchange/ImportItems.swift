@@ -8,7 +8,14 @@ struct ImportItems: SessionCommand {
     abstract: "Bring in what another program kept: all of it at once, or nothing.",
     usage: "vault import FILE --from FORMAT [-g GROUP] [--prefix P] [--replace] [--dry-run] [--json]",
     discussion: """
-      FORMAT is dotenv: each NAME=value becomes an item of text. FILE may be - for standard input.
+      FORMAT is one of dotenv, where each NAME=value becomes an item of text; csv, a table with a header; and plist, an \
+      app's preferences (UserDefaults), XML or binary. FILE may be - for standard input.
+
+      csv knows the columns of Chrome, Firefox, Safari, KeePassXC and Bitwarden: each login becomes a JSON object with \
+      username, password, url, notes and totp, as far as they are there, so that vault://GROUP/NAME#password names one of \
+      them and vault totp makes codes. Accounts of one name get the user's name behind it. A table of name and value gives \
+      items of text. plist makes window/frame/width of dictionaries and JSON of arrays, and keeps types; data that is a \
+      keyed archive is kept as one.
 
       An item that is there is changed only with --replace, and its versions are kept; without it, nothing is imported \
       (22). A value that is already the same gets no new version, so an import can be repeated. --dry-run shows what \
@@ -17,10 +24,11 @@ struct ImportItems: SessionCommand {
       Example:
         vault import .env --from dotenv --group team.shared --dry-run
         vault import .env --from dotenv --group team.shared
+        vault import passwords.csv --from csv --prefix web/
       """)
 
   @Argument(help: ArgumentHelp("What to read, or - for standard input.", valueName: "file")) var file: String
-  @Option(name: .customLong("from"), help: ArgumentHelp("What the file is: dotenv.", valueName: "source"))
+  @Option(name: .customLong("from"), help: ArgumentHelp("What the file is: dotenv, csv or plist.", valueName: "source"))
   var format: String
 
   @OptionGroup var group: GroupOptions

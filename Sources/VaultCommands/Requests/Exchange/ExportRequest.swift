@@ -96,7 +96,7 @@ struct ExportRequest {
       try json.object("attributes") { (json) throws(Failure) in
         for (key, value) in item.attributes.sorted(by: <) { try json.member(key, value) }
       }
-      try json.string("expires", orNull: item.expires?.text)
+      try json.string("expires", orNull: item.expires?.exactText)
     }
   }
 }

@@ -37,10 +37,11 @@ struct ImportRequest {
     for item in imported.items {
       let name: String
       do { name = try Item.Name(item.name).description } catch {
-        throw Failure(error.exitStatus, "\(item.place): \(error.message)")
+        throw Failure(error.exitStatus, "\(UTF8Text.onOneLine(item.place)): \(error.message)")
       }
       if let first = places.updateValue(item.place, forKey: name) {
-        throw Failure(.conflict, "\(item.place): its item would be called as that of \(first) is")
+        let places = (UTF8Text.onOneLine(item.place), UTF8Text.onOneLine(first))
+        throw Failure(.conflict, "\(places.0): its item would be called as that of \(places.1) is")
       }
     }
   }
@@ -58,8 +59,8 @@ struct ImportRequest {
   private func tell(_ steps: [ImportStep], _ group: AccessGroup, _ session: Session) throws(Failure) {
     if json { return try writeJSON(steps, group, to: session.output) }
     if isDryRun {
-      var table = Table("ACTION", "NAME", "KIND", "FROM")
-      for step in steps { table.add(step.action.rawValue, step.item.name, step.kind, step.item.place) }
+      var table = Table("ACTION", "NAME", "KIND")
+      for step in steps { table.add(step.action.rawValue, step.item.name, step.kind) }
       try table.write(to: session.output, style: session.outputStyle)
       try session.output.flush()
     }

@@ -34,7 +34,7 @@ struct ImportStep {
       edit.set(item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
       if let failure = edit.failure { throw failure }
     } catch {
-      throw Failure(error.exitStatus, "\(item.place): \(error.message)", hint: error.hint)
+      throw Failure(error.exitStatus, "\(UTF8Text.onOneLine(item.place)): \(error.message)", hint: error.hint)
     }
   }
 

@@ -1,0 +1,78 @@
+/// A table of texts between commas, as RFC 4180 says it: rows end with CRLF, LF or CR; a field in quotes may hold commas, line
+/// breaks, and quotes written twice.
+struct CSVFile {
+  struct Row {
+    /// The line on which the row begins, from 1.
+    let line: Int
+    var fields: [String] = []
+  }
+
+  /// The rows in their order; lines with nothing on them are none.
+  let rows: [Row]
+
+  /// - Throws: a quote that is never closed, or has something behind it.
+  init(_ text: String) throws(ImportFault) {
+    var scanner = Scanner(text)
+    var rows: [Row] = []
+    while let row = try scanner.row() {
+      if row.fields != [""] { rows.append(row) }
+    }
+    self.rows = rows
+  }
+
+  private struct Scanner {
+    private var rest: ArraySlice<UInt8>
+    private var line = 1
+
+    init(_ text: String) {
+      let bytes = Array(text.utf8)
+      // A byte-order mark, which spreadsheets put there.
+      rest = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes[3...] : bytes[...]
+    }
+
+    mutating func row() throws(ImportFault) -> Row? {
+      guard !rest.isEmpty else { return nil }
+      var row = Row(line: line)
+      while true {
+        row.fields.append(rest.first == UInt8(ascii: "\"") ? try quoted() : plain())
+        guard rest.first == UInt8(ascii: ",") else { break }
+        rest.removeFirst()
+      }
+      endLine()
+      return row
+    }
+
+    private mutating func plain() -> String {
+      let field = rest.prefix { $0 != UInt8(ascii: ",") && $0 != 0x0A && $0 != 0x0D }
+      rest = rest[field.endIndex...]
+      return String(decoding: field, as: UTF8.self)
+    }
+
+    private mutating func quoted() throws(ImportFault) -> String {
+      let start = line
+      var field: [UInt8] = []
+      rest.removeFirst()
+      while let byte = rest.popFirst() {
+        if byte == UInt8(ascii: "\"") {
+          guard rest.first == UInt8(ascii: "\"") else {
+            guard [nil, UInt8(ascii: ","), 0x0A, 0x0D].contains(rest.first) else {
+              throw ImportFault("something stands behind a closing quote", at: "line \(line)")
+            }
+            return String(decoding: field, as: UTF8.self)
+          }
+          rest.removeFirst()
+        } else if byte == 0x0A || byte == 0x0D && rest.first != 0x0A {
+          line += 1
+        }
+        field.append(byte)
+      }
+      throw ImportFault("a quote is never closed", at: "line \(start)")
+    }
+
+    private mutating func endLine() {
+      guard let byte = rest.popFirst() else { return }
+      if byte == 0x0D, rest.first == 0x0A { rest.removeFirst() }
+      line += 1
+    }
+  }
+}

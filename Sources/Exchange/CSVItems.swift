@@ -1,0 +1,104 @@
+/// The items of a table of names and values, or of the logins that a browser or password manager wrote.
+package enum CSVItems {
+  /// - Throws: what is wrong, with its line; a text of the table is in no message.
+  package static func items(of text: String) throws(ImportFault) -> ImportedItems {
+    let rows = try CSVFile(text).rows
+    guard let header = rows.first else { throw ImportFault("it holds no header") }
+    let columns = try LoginColumns(header: header)
+    var imported = ImportedItems()
+    var entries: [Entry] = []
+    var lost = [Int](repeating: 0, count: header.fields.count)
+    for row in rows.dropFirst() {
+      guard row.fields.count == header.fields.count else {
+        throw ImportFault(
+          "it has \(row.fields.count) fields, and the header \(header.fields.count)", at: "line \(row.line)")
+      }
+      for (column, text) in row.fields.enumerated() where columns.roles[column] == nil && !text.isEmpty {
+        lost[column] += 1
+      }
+      let entry = try Entry(row, columns)
+      if columns.areLogins, entry.login.isEmpty {
+        imported.losses.append("line \(row.line): there is nothing but a name")
+      } else {
+        entries.append(entry)
+      }
+    }
+    imported.items = distinct(entries, columns.areLogins, &imported.losses)
+    for (column, count) in lost.enumerated() where count > 0 {
+      let values = count == 1 ? "1 value" : "\(count) values"
+      imported.losses.append("column \(column + 1) ('\(header.fields[column])'): \(values)")
+    }
+    return imported
+  }
+
+  /// Gives entries of one name the user's name, and if that does not tell them apart a number; one that says the same as
+  /// another is left out.
+  private static func distinct(_ entries: [Entry], _ areLogins: Bool, _ losses: inout [String]) -> [ImportedItem] {
+    var counts: [String: Int] = [:]
+    for entry in entries { counts[entry.name, default: 0] += 1 }
+    var seen: [String: [Entry]] = [:]
+    var taken: Set<String> = []
+    var items: [ImportedItem] = []
+    for entry in entries {
+      if let same = seen[entry.name]?.first(where: { $0.login == entry.login }) {
+        losses.append("line \(entry.line): it says the same as line \(same.line)")
+        continue
+      }
+      seen[entry.name, default: []].append(entry)
+      var name = entry.name
+      if counts[entry.name, default: 0] > 1, !entry.login.username.isEmpty { name += " (\(entry.login.username))" }
+      var number = 1
+      var candidate = name
+      while taken.contains(candidate) || (candidate != entry.name && counts[candidate] != nil) {
+        number += 1
+        candidate = "\(name) (\(number))"
+      }
+      taken.insert(candidate)
+      let place = "line \(entry.line)"
+      items.append(
+        areLogins
+          ? entry.login.item(candidate, at: place)
+          : ImportedItem(candidate, .string, Array(entry.login.password.utf8), at: place))
+    }
+    return items
+  }
+
+  /// One row.
+  private struct Entry {
+    let line: Int
+    var name = ""
+    var login = Login()
+
+    init(_ row: CSVFile.Row, _ columns: LoginColumns) throws(ImportFault) {
+      line = row.line
+      var group = ""
+      for (role, text) in zip(columns.roles, row.fields) {
+        switch role {
+        case .group: group = text
+        case .name: name = text
+        case .value, .password: login.password = text
+        case .username: login.username = text
+        case .url: login.url = text
+        case .notes: login.notes = text
+        case .totp: login.totp = text
+        case .fields: if !text.isEmpty { login.others = [("fields", text)] }
+        case nil: break
+        }
+      }
+      if name.isEmpty { name = Self.host(of: login.url) }
+      if name.isEmpty { name = login.username }
+      guard !name.isEmpty else { throw ImportFault("it has neither a name nor an address", at: "line \(line)") }
+      if columns.groupsHaveRoot {
+        group = group.firstIndex(of: "/").map { String(group[group.index(after: $0)...]) } ?? ""
+      }
+      if !group.isEmpty { name = "\(group)/\(name)" }
+    }
+
+    /// `example.com:8080` of `https://example.com:8080/login`; the whole text where it has no host.
+    private static func host(of url: String) -> String {
+      guard let scheme = url.firstRange(of: "://") else { return url }
+      let host = url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+      return host.isEmpty ? url : String(host.split(separator: "@").last ?? host)
+    }
+  }
+}

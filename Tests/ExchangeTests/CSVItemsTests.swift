@@ -1,0 +1,123 @@
+import Testing
+
+@testable import Exchange
+
+@Suite struct CSVItemsTests {
+  private func items(_ text: String) throws -> [[String]] {
+    try CSVItems.items(of: text).items.map {
+      [$0.name, $0.kind.rawValue, String(decoding: $0.value, as: UTF8.self), $0.label ?? "", $0.place]
+    }
+  }
+
+  @Test func `names and values, as RFC 4180 quotes them`() throws {
+    let text = "\u{FEFF}Name,Value\r\na,1\r\n\"b, c\",\"two \"\"lines\"\"\r\nhere\"\r\n\r\nd,\nlast,x\"y"
+    #expect(
+      try items(text) == [
+        ["a", "string", "1", "", "line 2"], ["b, c", "string", "two \"lines\"\r\nhere", "", "line 3"],
+        ["d", "string", "", "", "line 6"], ["last", "string", "x\"y", "", "line 7"],
+      ])
+  }
+
+  @Test func `Chrome and its kin`() throws {
+    let text = """
+      name,url,username,password,note
+      example.com,https://example.com/login,ann,"p,w",
+      shop.test,https://shop.test/,,x,"two
+      lines"
+      """
+    #expect(
+      try items(text) == [
+        [
+          "example.com", "json", #"{"username":"ann","password":"p,w","url":"https://example.com/login"}"#, "ann",
+          "line 2",
+        ],
+        ["shop.test", "json", #"{"password":"x","url":"https://shop.test/","notes":"two\nlines"}"#, "", "line 3"],
+      ])
+  }
+
+  @Test func `Firefox names no site, so its host is the name; its times are not kept`() throws {
+    let text = """
+      "url","username","password","httpRealm","formActionOrigin","guid","timeCreated","timeLastUsed","timePasswordChanged"
+      "https://example.com:8443","ann","pw",,"https://example.com","{1}","1","2","3"
+      """
+    #expect(
+      try items(text) == [
+        [
+          "example.com:8443", "json", #"{"username":"ann","password":"pw","url":"https://example.com:8443"}"#, "ann",
+          "line 2",
+        ]
+      ])
+    #expect(
+      try CSVItems.items(of: text).losses == [
+        "column 5 ('formActionOrigin'): 1 value", "column 6 ('guid'): 1 value", "column 7 ('timeCreated'): 1 value",
+        "column 8 ('timeLastUsed'): 1 value", "column 9 ('timePasswordChanged'): 1 value",
+      ])
+  }
+
+  @Test func `KeePassXC's groups are the beginning of the names, without the database's own`() throws {
+    let text = """
+      "Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"
+      "Root","Top","ann","pw","","","","0","2026-01-01","2026-01-01"
+      "Root/Internet/Mail","Post","ann","pw","","","otpauth://totp/x?secret=MY","0","2026-01-01","2026-01-01"
+      """
+    let found = try CSVItems.items(of: text)
+    #expect(found.items.map(\.name) == ["Top", "Internet/Mail/Post"])
+    #expect(
+      String(decoding: found.items[1].value, as: UTF8.self)
+        == #"{"username":"ann","password":"pw","totp":"otpauth://totp/x?secret=MY"}"#)
+    #expect(found.losses.count == 3)
+  }
+
+  @Test func `Bitwarden and Apple's Passwords`() throws {
+    let bitwarden = """
+      folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp
+      Work,1,login,Site,n,"PIN: 1",0,https://a.test,ann,pw,MY
+      ,,note,Note,text,,0,,,,
+      """
+    #expect(
+      try items(bitwarden).map { Array($0.prefix(3)) } == [
+        [
+          "Work/Site", "json",
+          #"{"username":"ann","password":"pw","url":"https://a.test","notes":"n","totp":"MY","fields":"PIN: 1"}"#,
+        ],
+        ["Note", "json", #"{"notes":"text"}"#],
+      ])
+    let apple = "Title,URL,Username,Password,Notes,OTPAuth\na.test (ann),https://a.test/,ann,pw,,\n"
+    #expect(try items(apple)[0][0] == "a.test (ann)")
+  }
+
+  @Test func `accounts of one name get the user's name behind it, then a number; the same twice is kept once`() throws {
+    let text = """
+      name,username,password
+      a,ann,1
+      a,bob,2
+      a,ann,3
+      a,bob,2
+      a,,4
+      b,,5
+      """
+    let found = try CSVItems.items(of: text)
+    #expect(found.items.map(\.name) == ["a (ann)", "a (bob)", "a (ann) (2)", "a", "b"])
+    #expect(found.losses == ["line 5: it says the same as line 3"])
+    let clash = "name,username,password\na,ann,1\na,bob,2\na (ann),eve,3\n"
+    #expect(try items(clash).map { $0[0] } == ["a (ann) (2)", "a (bob)", "a (ann)"])
+  }
+
+  @Test func `a row with nothing but a name is told`() throws {
+    let found = try CSVItems.items(of: "name,username,password\na,,\n")
+    #expect(found.items.isEmpty && found.losses == ["line 2: there is nothing but a name"])
+  }
+
+  @Test(arguments: [
+    ("", nil, "it holds no header"), ("a,hunter2\n", "line 1", "the header names no column 'password' or 'value'"),
+    ("user,password\na,hunter2", "line 1", "the header names no column 'name', 'title' or 'url'"),
+    ("name,title,value\n", "line 1", "two columns of the header mean the same"),
+    ("name,value\n\na,hunter2,x\n", "line 3", "it has 3 fields, and the header 2"),
+    ("name,value\na\n", "line 2", "it has 1 fields, and the header 2"),
+    ("name,value\na,\"x\ny\"hunter2\n", "line 3", "something stands behind a closing quote"),
+    ("name,value\na,\"hunter2\nb,c", "line 2", "a quote is never closed"),
+    ("name,value\n,hunter2\n", "line 2", "it has neither a name nor an address"),
+  ]) func `a defect is named with its line`(text: String, place: String?, words: String) {
+    #expect(throws: ImportFault(words, at: place)) { try CSVItems.items(of: text) }
+  }
+}
