@@ -6,14 +6,19 @@ struct ImportItems: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
     abstract: "Bring in what another program kept: all of it at once, or nothing.",
-    usage: "vault import FILE --from FORMAT [-g GROUP] [--prefix P] [--replace] [--dry-run] [--json]",
+    usage: """
+      vault import FILE --from dotenv|csv|plist [-g GROUP] [--prefix P]
+                   [--replace] [--dry-run] [--json]
+      vault import [FOLDER] --from pass [-g GROUP] ...
+      """,
     discussion: """
-      FORMAT is one of dotenv, where each NAME=value becomes an item of text; csv, a table with a header; and plist, an \
-      app's preferences (UserDefaults), XML or binary. FILE may be - for standard input.
+      dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
+      (UserDefaults), XML or binary. pass: the entries of a password store, which gpg opens; its folder is \
+      PASSWORD_STORE_DIR, or else ~/.password-store. FILE may be - for standard input.
 
       csv knows the columns of Chrome, Firefox, Safari, KeePassXC and Bitwarden: each login becomes a JSON object with \
       username, password, url, notes and totp, as far as they are there, so that vault://GROUP/NAME#password names one of \
-      them and vault totp makes codes. Accounts of one name get the user's name behind it. A table of name and value gives \
+      them and vault totp makes codes; so does an entry of pass with more than one line. Accounts of one name get the user's name behind it. A table of name and value gives \
       items of text. plist makes window/frame/width of dictionaries and JSON of arrays, and keeps types; data that is a \
       keyed archive is kept as one.
 
@@ -25,10 +30,12 @@ struct ImportItems: SessionCommand {
         vault import .env --from dotenv --group team.shared --dry-run
         vault import .env --from dotenv --group team.shared
         vault import passwords.csv --from csv --prefix web/
+        vault import --from pass --group personal
       """)
 
-  @Argument(help: ArgumentHelp("What to read, or - for standard input.", valueName: "file")) var file: String
-  @Option(name: .customLong("from"), help: ArgumentHelp("What the file is: dotenv, csv or plist.", valueName: "source"))
+  @Argument(help: ArgumentHelp("What to read, or - for standard input.", valueName: "file")) var file: String?
+  @Option(
+    name: .customLong("from"), help: ArgumentHelp("What the file is: dotenv, csv, plist or pass.", valueName: "source"))
   var format: String
 
   @OptionGroup var group: GroupOptions
@@ -42,7 +49,7 @@ struct ImportItems: SessionCommand {
     guard let format = ImportFormat(rawValue: format) else {
       throw Failure.usage("there is no such format", hint: ImportFormat.names)
     }
-    var imported = try format.items(of: ImportFile(path: file), session.streams)
+    var imported = try format.items(of: file, in: session)
     for index in imported.items.indices { imported.items[index].name = prefix + imported.items[index].name }
     let request = ImportRequest(imported: imported, replaces: replace, isDryRun: dryRun, json: json.json)
     try request.run(in: session.openGroup(group.group, key.source), session)

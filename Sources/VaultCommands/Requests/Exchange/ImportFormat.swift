@@ -4,22 +4,26 @@ internal import VaultStore
 
 /// What `vault import` can read.
 enum ImportFormat: String, CaseIterable {
-  case dotenv, csv, plist
+  case dotenv, csv, plist, pass
 
   /// For hints.
   static var names: String { "formats: " + allCases.map(\.rawValue).joined(separator: ", ") }
 
-  /// Reads the file.
+  /// Reads what is to be imported.
   ///
+  /// - Parameter path: nil where none was named: pass has a place of its own.
   /// - Throws: what keeps it from being read; a defect with the file and the place, never with its text.
-  func items(of file: ImportFile, _ streams: Streams) throws(Failure) -> ImportedItems {
+  func items(of path: String?, in session: Session) throws(Failure) -> ImportedItems {
+    if path == nil, self != .pass { throw .usage("FILE is missing", hint: "name a file, or - for standard input") }
+    let file = ImportFile(path: path ?? "")
     do {
       switch self {
-      case .dotenv: return try EnvironmentFile(file.text(streams)).importedItems
-      case .csv: return try CSVItems.items(of: file.text(streams))
+      case .dotenv: return try EnvironmentFile(file.text(session.streams)).importedItems
+      case .csv: return try CSVItems.items(of: file.text(session.streams))
       case .plist:
-        let bytes = try unsafe file.read(streams).withUnsafeBytes { unsafe Array($0) }
+        let bytes = try unsafe file.read(session.streams).withUnsafeBytes { unsafe Array($0) }
         return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard))
+      case .pass: return try PasswordStore(path, session).items(session)
       }
     } catch let fault as EnvironmentFile.Fault {
       throw Failure(.usage, "\(file.name), line \(fault.line): \(fault.words)")

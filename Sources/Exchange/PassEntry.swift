@@ -1,0 +1,47 @@
+/// An entry of pass, the standard Unix password manager: the password on the first line, and what else there is behind it.
+package enum PassEntry {
+  /// The item of one entry: a single line is an item of text; with more lines it is a login, in which `login:`, `user:`,
+  /// `username:`, `url:` and `otpauth://` lines have their members, once each, and all other lines are notes. What is not UTF-8,
+  /// such as a picture, is kept as bytes.
+  ///
+  /// - Parameters:
+  ///   - name: the entry's path in the store, without `.gpg`.
+  ///   - content: what its file holds.
+  package static func item(_ name: String, _ content: [UInt8]) -> ImportedItem {
+    let place = "'\(name)'"
+    guard let text = String(validating: content, as: UTF8.self) else {
+      return ImportedItem(name, .bytes, content, at: place)
+    }
+    var lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(String.init)
+    while lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }
+    guard lines.count > 1 else { return ImportedItem(name, .string, Array(lines[0].utf8), at: place) }
+    var login = Login()
+    // pass-otp makes entries that begin with it.
+    if !take(lines[0], codesOnly: true, into: &login) { login.password = lines[0] }
+    var notes: [String] = []
+    for line in lines.dropFirst() where !take(line, codesOnly: false, into: &login) { notes.append(line) }
+    login.notes = notes.joined(separator: "\n")
+    return login.item(name, at: place)
+  }
+
+  /// - Returns: false for a line that has no member of its own, or whose member is taken.
+  private static func take(_ line: String, codesOnly: Bool, into login: inout Login) -> Bool {
+    if line.lowercased().hasPrefix("otpauth://"), login.totp.isEmpty {
+      login.totp = line
+      return true
+    }
+    guard !codesOnly, let colon = line.firstIndex(of: ":") else { return false }
+    let text = String(line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" })
+    guard !text.isEmpty else { return false }
+    switch line[..<colon].lowercased() {
+    case "login", "user", "username":
+      guard login.username.isEmpty else { return false }
+      login.username = text
+    case "url":
+      guard login.url.isEmpty else { return false }
+      login.url = text
+    default: return false
+    }
+    return true
+  }
+}

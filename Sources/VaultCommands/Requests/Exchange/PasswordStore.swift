@@ -1,0 +1,132 @@
+internal import Exchange
+import Glibc
+internal import VaultStore
+
+/// A folder that pass keeps: each file `mail/work.gpg` is an entry that gpg opens.
+struct PasswordStore {
+  private let path: String
+  /// The folder's path without links.
+  private let place: String
+
+  /// The most bytes of an entry: the largest value, and a line break.
+  private static let limit = ValueInput.limit + 2
+
+  /// - Parameter folder: nil for the folder that pass itself would take.
+  /// - Throws: `usage` where there is none.
+  init(_ folder: String?, _ session: Session) throws(Failure) {
+    let home = session.variable("HOME").map { $0 + "/.password-store" }
+    guard let path = folder ?? session.variable("PASSWORD_STORE_DIR") ?? home, let place = Self.resolved(path) else {
+      throw Failure(.usage, "there is no password store", hint: "name its folder: FILE, or PASSWORD_STORE_DIR")
+    }
+    self.path = path
+    self.place = place
+  }
+
+  /// Opens all entries.
+  ///
+  /// - Throws: `locked` with the names of those that gpg does not open; `denied` for a link that leads out of the folder.
+  func items(_ session: Session) throws(Failure) -> ImportedItems {
+    var imported = ImportedItems()
+    var entries: [String] = []
+    try list("", into: &entries, &imported.losses)
+    var closed: [String] = []
+    for (index, entry) in entries.enumerated() {
+      session.showProgress("\(index) of \(entries.count) entries opened")
+      guard let content = try open(entry) else {
+        closed.append(entry)
+        continue
+      }
+      imported.items.append(unsafe content.withUnsafeBytes { unsafe PassEntry.item(entry, Array($0)) })
+    }
+    session.endProgress()
+    guard closed.isEmpty else {
+      let shown = closed.prefix(10).map { "'\(UTF8Text.onOneLine($0))'" }.joined(separator: ", ")
+      let rest = closed.count > 10 ? " and \(closed.count - 10) more" : ""
+      throw Failure(
+        .locked, "gpg does not open \(shown)\(rest); nothing was imported", hint: "see why: pass show, or gpg --decrypt"
+      )
+    }
+    return imported
+  }
+
+  // MARK: Folders
+
+  /// Adds the entries below a folder; what begins with a dot, such as .git and .gpg-id, is none.
+  private func list(_ folder: String, into entries: inout [String], _ losses: inout [String]) throws(Failure) {
+    for name in try names(in: folder) where !name.hasPrefix(".") {
+      let inner = folder + name
+      var status = stat()
+      guard unsafe lstat("\(path)/\(inner)", &status) == 0 else { throw unreadable(inner, errno) }
+      if status.st_mode & S_IFMT == S_IFLNK {
+        guard let target = Self.resolved("\(path)/\(inner)"), target.hasPrefix(place + "/") else {
+          throw Failure(.denied, "'\(UTF8Text.onOneLine(inner))' is a link that leads out of the password store")
+        }
+        guard unsafe stat("\(path)/\(inner)", &status) == 0 else { throw unreadable(inner, errno) }
+        guard status.st_mode & S_IFMT != S_IFDIR else {
+          losses.append("'\(inner)': a link to a folder, whose entries are imported where they are")
+          continue
+        }
+      }
+      switch status.st_mode & S_IFMT {
+      case S_IFDIR: try list(inner + "/", into: &entries, &losses)
+      case S_IFREG where name.hasSuffix(".gpg") && name != ".gpg": entries.append(String(inner.dropLast(4)))
+      default: losses.append("'\(inner)': no entry of pass")
+      }
+    }
+  }
+
+  private func names(in folder: String) throws(Failure) -> [String] {
+    guard let stream = unsafe opendir("\(path)/\(folder)") else { throw unreadable(folder, errno) }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+        unsafe name.withMemoryRebound(to: UInt8.self, capacity: 256) { bytes in
+          unsafe String(validating: UnsafeBufferPointer(start: bytes, count: strlen(name)), as: UTF8.self)
+        }
+      }
+      guard let name else { throw Failure(.usage, "a name in the password store is not UTF-8") }
+      names.append(name)
+    }
+    return names.sorted()
+  }
+
+  // MARK: Entries
+
+  /// - Returns: nil if gpg does not open it.
+  private func open(_ entry: String) throws(Failure) -> WipedBytes? {
+    // gpg reads a descriptor: no name can be taken for an option, and what was looked at is what is opened.
+    let file = unsafe Glibc.open("\(path)/\(entry).gpg", O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard file >= 0 else { throw unreadable(entry, errno) }
+    defer { close(file) }
+    guard let opened = Self.resolved("/proc/self/fd/\(file)"), opened.hasPrefix(place + "/") else {
+      throw Failure(.denied, "'\(UTF8Text.onOneLine(entry))' is a link that leads out of the password store")
+    }
+    // What gpg says about an entry is said once, by us.
+    let silent = unsafe Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
+    defer { close(silent) }
+    do {
+      let (end, bytes) = try ChildProcess.output(
+        of: "gpg", ["gpg", "--quiet", "--batch", "--yes", "--decrypt"], input: file, errors: silent,
+        limit: Self.limit)
+      return end == .exited(0) ? bytes : nil
+    } catch {
+      switch error.status {
+      case .commandNotFound, .notExecutable: throw Failure(.usage, "gpg was not found", hint: "install GnuPG")
+      case .overLimit: throw Failure(.overLimit, "'\(UTF8Text.onOneLine(entry))' is larger than 1 MiB")
+      default: throw error
+      }
+    }
+  }
+
+  private func unreadable(_ name: String, _ code: Int32) -> Failure {
+    DescriptorInput.failure(name.isEmpty ? "the password store" : "'\(UTF8Text.onOneLine(name))'", code)
+  }
+
+  /// The path without links.
+  private static func resolved(_ path: String) -> String? {
+    guard let resolved = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(resolved) }
+    return unsafe String(cString: resolved)
+  }
+}

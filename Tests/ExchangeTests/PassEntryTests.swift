@@ -1,0 +1,37 @@
+import Testing
+
+@testable import Exchange
+
+@Suite struct PassEntryTests {
+  private func item(_ text: String) -> [String] {
+    let item = PassEntry.item("mail/work", Array(text.utf8))
+    return [item.kind.rawValue, String(decoding: item.value, as: UTF8.self), item.label ?? ""]
+  }
+
+  @Test(arguments: [
+    ("hunter2\n", "hunter2"), ("hunter2", "hunter2"), ("", ""), ("two words\r\n", "two words"), ("x\n\n\n", "x"),
+    ("otpauth://totp/x?secret=MY\n", "otpauth://totp/x?secret=MY"), (" spaces ", " spaces "),
+  ]) func `one line is the value`(content: String, value: String) {
+    #expect(item(content) == ["string", value, ""])
+  }
+
+  @Test func `more lines are members of a login, and notes`() {
+    #expect(
+      item("pw\nLogin: ann\nurl:https://a.test/\notpauth://totp/x?secret=MY\nPIN: 7\n\nuser: second\n")
+        == [
+          "json",
+          #"{"username":"ann","password":"pw","url":"https://a.test/","notes":"PIN: 7\n\nuser: second","#
+            + #""totp":"otpauth://totp/x?secret=MY"}"#,
+          "ann",
+        ])
+    #expect(
+      item("otpauth://totp/x?secret=MY\nuser: ann")
+        == ["json", #"{"username":"ann","totp":"otpauth://totp/x?secret=MY"}"#, "ann"])
+    #expect(item("pw\nlogin:\nhttps://a.test") == ["json", #"{"password":"pw","notes":"login:\nhttps://a.test"}"#, ""])
+  }
+
+  @Test func `what is not text is kept as bytes`() {
+    let item = PassEntry.item("key", [0xFF, 0x0A])
+    #expect(item.kind == .bytes && item.value == [0xFF, 0x0A] && item.place == "'key'")
+  }
+}

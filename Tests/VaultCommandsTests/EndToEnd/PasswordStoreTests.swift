@@ -1,0 +1,89 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// Entries that the real pass wrote with the real gpg.
+@Suite(.needsClients) struct PasswordStoreTests {
+  private let store: TestStore
+  private let entries: String
+
+  init() throws {
+    store = try TestStore()
+    entries = store.folder.file("entries")
+    store.environment["PATH"] = Machine.path
+    store.environment["GNUPGHOME"] = store.folder.file("gnupg")
+    store.environment["PASSWORD_STORE_DIR"] = entries
+    let made = run(
+      """
+      mkdir -m 700 "$GNUPGHOME"
+      gpg --batch --quiet --passphrase '' --quick-generate-key ann@example.com default default never
+      pass init ann@example.com
+      pass git init
+      printf 's3cret\\n' | pass insert -m one
+      printf 's3cret2\\nlogin: ann\\nurl: https://a.test\\nPIN: 7\\n' | pass insert -m 'web/a b'
+      printf 'otpauth://totp/x?secret=GEZDGNBVGY3TQOJQ\\n' | pass insert -m web/code
+      """)
+    try #require(made.status == 0, "\(made.errors)")
+  }
+
+  @discardableResult
+  private func run(_ script: String) -> Executable.Result {
+    Executable(["-e", "-c", script], program: "/bin/sh", environment: store.environment).wait()
+  }
+
+  private func bringIn(_ options: String...) -> Executable.Result {
+    store.execute(["import", "--from", "pass"] + options, input: [])
+  }
+
+  @Test func `every entry becomes an item by its path`() {
+    let shown = bringIn("--dry-run")
+    #expect(shown.output == "new\tone\tstring\nnew\tweb/a b\tjson\nnew\tweb/code\tstring\n")
+    let done = bringIn("--prefix", "pass/")
+    #expect(done.status == 0)
+    #expect(done.errors == "imported into 'default': 3 new, 0 replaced, 0 unchanged\n")
+    #expect(store.run("get", "pass/one").output == "s3cret")
+    #expect(store.run("read", "vault:///pass/web/a%20b#username").output == "ann")
+    #expect(store.run("read", "vault:///pass/web/a%20b#password").output == "s3cret2")
+    #expect(store.run("read", "vault:///pass/web/a%20b#notes").output == "PIN: 7")
+    #expect(store.run("totp", "pass/web/code").output.count == 6)
+    #expect(bringIn("--prefix", "pass/").errors.hasSuffix("0 new, 0 replaced, 3 unchanged\n"))
+  }
+
+  @Test func `entries that gpg does not open are named, and nothing is changed`() throws {
+    _ = store.folder.write("entries/web/broken.gpg", Array("s3cret".utf8))
+    run(
+      "gpg --batch --quiet --passphrase '' --symmetric --pinentry-mode loopback -o \"$PASSWORD_STORE_DIR/z.gpg\" /dev/null"
+    )
+    for options in [[], ["--json"]] {
+      let refused = store.execute(["import", "--from", "pass"] + options, input: [])
+      #expect(refused.status == 11 && refused.output.isEmpty)
+      #expect(refused.errors.contains("gpg does not open 'web/broken'"))
+      #expect(!refused.errors.contains("s3cret") && !refused.errors.contains("gpg: "))
+    }
+    #expect(store.run("list").output.isEmpty)
+  }
+
+  @Test func `links out of the folder are refused, and those inside of it followed`() {
+    run("cd \"$PASSWORD_STORE_DIR\"; ln -s one.gpg two.gpg; ln -s web site")
+    let inside = bringIn()
+    #expect(inside.status == 0)
+    #expect(inside.errors.contains("not kept: 'site': a link to a folder, whose entries are imported where they are"))
+    #expect(store.run("get", "two").output == "s3cret")
+    run("cd \"$PASSWORD_STORE_DIR\"; mv web/code.gpg ..; ln -s ../../code.gpg web/code.gpg")
+    let outside = bringIn("--prefix", "x/")
+    #expect(outside.status == 12)
+    #expect(outside.errors == "vault: error: 'web/code.gpg' is a link that leads out of the password store\n")
+    #expect(store.run("list", "x/").output.isEmpty)
+  }
+
+  @Test func `no store, and no gpg`() {
+    store.environment["PATH"] = store.folder.path
+    let without = bringIn()
+    #expect(without.status == 64)
+    #expect(without.errors == "vault: error: gpg was not found\nvault: hint: install GnuPG\n")
+    store.environment["PASSWORD_STORE_DIR"] = store.folder.file("absent")
+    #expect(bringIn().status == 64)
+    #expect(bringIn().errors.hasPrefix("vault: error: there is no password store\n"))
+  }
+}
