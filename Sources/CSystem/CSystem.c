@@ -1,6 +1,7 @@
 // _GNU_SOURCE must not reach the header: Swift's own view of glibc has no such definition.
 #define _GNU_SOURCE
 #include "CSystem.h"
+#include <fcntl.h>
 #include <linux/keyctl.h>
 #include <nss.h>
 #include <stdint.h>
@@ -23,6 +24,11 @@ int csystem_signal_descriptor(const sigset_t *signals) { return signalfd(-1, sig
 void csystem_take_default_action(int signal_number) { signal(signal_number, SIG_DFL); }
 
 void csystem_ignore(int signal_number) { signal(signal_number, SIG_IGN); }
+
+int csystem_is_ignored(int signal_number) {
+  struct sigaction action;
+  return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 int32_t csystem_add_key(const char *type, const char *description, const void *payload, size_t count, int32_t keyring) {
   return (int32_t)syscall(SYS_add_key, type, description, payload, count, keyring);
@@ -47,3 +53,9 @@ int csystem_link_key(int32_t key, int32_t keyring) { return (int)syscall(SYS_key
 int csystem_unlink_key(int32_t key, int32_t keyring) { return (int)syscall(SYS_keyctl, KEYCTL_UNLINK, key, keyring); }
 
 int csystem_invalidate_key(int32_t key) { return (int)syscall(SYS_keyctl, KEYCTL_INVALIDATE, key); }
+
+int csystem_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+
+int csystem_seal(int descriptor) {
+  return fcntl(descriptor, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+}

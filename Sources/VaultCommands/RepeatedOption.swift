@@ -3,7 +3,7 @@ import ArgumentParser
 /// An option with one value that was given twice. The parser would silently take the last one, and a script that names
 /// two groups or two files means something else.
 enum RepeatedOption {
-  private static let mayRepeat: Set = ["--attribute", "--allow", "--env-file", "--set"]
+  private static let mayRepeat: Set = ["--attribute", "--allow", "--env-file", "--set", "--as-file"]
   /// `vault app issue` names a group for each right.
   private static let mayRepeatInIssue = mayRepeat.union(["--group"])
   private static let longNames = ["-g": "--group", "-a": "--attribute"]

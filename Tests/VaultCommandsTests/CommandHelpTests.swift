@@ -23,7 +23,7 @@ extension NamedCommand {
         "vault set", "vault get", "vault generate", "vault list", "vault info", "vault history", "vault remove",
         "vault restore", "vault copy", "vault move",
         "vault unlock", "vault lock",
-        "vault run", "vault read", "vault totp",
+        "vault run", "vault read", "vault inject", "vault env", "vault totp",
         "vault import", "vault export",
         "vault backup", "vault restore-backup", "vault repair",
         "vault group create", "vault group list", "vault group show", "vault group share", "vault group accept",

@@ -19,6 +19,7 @@ int csystem_signal_descriptor(const sigset_t *signals);
 /// SIG_DFL and SIG_IGN are integers cast to pointers, which Swift does not import.
 void csystem_take_default_action(int signal_number);
 void csystem_ignore(int signal_number);
+int csystem_is_ignored(int signal_number);
 
 /// The kernel's keyrings, as add_key(2) and keyctl(2) have them: -1 and errno where the kernel refuses or has none.
 int32_t csystem_add_key(const char *type, const char *description, const void *payload, size_t count, int32_t keyring);
@@ -30,3 +31,9 @@ int csystem_permit_key(int32_t key, uint32_t permissions);
 int csystem_link_key(int32_t key, int32_t keyring);
 int csystem_unlink_key(int32_t key, int32_t keyring);
 int csystem_invalidate_key(int32_t key);
+
+/// A file that lies in memory and has no name in any folder; it closes on exec.
+int csystem_memory_file(const char *name);
+
+/// Forbids every further change of a memory file, for good.
+int csystem_seal(int descriptor);

@@ -23,7 +23,10 @@ struct CommandLineTree: CommandFamily {
         ]),
       CommandGroup(
         name: "Use",
-        subcommands: [UnlockStore.self, LockStore.self, RunProgram.self, ReadReference.self, ShowOneTimeCode.self]),
+        subcommands: [
+          UnlockStore.self, LockStore.self, RunProgram.self, ReadReference.self, InjectTemplate.self,
+          PrintEnvironment.self, ShowOneTimeCode.self,
+        ]),
       CommandGroup(name: "Exchange", subcommands: [ImportItems.self, ExportItems.self]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),
       CommandGroup(

@@ -35,6 +35,8 @@ enum RootHelp {
       lock                end that now
       run -- COMMAND      run a program with secrets in its environment
       read REFERENCE      write what vault://GROUP/NAME names
+      inject -i FILE      write a template with values in place of references
+      env                 write a group as variables for a shell or an env file
       totp NAME           write the one-time code of this moment
 
     Other programs' files:

@@ -1,3 +1,4 @@
+import Glibc
 internal import VaultStore
 
 /// What the command line named to open the store with. A source that is named is final: nothing else is tried.
@@ -44,7 +45,10 @@ struct KeySource: Equatable {
 
   private static func firstLine(of descriptor: Int32, namedBy option: String) throws -> Secret {
     let source = "the descriptor named by \(option)"
-    return try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit).secret()
+    let line = try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit)
+    // No program that we start can read it once more.
+    if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    return try line.secret()
   }
 }
 

@@ -6,6 +6,8 @@ internal import VaultStore
 struct ProgramEnvironment {
   /// Values by name, both as the system's bytes, without NUL.
   private(set) var variables: [[UInt8]: [UInt8]] = [:]
+  /// The values among them that come from a store.
+  private(set) var secrets: [[UInt8]] = []
   private let references: References
 
   /// An env file's largest size.
@@ -35,31 +37,44 @@ struct ProgramEnvironment {
   /// Adds a variable for each item of a group whose name begins with `prefix`.
   ///
   /// - Throws: `usage` for two items with one variable, and for an item that gives no name of one.
-  mutating func add(group name: String, prefix: String) throws {
+  mutating func add(group name: String?, prefix: String) throws {
     let group = try references.group(name)
     var items: [String: String] = [:]
     for item in try group.items(prefix: prefix) {
       let full = item.name.description
       guard let variable = VariableName.of(String(full.dropFirst(prefix.count))) else {
         throw Failure(
-          .conflict, "an item's name gives no name of a variable", hint: "name it: --set NAME=vault://\(name)/…")
+          .conflict, "an item's name gives no name of a variable", hint: "name it: --set NAME=vault://\(name ?? "")/…")
       }
       guard items.updateValue(full, forKey: variable) == nil else {
         throw Failure(
-          .conflict, "two items would both be \(variable)", hint: "name one: --set \(variable)=vault://\(name)/…")
+          .conflict, "two items would both be \(variable)", hint: "name one: --set \(variable)=vault://\(name ?? "")/…")
       }
     }
     for (variable, item) in items {
-      try set(Array(variable.utf8), bytes(of: group.get(item)), variable)
+      let value = bytes(of: try group.get(item))
+      secrets.append(value)
+      try set(Array(variable.utf8), value, variable)
     }
   }
 
   /// Adds `NAME=REFERENCE`.
   mutating func add(assignment: String) throws {
+    let (name, reference) = try ProgramEnvironment.parse(assignment, of: "--set")
+    try set(name, resolved(reference, in: "--set"), "--set")
+  }
+
+  /// Adds `NAME=REFERENCE`: the variable is the path of a file in memory that holds the value.
+  mutating func add(fileAssignment: String) throws {
+    let (name, reference) = try ProgramEnvironment.parse(fileAssignment, of: "--as-file")
+    let secret = try Secret(resolved(reference, in: "--as-file"))
+    variables[name] = Array(MemoryFile.path(try MemoryFile.sealed(secret)).utf8)
+  }
+
+  private static func parse(_ assignment: String, of option: String) throws(Failure) -> ([UInt8], Reference) {
     let parts = assignment.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, !parts[0].isEmpty else { throw Failure.usage("--set needs NAME=vault://GROUP/NAME") }
-    let reference = try References.parse(String(parts[1]))
-    try set(Array(parts[0].utf8), resolved(reference, in: "--set"), "--set")
+    guard parts.count == 2, !parts[0].isEmpty else { throw .usage("\(option) needs NAME=vault://GROUP/NAME") }
+    return (Array(parts[0].utf8), try References.parse(String(parts[1])))
   }
 
   // MARK: Steps
@@ -83,14 +98,10 @@ struct ProgramEnvironment {
     variables[name] = value
   }
 
-  private func resolved(_ reference: Reference, in place: String) throws -> [UInt8] {
-    do {
-      return bytes(of: try references.value(of: reference))
-    } catch let error as VaultError {
-      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint)
-    } catch let error as Failure {
-      throw Failure(error.status, "\(place): \(error.message)", hint: error.hint)
-    }
+  private mutating func resolved(_ reference: Reference, in place: String) throws -> [UInt8] {
+    let value = bytes(of: try References.naming(place) { try references.value(of: reference) })
+    secrets.append(value)
+    return value
   }
 
   private func bytes(of secret: borrowing Secret) -> [UInt8] { unsafe secret.withUnsafeBytes { unsafe Array($0) } }

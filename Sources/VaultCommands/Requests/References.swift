@@ -14,7 +14,7 @@ final class References {
 
   /// The value that `reference` names.
   ///
-  /// - Throws: what keeps it from being read, with the reference's place in the words: `--set DB`.
+  /// - Throws: what keeps it from being read.
   func value(of reference: Reference) throws -> Secret {
     let opened = try group(reference.group).open(reference.name)
     if opened.item.hasExpired { session.warn("the value of a reference has expired: vault info shows when") }
@@ -40,6 +40,15 @@ final class References {
     return try store.group(name ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
   }
 
+  /// Does something that reads a reference, and names its place in the words of an error: `--set: no such item`.
+  static func naming<Result: ~Copyable>(_ place: String, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let error as VaultError {
+      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint)
+    } catch let error as Failure {
+      throw Failure(error.status, "\(place): \(error.message)", hint: error.hint)
+    }
+  }
+
   /// Reads a reference as it was typed.
   ///
   /// - Throws: `usage`; the text is not repeated, because it may have been a secret.
@@ -47,9 +56,11 @@ final class References {
     do {
       return try Reference(text)
     } catch {
-      throw .usage("this is no reference: \(error.words)", hint: "vault://GROUP/NAME, or vault://GROUP/NAME#FIELD")
+      throw .usage("this is no reference: \(error.words)", hint: hint)
     }
   }
+
+  static let hint = "vault://GROUP/NAME, or vault://GROUP/NAME#FIELD"
 }
 
 extension Reference.Fault {

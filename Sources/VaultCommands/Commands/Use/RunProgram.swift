@@ -1,24 +1,36 @@
 import ArgumentParser
+internal import Exchange
 internal import VaultStore
 
 /// `vault run -- COMMAND ARG...`
 struct RunProgram: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Run a program with secrets in its environment; nothing of the store stays behind.",
+    abstract: "Run a program with secrets in its environment.",
     usage: """
       vault run [--env-file FILE]... [--set NAME=REFERENCE]...
-                [--group GROUP [--prefix P]] -- COMMAND ARG...
+                [--group GROUP [--prefix P]] [--as-file NAME=REFERENCE]...
+                [--mask] -- COMMAND ARG...
       """,
     discussion: """
       References (vault://GROUP/NAME) in the environment, in env files and behind --set become values before the program \
       starts; if one cannot be read, nothing starts. --group gives each item its own variable: db/password becomes \
-      DB_PASSWORD. What is named later wins: environment, env files, group, --set. VAULT_* and CREDENTIALS_DIRECTORY do \
-      not reach the program, and its core dumps stay off. Its exit status is its own; 127 and 126 say that it was not \
-      found or not executable.
+      DB_PASSWORD. What is named later wins: environment, env files, group, --set, --as-file. VAULT_* and \
+      CREDENTIALS_DIRECTORY do not reach the program, and its core dumps stay off. Its exit status is its own; 127 and \
+      126 say that it was not found or not executable.
+
+      --as-file gives the path of a file that lies in memory and holds the value. It can be read as often as one likes, \
+      by the program and by what inherits its descriptors, and never changed.
+
+      --mask stays beside the program and writes \(Masker.placeholder) in place of the values in its stdout and \
+      stderr: also of their single lines (of 8 bytes and more), and in base64, percent-encoding and JSON. Values of fewer \
+      than 4 bytes are not masked, and neither is what the program writes anywhere else, /dev/tty included. On a terminal \
+      the program sees one, but full-screen programs are for running without --mask. What may be the beginning of a value \
+      is held back; after a pause at most 4 bytes of it are shown. A program that a signal ends, ends this one, too.
 
       Example:
         vault run --set DB_PASSWORD=vault://team.shared/db/password -- ./server
+        vault run --mask --as-file KEY=vault:///deploy -- sh -c 'ssh -i $KEY host'
       """)
 
   @Option(
@@ -37,6 +49,13 @@ struct RunProgram: SessionCommand {
   @Option(help: ArgumentHelp("Only items that begin with this, which is left off.", valueName: "prefix"))
   var prefix: String?
 
+  @Option(
+    name: .customLong("as-file"),
+    help: ArgumentHelp("Set a variable to the path of a file that holds the value.", valueName: "name=reference"))
+  var fileAssignments: [String] = []
+
+  @Flag(help: "Replace the values in what the program writes.") var mask = false
+
   @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "command"))
   var command: [String] = []
 
@@ -50,7 +69,12 @@ struct RunProgram: SessionCommand {
     for file in files { try variables.add(file: file) }
     if let group { try variables.add(group: group, prefix: prefix ?? "") }
     for assignment in assignments { try variables.add(assignment: assignment) }
+    for assignment in fileAssignments { try variables.add(fileAssignment: assignment) }
     try session.finish()
+    if mask {
+      try MaskedProgram.run(program, command, variables.variables, hiding: variables.secrets, session.streams)
+        .endProcess()
+    }
     throw ProgramStart.replaceProcess(program, command, variables.variables)
   }
 }

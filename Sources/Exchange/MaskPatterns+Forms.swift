@@ -1,0 +1,114 @@
+extension MaskPatterns {
+  /// The largest value, in bytes, that is also looked for in other forms.
+  private static let largestWithForms = 65_536
+  /// Lines of fewer bytes are looked for only as a part of their value.
+  private static let shortestLine = 8
+  /// Pieces of base64 of fewer characters could stand in other words.
+  private static let shortestBase64 = 6
+
+  /// Looks for values as they are, and for what programs make of them:
+  ///
+  /// - without the newlines at the end;
+  /// - the lines of a value with several, each of at least eight bytes;
+  /// - in base64 and base64url, also inside of a longer text (`user:password`);
+  /// - percent-encoded (RFC 3986), and as the inside of a JSON string, with or without `\u` for what is not ASCII.
+  public init(values: some Sequence<[UInt8]>) {
+    var patterns: [[UInt8]] = []
+    for value in values where value.count >= MaskPatterns.shortestValue {
+      patterns.append(value)
+      var forms = [MaskPatterns.trimmed(value)]
+      if value.count <= MaskPatterns.largestWithForms {
+        forms += MaskPatterns.percentEncoded(value) + MaskPatterns.escaped(value)
+        patterns += MaskPatterns.base64(value).filter { $0.count >= MaskPatterns.shortestBase64 }
+      }
+      patterns += forms.filter { $0.count >= MaskPatterns.shortestValue }
+      patterns += MaskPatterns.lines(of: value)
+    }
+    self.init(exactly: patterns)
+  }
+
+  private static func trimmed(_ value: [UInt8]) -> [UInt8] {
+    var value = value
+    while let last = value.last, last == 0x0A || last == 0x0D { value.removeLast() }
+    return value
+  }
+
+  private static func lines(of value: [UInt8]) -> [[UInt8]] {
+    let lines = value.split { $0 == 0x0A || $0 == 0x0D }
+    guard lines.count > 1 else { return [] }
+    // The first and the last line of a PEM text are no secret, and the same for everybody.
+    return lines.filter { $0.count >= shortestLine && !$0.starts(with: "-----".utf8) }.map(Array.init)
+  }
+
+  // MARK: Base64
+
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+  /// The value alone, and what of it is the same whatever stands before and behind it.
+  private static func base64(_ value: [UInt8]) -> [[UInt8]] {
+    var forms = [base64Characters(value)]
+    for offset in 0..<3 {
+      var characters = base64Characters([UInt8](repeating: 0, count: offset) + value)
+      if (offset + value.count) % 3 != 0, !characters.isEmpty { characters.removeLast() }
+      forms.append(Array(characters.dropFirst(offset == 0 ? 0 : offset + 1)))
+    }
+    let urlForms = forms.map {
+      $0.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 }
+    }
+    return forms + urlForms
+  }
+
+  /// RFC 4648, without the padding.
+  private static func base64Characters(_ bytes: [UInt8]) -> [UInt8] {
+    var characters: [UInt8] = []
+    var (bits, count) = (0, 0)
+    for byte in bytes {
+      bits = bits << 8 | Int(byte)
+      count += 8
+      while count >= 6 {
+        count -= 6
+        characters.append(alphabet[bits >> count & 63])
+      }
+      bits &= 63
+    }
+    if count > 0 { characters.append(alphabet[bits << (6 - count) & 63]) }
+    return characters
+  }
+
+  // MARK: Escapes
+
+  private static func percentEncoded(_ value: [UInt8]) -> [[UInt8]] {
+    ["0123456789ABCDEF", "0123456789abcdef"].map { digits in
+      let digits = Array(digits.utf8)
+      return value.flatMap { byte -> [UInt8] in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+          UInt8(ascii: "~"):
+          [byte]
+        default: [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+      }
+    }
+  }
+
+  private static func escaped(_ value: [UInt8]) -> [[UInt8]] {
+    guard let text = String(validating: value, as: UTF8.self) else { return [] }
+    return [false, true].map { asciiOnly in
+      text.unicodeScalars.flatMap { scalar -> [UInt8] in
+        switch scalar {
+        case "\"", "\\": Array("\\\(scalar)".utf8)
+        case "\n": Array("\\n".utf8)
+        case "\r": Array("\\r".utf8)
+        case "\t": Array("\\t".utf8)
+        case _ where scalar.value < 0x20 || asciiOnly && !scalar.isASCII:
+          String(scalar).utf16.flatMap { unit in
+            let digits = String(unit, radix: 16)
+            return Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+          }
+        default: Array(String(scalar).utf8)
+        }
+      }
+    }
+  }
+}

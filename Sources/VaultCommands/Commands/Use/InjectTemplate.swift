@@ -1,0 +1,109 @@
+import ArgumentParser
+internal import Exchange
+import Glibc
+internal import VaultStore
+
+/// `vault inject -i TEMPLATE -o FILE`
+struct InjectTemplate: SessionCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inject",
+    abstract: "Write a file with values in place of a template's references.",
+    usage: "vault inject [-i TEMPLATE] [-o FILE]",
+    discussion: """
+      A reference stands in braces, {{ vault://GROUP/NAME }}, or bare: then it ends before a character that is none of \
+      A-Z a-z 0-9 - _ . / % #, and behind one of A-Z a-z 0-9 - + . \\ it is left alone. Braces around anything else are \
+      left alone, too. Values are put in as they are, and not looked through again.
+
+      Without -i, or with -i -, the template comes from standard input, and without -o the result goes to standard \
+      output. A file appears whole, readable by you alone, in place of one that stood there, whoever could read that; a \
+      symbolic link is refused. If one reference cannot be read, nothing is written.
+
+      Example:
+        echo 'password: {{ vault://team.shared/db/password }}' | vault inject -o app.yml
+      """)
+
+  @Option(
+    name: [.customShort("i"), .customLong("input")],
+    help: ArgumentHelp("The template, or - for standard input.", valueName: "file"))
+  var input: String?
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp("Write to this file, readable by you alone.", valueName: "file"))
+  var output: String?
+
+  @OptionGroup var key: KeyOptions
+
+  /// A template's largest size.
+  private static let limit = 16 << 20
+
+  func run(in session: Session) throws {
+    let template: Template
+    do { template = try Template(text(session)) } catch let fault as Template.Fault {
+      throw Failure(.usage, "\(source), line \(fault.line): \(fault.words)", hint: fault.hint)
+    }
+    let values = try values(of: template, References(session, key.source))
+    guard let output else { return try write(values, to: session.output) }
+    try OutputFile.write(output) { try write(values, to: $0) }
+  }
+
+  private var source: String { input.map(UTF8Text.onOneLine).flatMap { $0 == "-" ? nil : $0 } ?? "stdin" }
+
+  private func text(_ session: Session) throws(Failure) -> [UInt8] {
+    let bytes: WipedBytes
+    if let input, input != "-" {
+      let descriptor = unsafe open(input, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
+      defer { close(descriptor) }
+      bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit)
+    } else {
+      guard isatty(session.streams.input) == 0 else {
+        throw .usage("no template was given", hint: "pipe it, or name it: -i FILE")
+      }
+      bytes = try DescriptorInput(session.streams.input, source).readAll(limit: Self.limit)
+    }
+    guard bytes.count <= Self.limit else { throw Failure(.overLimit, "\(source) is longer than 16 MiB") }
+    return unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+  }
+
+  /// Everything that is to be written; all references have been read then.
+  private func values(of template: Template, _ references: References) throws -> [[UInt8]] {
+    try template.parts.map { part in
+      switch part {
+      case .text(let bytes): return bytes
+      case .reference(let reference, let line):
+        let value = try References.naming("\(source), line \(line)") { try references.value(of: reference) }
+        return unsafe value.withUnsafeBytes { unsafe Array($0) }
+      }
+    }
+  }
+
+  private func write(_ values: [[UInt8]], to output: Output) throws(Failure) {
+    for value in values {
+      try unsafe value.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe output.write(bytes) }
+    }
+  }
+}
+
+extension Template.Fault {
+  fileprivate var line: Int {
+    switch self {
+    case .unclosed(let line), .badReference(_, let line): line
+    }
+  }
+
+  /// What is wrong, for people.
+  fileprivate var words: String {
+    switch self {
+    case .unclosed: "a reference in braces is not followed by '}}'"
+    case .badReference(let fault, _): "this is no reference: \(fault.words)"
+    }
+  }
+
+  fileprivate var hint: String? {
+    switch self {
+    case .unclosed: nil
+    case .badReference: References.hint
+    }
+  }
+}

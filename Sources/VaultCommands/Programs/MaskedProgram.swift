@@ -1,0 +1,53 @@
+import CSystem
+internal import Exchange
+import Glibc
+internal import VaultStore
+
+/// Runs a program to its end, with values replaced in what it writes.
+enum MaskedProgram {
+  /// - Parameter values: what is replaced, in stdout and in stderr, each for itself.
+  /// - Returns: how the program ended; what it wrote has been written. What others that it started write later is not.
+  /// - Throws: `commandNotFound`, `notExecutable`, `storage`; nothing runs then.
+  static func run(
+    _ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]], hiding values: [[UInt8]],
+    _ streams: Streams
+  ) throws(Failure) -> ProgramEnd {
+    let patterns = MaskPatterns(values: values)
+    let outputs = [try MaskedStream(to: streams.output, patterns), try MaskedStream(to: streams.errors, patterns)]
+    let relay = try SignalRelay()
+    let child = try ChildProcess(
+      program, arguments, variables, input: streams.input, output: outputs[0].programEnd,
+      errors: outputs[1].programEnd, blocked: relay.maskBefore)
+    for output in outputs { output.closeProgramEnd() }
+    while true {
+      var requests = [pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)] + outputs.map(\.request)
+      let wait = outputs.contains(where: \.isHolding) ? Int32(MaskedStream.quiet) : -1
+      _ = unsafe poll(&requests, nfds_t(requests.count), wait)
+      for (output, request) in zip(outputs, requests.dropFirst()) {
+        if request.revents != 0 { output.move() }
+        output.pauseIfQuiet()
+      }
+      guard requests[0].revents != 0 else { continue }
+      let (isResized, end) = relay.relay(to: child)
+      if isResized {
+        for output in outputs { output.takeSize() }
+        child.send(SIGWINCH)
+      }
+      if let end {
+        for output in outputs { output.finish() }
+        return end
+      }
+    }
+  }
+}
+
+extension ProgramEnd {
+  /// Ends this process as the program ended, so that whoever waits for us sees no difference.
+  func endProcess() -> Never {
+    if case .killed(let signal) = self {
+      csystem_take_default_action(signal)
+      kill(getpid(), signal)
+    }
+    exit(status)
+  }
+}

@@ -1,0 +1,30 @@
+import CSystem
+import Glibc
+internal import VaultStore
+
+/// A value as a file that lies in memory and has no name in any folder.
+enum MemoryFile {
+  /// Makes a file that nobody can change any more, for a program that gets its descriptor.
+  ///
+  /// - Returns: a descriptor that stays open when another program takes our place.
+  /// - Throws: `storage`, if the system has no memory or no descriptor left.
+  static func sealed(_ secret: borrowing Secret) throws(Failure) -> Int32 {
+    let file = unsafe csystem_memory_file("vault")
+    guard file >= 0 else { throw failure() }
+    defer { close(file) }
+    try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe Descriptor.write(bytes, to: file) }
+    // Programs that look at the mode of a key's file, as ssh does, want it closed to others.
+    guard csystem_seal(file) == 0, fchmod(file, 0o400) == 0 else { throw failure() }
+    // Away from the numbers that scripts choose for themselves.
+    let descriptor = fcntl(file, F_DUPFD, 60)
+    guard descriptor >= 0 else { throw failure() }
+    return descriptor
+  }
+
+  /// The path of a descriptor of the process that opens it.
+  static func path(_ descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
+
+  private static func failure() -> Failure {
+    Failure(.storage, "no file can be made in memory: \(SystemReason.text(errno))")
+  }
+}

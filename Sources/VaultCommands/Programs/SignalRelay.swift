@@ -1,0 +1,84 @@
+import CSystem
+import Glibc
+internal import VaultStore
+
+/// Signals that this process takes from a descriptor while a program runs below it, and passes on.
+///
+/// The program is in the same process group, so what a terminal sends (Ctrl-C) reaches it anyway and is not passed on.
+struct SignalRelay: ~Copyable {
+  let descriptor: Int32
+  /// The signals that were blocked before: the program's.
+  private(set) var maskBefore = sigset_t()
+
+  private static let watched = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD,
+  ]
+
+  /// - Throws: `unexpected`, if the system gives no descriptor.
+  init() throws(Failure) {
+    // Where it is ignored, the system tells nobody how a program ended.
+    csystem_take_default_action(SIGCHLD)
+    var mask = sigset_t()
+    unsafe sigemptyset(&mask)
+    // What `nohup` and the like had ignored before us stays so.
+    for signal in Self.watched where csystem_is_ignored(signal) == 0 { unsafe sigaddset(&mask, signal) }
+    descriptor = unsafe csystem_signal_descriptor(&mask)
+    guard descriptor >= 0 else {
+      throw Failure(.unexpected, "signals cannot be read: \(SystemReason.text(errno))")
+    }
+    unsafe pthread_sigmask(SIG_BLOCK, &mask, &maskBefore)
+  }
+
+  deinit {
+    close(descriptor)
+    var mask = maskBefore
+    unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+  }
+
+  /// Takes every signal that has come and does with it what `child` needs.
+  ///
+  /// - Returns: whether the window's size may have changed, and the program's end if it has ended.
+  func relay(to child: ChildProcess) -> (isResized: Bool, end: ProgramEnd?) {
+    var (isResized, end) = (false, ProgramEnd?.none)
+    while let signal = next() {
+      switch signal.number {
+      case SIGCHLD: end = end ?? child.endIfAny()
+      case SIGWINCH: isResized = true
+      case SIGTSTP:
+        pass(signal, to: child)
+        kill(getpid(), SIGSTOP)
+      default: pass(signal, to: child)
+      }
+    }
+    return (isResized, end)
+  }
+
+  private func pass(_ signal: Arrived, to child: ChildProcess) {
+    // An editor that stops its whole process group has stopped itself, too.
+    guard !signal.isFromTerminal, signal.sender != child.number else { return }
+    child.send(signal.number)
+  }
+
+  private struct Arrived {
+    let number: Int32
+    let isFromTerminal: Bool
+    let sender: pid_t
+  }
+
+  private func next() -> Arrived? {
+    // struct signalfd_siginfo is 128 bytes: ssi_signo, ssi_errno, ssi_code, ssi_pid, …; a code above 0 is the kernel's own.
+    var record = [UInt32](repeating: 0, count: 32)
+    let taken = unsafe record.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+    guard taken == 128 else { return nil }
+    return Arrived(
+      number: Int32(record[0]), isFromTerminal: Int32(bitPattern: record[2]) > 0, sender: pid_t(bitPattern: record[3]))
+  }
+}
+
+extension ChildProcess {
+  /// How the program ended, if it has.
+  func endIfAny() -> ProgramEnd? {
+    var status: Int32 = 0
+    return unsafe waitpid(number, &status, WNOHANG) == number ? ProgramEnd(waitStatus: status) : nil
+  }
+}

@@ -1,0 +1,150 @@
+import Testing
+
+@testable import Exchange
+
+@Suite struct MaskerTests {
+  private static let placeholder = Masker.placeholder
+
+  private func masked(_ text: String, hiding values: String..., pieces: Int = 1) -> String {
+    var masker = Masker(MaskPatterns(values: values.map { Array($0.utf8) }))
+    let bytes = Array(text.utf8)
+    var output: [UInt8] = []
+    for start in stride(from: 0, to: bytes.count, by: pieces) {
+      output += masker.take(bytes[start..<min(start + pieces, bytes.count)])
+    }
+    return String(decoding: output + masker.finish(), as: UTF8.self)
+      .replacing(Masker.placeholder, with: "<>")
+  }
+
+  @Test func `a value is replaced, and all else stays`() {
+    #expect(masked("the hunter2, hunter, hunter22", hiding: "hunter2") == "the <>, hunter, <>2")
+    #expect(masked("", hiding: "hunter2") == "")
+    #expect(masked("hunt", hiding: "hunter2") == "hunt")
+    #expect(masked("abc", hiding: "abc") == "abc")
+    #expect(masked("any text", hiding: "") == "any text")
+  }
+
+  @Test func `occurrences that overlap or touch become one`() {
+    #expect(masked("xabcdefghix", hiding: "abcdef", "defghi") == "x<>x")
+    #expect(masked("abcdabcd!", hiding: "abcd") == "<>!")
+    #expect(masked("aaaaaaa", hiding: "aaaa") == "<>")
+    #expect(masked("abcdef abcde", hiding: "abcd", "abcdef") == "<> <>e")
+  }
+
+  @Test func `other forms of a value are found`() {
+    let value = "p\"s/s+w\nörd%1"
+    #expect(masked("{\"p\\\"s/s+w\\nörd%1\"}", hiding: value) == "{\"<>\"}")
+    #expect(masked("p\\\"s/s+w\\n\\u00f6rd%1", hiding: value) == "<>")
+    #expect(masked("?a=p%22s%2Fs%2Bw%0A%C3%B6rd%251&b", hiding: value) == "?a=<>&b")
+    #expect(masked("?a=p%22s%2fs%2bw%0a%c3%b6rd%251&b", hiding: value) == "?a=<>&b")
+    // printf 'hunter2' | base64, and of user:hunter2, ab:hunter2!, a:hunter2
+    #expect(masked("aHVudGVyMg==", hiding: "hunter2") == "<>==")
+    #expect(masked("dXNlcjpodW50ZXIy", hiding: "hunter2") == "dXNlcjp<>")
+    #expect(masked("YWI6aHVudGVyMiE=", hiding: "hunter2") == "YWI6<>iE=")
+    #expect(masked("YTpodW50ZXIy", hiding: "hunter2") == "YTp<>")
+    #expect(
+      masked("-----BEGIN KEY-----\r\nMIIabcdefgh\r\nshort\r\n", hiding: "-----BEGIN KEY-----\nMIIabcdefgh\nshort\n")
+        == "-----BEGIN KEY-----\r\n<>\r\nshort\r\n")
+    #expect(masked("value!", hiding: "value\n") == "<>!")
+  }
+
+  /// What a masker should give, found slowly: every byte of every occurrence is left out.
+  private func expected(_ text: [UInt8], _ values: [[UInt8]]) -> String {
+    var isConcealed = [Bool](repeating: false, count: text.count)
+    for value in values where !value.isEmpty && value.count <= text.count {
+      for start in 0...(text.count - value.count) where text[start...].starts(with: value) {
+        for place in start..<(start + value.count) { isConcealed[place] = true }
+      }
+    }
+    var output = ""
+    for (place, byte) in text.enumerated() {
+      if !isConcealed[place] { output.append(Character(Unicode.Scalar(byte))) }
+      if isConcealed[place], place == 0 || !isConcealed[place - 1] { output += Self.placeholder }
+    }
+    return output
+  }
+
+  @Test func `random values in random texts, cut at random places`() {
+    for seed in 0..<4_000 {
+      var generator = SeededGenerator(seed: UInt64(seed))
+      // Few letters, so that values overlap, repeat and contain one another.
+      let letters = Array("XYZ".utf8.prefix(Int.random(in: 1...3, using: &generator)))
+      func word(_ lengths: ClosedRange<Int>) -> [UInt8] {
+        (0..<Int.random(in: lengths, using: &generator)).map { _ in letters.randomElement(using: &generator) ?? 0 }
+      }
+      let values = (0..<Int.random(in: 0...5, using: &generator)).map { _ in word(1...7) }
+      let text = word(0...60)
+      var masker = Masker(MaskPatterns(exactly: values))
+      var (output, rest): ([UInt8], ArraySlice<UInt8>) = ([], text[...])
+      while !rest.isEmpty {
+        let count = Int.random(in: 0...9, using: &generator)
+        output += masker.take(rest.prefix(count))
+        rest = rest.dropFirst(count)
+      }
+      output += masker.finish()
+      let shown = String(decoding: output, as: UTF8.self)
+      #expect(shown == expected(text, values), "seed \(seed)")
+      for value in values where !value.isEmpty {
+        #expect(!shown.contains(String(decoding: value, as: UTF8.self)), "seed \(seed)")
+      }
+    }
+  }
+
+  @Test func `with pauses anywhere no value comes out, and the rest stays`() {
+    for seed in 0..<4_000 {
+      var generator = SeededGenerator(seed: UInt64(seed))
+      let letters = Array("XY".utf8)
+      func word(_ lengths: ClosedRange<Int>) -> [UInt8] {
+        (0..<Int.random(in: lengths, using: &generator)).map { _ in letters.randomElement(using: &generator) ?? 0 }
+      }
+      let values = (0..<Int.random(in: 1...3, using: &generator)).map { _ in word(4...16) }
+      let text = word(0...60)
+      var masker = Masker(MaskPatterns(exactly: values))
+      var output: [UInt8] = []
+      for byte in text {
+        output += masker.take([byte])
+        if Bool.random(using: &generator) { output += masker.pause() }
+      }
+      output += masker.finish()
+      let shown = String(decoding: output, as: UTF8.self)
+      for value in values { #expect(!shown.contains(String(decoding: value, as: UTF8.self)), "seed \(seed)") }
+      let kept = shown.replacing(Self.placeholder, with: "")
+      let least = expected(text, values).replacing(Self.placeholder, with: "")
+      #expect(kept.count >= least.count, "seed \(seed)")
+    }
+  }
+
+  @Test func `a pause gives out a short beginning, and never more than a quarter of a value`() {
+    var masker = Masker(MaskPatterns(values: [Array("hunter2-hunter3-hunter4".utf8)]))
+    func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+    #expect(text(masker.take("Name: h".utf8)) == "Name: ")
+    #expect(masker.isHolding && text(masker.pause()) == "h" && !masker.isHolding)
+    #expect(text(masker.take("unt".utf8)).isEmpty && text(masker.pause()) == "unt")
+    #expect(text(masker.take("er2".utf8)).isEmpty && text(masker.pause()).isEmpty)
+    #expect(text(masker.take("-hunter3-hunter4!".utf8)) == Self.placeholder + "!")
+    #expect(text(masker.take("hun".utf8)).isEmpty && text(masker.take("t you".utf8)) == "hunt you")
+  }
+
+  @Test func `a megabyte of the same letter is no trouble`() {
+    let value = [UInt8](repeating: 0x61, count: 1 << 20)
+    var masker = Masker(MaskPatterns(values: [value]))
+    var count = 0
+    for _ in 0..<64 { count += masker.take([UInt8](repeating: 0x61, count: 65_536)).count }
+    #expect(count + masker.finish().count == Masker.placeholder.utf8.count)
+  }
+}
+
+/// A generator whose numbers a seed decides (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,151 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// `run --mask`: a program whose output is looked through, and `--as-file`.
+@Suite struct MaskedProgramTests {
+  private let store: TestStore
+  private static let placeholder = "<concealed by vault>"
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "password", input: "S3CR3T-hunter2")
+    store.run("set", "key", input: "first line of it\nsecond line of it\n")
+  }
+
+  private var masked: [String] { ["run", "--mask", "--set", "P=vault:///password", "--set", "K=vault:///key"] }
+
+  private func output(_ script: String) -> Executable.Result {
+    store.execute(masked + ["--", "/bin/sh", "-c", script], input: Array("typed".utf8))
+  }
+
+  @Test func `values are replaced in both outputs, each for itself, and the rest stays`() {
+    let result = output(#"cat; echo " $P|"; echo "$K"; printf 'S3CR3T-' ; printf 'S3CR3T-h' >&2; printf 'unter2;' >&2"#)
+    #expect(result.output == "typed \(Self.placeholder)|\n\(Self.placeholder)\nS3CR3T-")
+    #expect(result.errors == Self.placeholder + ";")
+    #expect(result.status == 0)
+  }
+
+  @Test func `a value that comes byte by byte is replaced, also after pauses`() {
+    let script = #"for c in S 3 C R 3 T - h u n t e r 2 !; do printf %s $c; sleep 0.07; done"#
+    // A pause shows the first bytes, of which there are at most a quarter of the value.
+    #expect(output(script).output == "S3C" + Self.placeholder + "!")
+  }
+
+  @Test func `a prompt that ends like a value begins is shown while the program waits`() throws {
+    let (reading, writing) = Pipe.pair()
+    let (keyboard, typing) = Pipe.pair()
+    defer { for end in [reading, keyboard, typing] { close(end) } }
+    let process = Executable(
+      ["-c", #"exec "$vault" run --mask --set P=vault:///password -- sh -c 'printf "name S"; read x' >&4 <&3"#],
+      program: "/bin/sh", environment: store.scriptEnvironment, extra: [keyboard, writing])
+    var shown: [UInt8] = []
+    for _ in 0..<500 where shown.count < 6 {
+      usleep(10_000)
+      guard Pipe.unreadCount(reading) > 0 else { continue }
+      var byte: [UInt8] = [0]
+      if unsafe read(reading, &byte, 1) == 1 { shown += byte }
+    }
+    #expect(String(decoding: shown, as: UTF8.self) == "name S")
+    process.send(SIGKILL)
+    close(writing)
+    #expect(process.wait().status == 128 + SIGKILL)
+  }
+
+  @Test func `status and signal are the program's`() {
+    #expect(output("exit 7").status == 7)
+    #expect(output("kill -KILL $$").status == 128 + SIGKILL)
+    #expect(store.execute(["run", "--mask", "--", "no-such-program"], input: []).status == 127)
+    #expect(store.execute(["run", "--mask", "--", "/"], input: []).status == 126)
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
+  func `signals are passed on, once`(signal: Int32) {
+    let process = Executable(
+      masked + [
+        "--", "/bin/sh", "-c",
+        "for s in INT TERM HUP QUIT USR1 USR2; do trap \"echo $s\" $s; done; echo ready; "
+          + "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; exit 5",
+      ], environment: store.environment)
+    usleep(400_000)
+    process.send(signal)
+    let result = process.wait()
+    let names = [SIGINT: "INT", SIGTERM: "TERM", SIGHUP: "HUP", SIGQUIT: "QUIT", SIGUSR1: "USR1", SIGUSR2: "USR2"]
+    #expect(result.output == "ready\n\(names[signal] ?? "")\n")
+    #expect(result.status == 5)
+  }
+
+  @Test func `what others write later keeps nobody waiting, and a reader that has gone ends the program`() {
+    #expect(output("sleep 100 & echo done").output == "done\n")
+    let result = store.shell(
+      #""$vault" run --mask --set P=vault:///password -- sh -c 'while echo x; do :; done' | head -n 1; echo "$?""#)
+    #expect(result.output == "x\n0\n")
+  }
+
+  @Test func `on a terminal the program has one of the same size, and Ctrl-C reaches it once`() throws {
+    let terminal = PseudoTerminal(columns: 101)
+    let script = #"test -t 1 && stty size <&1; trap 'echo int' INT; echo ready; sleep 0.5; sleep 0.5; echo $P; exit 3"#
+    let process = Executable(
+      ["-c", #"exec "$vault" run --mask --set P=vault:///password -- sh -c "$0" >/dev/tty 2>&1"#, script],
+      program: "/bin/sh", environment: store.scriptEnvironment, terminal: terminal)
+    try #require(terminal.waitUntilShown("ready\r\n"))
+    terminal.type("\u{3}")
+    #expect(process.wait().status == 3)
+    #expect(terminal.shown() == "24 101\r\nready\r\n^Cint\r\n\(Self.placeholder)\r\n")
+  }
+
+  // MARK: Files in memory
+
+  @Test(arguments: [[], ["--mask"]])
+  func `a value as a file can be read twice, by others, and not changed`(options: [String]) {
+    let result = store.execute(
+      ["run"] + options + [
+        "--as-file", "K=vault:///key", "--as-file", "P=vault:///password", "--", "/bin/sh", "-c",
+        #"cat "$K" "$K" | wc -c; stat -Lc '%a %s' "$P"; (echo x >>"$P") 2>/dev/null || echo sealed; wc -c <"$P""#,
+      ], input: [])
+    #expect(result.output == "68\n400 14\nsealed\n14\n")
+    #expect(result.status == 0)
+  }
+
+  @Test func `a file in memory holds any bytes, and is masked, too`() {
+    _ = store.execute(["set", "bytes", "--exact"], input: [0, 1, 255, 10, 0, 7, 8])
+    let options = ["run", "--mask", "--as-file", "B=vault:///bytes"]
+    let script = #"od -An -tx1 "$B"; cat "$B""#
+    let result = store.execute(options + ["--", "/bin/sh", "-c", script], input: [])
+    #expect(result.output == " 00 01 ff 0a 00 07 08\n" + Self.placeholder)
+    #expect(store.execute(["run", "--as-file", "B=x", "--", "true"], input: []).status == 64)
+    #expect(store.execute(["run", "--as-file", "vault:///bytes", "--", "true"], input: []).status == 64)
+  }
+
+  @Test func `the descriptor of a passphrase is not the program's`() throws {
+    let passphrase = Pipe.holding(Array("pass phrase\n".utf8))
+    defer { close(passphrase) }
+    let folder = TemporaryFolder()
+    let environment = store.environment.merging(["VAULT_HOME": folder.file("s"), "VAULT_STATE": folder.file("t")]) {
+      $1
+    }
+    let made = Executable(["init", "--passphrase-fd", "3"], environment: environment, extra: [passphrase]).wait()
+    try #require(made.status == 0, "\(made.errors)")
+    lseek(passphrase, 0, SEEK_SET)
+    let result = Executable(
+      ["run", "--passphrase-fd", "3", "--set", "A=vault:///x", "--", "/bin/sh", "-c", "true"], environment: environment,
+      extra: [passphrase]
+    ).wait()
+    #expect(result.status == 10)
+    lseek(passphrase, 0, SEEK_SET)
+    let set = Executable(
+      ["set", "x", "--passphrase-fd", "3"], input: Array("v".utf8), environment: environment, extra: [passphrase]
+    ).wait()
+    #expect(set.status == 0)
+    lseek(passphrase, 0, SEEK_SET)
+    let run = Executable(
+      [
+        "run", "--passphrase-fd", "3", "--set", "A=vault:///x", "--", "/bin/sh", "-c",
+        "echo $A; test -e /proc/self/fd/3",
+      ],
+      environment: environment, extra: [passphrase]
+    ).wait()
+    #expect(run.output == "v\n" && run.status == 1)
+  }
+}
