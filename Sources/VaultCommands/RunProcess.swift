@@ -3,6 +3,8 @@ internal import VaultStore
 
 /// Runs the command that this process was started as, on its own streams; crashes leave no trace of its memory.
 ///
+/// What the executable is called counts: as `git-credential-vault` it is git's helper.
+///
 /// - Returns: the exit status.
 public func runProcess() -> Int32 {
   hardenProcess()
@@ -17,6 +19,9 @@ public func runProcess() -> Int32 {
 /// Not `CommandLine.arguments`, which replaces what is not UTF-8: two names would become one.
 private func decodedArguments() -> [String]? {
   var arguments: [String] = []
+  if let program = unsafe CommandLine.unsafeArgv[0] {
+    arguments = unsafe ProgramName.command(of: String(cString: program))
+  }
   for number in 1..<max(1, Int(CommandLine.argc)) {
     guard let argument = unsafe CommandLine.unsafeArgv[number], let text = unsafe String(validatingCString: argument)
     else { return nil }

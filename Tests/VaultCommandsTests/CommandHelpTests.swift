@@ -24,6 +24,7 @@ extension NamedCommand {
         "vault restore", "vault copy", "vault move",
         "vault unlock", "vault lock",
         "vault run", "vault read", "vault inject", "vault env", "vault totp",
+        "vault credential git", "vault credential docker",
         "vault import", "vault export",
         "vault backup", "vault restore-backup", "vault repair",
         "vault group create", "vault group list", "vault group show", "vault group share", "vault group accept",

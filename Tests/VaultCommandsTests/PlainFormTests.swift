@@ -9,6 +9,8 @@ import Testing
     case let command as GetItem: .get(command.request)
     case let command as SetItem: .set(command.request)
     case let command as ListItems: .list(command.request)
+    case let command as AnswerGit: .git(command.request)
+    case let command as AnswerDocker: .docker(command.request)
     default: nil
     }
   }
@@ -18,7 +20,8 @@ import Testing
     "get a --passphrase-fd 3", "get a --recovery-fd 3", "set a", "set a -g b --json", "set a -a k v",
     "set a -a k=v -a l=w --label x --exact",
     "set a --expires 30d --fd 3 --file f --keep-value", "set a --if-version 0 --attribute k=v -a l=w", "list", "list a",
-    "list --json", "list a -a k=v --match x -g b --key-file k --passphrase-fd 4",
+    "credential git get", "credential git get -g b --key-file k", "credential docker list --group b",
+    "credential git anything", "list --json", "list a -a k=v --match x -g b --key-file k --passphrase-fd 4",
   ])
   func `a plain form means what the parser reads in it`(line: String) throws {
     let arguments = line.split(separator: " ").map(String.init)
@@ -36,7 +39,8 @@ import Testing
     "get a --version x", "get a --version -1", "get a --passphrase-fd 9999999999", "get a --json --json",
     "get a --group=b",
     "get a -", "get a -gb", "set", "set a value", "set a --label -x", "set a --unknown", "list a b", "info a",
-    "help get", "list --key-file --json b", "list --key-file -a k=v b", "get a -g --json b",
+    "credential", "credential git", "credential docker -h", "credential git get x", "credential pass get",
+    "git get", "help get", "list --key-file --json b", "list --key-file -a k=v b", "get a -g --json b",
   ])
   func `everything else is left to the parser`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)

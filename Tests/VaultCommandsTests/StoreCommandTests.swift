@@ -22,7 +22,9 @@ import VaultStore
     store.environment["VAULT_HOME"] = store.folder.file("nowhere")
     let needNone = ["vault init", "vault paths", "vault completions"]
     for command in NamedCommand.leaves
-    where !needNone.contains(command.path) && !command.path.hasPrefix("vault archive") {
+    where !needNone.contains(command.path) && !command.path.hasPrefix("vault archive")
+      && !command.path.hasPrefix("vault credential")
+    {
       let words = command.path.split(separator: " ").dropFirst().map(String.init)
       let takesNoName = [
         "vault status", "vault group list", "vault passphrase change", "vault app list", "vault exposure",

@@ -1,7 +1,7 @@
 /// Base64 (RFC 4648), as property lists and JSON hold data.
-enum Base64 {
+package enum Base64 {
   /// Appends the text of `bytes`, padded and in one line.
-  static func append(encoding bytes: some Collection<UInt8>, to text: inout [UInt8]) {
+  package static func append(encoding bytes: some Collection<UInt8>, to text: inout [UInt8]) {
     text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
     var position = bytes.startIndex
     var rest = bytes.count
@@ -24,7 +24,7 @@ enum Base64 {
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
   /// Appends what base64 `text` stands for; false where it is not valid. White space may stand anywhere.
-  static func append(decoding text: [UInt8], to bytes: inout [UInt8]) -> Bool {
+  package static func append(decoding text: [UInt8], to bytes: inout [UInt8]) -> Bool {
     var bits: UInt32 = 0
     var digits = 0
     var padding = 0

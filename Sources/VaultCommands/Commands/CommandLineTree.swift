@@ -25,7 +25,7 @@ struct CommandLineTree: CommandFamily {
         name: "Use",
         subcommands: [
           UnlockStore.self, LockStore.self, RunProgram.self, ReadReference.self, InjectTemplate.self,
-          PrintEnvironment.self, ShowOneTimeCode.self,
+          PrintEnvironment.self, ShowOneTimeCode.self, CredentialFamily.self,
         ]),
       CommandGroup(name: "Exchange", subcommands: [ImportItems.self, ExportItems.self]),
       CommandGroup(name: "Backup", subcommands: [BackupStore.self, RestoreBackup.self, RepairGroup.self]),

@@ -47,6 +47,8 @@ enum Completion: Equatable {
     switch (line.command.path, name) {
     case ("vault completions", _): return .words(CompletionScript.allCases.map(\.rawValue))
     case ("vault group create", _): return .words([])
+    case ("vault credential git", _): return .words(["get", "store", "erase", "capability"])
+    case ("vault credential docker", _): return .words(["store", "get", "erase", "list", "version"])
     case ("vault verify", _), ("vault repair", _): return .words(session.groupNames)
     case ("vault grant", _), ("vault revoke", _): return .words(line.arguments.isEmpty ? session.groupNames : [])
     case ("vault slot remove", _): return .words(session.slotNumbers)

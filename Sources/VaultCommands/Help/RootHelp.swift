@@ -38,6 +38,10 @@ enum RootHelp {
       inject -i FILE      write a template with values in place of references
       env                 write a group as variables for a shell or an env file
       totp NAME           write the one-time code of this moment
+      credential git OPERATION
+                          be git's credential helper
+      credential docker OPERATION
+                          be docker's credential helper
 
     Other programs' files:
       import FILE         bring in what a file holds, all at once

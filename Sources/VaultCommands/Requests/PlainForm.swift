@@ -1,18 +1,22 @@
-/// `get`, `set` and `list` as scripts write them, read here: setting up the argument parser takes longer than all the rest
-/// of a `get`. Whatever is unusual or wrong is left to the parser, which also has the words for it.
+/// `get`, `set`, `list` and `credential` as programs write them, read here: setting up the argument parser takes longer than all
+/// the rest of a `get`. Whatever is unusual or wrong is left to the parser, which also has the words for it.
 enum PlainForm: Equatable {
   case get(GetRequest)
   case set(SetRequest)
   case list(ListRequest)
+  case git(GitCredentialRequest)
+  case docker(DockerCredentialRequest)
 
   /// - Returns: nil unless the parser would understand the same.
   init?(_ arguments: [String]) {
-    guard let command = arguments.first else { return nil }
-    var words = PlainArguments(arguments.dropFirst())
-    switch command {
-    case "get": self = .get(GetRequest(&words))
-    case "set": self = .set(SetRequest(&words))
-    case "list": self = .list(ListRequest(&words))
+    let depth = arguments.first == "credential" ? 2 : 1
+    var words = PlainArguments(arguments.dropFirst(depth))
+    switch Array(arguments.prefix(depth)) {
+    case ["get"]: self = .get(GetRequest(&words))
+    case ["set"]: self = .set(SetRequest(&words))
+    case ["list"]: self = .list(ListRequest(&words))
+    case ["credential", "git"]: self = .git(GitCredentialRequest(&words))
+    case ["credential", "docker"]: self = .docker(DockerCredentialRequest(&words))
     default: return nil
     }
     guard words.areUnderstood else { return nil }
@@ -23,6 +27,8 @@ enum PlainForm: Equatable {
     case .get(let request): try request.run(in: session)
     case .set(let request): try request.run(in: session)
     case .list(let request): try request.run(in: session)
+    case .git(let request): try request.run(in: session)
+    case .docker(let request): try request.run(in: session)
     }
   }
 }
@@ -53,6 +59,18 @@ extension ListRequest {
       prefix: words.nameIfAny() ?? "", group: words.option("--group", "-g"),
       attributes: words.options("--attribute", "-a"), match: words.option("--match"), json: words.flag("--json"),
       key: KeySource(&words))
+  }
+}
+
+extension GitCredentialRequest {
+  fileprivate init(_ words: inout PlainArguments) {
+    self.init(operation: words.name(), group: words.option("--group", "-g"), key: KeySource(&words))
+  }
+}
+
+extension DockerCredentialRequest {
+  fileprivate init(_ words: inout PlainArguments) {
+    self.init(operation: words.name(), group: words.option("--group", "-g"), key: KeySource(&words))
   }
 }
 

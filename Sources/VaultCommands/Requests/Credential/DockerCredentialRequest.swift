@@ -1,0 +1,124 @@
+internal import Exchange
+internal import VaultStore
+
+/// What docker asks its helper to do: one word, and on stdin a server's URL or a login as JSON.
+///
+/// Whatever fails is told on stdout, in words some of which docker's client looks for, and the status is 1.
+struct DockerCredentialRequest: Equatable {
+  var operation: String
+  var group: String?
+  var key = KeySource()
+
+  /// The largest input, in bytes: a value's size, and what JSON makes of it.
+  private static let limit = 1 << 21
+
+  private static let notFound = "credentials not found in native keychain"
+  private static let noServer = "no credentials server URL"
+  private static let noUsername = "no credentials username"
+
+  func run(in session: Session) throws {
+    do {
+      try perform(in: session)
+    } catch {
+      let report = ErrorReport(error)
+      if let failure = error as? Failure, failure.isSilent { throw failure }
+      try session.output.write(UTF8Text.onOneLine(report.message) + "\n")
+      try session.output.flush()
+      throw Failure.told
+    }
+  }
+
+  private func perform(in session: Session) throws {
+    switch operation {
+    case "store": try store(DockerCredentialRequest.input(session), session)
+    case "get": try get(DockerCredentialRequest.server(session), session)
+    case "erase": try erase(DockerCredentialRequest.server(session), session)
+    case "list": try list(session)
+    case "version": try session.output.write("docker-credential-vault (vault) v\(Versions.vault)\n")
+    default: throw Failure(.usage, "docker-credential-vault: unknown action: \(operation)")
+    }
+  }
+
+  // MARK: Input
+
+  private static func input(_ session: Session) throws(Failure) -> [UInt8] {
+    let input = try DescriptorInput(session.streams.input, "stdin").readAll(limit: limit)
+    guard input.count <= limit else { throw Failure(.overLimit, "stdin holds more than 2097152 bytes (2 MiB)") }
+    return unsafe input.withUnsafeBytes { unsafe Array($0) }
+  }
+
+  /// The URL alone, with white space around it.
+  private static func server(_ session: Session) throws(Failure) -> [UInt8] {
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
+    var server = try input(session).drop(while: isSpace)
+    while let last = server.last, isSpace(last) { server.removeLast() }
+    guard !server.isEmpty else { throw Failure(.usage, noServer) }
+    return Array(server)
+  }
+
+  // MARK: Steps
+
+  private func store(_ input: [UInt8], _ session: Session) throws {
+    guard let text = String(validating: input, as: UTF8.self), (try? ValueText.canonical(text, .json)) != nil else {
+      throw Failure(.usage, "stdin is not JSON")
+    }
+    func member(_ key: String) -> [UInt8] { JSONField.value(of: key, in: input) ?? [] }
+    guard !member("ServerURL").isEmpty else { throw Failure(.usage, Self.noServer) }
+    guard !member("Username").isEmpty else { throw Failure(.usage, Self.noUsername) }
+    var login = Login(username: member("Username"), secrets: GitCredential.Secrets())
+    login.secrets.password = member("Secret")
+    let name = try LoginName.docker(member("ServerURL"))
+    let group = try session.openGroup(group, key)
+    if let present = try group.login(name), present.login == login, !present.item.hasExpired { return }
+    try group.set(name, to: login)
+  }
+
+  private func get(_ server: [UInt8], _ session: Session) throws {
+    let found = try session.openGroup(group, key).login(LoginName.docker(server))
+    guard let (login, item) = found, !item.hasExpired, let password = login.secrets.password else {
+      throw Failure(.notFound, Self.notFound)
+    }
+    guard let username = login.username else { throw Failure(.notFound, Self.noUsername) }
+    guard String(validating: password, as: UTF8.self) != nil else { throw Failure(.usage, "the secret is not UTF-8") }
+    var object = JSONObject()
+    object.add("ServerURL", server)
+    object.add("Username", username)
+    object.add("Secret", password)
+    try write(object, session)
+  }
+
+  private func erase(_ server: [UInt8], _ session: Session) throws {
+    do {
+      try session.openGroup(group, key).remove(LoginName.docker(server))
+    } catch VaultError.notFound(.item) {
+      // Docker erases three spellings of each server.
+      return
+    }
+  }
+
+  private func list(_ session: Session) throws {
+    let group = try session.openGroup(group, key)
+    var object = JSONObject()
+    for item in try group.items(prefix: LoginName.dockerPrefix) where !item.hasExpired {
+      guard let server = LoginName.dockerServer(item.name), let (login, _) = try group.login(item.name.description),
+        let username = login.username
+      else { continue }
+      object.add(String(decoding: server, as: UTF8.self), username)
+    }
+    try write(object, session)
+  }
+
+  private func write(_ object: JSONObject, _ session: Session) throws(Failure) {
+    let line = object.bytes + [0x0A]
+    try unsafe line.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe session.output.write(bytes) }
+  }
+}
+
+extension Failure {
+  /// The error has been told where its reader looks for it.
+  fileprivate static let told: Failure = {
+    var failure = Failure(.unexpected, "told on stdout")
+    failure.isSilent = true
+    return failure
+  }()
+}

@@ -1,0 +1,79 @@
+internal import Exchange
+internal import KeyedArchives
+internal import VaultStore
+
+/// A login as an item's value: a JSON object with `username`, `password` and what else there is, so that
+/// `vault read vault://GROUP/NAME#password` gives one of them.
+///
+/// A member whose bytes are no UTF-8 has `Base64` behind its key. A value of another kind is a password alone, as
+/// `printf %s "$TOKEN" | vault set git/https/github.com/alice` stores it.
+struct Login: Equatable {
+  var username: [UInt8]?
+  var secrets = GitCredential.Secrets()
+
+  init(username: [UInt8]?, secrets: GitCredential.Secrets) {
+    self.username = username
+    self.secrets = secrets
+  }
+
+  init(_ opened: borrowing OpenedItem) {
+    let bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    guard opened.item.kind == .json else {
+      secrets.password = bytes
+      return
+    }
+    // The kind is what the writer said.
+    guard let text = String(validating: bytes, as: UTF8.self), (try? ValueText.canonical(text, .json)) != nil else {
+      return
+    }
+    username = Login.member("username", of: bytes)
+    secrets.password = Login.member("password", of: bytes)
+    secrets.oauthRefreshToken = Login.member("oauth_refresh_token", of: bytes)
+    secrets.authtype = Login.member("authtype", of: bytes)
+    secrets.credential = Login.member("credential", of: bytes)
+    // No line of git's holds a line's end.
+    secrets.state = Login.member("state", of: bytes).map { $0.split(separator: 0x0A).map(Array.init) } ?? []
+  }
+
+  private static func member(_ key: String, of text: [UInt8]) -> [UInt8]? {
+    if let value = JSONField.value(of: key, in: text) { return value }
+    guard let base64 = JSONField.value(of: key + "Base64", in: text) else { return nil }
+    var bytes: [UInt8] = []
+    return Base64.append(decoding: base64, to: &bytes) ? bytes : nil
+  }
+
+  /// The value, to be stored as JSON.
+  var json: [UInt8] {
+    var object = JSONObject()
+    func add(_ key: String, _ value: [UInt8]?) {
+      guard let value else { return }
+      guard String(validating: value, as: UTF8.self) == nil else { return object.add(key, value) }
+      var base64: [UInt8] = []
+      Base64.append(encoding: value, to: &base64)
+      object.add(key + "Base64", base64)
+    }
+    add("username", username)
+    add("password", secrets.password)
+    add("oauth_refresh_token", secrets.oauthRefreshToken)
+    add("authtype", secrets.authtype)
+    add("credential", secrets.credential)
+    if !secrets.state.isEmpty { add("state", Array(secrets.state.joined(separator: [0x0A]))) }
+    return object.bytes
+  }
+}
+
+extension AccessGroup {
+  /// The login that `name` holds, with what the group tells about the item; `nil` where there is no such item.
+  func login(_ name: String) throws(VaultError) -> (login: Login, item: Item)? {
+    do {
+      let opened = try open(name)
+      return (Login(opened), opened.item)
+    } catch .notFound(.item) {
+      return nil
+    }
+  }
+
+  func set(_ name: String, to login: Login, expires: Timestamp? = nil) throws(VaultError) {
+    try set(name, to: Secret(login.json), kind: .json, Details(expires: expires.map { .to($0) } ?? .keep))
+  }
+}

@@ -1,0 +1,73 @@
+internal import Exchange
+internal import VaultStore
+
+/// The names of items that hold logins: `git/https/github.com/alice`, `docker/https://index.docker.io/v1/`.
+///
+/// What a name cannot hold is written as `%` and two digits, so that each login has one name, and a name no two logins.
+enum LoginName {
+  /// `git/PROTOCOL/HOST/USERNAME`, with the path between host and user name where there is one. `<AUTHTYPE>` stands for the user
+  /// name of a credential that has none.
+  static func git(_ credential: GitCredential) throws(VaultError) -> String {
+    let user =
+      credential.username.map { part($0, beside: "<") }
+      ?? "<" + part(credential.secrets.authtype ?? [], beside: "<>") + ">"
+    return try Item.Name(gitPrefix(credential) + user).description
+  }
+
+  /// What the names of all credentials begin with that are for the same path, host and protocol, as far as they are known.
+  static func gitPrefix(_ credential: GitCredential) -> String {
+    var prefix = "git/"
+    guard let scheme = credential.scheme else { return prefix }
+    prefix += part(scheme) + "/"
+    guard let host = credential.host else { return prefix }
+    prefix += part(host) + "/"
+    guard let path = credential.path else { return prefix }
+    return prefix + part(path, keepsSlash: true) + "/"
+  }
+
+  /// What the item is for, by its name; `nil` where it is none of git's.
+  static func gitCredential(_ name: Item.Name) -> GitCredential? {
+    // Bytes, because `/` and an accent behind it are one character.
+    let parts = Array(name.description.utf8).split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts.count > 3, parts[0].elementsEqual("git".utf8) else { return nil }
+    var credential = GitCredential()
+    credential.scheme = PercentEncoding.decoded(parts[1])
+    credential.host = PercentEncoding.decoded(parts[2])
+    guard credential.scheme != nil, credential.host != nil else { return nil }
+    if parts.count > 4 {
+      credential.path = PercentEncoding.decoded(Array(parts[3..<parts.count - 1].joined(separator: "/".utf8)))
+      guard credential.path != nil else { return nil }
+    }
+    if let user = parts.last, user.first != UInt8(ascii: "<") {
+      credential.username = PercentEncoding.decoded(user)
+      guard credential.username != nil else { return nil }
+    }
+    return credential
+  }
+
+  static let dockerPrefix = "docker/"
+
+  static func docker(_ server: [UInt8]) throws(VaultError) -> String {
+    try Item.Name(dockerPrefix + part(server, keepsSlash: true)).description
+  }
+
+  /// The server's URL, as it was stored.
+  static func dockerServer(_ name: Item.Name) -> [UInt8]? {
+    PercentEncoding.decoded(name.description.utf8.dropFirst(dockerPrefix.utf8.count))
+  }
+
+  /// A part of a name: as much of it as it is as a name can hold.
+  private static func part(_ bytes: [UInt8], keepsSlash: Bool = false, beside reserved: String = "") -> String {
+    func encoded(upTo last: UInt8) -> String {
+      let encoded = PercentEncoding.encoded(bytes) { byte in
+        (0x20...last).contains(byte) && byte != 0x7F && (byte != UInt8(ascii: "/") || keepsSlash)
+          && !reserved.utf8.contains(byte)
+      }
+      return String(validating: encoded, as: UTF8.self) ?? ""
+    }
+    // Two spellings of one text would be one name: what is not in its composed form is written byte by byte.
+    let text = encoded(upTo: .max)
+    if let name = try? Item.Name(text), name.description.utf8.elementsEqual(text.utf8) { return text }
+    return encoded(upTo: 0x7E)
+  }
+}

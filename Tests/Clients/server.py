@@ -1,0 +1,68 @@
+"""A server on the loopback that wants a user name and a password: a git host and a docker registry.
+
+server.py FOLDER: serves FOLDER/*.git to git and /v2/ to docker. FOLDER/login holds NAME:PASSWORD and is read anew for each
+request; the port is written to FOLDER/port.
+"""
+
+import base64
+import http.server
+import os
+import pathlib
+import subprocess
+import sys
+
+FOLDER = pathlib.Path(sys.argv[1])
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *words):
+        pass
+
+    def answer(self, status, headers, body=b""):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def body(self):
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def serve(self):
+        body = self.body()
+        login = (FOLDER / "login").read_bytes().strip()
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(login).decode():
+            return self.answer(401, [("WWW-Authenticate", 'Basic realm="test"')])
+        path, _, query = self.path.partition("?")
+        if path == "/v2/":
+            return self.answer(200, [("Docker-Distribution-Api-Version", "registry/2.0")], b"{}")
+        environment = {
+            "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(FOLDER), "GIT_HTTP_EXPORT_ALL": "1",
+            "REMOTE_USER": "user", "REQUEST_METHOD": self.command, "PATH_INFO": path, "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""), "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+        }
+        output = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True).stdout
+        head, _, rest = output.partition(b"\r\n\r\n")
+        headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n") if line]
+        status = next((int(value.split()[0]) for name, value in headers if name == "Status"), 200)
+        self.answer(status, [header for header in headers if header[0] != "Status"], rest)
+
+    do_GET = do_POST = do_HEAD = serve
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+(FOLDER / "port.new").write_text(str(server.server_address[1]))
+(FOLDER / "port.new").rename(FOLDER / "port")
+server.serve_forever()

@@ -1,0 +1,108 @@
+import Testing
+
+@testable import VaultCommands
+
+/// What docker's helper answers, word for word.
+@Suite struct DockerCredentialCommandTests {
+  private let store: TestStore
+  private let hub = "https://index.docker.io/v1/"
+
+  init() throws { store = try TestStore() }
+
+  private func ask(_ operation: String, _ input: String = "") -> Transcript {
+    store.run("credential", "docker", operation, input: input)
+  }
+
+  private func login(_ server: String, _ user: String, _ secret: String) -> Transcript {
+    ask("store", #"{"ServerURL":"\#(server)","Username":"\#(user)","Secret":"\#(secret)"}"# + "\n")
+  }
+
+  private func expect(
+    _ transcript: Transcript, _ status: Int32, _ output: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    #expect(
+      transcript.status == status && transcript.output == output && transcript.errors.isEmpty, "\(transcript)",
+      sourceLocation: sourceLocation)
+  }
+
+  @Test func `a login is kept, given, listed and erased`() {
+    expect(login(hub, "alice", "hunter2"), 0, "")
+    expect(login("registry.example:5000", "<token>", "identity"), 0, "")
+    expect(ask("get", hub), 0, #"{"ServerURL":"\#(hub)","Username":"alice","Secret":"hunter2"}"# + "\n")
+    expect(ask("get", " \(hub)\r\n"), 0, #"{"ServerURL":"\#(hub)","Username":"alice","Secret":"hunter2"}"# + "\n")
+    expect(
+      ask("get", "registry.example:5000\n"), 0,
+      #"{"ServerURL":"registry.example:5000","Username":"<token>","Secret":"identity"}"# + "\n")
+    expect(ask("list", "unused"), 0, #"{"\#(hub)":"alice","registry.example:5000":"<token>"}"# + "\n")
+    #expect(store.run("read", "vault://default/docker/\(hub)#password").output == "hunter2")
+    expect(ask("erase", hub + "\n"), 0, "")
+    expect(ask("get", hub), 1, "credentials not found in native keychain\n")
+    expect(ask("list"), 0, #"{"registry.example:5000":"<token>"}"# + "\n")
+    #expect(store.run("restore", "docker/\(hub)").status == 0)
+    expect(ask("erase", "registry.example:5000"), 0, "")
+    expect(ask("list"), 0, #"{"\#(hub)":"alice"}"# + "\n")
+  }
+
+  @Test func `what is missing or not understood is told in docker's words, on stdout and with status 1`() {
+    expect(ask("get", "absent"), 1, "credentials not found in native keychain\n")
+    expect(ask("get", hub + "x"), 1, "credentials not found in native keychain\n")
+    expect(ask("erase", "absent"), 0, "")
+    for empty in ["", "\n", " \t\r\n"] {
+      expect(ask("get", empty), 1, "no credentials server URL\n")
+      expect(ask("erase", empty), 1, "no credentials server URL\n")
+    }
+    expect(login("", "u", "s"), 1, "no credentials server URL\n")
+    expect(ask("store", "{}"), 1, "no credentials server URL\n")
+    expect(login("h", "", "s"), 1, "no credentials username\n")
+    for text in ["", "hunter2", #"{"ServerURL":"h""#, #"{"ServerURL":"h","Username":"u","Secret":"hunter2"} x"#] {
+      expect(ask("store", text), 1, "stdin is not JSON\n")
+    }
+    expect(ask("login"), 1, "docker-credential-vault: unknown action: login\n")
+    expect(ask("list"), 0, "{}\n")
+    expect(ask("version"), 0, "docker-credential-vault (vault) v\(Versions.vault)\n")
+  }
+
+  @Test func `the same login again makes no version, and an empty secret is one`() {
+    for _ in 0..<2 { expect(login(hub, "alice", "hunter2"), 0, "") }
+    #expect(store.run("history", "docker/\(hub)", "--json").output.split(separator: "\n").count == 1)
+    expect(login(hub, "bob", ""), 0, "")
+    #expect(store.run("history", "docker/\(hub)", "--json").output.split(separator: "\n").count == 2)
+    expect(ask("get", hub), 0, #"{"ServerURL":"\#(hub)","Username":"bob","Secret":""}"# + "\n")
+  }
+
+  @Test func `any server and any text come back as they were`() throws {
+    for text in [#"a \"b\" \\ \/"#, "größe 鍵", #"\u0000\u001f\n\u007f"#, #"\ud83d\udd11"#, "u\u{308}", "a%2Fb?c#d"] {
+      let decoded = try #require(readJSON(#"{"text":"\#(text)"}"#)["text"] as? String)
+      expect(login(text, text, text), 0, "")
+      let answer = ask("get", decoded)
+      #expect(answer.status == 0, "\(answer)")
+      let login = try readJSON(answer.output).compactMapValues { $0 as? String }
+      #expect(login == ["ServerURL": decoded, "Username": decoded, "Secret": decoded], "\(text)")
+      expect(ask("erase", decoded), 0, "")
+    }
+    let secret = String(repeating: "s", count: 500_000)
+    expect(login(hub, "alice", secret), 0, "")
+    #expect(try readJSON(ask("get", hub).output)["Secret"] as? String == secret)
+  }
+
+  @Test func `what was stored by hand and is no login is not given out`() {
+    store.run("set", "docker/h", input: "hunter2")
+    expect(ask("get", "h"), 1, "no credentials username\n")
+    expect(ask("list"), 0, "{}\n")
+    store.run("set", "docker/h", "--type", "json", input: #"{"username":"u","password":"p"}"#)
+    expect(ask("list"), 0, #"{"h":"u"}"# + "\n")
+    store.run("set", "docker/h", "--keep-value", "--expires", "2020-01-01")
+    expect(ask("get", "h"), 1, "credentials not found in native keychain\n")
+    expect(ask("list"), 0, "{}\n")
+  }
+
+  @Test func `a store that does not open is told on stdout, in one line`() {
+    expect(login(hub, "alice", "hunter2"), 0, "")
+    store.environment["VAULT_KEY_FILE"] = store.folder.file("absent")
+    for transcript in [ask("get", hub), ask("erase", hub), ask("list"), login(hub, "alice", "hunter2")] {
+      #expect(transcript.status == 1 && transcript.errors.isEmpty)
+      #expect(transcript.output.hasPrefix("locked: ") && transcript.output.split(separator: "\n").count == 1)
+    }
+    expect(ask("version"), 0, "docker-credential-vault (vault) v\(Versions.vault)\n")
+  }
+}

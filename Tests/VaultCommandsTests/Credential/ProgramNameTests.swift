@@ -1,0 +1,15 @@
+import Testing
+
+@testable import VaultCommands
+
+@Suite struct ProgramNameTests {
+  @Test(arguments: [
+    ("vault", []), ("/usr/local/bin/vault", []), ("git-credential-vault", ["credential", "git"]),
+    ("/opt/a b/git-credential-keyvault", ["credential", "git"]),
+    ("./docker-credential-vault", ["credential", "docker"]), ("git-credential-", []), ("", []),
+    ("git-credential-vault/vault", []), ("my-git-credential-vault", []),
+  ])
+  func `a helper's name stands for its command`(path: String, words: [String]) {
+    #expect(ProgramName.command(of: path) == words)
+  }
+}

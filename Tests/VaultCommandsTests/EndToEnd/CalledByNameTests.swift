@@ -1,0 +1,40 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// The executable under the names that git and docker look for.
+@Suite struct CalledByNameTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.linkHelpers()
+    store.linkHelpers(named: "keyvault")
+  }
+
+  private let login = "protocol=https\nhost=h\nusername=u\npassword=p\n"
+
+  @Test(arguments: ["vault", "keyvault"]) func `each name is a helper of its own`(name: String) {
+    #expect(store.client("git-credential-\(name) store", input: login).status == 0)
+    let found = store.client("git-credential-\(name) get", input: "protocol=https\nhost=h\n")
+    #expect(found.output == "username=u\npassword=p\n" && found.errors.isEmpty)
+    #expect(store.client("git-credential-\(name) later", input: login).status == 0)
+    let stored = store.client(
+      "docker-credential-\(name) store", input: #"{"ServerURL":"s","Username":"u","Secret":"p"}"#)
+    #expect(stored.status == 0 && stored.output.isEmpty)
+    #expect(store.client("docker-credential-\(name) list").output == #"{"s":"u"}"# + "\n")
+    #expect(store.client("docker-credential-\(name) get", input: "x").status == 1)
+  }
+
+  @Test func `options, help and mistakes are those of the command`() {
+    store.execute("group", "create", "work")
+    #expect(store.client("git-credential-vault -g work store", input: login).status == 0)
+    #expect(store.client("git-credential-vault get", input: "protocol=https\nhost=h\n").output.isEmpty)
+    #expect(
+      store.client("git-credential-vault get --group work", input: "protocol=https\nhost=h\n").output.hasPrefix("u"))
+    #expect(store.client("git-credential-vault --help").output.contains("USAGE: vault credential git"))
+    let bare = store.client("git-credential-vault")
+    #expect(bare.status == 64 && bare.errors.contains("usage: vault credential git"))
+  }
+}

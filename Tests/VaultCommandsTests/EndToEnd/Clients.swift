@@ -1,0 +1,43 @@
+import Glibc
+
+@testable import VaultCommands
+
+/// Programs that ask ours for passwords.
+extension TestStore {
+  /// Links the executable as git's and docker's helper, where `client` looks for programs.
+  func linkHelpers(named name: String = "vault") {
+    unsafe mkdir(folder.file("bin"), 0o700)
+    for helper in ["git-credential-", "docker-credential-"] {
+      unsafe symlink(Executable.path, folder.file("bin/\(helper)\(name)"))
+    }
+  }
+
+  /// Runs a script that finds clients and helpers. Git has no settings but those of `$HOME`, and asks nobody.
+  @discardableResult
+  func client(_ script: String, input: String = "", environment more: [String: String] = [:]) -> Executable.Result {
+    var environment = scriptEnvironment.merging(more) { $1 }
+    environment["PATH"] = "\(folder.file("bin")):/usr/local/bin:\(Machine.path)"
+    environment["GIT_CONFIG_NOSYSTEM"] = "1"
+    environment["GIT_TERMINAL_PROMPT"] = "0"
+    environment["LC_ALL"] = "C.UTF-8"
+    return Executable(["-c", script], program: "/bin/sh", input: Array(input.utf8), environment: environment).wait()
+  }
+
+  /// Runs a script beside a server on the loopback that wants `login`, a user name and a password: a git host with an empty
+  /// `repo.git`, and a docker registry. The script finds its address as `$host`, and may change `$folder/server/login`.
+  func clientWithServer(_ script: String, login: String, environment: [String: String] = [:]) -> Executable.Result {
+    unsafe mkdir(folder.file("server"), 0o700)
+    _ = folder.write("server/login", Array(login.utf8))
+    let source = #filePath
+    let tests = source.prefix(upTo: source.firstRange(of: "/VaultCommandsTests/")?.lowerBound ?? source.endIndex)
+    return client(
+      """
+      git init -q --bare "$folder/server/repo.git" && git -C "$folder/server/repo.git" config http.receivepack true
+      /usr/bin/python3 "\(tests)/Clients/server.py" "$folder/server" & server=$!
+      trap 'kill $server' EXIT
+      for _ in $(seq 500); do [ -e "$folder/server/port" ] && break; sleep 0.02; done
+      host=127.0.0.1:$(cat "$folder/server/port")
+      \(script)
+      """, environment: environment)
+  }
+}
