@@ -18,6 +18,25 @@ public enum JSONField {
     return found.map { $0.first == UInt8(ascii: "\"") ? decoded($0) : Array($0) }
   }
 
+  /// The text of a string with its quotes.
+  ///
+  /// - Returns: `nil` where an escape in it is none of JSON's.
+  static func text(of string: ArraySlice<UInt8>) -> String? {
+    var rest = string.dropFirst().dropLast()
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\") else { continue }
+      switch rest.popFirst() {
+      case UInt8(ascii: "u")?:
+        let digits = rest.prefix(4)
+        guard digits.count == 4, UInt16(String(decoding: digits, as: UTF8.self), radix: 16) != nil, digits.first != 0x2B
+        else { return nil }
+      case let escape?: guard "\"\\/bfnrt".utf8.contains(escape) else { return nil }
+      case nil: return nil
+      }
+    }
+    return String(decoding: decoded(string), as: UTF8.self)
+  }
+
   /// The bytes that a string with its quotes stands for; an escaped half of a surrogate pair alone stands for U+FFFD.
   private static func decoded(_ string: ArraySlice<UInt8>) -> [UInt8] {
     var units: [UInt16] = []

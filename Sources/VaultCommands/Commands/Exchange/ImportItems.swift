@@ -7,20 +7,20 @@ struct ImportItems: SessionCommand {
     commandName: "import",
     abstract: "Bring in what another program kept: all of it at once, or nothing.",
     usage: """
-      vault import FILE --from dotenv|csv|plist [-g GROUP] [--prefix P]
+      vault import FILE --from dotenv|csv|plist|json [-g GROUP] [--prefix P]
                    [--replace] [--dry-run] [--json]
       vault import [FOLDER] --from pass [-g GROUP] ...
       """,
     discussion: """
       dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
-      (UserDefaults), XML or binary. pass: the entries of a password store, which gpg opens; its folder is \
-      PASSWORD_STORE_DIR, or else ~/.password-store. FILE may be - for standard input.
+      (UserDefaults), XML or binary. json: what export wrote. pass: the entries of a password store, which gpg opens; its \
+      folder is PASSWORD_STORE_DIR, or else ~/.password-store. FILE may be - for standard input.
 
       csv knows the columns of Chrome, Firefox, Safari, KeePassXC and Bitwarden: each login becomes a JSON object with \
       username, password, url, notes and totp, as far as they are there, so that vault://GROUP/NAME#password names one of \
-      them and vault totp makes codes; so does an entry of pass with more than one line. Accounts of one name get the user's name behind it. A table of name and value gives \
-      items of text. plist makes window/frame/width of dictionaries and JSON of arrays, and keeps types; data that is a \
-      keyed archive is kept as one.
+      them and vault totp makes codes; so does an entry of pass with more than one line. Accounts of one name get the \
+      user's name behind it. A table of name and value gives items of text. plist makes window/frame/width of \
+      dictionaries and JSON of arrays, and keeps types; data that is a keyed archive is kept as one.
 
       An item that is there is changed only with --replace, and its versions are kept; without it, nothing is imported \
       (22). A value that is already the same gets no new version, so an import can be repeated. --dry-run shows what \
@@ -35,7 +35,8 @@ struct ImportItems: SessionCommand {
 
   @Argument(help: ArgumentHelp("What to read, or - for standard input.", valueName: "file")) var file: String?
   @Option(
-    name: .customLong("from"), help: ArgumentHelp("What the file is: dotenv, csv, plist or pass.", valueName: "source"))
+    name: .customLong("from"),
+    help: ArgumentHelp("What the file is: dotenv, csv, plist, json or pass.", valueName: "source"))
   var format: String
 
   @OptionGroup var group: GroupOptions

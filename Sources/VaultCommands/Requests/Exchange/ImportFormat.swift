@@ -4,7 +4,7 @@ internal import VaultStore
 
 /// What `vault import` can read.
 enum ImportFormat: String, CaseIterable {
-  case dotenv, csv, plist, pass
+  case dotenv, csv, plist, json, pass
 
   /// For hints.
   static var names: String { "formats: " + allCases.map(\.rawValue).joined(separator: ", ") }
@@ -20,6 +20,7 @@ enum ImportFormat: String, CaseIterable {
       switch self {
       case .dotenv: return try EnvironmentFile(file.text(session.streams)).importedItems
       case .csv: return try CSVItems.items(of: file.text(session.streams))
+      case .json: return try JSONItems.items(of: file.text(session.streams))
       case .plist:
         let bytes = try unsafe file.read(session.streams).withUnsafeBytes { unsafe Array($0) }
         return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard))

@@ -1,4 +1,5 @@
 internal import Exchange
+internal import KeyedArchives
 internal import VaultStore
 
 /// What an import does with one item.
@@ -13,7 +14,7 @@ struct ImportStep {
   /// - Parameter present: opens the present item of a name.
   /// - Throws: what keeps the present item from being read; that there is none is no error.
   init(_ item: ImportedItem, present: (String) throws(VaultError) -> OpenedItem) throws {
-    self.item = item
+    self.item = try ImportStep.checked(item)
     do throws(VaultError) {
       let present = try present(item.name)
       action = ImportStep.isSame(item, present) ? .unchanged : .replace
@@ -36,6 +37,26 @@ struct ImportStep {
     } catch {
       throw Failure(error.exitStatus, "\(UTF8Text.onOneLine(item.place)): \(error.message)", hint: error.hint)
     }
+  }
+
+  /// The item with its value in the one form that its kind has.
+  private static func checked(_ item: ImportedItem) throws(Failure) -> ImportedItem {
+    var checked = item
+    do {
+      switch item.kind {
+      case .bytes: break
+      case .archive: _ = try ArchiveInspection(item.value)
+      default:
+        guard let text = String(validating: item.value, as: UTF8.self) else {
+          throw VaultError.invalid("a value of type \(item.kind.rawValue) is UTF-8 text")
+        }
+        if item.kind != .string { checked.value = Array(try ValueText.canonical(text, kind(item.kind)).utf8) }
+      }
+    } catch {
+      let failure = (error as? ArchiveError).map(VaultError.archive) ?? error as? VaultError ?? .unexpected("a value")
+      throw Failure(failure.exitStatus, "\(UTF8Text.onOneLine(item.place)): \(failure.message)", hint: failure.hint)
+    }
+    return checked
   }
 
   private var details: Details {

@@ -1,0 +1,63 @@
+internal import KeyedArchives
+
+/// The items of what `vault export --to json` wrote: an object with `items`, each an object with `name`, `kind`, `value` or
+/// `valueBase64`, and perhaps `type`, `label`, `attributes` and `expires`.
+package enum JSONItems {
+  /// - Throws: what is wrong, with its line or its item's number.
+  package static func items(of text: String) throws(ImportFault) -> ImportedItems {
+    guard case .array(let elements)? = try JSONValue(parsing: text)["items"] else {
+      throw ImportFault("it has no member 'items' with an array")
+    }
+    var imported = ImportedItems()
+    for (index, element) in elements.enumerated() {
+      imported.items.append(try item(element, "item \(index + 1)", &imported.losses))
+    }
+    return imported
+  }
+
+  private static func item(
+    _ element: JSONValue, _ place: String, _ losses: inout [String]
+  ) throws(ImportFault) -> ImportedItem {
+    guard case .object(let members) = element else { throw ImportFault("it is not an object", at: place) }
+    guard let name = element["name"]?.text else { throw ImportFault("it has no 'name'", at: place) }
+    let kindName = element["kind"]?.text ?? "string"
+    guard let kind = ImportedItem.Kind(rawValue: kindName) else {
+      throw ImportFault("its 'kind' is none that there is", at: place)
+    }
+    var item = ImportedItem(name, kind, try value(of: element, place), at: place)
+    item.typeName = element["type"]?.text
+    item.label = element["label"]?.text
+    if case .object(let attributes)? = element["attributes"] {
+      for attribute in attributes {
+        guard let text = attribute.value.text else {
+          throw ImportFault("an attribute is not a string", at: "\(place), line \(attribute.line)")
+        }
+        item.attributes[attribute.name] = text
+      }
+    }
+    if let expires = element["expires"], expires != .null {
+      guard let moment = expires.text.flatMap(UTCDate.moment), moment.milliseconds >= 0 else {
+        throw ImportFault("its 'expires' is no moment such as 2027-01-31T12:00:00Z", at: place)
+      }
+      item.expires = UInt64(moment.milliseconds)
+    }
+    let known = ["name", "kind", "value", "valueBase64", "type", "label", "attributes", "expires"]
+    for member in members where !known.contains(member.name) && member.value != .null {
+      losses.append("\(place): '\(member.name)'")
+    }
+    return item
+  }
+
+  private static func value(of element: JSONValue, _ place: String) throws(ImportFault) -> [UInt8] {
+    switch (element["value"], element["valueBase64"]) {
+    case (.string(let text)?, nil): return Array(text.utf8)
+    case (nil, .string(let text)?):
+      var bytes: [UInt8] = []
+      guard Base64.append(decoding: Array(text.utf8), to: &bytes) else {
+        throw ImportFault("its 'valueBase64' is not base64", at: place)
+      }
+      return bytes
+    default: throw ImportFault("it needs one string, 'value' or 'valueBase64'", at: place)
+    }
+  }
+}

@@ -1,0 +1,133 @@
+/// A JSON text (RFC 8259) as a tree. Numbers stay the texts that they are.
+enum JSONValue: Sendable, Equatable {
+  case null
+  case bool(Bool)
+  case number(String)
+  case string(String)
+  case array([JSONValue])
+  case object([Member])
+
+  struct Member: Sendable, Equatable {
+    let name: String
+    let value: JSONValue
+    /// The line on which the member begins, from 1.
+    let line: Int
+  }
+
+  /// How deep arrays and objects may lie in each other.
+  static let depth = 64
+
+  /// - Throws: `this is not JSON`, with the line.
+  init(parsing text: String) throws(ImportFault) {
+    var parser = Parser(text)
+    self = try parser.document()
+  }
+
+  /// The member `name` of an object; of several, the last.
+  subscript(name: String) -> JSONValue? {
+    guard case .object(let members) = self else { return nil }
+    return members.last { $0.name == name }?.value
+  }
+
+  /// The text of a string.
+  var text: String? {
+    guard case .string(let text) = self else { return nil }
+    return text
+  }
+}
+
+extension JSONValue {
+  private struct Parser {
+    private var rest: ArraySlice<UInt8>
+    private var line = 1
+
+    init(_ text: String) { rest = Array(text.utf8)[...] }
+
+    mutating func document() throws(ImportFault) -> JSONValue {
+      let value = try value(depth: 0)
+      skipSpace()
+      guard rest.isEmpty else { throw fault }
+      return value
+    }
+
+    private var fault: ImportFault { ImportFault("this is not JSON", at: "line \(line)") }
+
+    private mutating func value(depth: Int) throws(ImportFault) -> JSONValue {
+      skipSpace()
+      guard depth <= JSONValue.depth, let byte = rest.first else { throw fault }
+      switch byte {
+      case UInt8(ascii: "{"): return try object(depth)
+      case UInt8(ascii: "["): return try array(depth)
+      case UInt8(ascii: "\""): return .string(try string())
+      case UInt8(ascii: "t"): return try word("true", .bool(true))
+      case UInt8(ascii: "f"): return try word("false", .bool(false))
+      case UInt8(ascii: "n"): return try word("null", .null)
+      default:
+        let number = rest.prefix { "0123456789+-.eE".utf8.contains($0) }
+        let text = String(decoding: number, as: UTF8.self)
+        guard Double(text) != nil else { throw fault }
+        rest = rest[number.endIndex...]
+        return .number(text)
+      }
+    }
+
+    private mutating func object(_ depth: Int) throws(ImportFault) -> JSONValue {
+      rest.removeFirst()
+      var members: [Member] = []
+      if take(UInt8(ascii: "}")) { return .object(members) }
+      repeat {
+        skipSpace()
+        let start = line
+        guard rest.first == UInt8(ascii: "\"") else { throw fault }
+        let name = try string()
+        guard take(UInt8(ascii: ":")) else { throw fault }
+        members.append(Member(name: name, value: try value(depth: depth + 1), line: start))
+      } while take(UInt8(ascii: ","))
+      guard take(UInt8(ascii: "}")) else { throw fault }
+      return .object(members)
+    }
+
+    private mutating func array(_ depth: Int) throws(ImportFault) -> JSONValue {
+      rest.removeFirst()
+      var elements: [JSONValue] = []
+      if take(UInt8(ascii: "]")) { return .array(elements) }
+      repeat { elements.append(try value(depth: depth + 1)) } while take(UInt8(ascii: ","))
+      guard take(UInt8(ascii: "]")) else { throw fault }
+      return .array(elements)
+    }
+
+    private mutating func string() throws(ImportFault) -> String {
+      let start = rest
+      rest.removeFirst()
+      while let byte = rest.popFirst() {
+        if byte == UInt8(ascii: "\"") {
+          guard let text = JSONField.text(of: start[..<rest.startIndex]) else { throw fault }
+          return text
+        }
+        if byte == UInt8(ascii: "\\") { rest = rest.dropFirst() }
+        guard byte >= 0x20 else { throw fault }
+      }
+      throw fault
+    }
+
+    private mutating func word(_ word: String, _ value: JSONValue) throws(ImportFault) -> JSONValue {
+      guard rest.starts(with: word.utf8) else { throw fault }
+      rest = rest.dropFirst(word.utf8.count)
+      return value
+    }
+
+    private mutating func take(_ byte: UInt8) -> Bool {
+      skipSpace()
+      guard rest.first == byte else { return false }
+      rest.removeFirst()
+      return true
+    }
+
+    private mutating func skipSpace() {
+      while let byte = rest.first, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
+        if byte == 0x0A { line += 1 }
+        rest.removeFirst()
+      }
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Exchange
+
+@Suite struct JSONItemsTests {
+  private func value(_ text: String) throws -> JSONValue { try JSONValue(parsing: text) }
+
+  @Test func `every JSON value is read`() throws {
+    #expect(
+      try value(#" {"a":[null,true,false,-1.5e3,"x\n\u00e9\ud83d\ude00"],"b":{}} "#)
+        == .object([
+          .init(
+            name: "a", value: .array([.null, .bool(true), .bool(false), .number("-1.5e3"), .string("x\né😀")]), line: 1),
+          .init(name: "b", value: .object([]), line: 1),
+        ]))
+  }
+
+  @Test(arguments: [
+    "", "{", "[1,]", "{\"a\" 1}", "{a:1}", "\"\\x\"", "\"\\u12\"", "\"\\u+123\"", "\"a\nb\"", "tru", "nulll", "[1 2]",
+    "+",
+    "\"a\\\"", String(repeating: "[", count: 100) + String(repeating: "]", count: 100),
+  ]) func `what is no JSON is refused`(text: String) {
+    #expect(throws: ImportFault.self) { try value(text) }
+  }
+
+  @Test func `an item has all that was exported`() throws {
+    let text = #"""
+      {"group":"g","items":[
+      {"name":"a","kind":"int","value":"7","label":"L","attributes":{"k":"v"},"expires":"2099-01-01T00:00:00.250Z"},
+      {"name":"b","kind":"archive","type":"Person","valueBase64":"/wA=","label":null,"attributes":{},"extra":1},
+      {"name":"c","value":"text"}]}
+      """#
+    let found = try JSONItems.items(of: text)
+    #expect(found.items.map(\.kind) == [.int, .archive, .string])
+    #expect(found.items.map(\.value) == [Array("7".utf8), [0xFF, 0], Array("text".utf8)])
+    #expect(found.items[0].label == "L" && found.items[0].attributes == ["k": "v"])
+    #expect(found.items[0].expires == 4_070_908_800_250)
+    #expect(found.items[1].typeName == "Person")
+    #expect(found.losses == ["item 2: 'extra'"])
+  }
+
+  @Test(arguments: [
+    ("{\"items\":\n[hunter2]}", "line 2", "this is not JSON"), ("[]", nil, "it has no member 'items' with an array"),
+    (#"{"items":[1]}"#, "item 1", "it is not an object"), (#"{"items":[{"value":"x"}]}"#, "item 1", "it has no 'name'"),
+    (#"{"items":[{"name":"a"}]}"#, "item 1", "it needs one string, 'value' or 'valueBase64'"),
+    (#"{"items":[{"name":"a","value":7}]}"#, "item 1", "it needs one string, 'value' or 'valueBase64'"),
+    (#"{"items":[{"name":"a","valueBase64":"hunter2"}]}"#, "item 1", "its 'valueBase64' is not base64"),
+    (#"{"items":[{"name":"a","value":"x","kind":"hunter2"}]}"#, "item 1", "its 'kind' is none that there is"),
+    (
+      #"{"items":[{"name":"a","value":"x","expires":"hunter2"}]}"#, "item 1",
+      "its 'expires' is no moment such as 2027-01-31T12:00:00Z"
+    ),
+  ]) func `a defect is named with its place`(text: String, place: String?, words: String) {
+    #expect(throws: ImportFault(words, at: place)) { try JSONItems.items(of: text) }
+  }
+}

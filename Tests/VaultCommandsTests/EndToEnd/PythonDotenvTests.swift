@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+@testable import VaultCommands
+
+/// Env files as python-dotenv reads them: it says what a line means.
+@Suite(.needsClients) struct PythonDotenvTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  /// What python-dotenv makes of a file, without expanding anything; nil where it has doubts about a line.
+  private func read(_ path: String) throws -> [String: String]? {
+    let script = """
+      import json, sys
+      from dotenv.parser import parse_stream
+      with open(sys.argv[1], encoding="utf-8") as stream:
+          bindings = list(parse_stream(stream))
+      if any(binding.error or binding.value is None and binding.key for binding in bindings):
+          print("null")
+      else:
+          print(json.dumps({binding.key: binding.value for binding in bindings if binding.key}))
+      """
+    let result = Executable(["-c", script, path], program: "/usr/bin/python3", environment: ["PATH": Machine.path])
+      .wait()
+    try #require(result.status == 0, "\(result.errors)")
+    let read = try JSONSerialization.jsonObject(with: Data(result.outputBytes), options: .fragmentsAllowed)
+    return read as? [String: String]
+  }
+
+  @Test func `what is exported is read as it was set`() throws {
+    let parts = [
+      "'", "\"", "\\", "#", " ", "\n", "\r", "\t", "$", "=", "é", "\u{A0}", "\u{2028}", "\u{1}", "n", "a", "{",
+    ]
+    let names = ["A", "a b", "db/x", "it's", "é", "export ", "1"]
+    var random = SeededGenerator(seed: 7)
+    var values: [String: String] = [:]
+    for index in 0..<RunLength.of(3_000, sample: 300) {
+      var value = (0..<Int.random(in: 0...7, using: &random)).map { _ in parts.randomElement(using: &random)! }.joined()
+      // What ends so may have no form: that is refused, and tested elsewhere.
+      if value.hasSuffix("\\") { value += "." }
+      values["\(names.randomElement(using: &random)!)\(index)"] = value
+    }
+    let items = values.map { ["name": $0.key, "value": $0.value] }
+    let json = try JSONSerialization.data(withJSONObject: ["items": items])
+    #expect(store.execute(["import", "-", "--from", "json"], input: Array(json)).status == 0)
+    let path = store.folder.file("out.env")
+    let written = store.run("export", "--to", "dotenv", "-g", "default", "--yes-print-secrets", "--output", path)
+    try #require(written.status == 0, "\(written.errors)")
+    let found = try #require(try read(path))
+    #expect(found == values)
+    #expect(
+      store.run("import", path, "--from", "dotenv").errors.hasSuffix(" 0 new, 0 replaced, \(values.count) unchanged\n"))
+  }
+
+  @Test func `a line means the same to both, or is refused here`() throws {
+    let parts = [
+      "A", "B", "=", "=", "'", "\"", "\\", "#", " ", "\n", "\n", "\t", "export ", "x", "$", "\\n", "\\'", "é", ",",
+    ]
+    var random = SeededGenerator(seed: 11)
+    var agreed = 0
+    for _ in 0..<RunLength.of(1_000, sample: 60) {
+      let text = (0..<Int.random(in: 1...14, using: &random)).map { _ in parts.randomElement(using: &random)! }.joined()
+      let path = store.folder.write("in.env", Array(text.utf8))
+      let group = "g\(agreed)"
+      store.run("group", "create", group)
+      let done = store.run("import", path, "--from", "dotenv", "-g", group)
+      guard done.status == 0 else {
+        #expect(done.status == 64)
+        continue
+      }
+      let found = try #require(try read(path), "\(text.debugDescription)")
+      for (name, value) in found {
+        #expect(store.run("get", name, "-g", group).output == value, "\(text.debugDescription)")
+      }
+      let names = store.run("list", "-g", group).output.split(separator: "\n").count
+      #expect(names == found.count, "\(text.debugDescription)")
+      agreed += 1
+    }
+    #expect(agreed > 5)
+  }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import Testing
+
+@testable import VaultCommands
+
+/// Each format on its way into a store, and a marked secret in each of them.
+@Suite struct ImportFormatTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  private func bringIn(_ text: String, _ format: String, _ options: String...) -> Transcript {
+    Transcript(
+      ["import", "-", "--from", format] + options, input: Array(text.utf8), environment: store.environment)
+  }
+
+  private static let archive = """
+    <plist><dict><key>$archiver</key><string>NSKeyedArchiver</string><key>$version</key><integer>100000</integer>\
+    <key>$top</key><dict><key>root</key><dict><key>CF$UID</key><integer>1</integer></dict></dict><key>$objects</key>\
+    <array><string>$null</string><dict><key>$class</key><dict><key>CF$UID</key><integer>2</integer></dict></dict>\
+    <dict><key>$classname</key><string>Person</string><key>$classes</key><array><string>Person</string></array></dict>\
+    </array></dict></plist>
+    """
+
+  @Test func `a login of a table answers references and makes codes`() {
+    let table = """
+      Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created
+      Root/Web,Site,ann,pw,https://a.test,"two
+      lines",otpauth://totp/x?secret=GEZDGNBVGY3TQOJQ,0,1,2
+      """
+    let done = bringIn(table, "csv")
+    #expect(done.status == 0)
+    #expect(
+      done.errors == """
+        imported into 'default': 1 new, 0 replaced, 0 unchanged
+        not kept: column 8 ('Icon'): 1 value
+        not kept: column 9 ('Last Modified'): 1 value
+        not kept: column 10 ('Created'): 1 value
+
+        """)
+    #expect(store.run("read", "vault:///Web/Site#username").output == "ann")
+    #expect(store.run("read", "vault:///Web/Site#notes").output == "two\nlines")
+    #expect(store.run("totp", "Web/Site").output.contains(/^\d{6}$/))
+    #expect(store.run("list").output.hasPrefix("Web/Site\tann\t1\t"))
+  }
+
+  @Test func `preferences keep types, and archives stay archives`() throws {
+    let data = Data(Self.archive.utf8).base64EncodedString()
+    let preferences = """
+      <plist><dict><key>size</key><dict><key>w</key><integer>7</integer></dict>
+      <key>owner</key><data>\(data)</data><key>when</key><date>2027-01-31T12:00:00Z</date></dict></plist>
+      """
+    let shown = bringIn(preferences, "plist", "--dry-run")
+    #expect(shown.output == "new\tsize/w\tint\nnew\towner\tarchive of Person\nnew\twhen\tdate\n")
+    #expect(bringIn(preferences, "plist").status == 0)
+    #expect(store.run("get", "size/w").output == "7")
+    let owner = try readJSON(store.run("get", "owner", "--json").output)
+    #expect(owner["kind"] as? String == "archive" && owner["type"] as? String == "Person")
+    let alone = bringIn(Self.archive, "plist")
+    #expect(alone.status == 64 && alone.errors.contains("it is one keyed archive, not preferences"))
+    #expect(bringIn("<plist><dict><key>a</key></dict></plist>", "plist").status == 13)
+    #expect(
+      bringIn("<plist><dict><key>a/b</key><true/><key>a</key><dict><key>b</key><true/></dict></dict></plist>", "plist")
+        .errors.contains("'a/b': its item would be called as that of 'a/b' is"))
+  }
+
+  @Test func `what was exported as json comes back as it was`() {
+    store.run("set", "a", "--type", "int", "--label", "L", "-a", "k=v", "--expires", "90d", input: "7")
+    store.run("set", "b", "--file", store.folder.write("bytes", [0xFF, 0]))
+    store.run("set", "c", "--type", "json", input: #" {"a": "\u00e9"} "#)
+    store.run("set", "d", "--archive", "-", "--allow", "Person", input: Self.archive)
+    store.run("set", "e", input: "line\r\n\u{1}")
+    let export = ["export", "--to", "json", "--yes-print-secrets", "-g"]
+    let text = Transcript(export + ["default"], environment: store.environment).output
+    store.run("group", "create", "other")
+    let done = bringIn(text, "json", "-g", "other")
+    #expect(done.errors == "imported into 'other': 5 new, 0 replaced, 0 unchanged\n")
+    let again = Transcript(export + ["other"], environment: store.environment).output
+    #expect(again.replacing(#""group":"other""#, with: #""group":"default""#) == text)
+    #expect(bringIn(text, "json").errors == "imported into 'default': 0 new, 0 replaced, 5 unchanged\n")
+  }
+
+  @Test func `a value that is not of its kind is refused`() {
+    for (kind, value, status) in [("int", "s3cret", Int32(64)), ("json", "{s3cret", 64), ("archive", "s3cret", 13)] {
+      let refused = bringIn(#"{"items":[{"name":"a","kind":"\#(kind)","value":"\#(value)"}]}"#, "json")
+      #expect(refused.status == status && refused.errors.contains("item 1: "), "\(refused.errors)")
+      #expect(!refused.errors.contains("s3cret"))
+    }
+    #expect(store.run("list").output.isEmpty)
+  }
+
+  @Test func `a marked secret comes out of no import, well or not`() {
+    let texts = [
+      "dotenv": ["A=s3cret\nB='s3cret'\n", "A=s3cret\ns3cret", "A='s3cret"],
+      "csv": [
+        "name,value\na,s3cret\n", "s3cret,s3cret\n", "name,value\na,s3cret,s3cret\n", "name,value\na,\"s3cret\n",
+        "name,username,password,other\na,,s3cret,s3cret\nb,,s3cret,s3cret\n", "name,value\n,s3cret\n", "s3cret",
+      ],
+      "plist": [
+        "<plist><dict><key>a</key><string>s3cret</string></dict></plist>", "<plist>s3cret", "s3cret",
+        "<plist><dict><key>a</key><integer>s3cret</integer></dict></plist>", "<plist><string>s3cret</string></plist>",
+      ],
+      "json": [
+        #"{"items":[{"name":"a","value":"s3cret"}]}"#, #"{"items":["s3cret"]}"#, "s3cret",
+        #"{"items":[{"s3cret":"s3cret"}]}"#,
+        #"{"items":[{"name":"a","kind":"int","value":"s3cret"}]}"#, #"{"items":[{"name":"a","valueBase64":"s3cret"}]}"#,
+      ],
+    ]
+    store.run("set", "a", input: "other")
+    for (format, texts) in texts {
+      for text in texts {
+        for options in [["--dry-run"], ["--dry-run", "--json"], ["--json"], [], ["--replace"], ["--prefix", "\u{7}"]] {
+          let done = Transcript(
+            ["import", "-", "--from", format] + options, input: Array(text.utf8), environment: store.environment)
+          #expect(!done.output.contains("s3cret") && !done.errors.contains("s3cret"), "\(format) \(options) \(text)")
+        }
+      }
+    }
+    // Files of the store are sealed, and there are no others.
+    let found = Executable(
+      ["-c", "grep -rl s3cret '\(store.folder.path)'; find '\(store.folder.path)' -name '*.tmp'"], program: "/bin/sh",
+      environment: ["PATH": Machine.path]
+    ).wait()
+    #expect(found.output.isEmpty)
+  }
+}
