@@ -6,7 +6,7 @@ extension EnvironmentFile {
     for entry in entries { last[entry.name] = entry.line }
     for entry in entries {
       if let line = last[entry.name], line != entry.line {
-        imported.losses.append("line \(entry.line): line \(line) gives the name again, and the later value counts")
+        imported.losses.append("line \(entry.line): an earlier value of '\(entry.name)'; that of line \(line) counts")
       } else {
         imported.items.append(
           ImportedItem(entry.name, .string, Array(entry.value.utf8), at: "line \(entry.line)"))

@@ -1,5 +1,5 @@
 /// What one-time codes are made of, as services give it: `otpauth://totp/NAME?secret=…&algorithm=SHA1&digits=6&period=30`, or the
-/// secret alone in base32.
+/// secret alone: 16 or more characters of base32.
 package struct OneTimeSource: Sendable, Equatable {
   /// The secret's bytes.
   package var key: [UInt8] = []
@@ -28,7 +28,8 @@ package struct OneTimeSource: Sendable, Equatable {
     guard text.lowercased().hasPrefix(scheme) else {
       // Services show it in groups of four.
       let secret = text.utf8.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "-") && $0 != 0x0A && $0 != 0x0D }
-      guard !secret.isEmpty, let key = Base32.decoded(secret), !key.isEmpty else { throw .noSource }
+      // A short one is more likely a password that happens to have the letters.
+      guard secret.count >= 16, let key = Base32.decoded(secret) else { throw .noSource }
       self.key = key
       return
     }

@@ -36,7 +36,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("hunter2!", OneTimeSource.Fault.noSource), ("", .noSource), ("otpauth://push/x?secret=MY", .noSource),
+    ("hunter2!", OneTimeSource.Fault.noSource), ("", .noSource), ("other", .noSource), ("GEZDGNBVGY3TQOJ", .noSource),
+    ("otpauth://push/x?secret=MY", .noSource),
     ("otpauth://hotp/x?secret=MY&counter=1", .countsUses), ("otpauth://totp/x", .noSecret),
     ("otpauth://totp/x?secret=", .noSecret), ("otpauth://totp/x?secret=1", .badSecret),
     ("otpauth://totp/x?secret=MY&digits=9", .badDigits), ("otpauth://totp/x?secret=MY&digits=5", .badDigits),

@@ -70,7 +70,7 @@ import Testing
     #expect(
       shown.errors == """
         would import into 'default': 1 new, 1 replaced, 0 unchanged
-        not kept: line 2: line 3 gives the name again, and the later value counts
+        not kept: line 2: an earlier value of 'B'; that of line 3 counts
         without --replace nothing would be imported
 
         """)
@@ -80,7 +80,7 @@ import Testing
       json.output == """
         {"group":"default","dryRun":true,"items":[{"name":"A","action":"replace","kind":"string","from":"line 1"},\
         {"name":"B","action":"new","kind":"string","from":"line 3"}],\
-        "notKept":["line 2: line 3 gives the name again, and the later value counts"]}
+        "notKept":["line 2: an earlier value of 'B'; that of line 3 counts"]}
 
         """)
     #expect(epoch() == before)

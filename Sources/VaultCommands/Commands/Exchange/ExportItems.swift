@@ -54,7 +54,7 @@ struct ExportItems: SessionCommand {
     let values = count == 1 ? "1 value" : "\(count) values"
     let place = output == nil ? "print" : "write to a file"
     guard try terminal.confirm("\(place) \(values) of '\(group.name)', readable by whoever sees them? (yes/no) ") else {
-      throw Failure(.interrupted, "nothing was printed")
+      throw Failure(.interrupted, "nothing was written")
     }
   }
 }

@@ -107,8 +107,8 @@ struct PasswordStore {
     defer { close(silent) }
     do {
       let (end, bytes) = try ChildProcess.output(
-        of: "gpg", ["gpg", "--quiet", "--batch", "--yes", "--decrypt"], input: file, errors: silent,
-        limit: Self.limit)
+        of: "gpg", ["gpg", "--quiet", "--batch", "--yes", "--decrypt"], Self.variables,
+        input: file, errors: silent, limit: Self.limit)
       return end == .exited(0) ? bytes : nil
     } catch {
       switch error.status {
@@ -117,6 +117,18 @@ struct PasswordStore {
       default: throw error
       }
     }
+  }
+
+  /// gpg tells its agent where to ask for a passphrase, and would look for that place at its stdin.
+  private static var variables: [[UInt8]: [UInt8]] {
+    var variables = InheritedEnvironment.variables
+    let key = Array("GPG_TTY".utf8)
+    guard variables[key] == nil,
+      let number = [STDIN_FILENO, STDERR_FILENO, STDOUT_FILENO].first(where: { isatty($0) == 1 }),
+      let name = unsafe ttyname(number)
+    else { return variables }
+    variables[key] = unsafe Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+    return variables
   }
 
   private func unreadable(_ name: String, _ code: Int32) -> Failure {
