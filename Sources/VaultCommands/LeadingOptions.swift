@@ -4,21 +4,25 @@ enum LeadingOptions {
 
   /// The arguments with such options behind the command, where the parser looks for them.
   static func moved(_ arguments: [String]) -> [String] {
-    var rest = arguments[...]
-    var leading: [String] = []
-    while let option = rest.first {
-      if names.contains(option), rest.count > 1 {
-        leading += rest.prefix(2)
-        rest = rest.dropFirst(2)
+    let leading = arguments.prefix(count(in: arguments[...]))
+    let rest = arguments[leading.endIndex...]
+    guard !leading.isEmpty, let command = rest.first, !command.hasPrefix("-") else { return arguments }
+    let end = rest.firstIndex(of: "--") ?? rest.endIndex
+    return Array(rest[..<end] + leading + rest[end...])
+  }
+
+  /// How many words in front are such options and their values.
+  static func count(in words: ArraySlice<String>) -> Int {
+    var count = 0
+    while let option = words.dropFirst(count).first {
+      if names.contains(option), words.count > count + 1 {
+        count += 2
       } else if names.contains(where: { option.hasPrefix($0 + "=") }) {
-        leading.append(option)
-        rest = rest.dropFirst()
+        count += 1
       } else {
         break
       }
     }
-    guard !leading.isEmpty, let command = rest.first, !command.hasPrefix("-") else { return arguments }
-    let end = rest.firstIndex(of: "--") ?? rest.endIndex
-    return rest[..<end] + leading + rest[end...]
+    return count
   }
 }

@@ -50,7 +50,10 @@ enum Completion: Equatable {
     case ("vault credential git", _): return .words(["get", "store", "erase", "capability"])
     case ("vault credential docker", _): return .words(["store", "get", "erase", "list", "version"])
     case ("vault verify", _), ("vault repair", _): return .words(session.groupNames)
-    case ("vault grant", _), ("vault revoke", _): return .words(line.arguments.isEmpty ? session.groupNames : [])
+    case ("vault grant", _), ("vault revoke", _):
+      let names = [{ session.groupNames }, { session.applicationNames(line) }]
+      return .words(line.arguments.count < names.count ? names[line.arguments.count]() : [])
+    case (_, "app"): return .words(line.arguments.isEmpty ? session.applicationNames(line) : [])
     case ("vault slot remove", _): return .words(session.slotNumbers)
     case (let path, _) where path.hasPrefix("vault group "): return .words(session.groupNames)
     case (_, "file"), (_, "folder"), (_, "dir"): return .files
@@ -72,10 +75,13 @@ struct CompletionLine {
   private var values: [(option: OptionForm, value: String)] = []
 
   init(_ words: [String]) {
+    // What opens the store may stand before the command.
+    let leading = words.prefix(LeadingOptions.count(in: words[...]))
+    let words = words.dropFirst(leading.count)
     // `help get` is about `get`; the words behind `help` are its arguments.
-    command = NamedCommand(words)
-    let forms = command.optionForms
-    for word in words.dropFirst(command.path.split(separator: " ").count - 1) {
+    command = NamedCommand(Array(words))
+    let forms = command.optionForms + (command.subcommands.isEmpty ? [] : NamedCommand(["get"]).optionForms)
+    for word in leading + words.dropFirst(command.path.split(separator: " ").count - 1) {
       if let option = openOption {
         values.append((option, word))
         openOption = nil
@@ -102,20 +108,35 @@ extension Session {
   }
 
   fileprivate func itemNames(in group: String?, _ line: CompletionLine) -> [String] {
-    guard line.value(of: "--passphrase-fd") == nil, line.value(of: "--recovery-fd") == nil else { return [] }
-    let unlocking: Unlocking =
-      if let path = line.value(of: "--key-file") {
-        .keyFile(path)
-      } else {
-        .automatic(prompt: { () throws(VaultError) in throw .locked("completion asks nobody") })
-      }
     do {
-      let store = try SecretStore.open(at: StoreLocation(environment: environment), unlocking: unlocking)
+      let store = try store(line)
       let group = try store.group(group ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
       // A shell's list of more is of no use to anybody.
       return try group.items().prefix(10_000).map(\.name.description)
     } catch {
       return []
     }
+  }
+
+  fileprivate func applicationNames(_ line: CompletionLine) -> [String] {
+    (try? store(line).applications.list().map(\.id)) ?? []
+  }
+
+  /// The store, if what stands on the line, or what would be used without it, opens it and asks nobody.
+  private func store(_ line: CompletionLine) throws -> SecretStore {
+    let (keyFile, credential) = (line.value(of: "--key-file"), line.value(of: "--credential"))
+    // Nothing is read from a descriptor, and of two sources none is chosen: the command will refuse them.
+    guard line.value(of: "--passphrase-fd") == nil, line.value(of: "--recovery-fd") == nil,
+      keyFile == nil || credential == nil
+    else { throw VaultError.locked("completion reads no descriptor") }
+    let unlocking: Unlocking =
+      if let keyFile {
+        .keyFile(keyFile)
+      } else if let credential {
+        .credential(credential)
+      } else {
+        .automatic(prompt: { () throws(VaultError) in throw .locked("completion asks nobody") })
+      }
+    return try SecretStore.open(at: StoreLocation(environment: environment), unlocking: unlocking)
   }
 }

@@ -53,6 +53,41 @@ import Testing
     #expect(answer("get", "--key-file", store.keyFile + ".away", "my") == ["words", "my secret"])
   }
 
+  @Test func `applications are completed where one is meant`() throws {
+    store.run("app", "issue", "com.example.web", "--output", store.folder.file("web"))
+    store.run("app", "issue", "com.example.job", "--output", store.folder.file("job"))
+    #expect(answer("grant", "t") == ["words", "team.shared"])
+    #expect(answer("grant", "team.shared", "com.") == ["words", "com.example.job", "com.example.web"])
+    #expect(answer("revoke", "team.shared", "com.example.w") == ["words", "com.example.web"])
+    #expect(answer("grant", "team.shared", "com.example.web", "") == ["words"])
+    #expect(answer("app", "show", "com.example.w") == ["words", "com.example.web"])
+    #expect(answer("app", "show", "com.example.web", "") == ["words"])
+  }
+
+  @Test func `what the line opens the store with decides, before or behind the command`() throws {
+    let credential = store.folder.file("web")
+    store.run("app", "issue", "com.example.web", "--output", credential, "--group", "team.shared:read")
+    store.run("set", "own", "--credential", credential, input: "x")
+    #expect(answer("get", "--credential", credential, "") == ["words", "own"])
+    #expect(answer("--credential", credential, "get", "") == ["words", "own"])
+    #expect(answer("--credential=\(credential)", "get", "-g", "team.shared", "") == ["words", "shared/token"])
+    #expect(answer("--credential", credential, "app", "show", "") == ["words"])
+    #expect(answer("--credential", "") == ["files"])
+    #expect(answer("--credential", credential, "li") == ["words", "list"])
+    let elsewhere = store.keyFile + ".away"
+    try #require(unsafe rename(store.keyFile, elsewhere) == 0)
+    #expect(answer("--key-file", elsewhere, "get", "my") == ["words", "my secret"])
+    #expect(answer("--key-file", elsewhere, "get", "--credential", credential, "") == ["words"])
+    #expect(answer("--recovery-fd", "0", "get", "") == ["words"])
+  }
+
+  @Test func `helpers complete what they are asked to do`() {
+    #expect(answer("credential", "") == ["words", "git", "docker"])
+    #expect(answer("credential", "git", "e") == ["words", "erase"])
+    #expect(answer("credential", "docker", "l") == ["words", "list"])
+    #expect(answer("credential", "git", "-g", "t") == ["words", "team.shared"])
+  }
+
   @Test func `a script for a program of another name speaks of that name alone`() {
     for shell in CompletionScript.allCases {
       let script = Transcript(["completions", shell.rawValue, "--name", "key-vault"]).output

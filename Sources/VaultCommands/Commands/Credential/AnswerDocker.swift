@@ -7,8 +7,8 @@ struct AnswerDocker: SessionCommand {
     abstract: "Be docker's credential helper: keep what docker login is given.",
     usage: "vault credential docker store|get|erase|list|version [-g GROUP]",
     discussion: """
-      Logins are items such as docker/https://index.docker.io/v1/: JSON with username and password. podman, buildah and skopeo \
-      ask the same way. Errors are told on stdout, with status 1, as docker expects it.
+      Logins are items such as docker/https://index.docker.io/v1/: JSON with username and password. Errors are told on stdout, \
+      with status 1, as docker expects it.
 
       Example:
         echo '{"credsStore":"vault"}' > ~/.docker/config.json

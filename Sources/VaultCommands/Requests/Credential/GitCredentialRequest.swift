@@ -40,7 +40,9 @@ struct GitCredentialRequest: Equatable {
       }
     } catch let error as VaultError {
       // Git shows this above its own question: one line.
-      throw Failure(error.exitStatus, error.message)
+      var message = error.message
+      if case .locked(let reason) = error, reason.contains("passphrase") { message += "; first: vault unlock" }
+      throw Failure(error.exitStatus, message)
     }
   }
 
