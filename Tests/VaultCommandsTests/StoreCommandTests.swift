@@ -30,11 +30,13 @@ import VaultStore
         "vault status", "vault group list", "vault passphrase change", "vault app list", "vault exposure",
         "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show", "vault run",
-        "vault read", "vault unlock", "vault lock", "vault import", "vault export",
+        "vault read", "vault unlock", "vault lock", "vault import", "vault export", "vault inject",
+        "vault env",
       ].contains(command.path)
       let others = [
         "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],
         "vault run": ["--set", "A=vault:///a", "--", "true"], "vault read": ["vault:///a"],
+        "vault inject": ["-i", store.folder.write("template", Array("{{ vault:///a }}".utf8))],
         "vault import": ["-", "--from", "dotenv"], "vault copy": ["--as", "b"], "vault move": ["--as", "b"],
         "vault export": ["--to", "json", "-g", "default", "--yes-print-secrets"],
         "vault app issue": ["--output", store.folder.file("credential")],
