@@ -34,9 +34,11 @@ import Testing
         <key>w</key><dict><key>frame</key><dict><key>x</key><integer>1</integer></dict><key>e</key><dict/></dict>
         <key>l</key><array><string>a"b</string><real>1.5</real><dict><key>k</key><false/></dict><array/></array>
         <key>m</key><array><string>s</string><array><date>2027-01-31T00:00:00Z</date></array></array>
+        <key>n</key><array><integer>1</integer><real>inf</real></array>
         """) == [
           ["w/frame/x", "int", "1"], ["w/e", "json", "{}"], ["l", "json", #"["a\"b",1.5,{"k":false},[]]"#],
           ["m/0", "string", "s"], ["m/1/0", "date", "2027-01-31T00:00:00Z"],
+          ["n/0", "int", "1"], ["n/1", "double", "inf"],
         ])
   }
 
