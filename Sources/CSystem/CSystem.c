@@ -3,12 +3,14 @@
 #include "CSystem.h"
 #include <fcntl.h>
 #include <linux/keyctl.h>
+#include <linux/magic.h>
 #include <nss.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
@@ -58,4 +60,9 @@ int csystem_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXE
 
 int csystem_seal(int descriptor) {
   return fcntl(descriptor, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+}
+
+int csystem_lies_in_memory(const char *path) {
+  struct statfs system;
+  return statfs(path, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }

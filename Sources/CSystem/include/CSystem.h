@@ -37,3 +37,6 @@ int csystem_memory_file(const char *name);
 
 /// Forbids every further change of a memory file, for good.
 int csystem_seal(int descriptor);
+
+/// Whether a path is on a file system that no disk holds: tmpfs or ramfs.
+int csystem_lies_in_memory(const char *path);

@@ -17,7 +17,8 @@ struct CommandLineTree: CommandFamily {
       CommandGroup(
         name: "Item",
         subcommands: [
-          SetItem.self, GetItem.self, GenerateItem.self, ListItems.self, InfoItem.self, HistoryOfItem.self,
+          SetItem.self, GetItem.self, EditItem.self, GenerateItem.self, ListItems.self, InfoItem.self,
+          HistoryOfItem.self,
           RemoveItem.self,
           RestoreItem.self, CopyItem.self, MoveItem.self,
         ]),

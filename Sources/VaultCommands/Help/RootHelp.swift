@@ -21,6 +21,7 @@ enum RootHelp {
     Secrets:
       set NAME            store a value: piped, from a file, or typed without echo
       get NAME            write a value, exactly its bytes
+      edit NAME           change a value in your editor
       generate NAME       store a new random value
       list [PREFIX]       list names, labels, versions and dates
       info NAME           show everything about an item but its value

@@ -33,7 +33,7 @@ enum ValueInput: Equatable {
     // Two bytes more: a value of the full size may come with a newline.
     let bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit + 2)
     if !exact && bytes.isText { bytes.removeTrailingNewline() }
-    return try limited(bytes)
+    return try Self.limited(bytes)
   }
 
   private func contents(of path: String) throws(Failure) -> WipedBytes {
@@ -41,10 +41,11 @@ enum ValueInput: Equatable {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
     defer { close(descriptor) }
-    return try limited(DescriptorInput(descriptor, source).readAll(limit: Self.limit))
+    return try Self.limited(DescriptorInput(descriptor, source).readAll(limit: Self.limit))
   }
 
-  private func limited(_ bytes: WipedBytes) throws(Failure) -> WipedBytes {
+  /// - Throws: `overLimit` above the largest size.
+  static func limited(_ bytes: WipedBytes) throws(Failure) -> WipedBytes {
     guard bytes.count <= Self.limit else {
       throw Failure(.overLimit, "the value is larger than 1048576 bytes (1 MiB)")
     }

@@ -51,12 +51,13 @@ struct SetRequest: Equatable {
   ) throws(VaultError) -> UInt64 {
     if value.count == 0 { session.warn("the value is empty; to change only the label or the like: --keep-value") }
     let kind = kind ?? (value.isText ? .string : .bytes)
-    let secret = try kind == .bytes ? value.secret() : typed(value, kind)
+    let secret = try Self.typed(value, kind)
     return try group.set(name, to: secret, kind: kind, details, ifVersion: ifVersion)
   }
 
   /// The value in the one form that its kind has.
-  private func typed(_ value: WipedBytes, _ kind: SecretKind) throws(VaultError) -> Secret {
+  static func typed(_ value: WipedBytes, _ kind: SecretKind) throws(VaultError) -> Secret {
+    if kind == .bytes { return try value.secret() }
     guard value.isText else { throw .invalid("a value of type \(kind.name) is UTF-8 text") }
     if kind == .string { return try value.secret() }
     let text = unsafe value.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }

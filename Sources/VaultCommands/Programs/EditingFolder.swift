@@ -1,0 +1,140 @@
+import CSystem
+import Glibc
+internal import VaultStore
+
+/// A folder on a file system that lies in memory, for a value's text while an editor has it; nobody else may look into it.
+///
+/// It goes away, wiped, with this object, unless it is kept. One that a killed process left behind is put away by the next.
+final class EditingFolder {
+  private(set) var path: String
+  /// Locked as long as this process lives: the others know by it that the folder is in use.
+  private let descriptor: Int32
+  private var isKept = false
+
+  private static let prefix = "vault-edit-"
+
+  /// Makes a folder below the first of `places` that lies in memory.
+  ///
+  /// - Throws: `storage`, if none does.
+  init(below places: [String]) throws(Failure) {
+    guard let place = places.first(where: Self.isInMemory) else {
+      throw Failure(
+        .storage, "there is no file system in memory to edit in: neither in XDG_RUNTIME_DIR nor at /dev/shm",
+        hint: "vault set takes the new value from a pipe")
+    }
+    Self.removeAbandoned(in: place)
+    // Between its making and its lock another process may take the folder for an abandoned one.
+    for _ in 0..<100 {
+      var template = Array("\(place)/\(Self.prefix)XXXXXX".utf8CString)
+      guard unsafe mkdtemp(&template) != nil else { throw Self.failure(errno) }
+      let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      if descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+        (self.path, self.descriptor) = (path, descriptor)
+        return
+      }
+      if descriptor >= 0 { close(descriptor) }
+    }
+    throw Self.failure(EBUSY)
+  }
+
+  deinit {
+    if !isKept { Self.remove(path) }
+    close(descriptor)
+  }
+
+  /// Leaves the folder to the user, under a name that is not put away.
+  func keep() {
+    isKept = true
+    let kept = path.replacing(Self.prefix, with: "vault-kept-")
+    if unsafe rename(path, kept) == 0 { path = kept }
+  }
+
+  /// Writes a file of mode 0600.
+  func write(_ bytes: UnsafeRawBufferPointer, to name: String) throws(Failure) {
+    let file = unsafe open("\(path)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw Self.failure(errno) }
+    defer { close(file) }
+    try unsafe Descriptor.write(bytes, to: file)
+  }
+
+  /// Reads a file; it may be another one under the same name, as editors leave it.
+  ///
+  /// - Returns: one byte more than `limit` of a file that is larger.
+  func read(_ name: String, limit: Int) throws(Failure) -> WipedBytes {
+    let file = unsafe open("\(path)/\(name)", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard file >= 0 else {
+      throw Failure(.unexpected, "what the editor left cannot be read: \(SystemReason.text(errno))")
+    }
+    defer { close(file) }
+    return try DescriptorInput(file, "what the editor left").readAll(limit: limit)
+  }
+
+  // MARK: Places
+
+  private static func isInMemory(_ place: String) -> Bool {
+    var status = stat()
+    guard place.hasPrefix("/"), unsafe csystem_lies_in_memory(place) != 0, unsafe stat(place, &status) == 0,
+      status.st_mode & S_IFMT == S_IFDIR, unsafe access(place, W_OK | X_OK) == 0
+    else { return false }
+    // A folder of everybody's keeps each one's files from the others by its sticky bit.
+    return status.st_uid == geteuid() || status.st_mode & S_ISVTX != 0
+  }
+
+  private static func removeAbandoned(in place: String) {
+    for name in names(in: place) where name.hasPrefix(prefix) {
+      let path = "\(place)/\(name)"
+      let folder = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      guard folder >= 0 else { continue }
+      defer { close(folder) }
+      var status = stat()
+      guard unsafe fstat(folder, &status) == 0, status.st_uid == geteuid(), flock(folder, LOCK_EX | LOCK_NB) == 0 else {
+        continue
+      }
+      remove(path)
+    }
+  }
+
+  /// Wipes the files in a folder of ours, and removes it with all that editors left in it.
+  private static func remove(_ folder: String) {
+    for name in names(in: folder) {
+      let path = "\(folder)/\(name)"
+      var status = stat()
+      guard unsafe lstat(path, &status) == 0 else { continue }
+      if status.st_mode & S_IFMT == S_IFDIR { remove(path) } else { wipe(path, status) }
+    }
+    unsafe rmdir(folder)
+  }
+
+  private static func wipe(_ path: String, _ status: stat) {
+    let file = unsafe open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    if file >= 0, status.st_mode & S_IFMT == S_IFREG {
+      let zeros = [UInt8](repeating: 0, count: 65_536)
+      var rest = Int(status.st_size)
+      while rest > 0 {
+        let taken = unsafe Glibc.write(file, zeros, min(rest, zeros.count))
+        if taken <= 0 { break }
+        rest -= taken
+      }
+    }
+    if file >= 0 { close(file) }
+    unsafe unlink(path)
+  }
+
+  private static func names(in folder: String) -> [String] {
+    guard let stream = unsafe opendir(folder) else { return [] }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+        unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  private static func failure(_ code: Int32) -> Failure {
+    Failure(.storage, "no file can be made in memory: \(SystemReason.text(code))")
+  }
+}

@@ -1,0 +1,81 @@
+import CSystem
+import Glibc
+internal import VaultStore
+
+/// The user's editor, told to keep no copies of what it edits.
+struct Editor {
+  /// As a shell reads it.
+  private let command: String
+  /// The base name of the program that `command` begins with, links followed.
+  let program: String
+
+  private enum Family { case vim, nano, emacs, other }
+
+  /// - Parameter command: what VISUAL or EDITOR says; it may have arguments.
+  init(_ command: String) {
+    self.command = command
+    let word = command.split(separator: " ").first.map(String.init) ?? command
+    let path = (try? ProgramStart.find(word, InheritedEnvironment.variables)) ?? word
+    let resolved = unsafe realpath(path, nil)
+    defer { unsafe free(resolved) }
+    let name = unsafe resolved.map { unsafe String(cString: $0) } ?? path
+    program = name.split(separator: "/").last.map(String.init) ?? name
+  }
+
+  private var family: Family {
+    if ["vim", "nvim", "gvim", "vi"].contains(program) || program.hasPrefix("vim.") { return .vim }
+    if program == "nano" || program == "rnano" { return .nano }
+    return program.hasPrefix("emacs") && !program.hasPrefix("emacsclient") ? .emacs : .other
+  }
+
+  /// Whether we know how to keep it from copying what it edits to a disk.
+  var keepsNoCopies: Bool { family != .other }
+
+  /// Options that turn off swap, backup and undo files and histories, whatever the user's own settings say.
+  private var options: [String] {
+    switch family {
+    case .vim:
+      // The settings are made again just before the file is read and written: behind the user's own.
+      let settings = "silent! set uc=0 nobackup nowritebackup patchmode= | silent! setlocal noswapfile noundofile"
+      return [
+        "-n", "-i", "NONE", "--cmd", "silent! set noswapfile nobackup nowritebackup noundofile", "--cmd",
+        "autocmd BufReadPre,BufNewFile,BufWritePre * " + settings,
+      ]
+    // It has no option against a single setting of its file.
+    case .nano: return ["--ignorercfiles"]
+    case .emacs:
+      return [
+        "--eval",
+        "(setq make-backup-files nil auto-save-default nil auto-save-list-file-prefix nil create-lockfiles nil)",
+      ]
+    case .other: return []
+    }
+  }
+
+  /// Runs the editor on a file, to its end.
+  ///
+  /// - Parameter folder: where it may put temporary files.
+  /// - Throws: `unexpected`, if it failed or cannot be started.
+  func edit(_ path: String, temporaryFolder folder: String, _ streams: Streams) throws(Failure) {
+    var variables = InheritedEnvironment.variables
+    variables[Array("TMPDIR".utf8)] = Array(folder.utf8)
+    let relay = try SignalRelay()
+    let child = try ChildProcess(
+      "sh", ["sh", "-c", "exec env " + command + " \"$@\"", command] + options + [path], variables,
+      input: streams.input,
+      output: streams.output, errors: streams.errors, blocked: relay.maskBefore)
+    var end: ProgramEnd?
+    while end == nil {
+      Descriptor.wait(for: Int16(POLLIN), on: relay.descriptor)
+      end = relay.relay(to: child).end
+    }
+    switch end {
+    case .exited(0)?, nil: return
+    case .exited(127)?:
+      throw Failure(.unexpected, "the editor was not found", hint: "VISUAL or EDITOR names it")
+    case .exited(let status)?: throw Failure(.unexpected, "the editor ended with status \(status); nothing was stored")
+    case .killed(let signal)?:
+      throw Failure(.unexpected, "the editor was ended by signal \(signal); nothing was stored")
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Glibc
+internal import VaultStore
+
+/// One value on its way through an editor.
+struct EditRequest {
+  private let name: String
+  private let group: AccessGroup
+  private let session: Session
+  private var item: Item?
+  private var text: WipedBytes
+
+  init(name: String, group: AccessGroup, session: Session) throws(Failure) {
+    (self.name, self.group, self.session) = (name, group, session)
+    text = try WipedBytes(capacity: 1)
+  }
+
+  /// Takes the item as it is now; without that, a new one is made.
+  mutating func takePresent() throws {
+    let opened = try group.open(name)
+    item = opened.item
+    let copy = try WipedBytes(capacity: opened.secret.count + 1)
+    unsafe opened.secret.withUnsafeBytes { bytes in
+      unsafe copy.appendBytes { free in
+        unsafe free.copyBytes(from: bytes)
+        return bytes.count
+      }
+    }
+    text = copy
+  }
+
+  /// Lets the user edit the text, and stores it if it changed.
+  ///
+  /// - Throws: `conflict` if the item changed meanwhile, `usage` for a text that cannot be stored, what the store throws, and
+  ///   `unexpected` if the editor failed. The item is as it was then.
+  func run() throws {
+    let hasZero = unsafe text.withUnsafeBytes { unsafe $0.contains(0) }
+    guard kind != .archive, text.isText, !hasZero else {
+      throw Failure(
+        .usage, "the value is not text, and an editor would not keep it",
+        hint: "vault get NAME --output FILE, vault set NAME --file FILE")
+    }
+    let editor = Editor(session.variable("VISUAL") ?? session.variable("EDITOR") ?? "vi")
+    if !editor.keepsNoCopies {
+      session.warn("'\(UTF8Text.onOneLine(editor.program))' may keep copies of what it edits: see its settings")
+    }
+    let places = [session.variable("XDG_RUNTIME_DIR"), "/run/user/\(geteuid())", "/dev/shm"]
+    let folder = try EditingFolder(below: places.compactMap { $0 })
+    let file = kind == .json ? "value.json" : "value.txt"
+    try unsafe text.withUnsafeBytes { (bytes) throws(Failure) in try unsafe folder.write(bytes, to: file) }
+    try editor.edit("\(folder.path)/\(file)", temporaryFolder: folder.path, session.streams)
+    let edited = try folder.read(file, limit: ValueInput.limit + 2)
+    // Editors end the last line.
+    let endedLine = unsafe text.withUnsafeBytes { unsafe $0.last == 0x0A }
+    if !endedLine { edited.removeTrailingNewline() }
+    guard edited.count > 0 else {
+      throw Failure(.usage, "the text is empty; nothing was stored", hint: "vault set stores an empty value")
+    }
+    guard !edited.equals(text) else { return session.say("nothing was changed") }
+    do { try store(edited) } catch {
+      folder.keep()
+      let report = ErrorReport(error)
+      throw Failure(
+        ExitStatus(rawValue: report.status) ?? .unexpected, report.message,
+        hint: "your text is kept in memory: \(folder.path)/\(file); vault set takes it with --file; remove it then")
+    }
+  }
+
+  private var kind: SecretKind { item?.kind ?? .string }
+
+  private func store(_ edited: WipedBytes) throws {
+    let secret = try SetRequest.typed(ValueInput.limited(edited), kind)
+    var details = Details()
+    // It would end with the old value.
+    if let expires = item?.expires { details.expires = .to(expires) }
+    _ = try group.set(
+      name, to: secret, kind: kind, typeName: item?.typeName, details, ifVersion: item?.version ?? 0)
+  }
+}
