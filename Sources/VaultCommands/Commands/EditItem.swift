@@ -9,9 +9,9 @@ struct EditItem: SessionCommand {
     usage: "vault edit NAME [-g GROUP] [--create]",
     discussion: """
       The editor is what VISUAL or EDITOR names, or else vi. The text lies in a folder of yours on a file system in \
-      memory ($XDG_RUNTIME_DIR or /dev/shm), which is wiped afterwards; vim, nvim, nano and emacs are told to keep no \
-      swap, backup, undo or history files, and of other editors a warning says that they may. An editor with windows \
-      of its own has to stay until you are done: EDITOR='code --wait'.
+      memory ($XDG_RUNTIME_DIR or /dev/shm), which is wiped afterwards. vim and nvim are told to keep no swap, backup, \
+      undo or history files; nano and emacs start without your settings; of other editors a warning says that they may \
+      keep copies. An editor with windows of its own has to stay until you are done: EDITOR='code --wait'.
 
       A text that did not change makes no new version, and an empty one is not stored. Label, attributes, expiry and \
       type stay. One newline at the end comes off, unless the value had one. If the item changed meanwhile, or the text \

@@ -41,11 +41,11 @@ struct Editor {
         "-n", "-i", "NONE", "--cmd", "silent! set noswapfile nobackup nowritebackup noundofile", "--cmd",
         "autocmd BufReadPre,BufNewFile,BufWritePre * " + settings,
       ]
-    // It has no option against a single setting of its file.
+    // These two start without the user's settings: neither has options that are stronger.
     case .nano: return ["--ignorercfiles"]
     case .emacs:
       return [
-        "--eval",
+        "-Q", "--eval",
         "(setq make-backup-files nil auto-save-default nil auto-save-list-file-prefix nil create-lockfiles nil)",
       ]
     case .other: return []

@@ -150,6 +150,39 @@ import Testing
     expectNothingInFiles()
   }
 
+  @Test func `programs get a secret, and it is nowhere else`() {
+    checkCommands()
+    store.shell(#"rm "$folder/out"; mkdir "$folder/here""#)
+    let scripts: [(script: String, status: Int32, shown: Int)] = [
+      (#""$vault" run --set A=vault:///S3CR3T-NAME -- sh -c 'ulimit -c; test "$A" = S3CR3T-VALUE'"#, 0, 0),
+      (#""$vault" run --mask --set A=vault:///S3CR3T-NAME -- sh -c 'echo $A; echo $A >&2; env | grep ^A='"#, 0, 0),
+      // What the parent of a masked program shows of itself.
+      (
+        #""$vault" run --mask --set A=vault:///S3CR3T-NAME -- sh -c 'cd /proc/$PPID; cat cmdline environ | grep -ac S3CR3T-[V]ALUE'"#,
+        1, 0
+      ),
+      (#""$vault" run --as-file A=vault:///S3CR3T-NAME -- sh -c 'env; test "$(cat "$A")" = S3CR3T-VALUE'"#, 0, 0),
+      (#""$vault" run --set A=vault:///S3CR3T-NAME -- no-such-program"#, 127, 0),
+      (#""$vault" run --set A=vault:///S3CR3T-NAME --set B=S3CR3T-TYPED -- true"#, 64, 0),
+      (#"echo 'a {{ vault:///S3CR3T-NAME }}' | "$vault" inject"#, 0, 1),
+      (#"echo 'S3CR3T {{ vault:///S3CR3T-NAME }} {{ vault:///S3CR3T' | "$vault" inject -o out"#, 64, 0),
+      (#"echo 'S3CR3T {{ vault:///S3CR3T-NAME }}' | "$vault" inject -o /dev/full"#, 12, 0),
+      (#"ulimit -f 0; echo '{{ vault:///S3CR3T-NAME }}' | "$vault" inject -o out"#, 23, 0),
+      (#""$vault" env"#, 0, 1), (#""$vault" env >/dev/full"#, 23, 0), (#""$vault" env --shell S3CR3T-TYPED"#, 64, 0),
+      (#"EDITOR='grep -c S3CR3T-VALUE' "$vault" edit S3CR3T-NAME"#, 0, 0),
+      (#"EDITOR='echo S3CR3T-TYPED; false' "$vault" edit S3CR3T-ABSENT"#, 10, 0),
+      (#"EDITOR='sh -c "exit 3"' "$vault" edit S3CR3T-NAME"#, 1, 0),
+    ]
+    for (script, status, shown) in scripts {
+      let result = store.shell("cd \"$folder/here\"; " + script)
+      #expect(result.status == status, "\(script): \(result.errors)")
+      #expect(!result.errors.contains("S3CR3T"), "\(script): \(result.errors)")
+      #expect(result.output.components(separatedBy: "S3CR3T-VALUE").count - 1 == shown, "\(script)")
+    }
+    #expect(store.shell(#"ls -A "$folder/here""#).output.isEmpty)
+    expectNothingInFiles()
+  }
+
   /// No file of the store or the state shows a mark.
   private func expectNothingInFiles() {
     var count = 0
