@@ -31,36 +31,41 @@ package enum CSVItems {
     return imported
   }
 
-  /// Gives entries of one name the user's name, and if that does not tell them apart a number; one that says the same as
-  /// another is left out.
+  /// Leaves out entries that say the same as another; gives those of one name the user's name, and if that does not tell them
+  /// apart a number.
   private static func distinct(_ entries: [Entry], _ areLogins: Bool, _ losses: inout [String]) -> [ImportedItem] {
-    var counts: [String: Int] = [:]
-    for entry in entries { counts[entry.name, default: 0] += 1 }
-    var seen: [String: [Entry]] = [:]
-    var taken: Set<String> = []
-    var items: [ImportedItem] = []
+    var lines: [String: [[UInt8]: Int]] = [:]
+    var kept: [Entry] = []
     for entry in entries {
-      if let same = seen[entry.name]?.first(where: { $0.login == entry.login }) {
-        losses.append("line \(entry.line): it says the same as line \(same.line)")
-        continue
+      if let line = lines[entry.name]?[entry.login.json] {
+        losses.append("line \(entry.line): it says the same as line \(line)")
+      } else {
+        lines[entry.name, default: [:]][entry.login.json] = entry.line
+        kept.append(entry)
       }
-      seen[entry.name, default: []].append(entry)
-      var name = entry.name
-      if counts[entry.name, default: 0] > 1, !entry.login.username.isEmpty { name += " (\(entry.login.username))" }
-      var number = 1
-      var candidate = name
-      while taken.contains(candidate) || (candidate != entry.name && counts[candidate] != nil) {
-        number += 1
-        candidate = "\(name) (\(number))"
-      }
-      taken.insert(candidate)
-      let place = "line \(entry.line)"
-      items.append(
-        areLogins
-          ? entry.login.item(candidate, at: place)
-          : ImportedItem(candidate, .string, Array(entry.login.password.utf8), at: place))
     }
-    return items
+    var taken = Set(lines.keys)
+    var numbers: [String: Int] = [:]
+    return kept.map { entry in
+      let isAlone = lines[entry.name]?.count == 1
+      var name = entry.name
+      if !isAlone {
+        let user = entry.login.username
+        let wish = user.isEmpty ? entry.name : "\(entry.name) (\(user))"
+        var number = numbers[wish, default: 0] + 1
+        name = number == 1 ? wish : "\(wish) (\(number))"
+        // The name alone is for one entry without a user.
+        while number > 1 || wish != entry.name, !taken.insert(name).inserted {
+          number += 1
+          name = "\(wish) (\(number))"
+        }
+        numbers[wish] = number
+      }
+      let place = "line \(entry.line)"
+      return areLogins
+        ? entry.login.item(name, at: place)
+        : ImportedItem(name, .string, Array(entry.login.password.utf8), at: place)
+    }
   }
 
   /// One row.

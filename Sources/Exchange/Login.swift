@@ -1,6 +1,6 @@
 /// What a password manager keeps of one account. As an item it is a JSON object with a member for each text that is not
 /// empty, so that `vault://group/name#username` names one of them.
-struct Login: Equatable {
+struct Login {
   var username = ""
   var password = ""
   var url = ""
@@ -15,8 +15,6 @@ struct Login: Equatable {
   }
 
   var isEmpty: Bool { members.allSatisfy(\.text.isEmpty) }
-
-  static func == (one: Login, other: Login) -> Bool { one.json == other.json }
 
   var json: [UInt8] {
     var object = JSONObject()

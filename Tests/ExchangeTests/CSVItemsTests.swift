@@ -99,6 +99,8 @@ import Testing
     let found = try CSVItems.items(of: text)
     #expect(found.items.map(\.name) == ["a (ann)", "a (bob)", "a (ann) (2)", "a", "b"])
     #expect(found.losses == ["line 5: it says the same as line 3"])
+    #expect(try items("name,username,password\na,ann,1\na,ann,1\n").map { $0[0] } == ["a"])
+    #expect(try items("name,value\na,1\na,2\na,3\na (2),4\n").map { $0[0] } == ["a", "a (3)", "a (4)", "a (2)"])
     let clash = "name,username,password\na,ann,1\na,bob,2\na (ann),eve,3\n"
     #expect(try items(clash).map { $0[0] } == ["a (ann) (2)", "a (bob)", "a (ann)"])
   }

@@ -99,6 +99,33 @@ struct SecretStoreTests {
     #expect(try store.value("a") == "1")
   }
 
+  @Test func `a transaction opens items as it has left them`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("a", to: 1, Details(label: .to("old")))
+    try group.transaction { edit in
+      edit.set("a", to: 2, Details(label: .to("new")))
+      let opened = try edit.open("a")
+      #expect(opened.item.label == "new" && opened.item.kind == .int && opened.item.version == 2)
+      #expect(opened.secret.exportInsecurelyAsString() == "2")
+      edit.remove("a")
+      #expect(throws: VaultError.notFound(.item)) { _ = try edit.open("a") }
+    }
+    #expect(throws: VaultError.notFound(.item)) { try store.value("a") }
+  }
+
+  @Test func `a list opens items of the state that it shows`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("a", to: "old")
+    let list = try group.list()
+    try group.set("a", to: "new")
+    try group.set("b", to: "new")
+    #expect(try list.open("a").secret.exportInsecurelyAsString() == "old")
+    #expect(throws: VaultError.notFound(.item)) { _ = try list.open("b") }
+    #expect(try store.value("b") == "new")
+  }
+
   @Test func `groups are made, verified and removed`() throws {
     let store = try StoreFixture()
     let open = try store.open()
