@@ -27,6 +27,30 @@ import Testing
     #expect(store.client("docker-credential-\(name) get", input: "x").status == 1)
   }
 
+  @Test func `a passphrase is asked for on the terminal, and the message comes on stdin`() throws {
+    let terminal = PseudoTerminal()
+    store.environment["VAULT_HOME"] = store.folder.file("other")
+    store.environment["VAULT_STATE"] = store.folder.file("other-state")
+    let passphrase = Pipe.holding(Array("hunter2\n".utf8))
+    defer { close(passphrase) }
+    let made = Executable(["init", "--passphrase-fd", "3"], environment: store.environment, extra: [passphrase]).wait()
+    try #require(made.status == 0, "\(made.errors)")
+    _ = store.folder.write("message", Array(login.utf8))
+    let process = Executable(
+      ["-c", #""$folder/bin/git-credential-vault" store <"$folder/message""#], program: "/bin/sh",
+      environment: store.scriptEnvironment, terminal: terminal)
+    try #require(terminal.waitUntilShown("passphrase: "))
+    terminal.type("hunter2\n")
+    let stored = process.wait()
+    #expect(stored.status == 0 && stored.output.isEmpty && stored.errors.isEmpty, "\(stored)")
+    // Where nobody can be asked, one line says what to do.
+    let locked = store.client("git-credential-vault get", input: login)
+    #expect(locked.status == 11 && locked.output.isEmpty)
+    #expect(
+      locked.errors
+        == "vault: error: locked: there is no terminal to ask for the passphrase on; first: vault unlock\n")
+  }
+
   @Test func `options, help and mistakes are those of the command`() {
     store.execute("group", "create", "work")
     #expect(store.client("git-credential-vault -g work store", input: login).status == 0)
