@@ -74,6 +74,10 @@ import Testing
         == "{\"name\":\"owner\",\"group\":\"default\",\"version\":1,\"kind\":\"archive\",\"type\":\"Person\","
         + "\"value\":{\"root\":{\"$class\":\"Person\",\"name\":\"Ada\"}}}\n")
     #expect(store.run("info", "owner").output.contains("kind: archive of Person\n"))
+    #expect(store.run("read", "vault:///owner#name").output == "Ada")
+    #expect(store.run("inject", input: "{{ vault:///owner#name }}").output == "Ada")
+    #expect(store.run("read", "vault:///owner#age").status == 10)
+    #expect(store.run("read", "vault:///owner#$class").output == "Person")
     #expect(store.run("set", "owner", "--archive", store.folder.write("cut", Array(person.dropLast(40)))).status == 13)
     #expect(store.run("set", "owner", "--archive", path, "--type", "int").status == 64)
     #expect(store.run("set", "owner", "--allow", "Person", input: "x").status == 64)

@@ -32,6 +32,7 @@ enum Completion: Equatable {
     case "file", "path", "out", "folder": .files
     case "group": .words(session.groupNames)
     case "type": .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"])
+    case "shell": .words(PrintEnvironment.Form.allCases.map(\.rawValue))
     case "rights": .words(["read", "write"])
     case "lifetime", "what": .words(GroupLifetime.allCases.map(\.rawValue))
     case "format": .words(["xml", "binary", "json"])

@@ -41,6 +41,7 @@ struct ProgramEnvironment {
     let group = try references.group(name)
     var items: [String: String] = [:]
     for item in try group.items(prefix: prefix) {
+      if item.hasExpired { references.warnOfExpiry() }
       let full = item.name.description
       guard let variable = VariableName.of(String(full.dropFirst(prefix.count))) else {
         throw Failure(

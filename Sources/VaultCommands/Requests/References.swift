@@ -1,4 +1,5 @@
 internal import Exchange
+internal import KeyedArchives
 internal import VaultStore
 
 /// Opens the values that references name; the store is opened once, with the first of them.
@@ -17,21 +18,37 @@ final class References {
   /// - Throws: what keeps it from being read.
   func value(of reference: Reference) throws -> Secret {
     let opened = try group(reference.group).open(reference.name)
-    if opened.item.hasExpired { session.warn("the value of a reference has expired: vault info shows when") }
+    if opened.item.hasExpired { warnOfExpiry() }
     guard let field = reference.field else {
       return try unsafe opened.secret.withUnsafeBytes { (bytes) throws(VaultError) in
         try unsafe Secret(copying: bytes)
       }
     }
-    guard opened.item.kind == .json else {
-      throw Failure(.conflict, "a field is named, and the value is \(opened.item.kind.name), not json")
-    }
-    let text = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
-    guard let value = JSONField.value(of: field, in: text) else {
-      throw Failure(.notFound, "the value has no such field")
+    let bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    let value = try References.object(bytes, opened.item.kind).flatMap { JSONField.value(of: field, in: $0) }
+    guard let value else { throw Failure(.notFound, "the value has no such field") }
+    // Data, dates and objects that were named before are written as objects whose first key begins so.
+    guard opened.item.kind == .json || !value.starts(with: #"{"$"#.utf8) else {
+      throw Failure(.conflict, "the field is neither text nor a number", hint: "vault get NAME --json shows it")
     }
     return try Secret(value)
   }
+
+  /// The value as JSON.
+  ///
+  /// - Returns: nil where no class of an archive can be shown so.
+  private static func object(_ bytes: [UInt8], _ kind: SecretKind) throws(Failure) -> [UInt8]? {
+    switch kind {
+    case .json: return bytes
+    case .archive:
+      // Nothing is built of it: its members are looked up by their names.
+      let json = try? ArchiveInspection(bytes).json()
+      return json.flatMap { JSONField.value(of: "root", in: $0) }
+    default: throw Failure(.conflict, "a field is named, and the value is \(kind.name), not json or an archive")
+    }
+  }
+
+  func warnOfExpiry() { session.warn("a value has expired: vault info shows when") }
 
   /// The group of this name; nil means VAULT_GROUP, or else the store's default.
   func group(_ name: String?) throws -> AccessGroup {

@@ -19,7 +19,7 @@ struct InjectTemplate: SessionCommand {
       symbolic link is refused. If one reference cannot be read, nothing is written.
 
       Example:
-        echo 'password: {{ vault://team.shared/db/password }}' | vault inject -o app.yml
+        echo 'token: {{ vault:///api/token }}' | vault inject -o app.yml
       """)
 
   @Option(

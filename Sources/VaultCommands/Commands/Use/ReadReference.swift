@@ -8,7 +8,7 @@ struct ReadReference: SessionCommand {
     abstract: "Write the value that a reference names, exactly its bytes.",
     usage: "vault read vault://GROUP/NAME[#FIELD]",
     discussion: """
-      A field is a member of a value of type json. White space, '#' and '%' in names are written as '%' and two \
+      A field is a member of a value of type json, or of an archived object. White space, '#' and '%' in names are written as '%' and two \
       hexadecimal digits. Without a group (vault:///NAME) the store's default is meant.
 
       Example:
