@@ -44,8 +44,8 @@ enum ArgumentErrors {
   private static func explain(_ message: String, _ command: NamedCommand, _ arguments: [String]) -> Failure {
     let hint = "see \(command.path) --help"
     if message.hasPrefix("Missing expected argument") {
-      let name = command.helpWords.first { message.contains("'<\($0)>") }
-      return .usage("\(name?.uppercased() ?? "an argument") is missing", hint: hint)
+      let name = command.helpWords.first { message.contains("'<\($0)>") }?.uppercased()
+      return .usage("\(name ?? option(in: message, of: command) ?? "an argument") is missing", hint: hint)
     }
     if message.hasPrefix("Missing value for"), let option = option(in: message, of: command) {
       return .usage("\(option) needs a value", hint: hint)

@@ -33,25 +33,47 @@ enum OutputFile {
   }
 }
 
-/// The file under its temporary name.
+/// The file before it has its name: without any where the file system can do that, so that a process that is killed leaves
+/// nothing; else under a temporary one.
 private final class Draft {
   let descriptor: Int32
   private let path: String
   private let temporaryPath: String
+  private let isNameless: Bool
   private var isPlaced = false
+
+  /// O_TMPFILE, which Swift does not import.
+  private static let nameless = 0o20_000_000 | O_DIRECTORY
 
   init(beside path: String) throws(Failure) {
     let number = UInt64.random(in: .min ... .max)
     let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
     self.path = path
     temporaryPath = "\(folder).vault-\(String(number, radix: 36)).tmp"
-    descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let namelessDescriptor = Draft.openNameless(folder.isEmpty ? "." : String(folder))
+    isNameless = namelessDescriptor >= 0
+    descriptor =
+      isNameless
+      ? namelessDescriptor
+      : unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw OutputFile.failure(errno) }
   }
 
+  private static func openNameless(_ folder: String) -> Int32 {
+    // Its name comes by way of /proc.
+    guard unsafe access("/proc/self/fd", X_OK) == 0 else { return -1 }
+    return unsafe open(folder, O_WRONLY | nameless | O_CLOEXEC, 0o600)
+  }
+
   func place() throws(Failure) {
-    guard fsync(descriptor) == 0, unsafe rename(temporaryPath, path) == 0 else { throw OutputFile.failure(errno) }
+    guard fsync(descriptor) == 0, isNameless ? link() == 0 : true, unsafe rename(temporaryPath, path) == 0 else {
+      throw OutputFile.failure(errno)
+    }
     isPlaced = true
+  }
+
+  private func link() -> Int32 {
+    unsafe linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, temporaryPath, AT_SYMLINK_FOLLOW)
   }
 
   func discard() {

@@ -73,7 +73,9 @@ extension StoreAccess {
     _ location: StoreLocation, _ file: IdentityFile, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
   ) throws(VaultError) -> Identity {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
-    if case .success(let path?) = remembered { return try identity(location, keyFile: path) }
+    // Another store's, where two have one state folder, or one whose slot was removed: no reason not to ask.
+    let takesKeyFiles = file.slots.contains { $0.use == .keyFile }
+    if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, keyFile: path) }
     guard file.slots.contains(where: { $0.use == .passphrase }) else {
       throw .locked("the store opens with \(file.waysToOpen), and none was named\(remembered.reason)")
     }

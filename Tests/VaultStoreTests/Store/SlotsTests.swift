@@ -136,6 +136,17 @@ import Testing
     }
   }
 
+  @Test func `a key file that another store has in the same state folder is not tried for a store without key files`()
+    throws
+  {
+    let other = try StoreLocation(home: store.folder + "/other", state: store.folder + "/state")
+    try SecretStore.create(at: other, with: .passphrase(Secret("one")))
+    #expect(try SecretStore.open(at: store.location).groupNames() == ["default"])
+    let opened = try SecretStore.open(
+      at: other, unlocking: .automatic(prompt: { () throws(VaultError) in try Secret("one") }))
+    #expect(try opened.groupNames() == ["default"])
+  }
+
   @Test func `there is one passphrase, and one slot for a key file`() throws {
     let owner = try store.open()
     try owner.addPassphrase(Secret("one"))
