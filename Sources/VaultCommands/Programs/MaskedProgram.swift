@@ -7,7 +7,8 @@ internal import VaultStore
 enum MaskedProgram {
   /// - Parameter values: what is replaced, in stdout and in stderr, each for itself.
   /// - Returns: how the program ended; what it wrote has been written. What others that it started write later is not.
-  /// - Throws: `commandNotFound`, `notExecutable`, `storage`; nothing runs then.
+  /// - Throws: `commandNotFound`, `notExecutable`, `storage`; nothing runs then. `storage`, too, if the program ran and some
+  ///   of what it wrote could not be written.
   static func run(
     _ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]], hiding values: [[UInt8]],
     _ streams: Streams
@@ -35,6 +36,9 @@ enum MaskedProgram {
       }
       if let end {
         for output in outputs { output.finish() }
+        if let fault = outputs.lazy.compactMap(\.fault).first {
+          throw Failure(.storage, "what the program writes cannot be written: \(SystemReason.text(fault))")
+        }
         return end
       }
     }

@@ -17,6 +17,8 @@ final class MaskedStream {
   /// What has been masked and could not be written yet.
   private var waiting: [UInt8] = []
   private var isEnded = false
+  /// Why nothing more can be written; nil as long as it can, and where whoever read us has gone.
+  private(set) var fault: Int32?
   /// When the program last wrote; nil once what was held back then has been given out as far as it may be.
   private var lastTaken: ContinuousClock.Instant?
 
@@ -125,7 +127,8 @@ final class MaskedStream {
     } else if errno == EAGAIN {
       Descriptor.wait(for: Int16(POLLOUT), on: target)
     } else if errno != EINTR {
-      // Whoever read us has gone: the program learns it as it would have without us, when it writes.
+      // The program learns it as it would have without us, when it writes. That a reader has gone is no fault of ours.
+      if errno != EPIPE { fault = errno }
       waiting = []
       isEnded = true
       _ = masker.finish()

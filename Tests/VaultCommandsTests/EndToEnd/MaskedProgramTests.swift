@@ -83,6 +83,14 @@ import Testing
     #expect(result.output == "x\n0\n")
   }
 
+  @Test func `output that cannot be written is told, and ends the program`() {
+    let result = store.shell(
+      #""$vault" run --mask --set P=vault:///password -- sh -c 'while echo x; do :; done' >/dev/full; echo "$?""#)
+    #expect(result.output == "23\n")
+    #expect(result.errors.contains("what the program writes cannot be written: "))
+    #expect(store.shell(#""$vault" run --mask -- sh -c 'echo x >&2' 2>/dev/full; echo "$?""#).output == "23\n")
+  }
+
   @Test func `on a terminal the program has one of the same size, and Ctrl-C reaches it once`() throws {
     let terminal = PseudoTerminal(columns: 101)
     let script = #"test -t 1 && stty size <&1; trap 'echo int' INT; echo ready; sleep 0.5; sleep 0.5; echo $P; exit 3"#
