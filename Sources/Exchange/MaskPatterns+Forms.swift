@@ -11,10 +11,11 @@ extension MaskPatterns {
   /// - without the newlines at the end;
   /// - the lines of a value with several, each of at least eight bytes;
   /// - in base64 and base64url, also inside of a longer text (`user:password`);
-  /// - percent-encoded (RFC 3986), and as the inside of a JSON string, with or without `\u` for what is not ASCII.
+  /// - percent-encoded (RFC 3986), and as the inside of a JSON string, with or without `\u` for what is not ASCII;
+  /// - the texts in a value that is a JSON object or array, as ``texts(in:)`` gives them, in the same forms.
   public init(values: some Sequence<[UInt8]>) {
     var patterns: [[UInt8]] = []
-    for value in values where value.count >= MaskPatterns.shortestValue {
+    for value in values.flatMap({ [$0] + MaskPatterns.texts(in: $0) }) where value.count >= MaskPatterns.shortestValue {
       patterns.append(value)
       var forms = [MaskPatterns.trimmed(value)]
       if value.count <= MaskPatterns.largestWithForms {

@@ -48,6 +48,18 @@ import Testing
     #expect(masked("value!", hiding: "value\n") == "<>!")
   }
 
+  @Test func `the texts in a JSON value are found, but for whose account it is and where`() {
+    let login = #" {"username":"annette","password":"hun\"ter2","url":"https://example.org","more":[{"x":["S3CR3T"]}]}"#
+    #expect(
+      masked(#"annette hun"ter2 hun\"ter2 aHVuInRlcjI= S3CR3T https://example.org password"#, hiding: login)
+        == "annette <> <> <>= <> https://example.org password")
+    #expect(masked("S3CR3T", hiding: #"["S3CR3T","abc"]"#) == "<>")
+    #expect(masked("abc true 12345", hiding: #"["abc",true,12345]"#) == "abc true 12345")
+    #expect(masked("https://ann:pass@example.org", hiding: #"{"url":"https://ann:pass@example.org"}"#) == "<>")
+    #expect(masked("hunter2", hiding: #"{"password":"hunter2""#) == "hunter2")
+    #expect(masked(login, hiding: login) == "<>")
+  }
+
   /// What a masker should give, found slowly: every byte of every occurrence is left out.
   private func expected(_ text: [UInt8], _ values: [[UInt8]]) -> String {
     var isConcealed = [Bool](repeating: false, count: text.count)

@@ -83,6 +83,14 @@ import Testing
     #expect(result.output == "x\n0\n")
   }
 
+  @Test func `the password of a login is replaced, its user name is not`() {
+    store.run("set", "login", "--type", "json", input: #"{"username":"annette","password":"correct-horse"}"#)
+    let script = #"echo "$L" | cut -d: -f3; echo "$L" | tr -d '{}' | cut -d, -f1"#
+    let options = ["run", "--mask", "--set", "L=vault:///login"]
+    let result = store.execute(options + ["--", "/bin/sh", "-c", script], input: [])
+    #expect(result.output == "\"\(Self.placeholder)\"}\n\"username\":\"annette\"\n")
+  }
+
   @Test func `output that cannot be written is told, and ends the program`() {
     let result = store.shell(
       #""$vault" run --mask --set P=vault:///password -- sh -c 'while echo x; do :; done' >/dev/full; echo "$?""#)

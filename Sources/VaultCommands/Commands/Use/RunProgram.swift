@@ -23,10 +23,12 @@ struct RunProgram: SessionCommand {
       by the program and by what inherits its descriptors, and never changed.
 
       --mask stays beside the program and writes \(Masker.placeholder) in place of the values in its stdout and \
-      stderr: also of their single lines (of 8 bytes and more), and in base64, percent-encoding and JSON. Values of fewer \
-      than 4 bytes are not masked, and neither is what the program writes anywhere else, /dev/tty included. On a terminal \
-      the program sees one, but full-screen programs are for running without --mask. What may be the beginning of a value \
-      is held back; after a pause at most 4 bytes of it are shown. A program that a signal ends, ends this one, too.
+      stderr: also of their single lines (of 8 bytes and more), of the texts in JSON values but for the members name, \
+      username and url (without '@'), and in base64, percent-encoding and JSON. Values of fewer than 4 bytes are not \
+      masked, and neither is what the program writes anywhere else, /dev/tty included. On a terminal the program sees \
+      one, but full-screen programs are for running without --mask. What may be the beginning of a value is held back; \
+      after a pause at most 4 bytes of it are shown. A program that a signal ends, ends this one, too; what it left \
+      running in the background can write nothing then.
 
       Example:
         vault run --set DB_PASSWORD=vault://team.shared/db/password -- ./server
