@@ -17,14 +17,18 @@ enum CompletionScript: String, CaseIterable {
     return template.replacing("IDENTIFIER", with: identifier).replacing("PROGRAM", with: name)
   }
 
-  // Bash takes words apart at : and = too; they are put together again, and what it will keep is cut off the answer.
+  // Bash takes words apart at : and = too; they are put together again, and what it will keep is cut off the answer. A name may
+  // hold what a shell would run: where this and readline do not see the same word, $2, and where a quote cannot hold the name,
+  // nothing is offered. Of type 42 is M-*, which takes the opening quote away.
   private static let bashTemplate = #"""
     # bash completion for PROGRAM
     _IDENTIFIER_complete() {
       local rest=${COMP_LINE:0:COMP_POINT} words=() part trimmed kept= index
+      COMPREPLY=()
       for ((index = 0; index <= COMP_CWORD; index++)); do
-        part=${COMP_WORDS[index]}
         trimmed=${rest#"${rest%%[![:space:]]*}"}
+        part=$trimmed
+        ((index < COMP_CWORD)) && part=${COMP_WORDS[index]}
         if ((index > 0)) && [[ -n $rest && $trimmed == "$rest" ]]; then
           kept=${words[-1]}
           words[-1]+=$part
@@ -34,11 +38,13 @@ enum CompletionScript: String, CaseIterable {
         fi
         rest=${trimmed#"$part"}
       done
-      [[ ${COMP_WORDS[COMP_CWORD]} == [:=] ]] && kept=${words[-1]}
+      [[ $part == [:=]* ]] && kept=${words[-1]}
       local typed=${words[-1]} quote=
-      case $typed in \"* | \'*) quote=${typed:0:1} ;; esac
+      case $typed in \"* | \'*) quote=${typed:0:1} typed=${typed:1} ;; esac
+      [[ ${typed#"$kept"} == "$2" ]] || return
+      [[ -n $quote && $COMP_TYPE == 42 ]] && return
       local plain=() word
-      for word in "${words[@]:1}"; do
+      for word in "${words[@]:1:${#words[@]}-2}"; do
         case $word in
           \"*) word=${word#\"} word=${word%\"} ;;
           \'*) word=${word#\'} word=${word%\'} ;;
@@ -46,24 +52,31 @@ enum CompletionScript: String, CaseIterable {
         esac
         plain+=("$word")
       done
+      word=
+      while [[ $quote != \' && $typed == *\\* ]]; do
+        word+=${typed%%\\*} typed=${typed#*\\}
+        [[ -z $quote || -z $typed || $typed == [\"\$\`\\]* ]] || word+=\\
+        word+=${typed:0:1} typed=${typed:1}
+      done
+      plain+=("$word$typed")
       local kind candidates=()
       {
         IFS= read -r kind
         mapfile -t candidates
       } < <(command "${words[0]}" complete -- "${plain[@]}" 2>/dev/null)
-      COMPREPLY=()
       if [[ $kind == files ]]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -- "${plain[-1]}")
         return
       fi
       for word in "${candidates[@]}"; do
-        if [[ -z $quote ]]; then
-          printf -v word %q "$word"
-          COMPREPLY+=("${word#"$kept"}")
-        else
-          COMPREPLY+=("$word")
-        fi
+        case $quote in
+          \') [[ $word != *\'* ]] || continue ;;
+          \") [[ $word != *[\"\!]* ]] || continue
+            word=${word//\\/\\\\} word=${word//\$/\\\$} word=${word//\`/\\\`} ;;
+          *) printf -v word %q "$word" ;;
+        esac
+        [[ $word == "$kept"* ]] && COMPREPLY+=("${word#"$kept"}")
       done
     }
     complete -F _IDENTIFIER_complete PROGRAM

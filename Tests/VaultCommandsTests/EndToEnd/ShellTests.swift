@@ -32,13 +32,15 @@ import Testing
   ])
   func `bash gets words that it can read back`(_ line: String, _ words: [String], _ expected: String) {
     let quoted = words.map { "'" + $0.replacing("'", with: #"'\''"#) + "'" }.joined(separator: " ")
+    // Readline completes what stands behind a quote or a colon.
+    let completed = words.last!.drop { $0 == "\"" || $0 == ":" }
     let result = shell(
       "/bin/bash",
       """
       source <("$vault" completions bash)
       COMP_LINE='\(line.replacing("'", with: #"'\''"#))' COMP_WORDS=(\(quoted)) COMP_CWORD=\(words.count - 1)
       COMP_POINT=${#COMP_LINE}
-      _vault_complete
+      _vault_complete vault '\(completed)'
       printf '[%s]' "${COMPREPLY[@]}"
       """)
     #expect(result.output == expected)
