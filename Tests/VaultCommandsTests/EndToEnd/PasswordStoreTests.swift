@@ -50,6 +50,25 @@ import Testing
     #expect(bringIn("--prefix", "pass/").errors.hasSuffix("0 new, 0 replaced, 3 unchanged\n"))
   }
 
+  @Test func `entries that begin with a dot are entries, and what pass and git keep is not`() {
+    run("printf 's3cret\\n' | pass insert -m .hidden/.one; cd \"$PASSWORD_STORE_DIR\"; : >.stray; : >.gitattributes")
+    let done = bringIn()
+    #expect(done.errors.hasPrefix("imported into 'default': 4 new, 0 replaced, 0 unchanged\n"))
+    #expect(done.errors.hasSuffix("unchanged\nnot kept: '.stray': no entry of pass\n"))
+    #expect(store.run("get", ".hidden/.one").output == "s3cret")
+  }
+
+  @Test(arguments: [nil, "", "not a tty", "/dev/other"])
+  func `gpg is told of the terminal, unless a path was named`(named: String?) {
+    _ = store.folder.write("gpg", Array("#!/bin/sh\ncat >/dev/null; printf %s \"$GPG_TTY\"\n".utf8), mode: 0o755)
+    let terminal = PseudoTerminal()
+    var environment = store.environment.merging(["PATH": "\(store.folder.path):\(Machine.path)"]) { $1 }
+    environment["GPG_TTY"] = named
+    let done = Executable(["import", "--from", "pass"], environment: environment, terminal: terminal).wait()
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(store.run("get", "one").output == (named == "/dev/other" ? "/dev/other" : terminal.path))
+  }
+
   @Test func `entries that gpg does not open are named, and nothing is changed`() throws {
     _ = store.folder.write("entries/web/broken.gpg", Array("s3cret".utf8))
     run(

@@ -51,9 +51,14 @@ struct PasswordStore {
 
   // MARK: Folders
 
-  /// Adds the entries below a folder; what begins with a dot, such as .git and .gpg-id, is none.
+  /// What pass and git keep beside the entries.
+  private static let noEntries: Set<String> = [
+    ".", "..", ".git", ".gitattributes", ".gpg-id", ".gpg-id.sig", ".public-keys", ".extensions",
+  ]
+
+  /// Adds the entries below a folder.
   private func list(_ folder: String, into entries: inout [String], _ losses: inout [String]) throws(Failure) {
-    for name in try names(in: folder) where !name.hasPrefix(".") {
+    for name in try names(in: folder) where !Self.noEntries.contains(name) {
       let inner = folder + name
       var status = stat()
       guard unsafe lstat("\(path)/\(inner)", &status) == 0 else { throw unreadable(inner, errno) }
@@ -119,11 +124,12 @@ struct PasswordStore {
     }
   }
 
-  /// gpg tells its agent where to ask for a passphrase, and would look for that place at its stdin.
+  /// gpg tells its agent where to ask for a passphrase, and would look for that place at its stdin. A name that is no
+  /// path, such as the "not a tty" of `GPG_TTY=$(tty)` in a start file, is none.
   private static var variables: [[UInt8]: [UInt8]] {
     var variables = InheritedEnvironment.variables
     let key = Array("GPG_TTY".utf8)
-    guard variables[key] == nil,
+    guard variables[key]?.first != UInt8(ascii: "/"),
       let number = [STDIN_FILENO, STDERR_FILENO, STDOUT_FILENO].first(where: { isatty($0) == 1 }),
       let name = unsafe ttyname(number)
     else { return variables }
