@@ -44,7 +44,7 @@ import Testing
     #expect(
       refused.errors == """
         vault: error: 1 item is there with another value; nothing was imported
-        vault: hint: see which: --dry-run; to give them new versions: --replace
+        vault: hint: see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
 
         """)
     #expect(epoch() == before)
@@ -88,13 +88,13 @@ import Testing
   }
 
   @Test(arguments: [
-    ("A=s3cret\ns3cret\n", Int32(64), "line 2: it is neither NAME=value nor a comment"),
-    ("A=s3cret\nB='s3cret\n", 64, "line 2: a quote is never closed"),
-    ("A=s3cret\n'a\u{7}'=s3cret\n", 64, "line 2: an item's name must not hold control characters"),
-    ("A=s3cret\nB=\(String(repeating: "s3cret", count: 180_000))\n", 20, "line 2: more than"),
+    ("A=s3cret\ns3cret\n", Int32(64), "/file.env, line 2: it is neither NAME=value nor a comment"),
+    ("A=s3cret\nB='s3cret\n", 64, "/file.env, line 2: a quote is never closed"),
+    ("A=s3cret\n'a\u{7}'=s3cret\n", 64, "/file.env, line 2: an item's name must not hold control characters"),
+    ("A=s3cret\nB=\(String(repeating: "s3cret", count: 180_000))\n", 20, "/file.env, line 2: more than"),
   ]) func `a defect is named with its place, and nothing is changed`(text: String, status: Int32, words: String) {
     let before = epoch()
-    for options in [[], ["--json"], ["--replace"]] {
+    for options in [[], ["--json"], ["--replace"], ["--dry-run"]] {
       let failed = Transcript(
         ["import", file(text), "--from", "dotenv"] + options, environment: store.environment)
       #expect(failed.status == status)
@@ -105,14 +105,48 @@ import Testing
     #expect(store.run("get", "A").status == 10)
   }
 
-  @Test func `who may only read imports nothing, and may see what would be set`() {
+  @Test func `a dry run does not hold other items, and says what the same import then does`() {
+    let path = file("A=1\nB=2\n")
+    let before = epoch()
+    #expect(store.run("import", path, "--from", "dotenv", "--dry-run").status == 0)
+    #expect(epoch() == before && store.run("list").output.isEmpty)
+    #expect(store.run("import", path, "--from", "dotenv").errors.hasSuffix("2 new, 0 replaced, 0 unchanged\n"))
+    #expect(store.run("get", "B", "--version", "1").output == "2")
+    #expect(store.run("verify").status == 0)
+  }
+
+  @Test func `two of one name are told with the file, and a bad prefix as such`() {
+    let item = #"{"name":"a","value":"s3cret"}"#
+    let twice = store.run("import", file("{\"items\":[\(item),\(item)]}"), "--from", "json")
+    #expect(twice.status == 18)
+    #expect(twice.errors.hasSuffix("/file.env, item 2: its item would be called as that of item 1 is\n"))
+    let prefixed = store.run("import", file("A=1\n"), "--from", "dotenv", "--prefix", "a\u{7}")
+    #expect(prefixed.status == 64)
+    #expect(prefixed.errors == "vault: error: --prefix: an item's name must not hold control characters\n")
+    #expect(store.run("import", file("A=1\n"), "--from", "dotenv", "--prefix", "a/").status == 0)
+  }
+
+  @Test func `what the store cannot write has no place in the file`() {
+    // More than the pages that are kept before any is written.
+    let value = String(repeating: "x", count: 1_040_000)
+    let path = file((1...18).map { "A\($0)=\(value)\n" }.joined())
+    let environment = store.environment.merging(["vault": Executable.path, "file": path]) { $1 }
+    let failed = Executable(
+      ["-c", #"ulimit -f 64; exec "$vault" import "$file" --from dotenv"#], program: "/bin/sh", environment: environment
+    ).wait()
+    #expect(failed.status == 23)
+    #expect(failed.errors.hasPrefix("vault: error: reading or writing failed\n"), "\(failed.errors)")
+    #expect(store.run("list").output.isEmpty)
+  }
+
+  @Test func `who may only read imports nothing, and is told so by a dry run`() {
     store.run("group", "create", "team.shared")
     let credential = store.folder.file("credential")
     store.run("app", "issue", "com.example.a", "--output", credential, "--group", "team.shared:read")
     let path = file("A=1\n")
     let arguments = ["import", path, "--from", "dotenv", "-g", "team.shared", "--credential", credential]
     #expect(Transcript(arguments, environment: store.environment).status == 12)
-    #expect(Transcript(arguments + ["--dry-run"], environment: store.environment).status == 0)
+    #expect(Transcript(arguments + ["--dry-run"], environment: store.environment).status == 12)
   }
 
   @Test func `what is no file, and what is no format`() {

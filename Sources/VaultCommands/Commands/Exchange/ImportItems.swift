@@ -1,5 +1,6 @@
 import ArgumentParser
 internal import Exchange
+internal import VaultStore
 
 /// `vault import FILE`
 struct ImportItems: SessionCommand {
@@ -24,7 +25,7 @@ struct ImportItems: SessionCommand {
 
       An item that is there is changed only with --replace, and its versions are kept; without it, nothing is imported \
       (22). A value that is already the same gets no new version, so an import can be repeated. --dry-run shows what \
-      would happen, never a value. What the file holds and no item keeps is listed.
+      would happen, never a value, and fails where the import would. What the file holds and no item keeps is listed.
 
       Example:
         vault import .env --from dotenv --group team.shared --dry-run
@@ -50,9 +51,11 @@ struct ImportItems: SessionCommand {
     guard let format = ImportFormat(rawValue: format) else {
       throw Failure.usage("there is no such format", hint: ImportFormat.names)
     }
+    if !prefix.isEmpty { try References.naming("--prefix") { _ = try Item.Name(prefix + "x") } }
     var imported = try format.items(of: file, in: session)
     for index in imported.items.indices { imported.items[index].name = prefix + imported.items[index].name }
-    let request = ImportRequest(imported: imported, replaces: replace, isDryRun: dryRun, json: json.json)
+    let request = ImportRequest(
+      imported: imported, fileName: format.fileName(file), replaces: replace, isDryRun: dryRun, json: json.json)
     try request.run(in: session.openGroup(group.group, key.source), session)
   }
 }

@@ -9,6 +9,9 @@ enum ImportFormat: String, CaseIterable {
   /// For hints.
   static var names: String { "formats: " + allCases.map(\.rawValue).joined(separator: ", ") }
 
+  /// What messages call the file behind `path`; nil for pass, whose entries are named by themselves.
+  func fileName(_ path: String?) -> String? { self == .pass ? nil : path.map { ImportFile(path: $0).name } }
+
   /// Reads what is to be imported.
   ///
   /// - Parameter path: nil where none was named: pass has a place of its own.

@@ -4,32 +4,41 @@ internal import VaultStore
 /// What `vault import` does with the items that a file gave.
 struct ImportRequest {
   let imported: ImportedItems
+  /// What messages call the file; nil where each item is named by itself.
+  let fileName: String?
   let replaces: Bool
   let isDryRun: Bool
   let json: Bool
 
-  /// Sets all of the items in one transaction, or none of them.
+  /// Ends the transaction of a dry run, which has done all steps and is to change nothing.
+  private struct DryRunIsOver: Error {
+    let steps: [ImportStep]
+  }
+
+  /// Sets all of the items in one transaction, or none of them; a dry run does the same, and lets the transaction go.
   ///
   /// - Throws: `usage` for an item that the store cannot hold, `conflict` for two of one name, `exists` where one would be
   ///   changed and may not.
   func run(in group: AccessGroup, _ session: Session) throws {
     try requireDistinctNames()
     let steps: [ImportStep]
-    if isDryRun {
-      steps = try imported.items.map { item in
-        try ImportStep(item) { name throws(VaultError) in try group.open(name) }
-      }
-    } else {
+    do {
       steps = try group.transaction { edit in
-        let steps = try imported.items.map { item in
-          try ImportStep(item) { name throws(VaultError) in try edit.open(name) }
-        }
-        try refuseReplacing(steps)
+        let steps = try imported.items.map { item in try ImportStep(item, at: place(of: item), in: edit) }
+        if !isDryRun { try refuseReplacing(steps) }
         for step in steps where step.action != .unchanged { try step.perform(in: edit) }
+        if isDryRun { throw DryRunIsOver(steps: steps) }
         return steps
       }
+    } catch let end as DryRunIsOver {
+      steps = end.steps
     }
     try tell(steps, group, session)
+  }
+
+  private func place(of item: ImportedItem) -> String {
+    let place = UTF8Text.onOneLine(item.place)
+    return fileName.map { "\($0), \(place)" } ?? place
   }
 
   private func requireDistinctNames() throws {
@@ -37,11 +46,11 @@ struct ImportRequest {
     for item in imported.items {
       let name: String
       do { name = try Item.Name(item.name).description } catch {
-        throw Failure(error.exitStatus, "\(UTF8Text.onOneLine(item.place)): \(error.message)")
+        throw Failure(error.exitStatus, "\(place(of: item)): \(error.message)")
       }
       if let first = places.updateValue(item.place, forKey: name) {
-        let places = (UTF8Text.onOneLine(item.place), UTF8Text.onOneLine(first))
-        throw Failure(.conflict, "\(places.0): its item would be called as that of \(places.1) is")
+        throw Failure(
+          .conflict, "\(place(of: item)): its item would be called as that of \(UTF8Text.onOneLine(first)) is")
       }
     }
   }
@@ -51,7 +60,7 @@ struct ImportRequest {
     guard count > 0, !replaces else { return }
     throw Failure(
       .exists, "\(count == 1 ? "1 item is" : "\(count) items are") there with another value; nothing was imported",
-      hint: "see which: --dry-run; to give them new versions: --replace")
+      hint: "see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P")
   }
 
   // MARK: Telling

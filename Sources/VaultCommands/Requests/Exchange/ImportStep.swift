@@ -11,12 +11,15 @@ struct ImportStep {
   let item: ImportedItem
   let action: Action
 
-  /// - Parameter present: opens the present item of a name.
+  /// What messages call the item: where in which file it stands.
+  private let place: String
+
   /// - Throws: what keeps the present item from being read; that there is none is no error.
-  init(_ item: ImportedItem, present: (String) throws(VaultError) -> OpenedItem) throws {
-    self.item = try ImportStep.checked(item)
+  init(_ item: ImportedItem, at place: String, in edit: Edit) throws {
+    self.item = try ImportStep.checked(item, at: place)
+    self.place = place
     do throws(VaultError) {
-      let present = try present(item.name)
+      let present = try edit.open(item.name)
       action = ImportStep.isSame(item, present) ? .unchanged : .replace
     } catch {
       guard case .notFound(.item) = error else { throw error }
@@ -29,18 +32,22 @@ struct ImportStep {
 
   /// Sets the item.
   ///
-  /// - Throws: with the place in the file, what the store cannot hold.
-  func perform(in edit: Edit) throws(Failure) {
+  /// - Throws: with the place in the file, what the store cannot hold; as it is, what the store cannot do.
+  func perform(in edit: Edit) throws {
     do throws(VaultError) {
       edit.set(item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
       if let failure = edit.failure { throw failure }
     } catch {
-      throw Failure(error.exitStatus, "\(UTF8Text.onOneLine(item.place)): \(error.message)", hint: error.hint)
+      switch error {
+      case .invalid, .overLimit, .archive:
+        throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint)
+      default: throw error
+      }
     }
   }
 
   /// The item with its value in the one form that its kind has.
-  private static func checked(_ item: ImportedItem) throws(Failure) -> ImportedItem {
+  private static func checked(_ item: ImportedItem, at place: String) throws(Failure) -> ImportedItem {
     var checked = item
     do {
       switch item.kind {
@@ -54,7 +61,7 @@ struct ImportStep {
       }
     } catch {
       let failure = (error as? ArchiveError).map(VaultError.archive) ?? error as? VaultError ?? .unexpected("a value")
-      throw Failure(failure.exitStatus, "\(UTF8Text.onOneLine(item.place)): \(failure.message)", hint: failure.hint)
+      throw Failure(failure.exitStatus, "\(place): \(failure.message)", hint: failure.hint)
     }
     return checked
   }
