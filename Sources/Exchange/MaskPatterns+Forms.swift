@@ -28,6 +28,11 @@ extension MaskPatterns {
     self.init(exactly: patterns)
   }
 
+  /// Whether a value stays in sight, newlines at its end aside, although it is one.
+  public static func isTooShort(_ value: [UInt8]) -> Bool {
+    !value.isEmpty && trimmed(value).count < shortestValue
+  }
+
   private static func trimmed(_ value: [UInt8]) -> [UInt8] {
     var value = value
     while let last = value.last, last == 0x0A || last == 0x0D { value.removeLast() }

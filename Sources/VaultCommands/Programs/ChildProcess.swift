@@ -56,8 +56,14 @@ struct ChildProcess {
     for signal in [SIGPIPE, SIGXFSZ] { unsafe sigaddset(&defaults, signal) }
     unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
     var number: pid_t = 0
-    let code = unsafe ProgramStart.withCStrings(arguments, variables) { arguments, environment in
+    var code = unsafe ProgramStart.withCStrings(arguments, variables) { arguments, environment in
       unsafe posix_spawn(&number, path, &actions, &attributes, arguments, environment)
+    }
+    if code == ENOEXEC {
+      let arguments = ProgramStart.shellArguments(path, arguments)
+      code = unsafe ProgramStart.withCStrings(arguments, variables) { arguments, environment in
+        unsafe posix_spawn(&number, ProgramStart.shell, &actions, &attributes, arguments, environment)
+      }
     }
     guard code == 0 else { throw ProgramStart.failure(code) }
     self.number = number

@@ -11,9 +11,14 @@ enum InheritedEnvironment {
       let bytes = unsafe Array(UnsafeRawBufferPointer(start: entry, count: strlen(entry)))
       guard let equals = bytes.dropFirst().firstIndex(of: UInt8(ascii: "=")) else { continue }
       let name = Array(bytes[..<equals])
-      if name.starts(with: "VAULT_".utf8) || name.elementsEqual("CREDENTIALS_DIRECTORY".utf8) { continue }
+      if opensStore(name) { continue }
       variables[name] = Array(bytes[(equals + 1)...])
     }
     return variables
+  }
+
+  /// Whether a variable says where a store is, or what opens it.
+  static func opensStore(_ name: [UInt8]) -> Bool {
+    name.starts(with: "VAULT_".utf8) || name.elementsEqual("CREDENTIALS_DIRECTORY".utf8)
   }
 }

@@ -19,6 +19,10 @@ enum ProgramStart {
     unsafe withCStrings(arguments, variables) { arguments, environment in
       _ = unsafe execve(path, arguments, environment)
     }
+    guard errno == ENOEXEC else { return failure(errno) }
+    unsafe withCStrings(shellArguments(path, arguments), variables) { arguments, environment in
+      _ = unsafe execve(shell, arguments, environment)
+    }
     return failure(errno)
   }
 
@@ -37,6 +41,15 @@ enum ProgramStart {
       found = EACCES
     }
     throw failure(found)
+  }
+
+  /// What reads a script that does not say who reads it (no `#!`), as for execvp(3).
+  static let shell = "/bin/sh"
+
+  /// The arguments with which the shell runs the script at `path`.
+  static func shellArguments(_ path: String, _ arguments: [String]) -> [String] {
+    // It takes what begins with '-' for options.
+    [shell, path.hasPrefix("-") ? "./" + path : path] + arguments.dropFirst()
   }
 
   /// What an `errno` of starting a program means.

@@ -10,9 +10,14 @@ struct SignalRelay: ~Copyable {
   /// The signals that were blocked before: the program's.
   private(set) var maskBefore = sigset_t()
 
-  private static let watched = [
-    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD,
-  ]
+  /// What would end or stop this process, and is no fault in its own code; from 34 on the system has no names for them.
+  private static let watched =
+    [
+      SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD, SIGALRM, SIGVTALRM,
+      SIGPROF, SIGPOLL, SIGPWR, SIGSTKFLT, SIGXCPU,
+    ] + Array(34...64)
+  /// What a terminal sends to all of a process group.
+  private static let ofTerminal = [SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT]
 
   /// - Throws: `unexpected`, if the system gives no descriptor.
   init() throws(Failure) {
@@ -55,13 +60,14 @@ struct SignalRelay: ~Copyable {
 
   private func pass(_ signal: Arrived, to child: ChildProcess) {
     // An editor that stops its whole process group has stopped itself, too.
-    guard !signal.isFromTerminal, signal.sender != child.number else { return }
+    let isFromTerminal = signal.isFromSystem && Self.ofTerminal.contains(signal.number)
+    guard !isFromTerminal, signal.sender != child.number else { return }
     child.send(signal.number)
   }
 
   private struct Arrived {
     let number: Int32
-    let isFromTerminal: Bool
+    let isFromSystem: Bool
     let sender: pid_t
   }
 
@@ -71,7 +77,7 @@ struct SignalRelay: ~Copyable {
     let taken = unsafe record.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
     guard taken == 128 else { return nil }
     return Arrived(
-      number: Int32(record[0]), isFromTerminal: Int32(bitPattern: record[2]) > 0, sender: pid_t(bitPattern: record[3]))
+      number: Int32(record[0]), isFromSystem: Int32(bitPattern: record[2]) > 0, sender: pid_t(bitPattern: record[3]))
   }
 }
 

@@ -6,8 +6,8 @@ internal import VaultStore
 struct ProgramEnvironment {
   /// Values by name, both as the system's bytes, without NUL.
   private(set) var variables: [[UInt8]: [UInt8]] = [:]
-  /// The values among them that come from a store.
-  private(set) var secrets: [[UInt8]] = []
+  /// The values among them that come from a store, and where each was named.
+  private(set) var secrets: [(value: [UInt8], place: String)] = []
   private let references: References
 
   /// An env file's largest size.
@@ -22,60 +22,68 @@ struct ProgramEnvironment {
     }
   }
 
-  /// Adds what an env file says.
+  /// Adds what an env file says, but for what opens a store.
   mutating func add(file path: String) throws {
     let text = try ProgramEnvironment.text(of: path)
     let file: EnvironmentFile
     do { file = try EnvironmentFile(text) } catch {
       throw Failure(.usage, "\(UTF8Text.onOneLine(path)), line \(error.line): \(error.words)")
     }
-    for entry in file.entries {
+    for entry in file.entries where !InheritedEnvironment.opensStore(Array(entry.name.utf8)) {
       try set(Array(entry.name.utf8), Array(entry.value.utf8), in: "\(UTF8Text.onOneLine(path)), line \(entry.line)")
     }
   }
 
   /// Adds a variable for each item of a group whose name begins with `prefix`.
   ///
-  /// - Throws: `usage` for two items with one variable, and for an item that gives no name of one.
-  mutating func add(group name: String?, prefix: String) throws {
+  /// - Parameter hint: what to do about a variable that cannot be set.
+  /// - Throws: `conflict` for two items with one variable, for an item that gives no name of one, and for one that programs
+  ///   take orders from: whoever may write the group chose it.
+  mutating func add(group name: String?, prefix: String, hint: String) throws {
     let group = try references.group(name)
     var items: [String: String] = [:]
     for item in try group.items(prefix: prefix) {
       if item.hasExpired { references.warnOfExpiry() }
       let full = item.name.description
+      let shown = "'\(UTF8Text.onOneLine(full))'"
       guard let variable = VariableName.of(String(full.dropFirst(prefix.count))) else {
-        throw Failure(
-          .conflict, "an item's name gives no name of a variable", hint: "name it: --set NAME=vault://\(name ?? "")/…")
+        throw Failure(.conflict, "an item's name gives no name of a variable: \(shown)", hint: hint)
       }
-      guard items.updateValue(full, forKey: variable) == nil else {
-        throw Failure(
-          .conflict, "two items would both be \(variable)", hint: "name one: --set \(variable)=vault://\(name ?? "")/…")
+      guard !VariableName.givesOrders(variable) else {
+        throw Failure(.conflict, "\(shown) would set \(variable), from which programs take orders", hint: hint)
+      }
+      if let other = items.updateValue(full, forKey: variable) {
+        let others = "'\(UTF8Text.onOneLine(other))' and \(shown)"
+        throw Failure(.conflict, "two items would both be \(variable): \(others)", hint: hint)
       }
     }
     for (variable, item) in items {
       let value = bytes(of: try group.get(item))
-      secrets.append(value)
+      secrets.append((value, variable))
       try set(Array(variable.utf8), value, variable)
     }
   }
 
   /// Adds `NAME=REFERENCE`.
   mutating func add(assignment: String) throws {
-    let (name, reference) = try ProgramEnvironment.parse(assignment, of: "--set")
-    try set(name, resolved(reference, in: "--set"), "--set")
+    let (name, reference, place) = try ProgramEnvironment.parse(assignment, of: "--set")
+    try set(name, resolved(reference, in: place), place)
   }
 
   /// Adds `NAME=REFERENCE`: the variable is the path of a file in memory that holds the value.
   mutating func add(fileAssignment: String) throws {
-    let (name, reference) = try ProgramEnvironment.parse(fileAssignment, of: "--as-file")
-    let secret = try Secret(resolved(reference, in: "--as-file"))
+    let (name, reference, place) = try ProgramEnvironment.parse(fileAssignment, of: "--as-file")
+    let secret = try Secret(resolved(reference, in: place))
     variables[name] = Array(MemoryFile.path(try MemoryFile.sealed(secret)).utf8)
   }
 
-  private static func parse(_ assignment: String, of option: String) throws(Failure) -> ([UInt8], Reference) {
+  private static func parse(
+    _ assignment: String, of option: String
+  ) throws(Failure) -> (name: [UInt8], reference: Reference, place: String) {
     let parts = assignment.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty else { throw .usage("\(option) needs NAME=vault://GROUP/NAME") }
-    return (Array(parts[0].utf8), try References.parse(String(parts[1])))
+    let reference = try References.parse(String(parts[1]))
+    return (Array(parts[0].utf8), reference, "\(option) \(UTF8Text.onOneLine(String(parts[0])))")
   }
 
   // MARK: Steps
@@ -101,7 +109,7 @@ struct ProgramEnvironment {
 
   private mutating func resolved(_ reference: Reference, in place: String) throws -> [UInt8] {
     let value = bytes(of: try References.naming(place) { try references.value(of: reference) })
-    secrets.append(value)
+    secrets.append((value, place))
     return value
   }
 

@@ -76,6 +76,33 @@ import Testing
     #expect(result.status == 5)
   }
 
+  @Test(arguments: [SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR, 40])
+  func `signals that would end us reach the program instead`(signal: Int32) {
+    let process = Executable(
+      masked + ["--", "/bin/sh", "-c", "trap 'echo came; exit 5' \(signal); echo ready; while :; do sleep 0.1; done"],
+      environment: store.environment)
+    usleep(400_000)
+    process.send(signal)
+    let result = process.wait()
+    #expect(result.output == "ready\ncame\n" && result.status == 5)
+  }
+
+  @Test func `an alarm that was set before us reaches the program`() {
+    let script = #"trap "echo came; exit 5" ALRM; while :; do sleep 0.1; done"#
+    let result = store.shell(#"perl -e 'alarm 1; exec @ARGV' "$vault" run --mask -- sh -c '"# + script + "'")
+    #expect(result.output == "came\n" && result.status == 5)
+  }
+
+  @Test func `a value that is too short to be masked is warned of`() {
+    store.run("set", "short", input: "abc")
+    store.run("set", "empty", input: "")
+    let options = ["run", "--mask", "--set", "P=vault:///password", "--set", "E=vault:///empty"]
+    let result = store.execute(options + ["--set", "S=vault:///short", "--", "/bin/sh", "-c", "echo $S"], input: [])
+    #expect(result.output == "abc\n" && result.status == 0)
+    #expect(result.errors.contains("--set S: the value is shorter than 4 bytes, and not masked"))
+    #expect(result.errors.split(separator: "\n").count == 1)
+  }
+
   @Test func `what others write later keeps nobody waiting, and a reader that has gone ends the program`() {
     #expect(output("sleep 100 & echo done").output == "done\n")
     let result = store.shell(

@@ -44,8 +44,10 @@ import Testing
     store.environment["VAULT_KEY_FILE"] = store.keyFile
     store.environment["VAULT_ANYTHING"] = "x"
     store.environment["CREDENTIALS_DIRECTORY"] = store.folder.path + "/none"
-    let result = output([], "env; ls -l /proc/self/fd | grep -c '\(store.folder.path)'")
+    let file = store.folder.write("env", Array("VAULT_HOME=/x\nCREDENTIALS_DIRECTORY=/x\nOTHER=/y\n".utf8))
+    let result = output(["--env-file", file], "env; ls -l /proc/self/fd | grep -c '\(store.folder.path)'")
     #expect(!result.output.contains("VAULT_") && !result.output.contains("CREDENTIALS_DIRECTORY"))
+    #expect(result.output.contains("OTHER=/y\n"))
     #expect(result.output.hasSuffix("\n0\n"))
   }
 
@@ -62,10 +64,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (["--set", "A=vault:///absent"], Int32(10), "--set: no such item"),
+    (["--set", "A=vault:///absent"], Int32(10), "--set A: no such item"),
     (["--set", "A=hunter2"], 64, "this is no reference: it does not begin with vault://"),
     (["--set", "vault:///db/user"], 64, "--set needs NAME=vault://GROUP/NAME"),
-    (["--set", "A=vault:///server#absent"], 10, "--set: the value has no such field"),
+    (["--set", "A=vault:///server#absent"], 10, "--set A: the value has no such field"),
     (["--set", "A=vault:///db/user#x"], 18, "a field is named, and the value is"),
     (["--env-file", "/nonexistent"], 64, "/nonexistent cannot be read"),
     (["--prefix", "x"], 64, "--prefix needs --group"),
@@ -82,7 +84,29 @@ import Testing
     #expect(!result.errors.contains("hunter2"))
     store.run("set", "db-user", input: "x")
     let clash = output(["--group", "default"], "echo started")
-    #expect(clash.status == 18 && clash.errors.contains("two items would both be DB_USER") && clash.output.isEmpty)
+    #expect(clash.status == 18 && clash.errors.contains("two items would both be DB_USER: 'db") && clash.output.isEmpty)
+  }
+
+  @Test(arguments: ["path", "ld/preload", "bash-env", "GIT_SSH_COMMAND", "vault home", "prompt.command", "random"])
+  func `an item that would give programs orders is refused, unless it is meant`(item: String) {
+    store.run("set", "x/\(item)", input: "orders")
+    let variable = item.uppercased().replacing(/[^A-Z]/, with: "_")
+    for command in [["run", "--group", "default", "--prefix", "x/", "--", "/bin/echo", "started"], ["env"]] {
+      let result = store.execute(command + (command == ["env"] ? ["--prefix", "x/"] : []), input: [])
+      #expect(result.status == 18 && result.output.isEmpty)
+      #expect(result.errors.contains("'x/\(item)' would set \(variable), from which programs take orders"))
+      #expect(result.errors.contains("--prefix") && result.errors.contains("--set") == (command != ["env"]))
+    }
+    let escaped = item.replacing(" ", with: "%20")
+    let meant = store.execute(["run", "--set", "\(variable)=vault:///x/\(escaped)", "--", "/usr/bin/env"], input: [])
+    #expect(meant.output.contains("\(variable)=orders\n") || variable == "LD_PRELOAD")
+  }
+
+  @Test(arguments: [[], ["--mask"]])
+  func `a script without a first line for the system is the shell's`(options: [String]) {
+    let script = store.folder.write("script", Array("echo \"$0 $1 $A\"\n".utf8), mode: 0o700)
+    let result = store.execute(["run"] + options + ["--set", "A=vault:///db/user", "--", script, "b c"], input: [])
+    #expect(result.output == "\(script) b c ann\n" && result.status == 0)
   }
 
   @Test func `a value that no environment can hold is refused`() {

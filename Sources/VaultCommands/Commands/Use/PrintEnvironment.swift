@@ -9,7 +9,8 @@ struct PrintEnvironment: SessionCommand {
     abstract: "Write a group's items as variables, for a shell, a JSON reader or an env file.",
     usage: "vault env [-g GROUP] [--prefix P] [--shell bash|json|dotenv]",
     discussion: """
-      db/password becomes DB_PASSWORD; two items with one variable are an error. bash, the default, is for every POSIX \
+      db/password becomes DB_PASSWORD; two items with one variable are an error, and so is one from which programs take \
+      orders (PATH, LD_PRELOAD), because every writer of a group chooses names in it. bash, the default, is for every POSIX \
       shell: values stand in single quotes and are never executed, but let the shell read all of it, in double quotes. \
       json is one object of strings. dotenv is for env files; some of their readers replace ${NAME} even in quotes, so a \
       value that holds one is warned of. Values with a zero byte are refused, and for json and dotenv those that are not \
@@ -31,7 +32,7 @@ struct PrintEnvironment: SessionCommand {
 
   func run(in session: Session) throws {
     var environment = ProgramEnvironment(References(session, key.source))
-    try environment.add(group: group.group, prefix: prefix ?? "")
+    try environment.add(group: group.group, prefix: prefix ?? "", hint: "--prefix picks the items")
     // VariableName makes ASCII of every name.
     let variables = environment.variables.map { (name: String(decoding: $0.key, as: UTF8.self), value: $0.value) }
       .sorted { $0.name < $1.name }

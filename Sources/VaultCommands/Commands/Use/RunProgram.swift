@@ -16,11 +16,13 @@ struct RunProgram: SessionCommand {
       References (vault://GROUP/NAME) in the environment, in env files and behind --set become values before the program \
       starts; if one cannot be read, nothing starts. --group gives each item its own variable: db/password becomes \
       DB_PASSWORD. What is named later wins: environment, env files, group, --set, --as-file. VAULT_* and \
-      CREDENTIALS_DIRECTORY do not reach the program, and its core dumps stay off. Its exit status is its own; 127 and \
-      126 say that it was not found or not executable.
+      CREDENTIALS_DIRECTORY do not reach the program, and its core dumps stay off. An item from whose variable programs \
+      take orders (PATH, LD_PRELOAD) is refused, because every writer of a group chooses names in it. The exit status is \
+      the program's; 127 and 126 say that it was not found or not executable.
 
       --as-file gives the path of a file that lies in memory and holds the value. It can be read as often as one likes, \
-      by the program and by what inherits its descriptors, and never changed.
+      by the program and by what inherits its descriptors, and never changed. After a change of user (sudo) it cannot be \
+      opened.
 
       --mask stays beside the program and writes \(Masker.placeholder) in place of the values in its stdout and \
       stderr: also of their single lines (of 8 bytes and more), of the texts in JSON values but for the members name, \
@@ -69,13 +71,21 @@ struct RunProgram: SessionCommand {
     var variables = ProgramEnvironment(References(session, key.source))
     try variables.takeInherited()
     for file in files { try variables.add(file: file) }
-    if let group { try variables.add(group: group, prefix: prefix ?? "") }
+    if let group {
+      let hint = "--prefix picks the items, and one of them alone: --set NAME=vault://GROUP/ITEM"
+      try variables.add(group: group, prefix: prefix ?? "", hint: hint)
+    }
     for assignment in assignments { try variables.add(assignment: assignment) }
     for assignment in fileAssignments { try variables.add(fileAssignment: assignment) }
+    if mask {
+      for (value, place) in variables.secrets where MaskPatterns.isTooShort(value) {
+        session.warn("\(place): the value is shorter than \(MaskPatterns.shortestValue) bytes, and not masked")
+      }
+    }
     try session.finish()
     if mask {
-      try MaskedProgram.run(program, command, variables.variables, hiding: variables.secrets, session.streams)
-        .endProcess()
+      let secrets = variables.secrets.map(\.value)
+      try MaskedProgram.run(program, command, variables.variables, hiding: secrets, session.streams).endProcess()
     }
     throw ProgramStart.replaceProcess(program, command, variables.variables)
   }
