@@ -80,6 +80,9 @@ public struct MaskPatterns: Sendable {
     }
   }
 
+  /// Whether a pattern begins with `byte`.
+  func isFirst(_ byte: UInt8) -> Bool { children[Int(byte)] != 0 }
+
   /// How many of the last bytes may be the beginning of a pattern.
   func depth(_ state: Int32) -> Int { Int(depths[Int(state)]) }
 

@@ -26,11 +26,16 @@ public struct Masker: Sendable {
   ///
   /// - Returns: what is certain now.
   public mutating func take(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-    for byte in bytes {
-      held.append(byte)
-      state = patterns.step(from: state, byte)
+    var next = held.count
+    held += bytes
+    while true {
+      // Most bytes begin no value, and need no more than this look.
+      if state == 0 { while next < held.count, !patterns.isFirst(held[next]) { next += 1 } }
+      guard next < held.count else { break }
+      state = patterns.step(from: state, held[next])
+      next += 1
       let length = patterns.match(state)
-      if length > 0 { conceal(length) }
+      if length > 0 { conceal(length, endingAt: written + next) }
     }
     return giveOut(upTo: position - patterns.depth(state))
   }
@@ -52,13 +57,13 @@ public struct Masker: Sendable {
 
   private var position: Int { written + held.count }
 
-  private mutating func conceal(_ length: Int) {
-    var start = max(position - length, written)
+  private mutating func conceal(_ length: Int, endingAt end: Int) {
+    var start = max(end - length, written)
     while let last = concealed.last, last.upperBound >= start {
       start = min(start, last.lowerBound)
       concealed.removeLast()
     }
-    concealed.append(start..<position)
+    concealed.append(start..<end)
   }
 
   private mutating func giveOut(upTo end: Int) -> [UInt8] {
