@@ -10,8 +10,9 @@ extension MaskPatterns {
   ///
   /// - without the newlines at the end;
   /// - the lines of a value with several, each of at least eight bytes;
-  /// - in base64 and base64url, also inside of a longer text (`user:password`);
-  /// - percent-encoded (RFC 3986), and as the inside of a JSON string, with or without `\u` for what is not ASCII;
+  /// - in base64 and base64url, also inside of a longer text (`user:password`), and in lines of 64 or 76 characters;
+  /// - percent-encoded (RFC 3986), with or without `/`, and as the inside of a JSON string, with or without `\u` for what is
+  ///   not ASCII and for what HTML reads, and with or without `\` before `/`;
   /// - the texts in a value that is a JSON object or array, as ``texts(in:)`` gives them, in the same forms.
   public init(values: some Sequence<[UInt8]>) {
     var patterns: [[UInt8]] = []
@@ -61,7 +62,16 @@ extension MaskPatterns {
     let urlForms = forms.map {
       $0.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 }
     }
-    return forms + urlForms
+    // The second one, too, ends before what depends on the bytes behind the value.
+    return forms + urlForms + forms[..<2].flatMap { wrapped($0, 64) + wrapped($0, 76) }
+  }
+
+  /// The lines that programs make of a long text in base64.
+  private static func wrapped(_ characters: [UInt8], _ columns: Int) -> [[UInt8]] {
+    guard characters.count > columns else { return [] }
+    return stride(from: 0, to: characters.count, by: columns).map {
+      Array(characters[$0..<min($0 + columns, characters.count)])
+    }
   }
 
   /// RFC 4648, without the padding.
@@ -84,30 +94,39 @@ extension MaskPatterns {
   // MARK: Escapes
 
   private static func percentEncoded(_ value: [UInt8]) -> [[UInt8]] {
-    ["0123456789ABCDEF", "0123456789abcdef"].map { digits in
+    let unreserved = Set("-._~".utf8)
+    return [("0123456789ABCDEF", false), ("0123456789abcdef", false), ("0123456789ABCDEF", true)].map {
+      digits, keepsSlashes in
       let digits = Array(digits.utf8)
       return value.flatMap { byte -> [UInt8] in
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-          UInt8(ascii: "~"):
+          UInt8(ascii: "0")...UInt8(ascii: "9"):
           [byte]
+        case _ where unreserved.contains(byte) || keepsSlashes && byte == UInt8(ascii: "/"): [byte]
         default: [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
         }
       }
     }
   }
 
+  /// How writers of JSON differ: what they write as `\u` and four digits although they need not, and whether they escape `/`.
+  private static let escapes: [(unicode: Bool, html: Bool, slash: Bool)] = [
+    (false, false, false), (true, false, false), (false, true, false), (false, false, true), (true, false, true),
+  ]
+
   private static func escaped(_ value: [UInt8]) -> [[UInt8]] {
     guard let text = String(validating: value, as: UTF8.self) else { return [] }
-    return [false, true].map { asciiOnly in
+    return escapes.map { style in
       text.unicodeScalars.flatMap { scalar -> [UInt8] in
         switch scalar {
         case "\"", "\\": Array("\\\(scalar)".utf8)
+        case "/" where style.slash: Array("\\/".utf8)
         case "\n": Array("\\n".utf8)
         case "\r": Array("\\r".utf8)
         case "\t": Array("\\t".utf8)
-        case _ where scalar.value < 0x20 || asciiOnly && !scalar.isASCII:
+        case "&" where style.html, "<" where style.html, ">" where style.html,
+          _ where scalar.value < 0x20 || style.unicode && !scalar.isASCII:
           String(scalar).utf16.flatMap { unit in
             let digits = String(unit, radix: 16)
             return Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)

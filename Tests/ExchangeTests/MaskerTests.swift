@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Exchange
@@ -46,6 +47,22 @@ import Testing
       masked("-----BEGIN KEY-----\r\nMIIabcdefgh\r\nshort\r\n", hiding: "-----BEGIN KEY-----\nMIIabcdefgh\nshort\n")
         == "-----BEGIN KEY-----\r\n<>\r\nshort\r\n")
     #expect(masked("value!", hiding: "value\n") == "<>!")
+  }
+
+  @Test func `forms of other languages and of wrapped lines are found`() {
+    let value = "a<b>&c/dé"
+    #expect(masked(#"a\u003cb\u003e\u0026c/dé"#, hiding: value) == "<>")
+    #expect(masked(#"a<b>&c\/dé a<b>&c\/d\u00e9"#, hiding: value) == "<> <>")
+    #expect(masked("a%3Cb%3E%26c/d%C3%A9", hiding: value) == "<>")
+    // seq -s ' ' 1 45 | head -c 120 | base64 -w 64, and -w 76
+    let long = (1...45).map(String.init).joined(separator: " ").prefix(120)
+    for (columns, lines) in [(64, 3), (76, 3)] {
+      let encoded = Data(long.utf8).base64EncodedString()
+      let wrapped = stride(from: 0, to: encoded.count, by: columns).map { encoded.dropFirst($0).prefix(columns) }
+      #expect(wrapped.count == lines)
+      let text = wrapped.joined(separator: "\n")
+      #expect(masked(text, hiding: String(long)) == Array(repeating: "<>", count: lines).joined(separator: "\n"))
+    }
   }
 
   @Test func `the texts in a JSON value are found, but for whose account it is and where`() {
