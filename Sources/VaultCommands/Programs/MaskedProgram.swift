@@ -5,7 +5,7 @@ internal import VaultStore
 
 /// Runs a program to its end, with values replaced in what it writes.
 enum MaskedProgram {
-  /// - Parameter values: what is replaced, in stdout and in stderr, each for itself.
+  /// - Parameter values: what is replaced, in stdout and in stderr, each for itself where they lead to different places.
   /// - Returns: how the program ended; what it wrote has been written. What others that it started write later is not.
   /// - Throws: `commandNotFound`, `notExecutable`, `storage`; nothing runs then. `storage`, too, if the program ran and some
   ///   of what it wrote could not be written.
@@ -14,11 +14,15 @@ enum MaskedProgram {
     _ streams: Streams
   ) throws(Failure) -> ProgramEnd {
     let patterns = MaskPatterns(values: values)
-    let outputs = [try MaskedStream(to: streams.output, patterns), try MaskedStream(to: streams.errors, patterns)]
+    let output = try MaskedStream(to: streams.output, patterns)
+    // Where both lead to one place, one way there keeps the order in which the program writes.
+    let isOne = isSameFile(streams.output, streams.errors)
+    let errors = isOne ? output : try MaskedStream(to: streams.errors, patterns)
+    let outputs = isOne ? [output] : [output, errors]
     let relay = try SignalRelay()
     let child = try ChildProcess(
-      program, arguments, variables, input: streams.input, output: outputs[0].programEnd,
-      errors: outputs[1].programEnd, blocked: relay.maskBefore)
+      program, arguments, variables, input: streams.input, output: output.programEnd,
+      errors: errors.programEnd, blocked: relay.maskBefore)
     for output in outputs { output.closeProgramEnd() }
     while true {
       var requests = [pollfd(fd: relay.descriptor, events: Int16(POLLIN), revents: 0)] + outputs.map(\.request)
@@ -42,6 +46,12 @@ enum MaskedProgram {
         return end
       }
     }
+  }
+
+  private static func isSameFile(_ one: Int32, _ other: Int32) -> Bool {
+    var (first, second) = (stat(), stat())
+    guard unsafe fstat(one, &first) == 0, unsafe fstat(other, &second) == 0 else { return false }
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
   }
 }
 

@@ -76,6 +76,12 @@ import Testing
     #expect(result.status == 5)
   }
 
+  @Test func `where both outputs lead to one place, their order stays`() {
+    let script = "for i in 1 2 3 4 5; do echo $P; echo b >&2; done"
+    let result = store.shell(#""$vault" run --mask --set P=vault:///password -- sh -c '"# + script + "' 2>&1")
+    #expect(result.output == String(repeating: "\(Self.placeholder)\nb\n", count: 5))
+  }
+
   @Test(arguments: [SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR, 40])
   func `signals that would end us reach the program instead`(signal: Int32) {
     let process = Executable(
