@@ -56,7 +56,10 @@ private final class Draft {
       isNameless
       ? namelessDescriptor
       : unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw OutputFile.failure(errno) }
+    guard descriptor >= 0 else {
+      guard errno != ENOENT else { throw Failure(.usage, "the folder of the file named by --output does not exist") }
+      throw OutputFile.failure(errno)
+    }
   }
 
   private static func openNameless(_ folder: String) -> Int32 {

@@ -24,9 +24,7 @@ import Testing
     let file = store.folder.write("template", Array(template.utf8))
     #expect(store.run("inject", "-i", file, "-o", store.folder.file("out")).output.isEmpty)
     #expect(store.folder.read("out") == Array(result.utf8) && store.folder.mode("out") == 0o600)
-    // In place, and without a reference it is a copy.
-    #expect(store.run("inject", "--input", file, "--output", file).status == 0)
-    #expect(store.folder.read("template") == Array(result.utf8))
+    // Without a reference it is a copy.
     #expect(store.run("inject", input: "").output == "")
   }
 
@@ -61,6 +59,25 @@ import Testing
     #expect(store.folder.names() == names)
     let shown = store.run("inject", input: "{{ vault:///db/password }}" + template)
     #expect(shown.status == status && shown.output.isEmpty)
+  }
+
+  @Test func `a template is not written over, under whatever name`() {
+    let file = store.folder.write("template", Array(template.utf8))
+    #expect(unsafe link(file, store.folder.file("second")) == 0)
+    for output in [file, store.folder.file("second"), store.folder.path + "/./template"] {
+      let refused = store.run("inject", "--input", file, "--output", output)
+      #expect(refused.status == 64)
+      #expect(refused.errors == "vault: error: -o names the template itself\nvault: hint: write to another file\n")
+    }
+    #expect(store.folder.read("template") == Array(template.utf8))
+  }
+
+  @Test func `an output without a name, and in a folder that is not there`() {
+    let nameless = store.run("inject", "-o", "", input: template)
+    #expect(nameless.status == 64 && nameless.errors.hasPrefix("vault: error: -o names no file\n"))
+    let homeless = store.run("inject", "-o", store.folder.file("absent/out"), input: template)
+    #expect(homeless.status == 64)
+    #expect(homeless.errors.hasPrefix("vault: error: the folder of the file named by --output does not exist\n"))
   }
 
   @Test func `a template that is not there`() {

@@ -42,7 +42,7 @@ import VaultStore
 
   @Test func `a folder that does not exist is told without its path`() {
     let failure = #expect(throws: Failure.self) { try write("x", to: "absent/out") }
-    #expect(failure == Failure(.usage, "the file named by --output cannot be written: it does not exist"))
+    #expect(failure == Failure(.usage, "the folder of the file named by --output does not exist"))
   }
 
   @Test func `nothing is left behind by a failure`() {

@@ -23,7 +23,9 @@ struct ExportItems: SessionCommand {
   var format: String
 
   @OptionGroup var group: GroupOptions
-  @Option(help: ArgumentHelp("Write to this new file, readable by you alone.", valueName: "file")) var output: String?
+  @Option(help: ArgumentHelp("Write to this file, new or replaced, for you alone.", valueName: "file"))
+  var output: String?
+
   @Flag(help: "Do not ask.") var yesPrintSecrets = false
   @OptionGroup var key: KeyOptions
 

@@ -16,7 +16,7 @@ struct InjectTemplate: SessionCommand {
 
       Without -i, or with -i -, the template comes from standard input, and without -o the result goes to standard \
       output. A file appears whole, readable by you alone, in place of one that stood there, whoever could read that; a \
-      symbolic link is refused. If one reference cannot be read, nothing is written.
+      symbolic link is refused, and so is the template itself. If one reference cannot be read, nothing is written.
 
       Example:
         echo 'token: {{ vault:///api/token }}' | vault inject -o app.yml
@@ -38,6 +38,7 @@ struct InjectTemplate: SessionCommand {
   private static let limit = 16 << 20
 
   func run(in session: Session) throws {
+    guard output != "" else { throw Failure.usage("-o names no file") }
     let template: Template
     do { template = try Template(text(session)) } catch let fault as Template.Fault {
       throw Failure(.usage, "\(source), line \(fault.line): \(fault.words)", hint: fault.hint)
@@ -55,15 +56,26 @@ struct InjectTemplate: SessionCommand {
       let descriptor = unsafe open(input, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
       defer { close(descriptor) }
+      try refuseWritingOver(descriptor)
       bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit)
     } else {
       guard isatty(session.streams.input) == 0 else {
         throw .usage("no template was given", hint: "pipe it, or name it: -i FILE")
       }
+      try refuseWritingOver(session.streams.input)
       bytes = try DescriptorInput(session.streams.input, source).readAll(limit: Self.limit)
     }
     guard bytes.count <= Self.limit else { throw Failure(.overLimit, "\(source) is longer than 16 MiB") }
     return unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+  }
+
+  /// A template that is overwritten with its values is lost, and its place holds secrets where nobody expects them.
+  private func refuseWritingOver(_ descriptor: Int32) throws(Failure) {
+    var (read, written) = (stat(), stat())
+    guard let output, unsafe fstat(descriptor, &read) == 0, unsafe stat(output, &written) == 0,
+      read.st_dev == written.st_dev, read.st_ino == written.st_ino
+    else { return }
+    throw Failure(.usage, "-o names the template itself", hint: "write to another file")
   }
 
   /// Everything that is to be written; all references have been read then.
