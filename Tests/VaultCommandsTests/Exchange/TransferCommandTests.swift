@@ -1,4 +1,5 @@
 import Testing
+import VaultStore
 
 @testable import VaultCommands
 
@@ -97,6 +98,14 @@ import Testing
     #expect(store.run("copy", "a", "--as", "\u{7}").status == 64)
   }
 
+  @Test func `what is told of a copy whose item was not removed is true`() {
+    let gone = "it was copied; somebody else removed it from its old place meanwhile"
+    #expect(TransferRequest.leftBehind(.notFound(.item)) == Failure(.notFound, gone))
+    #expect(TransferRequest.leftBehind(.conflict(expected: 1, present: 0)) == Failure(.conflict, gone))
+    let kept = TransferRequest.leftBehind(.storage("the disk is full")).message
+    #expect(kept == "it was copied, and is still in its old place: the disk is full")
+  }
+
   @Test func `who may read one group and write the other may copy, and not move`() {
     store.run("group", "create", "out.shared")
     let credential = store.folder.file("credential")
@@ -104,8 +113,17 @@ import Testing
       "app", "issue", "com.example.a", "--output", credential, "--group", "team.shared:read", "--group",
       "out.shared:write")
     store.run("set", "s", "-g", "team.shared", input: "x")
-    func act(_ arguments: String...) -> Int32 {
-      Transcript(arguments + ["--credential", credential], environment: store.environment).status
+    func done(_ arguments: [String]) -> Transcript {
+      Transcript(arguments + ["--credential", credential], environment: store.environment)
+    }
+    func act(_ arguments: String...) -> Int32 { done(arguments).status }
+    for arguments in [
+      ["move", "s", "-g", "team.shared", "--to", "out.shared"],
+      ["copy", "s", "-g", "out.shared", "--to", "team.shared", "--as", "t"],
+    ] {
+      store.run("set", "s", "-g", "out.shared", input: "x")
+      #expect(done(arguments).errors.hasPrefix("vault: error: 'team.shared': this member may only read\n"))
+      store.run("remove", "s", "-g", "out.shared")
     }
     #expect(act("move", "s", "-g", "team.shared", "--to", "out.shared") == 12)
     #expect(store.run("get", "s", "-g", "out.shared").status == 10)

@@ -29,15 +29,32 @@ struct TransferRequest {
       }
     }
     // Who may not write the source is told before there are two.
-    if removesSource { try source.transaction { edit in _ = try edit.open(name) } }
+    if removesSource { try naming(source) { try source.transaction { edit in _ = try edit.open(name) } } }
     let opened = try source.open(name)
-    try target.transaction { edit in try put(opened, as: newName, in: edit) }
+    try naming(target) { try target.transaction { edit in try put(opened, as: newName, in: edit) } }
     guard removesSource else { return }
     do {
       try source.remove(name, ifVersion: opened.item.version)
     } catch {
-      throw Failure(
-        error.exitStatus, "it was copied, and is still in its old place: \(error.message)", hint: error.hint)
+      throw TransferRequest.leftBehind(error)
+    }
+  }
+
+  /// What is told where the copy is made, and the item was not removed.
+  static func leftBehind(_ error: VaultError) -> Failure {
+    switch error {
+    case .notFound, .conflict(_, present: 0):
+      Failure(error.exitStatus, "it was copied; somebody else removed it from its old place meanwhile")
+    default:
+      Failure(error.exitStatus, "it was copied, and is still in its old place: \(error.message)", hint: error.hint)
+    }
+  }
+
+  /// Says which of two groups does not allow something.
+  private func naming(_ group: AccessGroup, _ body: () throws -> Void) throws {
+    do { try body() } catch let error as VaultError {
+      guard case .denied = error else { throw error }
+      throw Failure(error.exitStatus, "'\(group.name)': \(error.message)", hint: error.hint)
     }
   }
 
