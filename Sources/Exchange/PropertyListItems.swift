@@ -17,58 +17,71 @@ package struct PropertyListItems {
       throw ImportFault("it is one keyed archive, not preferences; vault set NAME --archive stores it")
     }
     var items = PropertyListItems(list)
-    try items.takeMembers(of: top, below: "")
+    try items.takeMembers(of: top, below: Path(name: "", place: ""))
     return items.imported
   }
 
   private init(_ list: PropertyList) { self.list = list }
 
+  /// Where a value stands. Two may have one name, such as those of `a/b` and of `b` in `a`, but not one place.
+  private struct Path {
+    var name: String
+    /// The keys one by one, for people.
+    var place: String
+
+    func key(_ key: String) -> Path {
+      Path(name: name.isEmpty ? key : "\(name)/\(key)", place: place.isEmpty ? "'\(key)'" : "\(place) > '\(key)'")
+    }
+
+    func element(_ index: Int) -> Path { Path(name: "\(name)/\(index)", place: "\(place) > \(index)") }
+  }
+
   /// Recursion is safe: the limits that the list was read with bound its nesting.
-  private mutating func take(_ node: Node, _ name: String) throws(ImportFault) {
+  private mutating func take(_ node: Node, _ path: Path) throws(ImportFault) {
     switch node.kind {
-    case .dictionary where node.size > 0: try takeMembers(of: node, below: name + "/")
-    case .dictionary: add(name, .json, "{}")
-    case .array: try takeArray(node, name)
-    case .bool: add(name, .bool, node.payload == 0 ? "false" : "true")
-    case .integer: add(name, .int, "\(Int64(bitPattern: node.payload))")
-    case .unsigned, .wide: add(name, .json, "\(list.integer(node) ?? 0)")
-    case .real: add(name, .double, "\(Double(bitPattern: node.payload))")
-    case .date: takeDate(Double(bitPattern: node.payload), name)
-    case .data: takeData(Array(list.rawBytes(node)), name)
+    case .dictionary where node.size > 0: try takeMembers(of: node, below: path)
+    case .dictionary: add(path, .json, "{}")
+    case .array: try takeArray(node, path)
+    case .bool: add(path, .bool, node.payload == 0 ? "false" : "true")
+    case .integer: add(path, .int, "\(Int64(bitPattern: node.payload))")
+    case .unsigned, .wide: add(path, .json, "\(list.integer(node) ?? 0)")
+    case .real: add(path, .double, "\(Double(bitPattern: node.payload))")
+    case .date: takeDate(Double(bitPattern: node.payload), path)
+    case .data: takeData(Array(list.rawBytes(node)), path)
     case .ascii, .utf8, .utf16:
-      if let text = list.text(node) { add(name, .string, text) } else { lose(name, "a string that is not Unicode") }
-    case .uid: lose(name, "a reference, which means nothing outside of an archive")
+      if let text = list.text(node) { add(path, .string, text) } else { lose(path, "a string that is not Unicode") }
+    case .uid: lose(path, "a reference, which means nothing outside of an archive")
     }
   }
 
-  private mutating func takeMembers(of node: Node, below path: String) throws(ImportFault) {
+  private mutating func takeMembers(of node: Node, below path: Path) throws(ImportFault) {
     for (key, value) in zip(list.keys(node), list.values(node)) {
       guard let key = list.text(list.nodes[Int(key)]), !key.isEmpty else {
-        throw ImportFault("a key is empty or not Unicode", at: path.isEmpty ? "the top" : "'\(path)'")
+        throw ImportFault("a key is empty or not Unicode", at: path.place.isEmpty ? "the top" : path.place)
       }
-      try take(list.nodes[Int(value)], path + key)
+      try take(list.nodes[Int(value)], path.key(key))
     }
   }
 
-  private mutating func takeArray(_ node: Node, _ name: String) throws(ImportFault) {
+  private mutating func takeArray(_ node: Node, _ path: Path) throws(ImportFault) {
     var json: [UInt8] = []
     if writeJSON(node, to: &json) {
-      imported.items.append(ImportedItem(name, .json, json, at: "'\(name)'"))
+      imported.items.append(ImportedItem(path.name, .json, json, at: path.place))
     } else {
       for (index, element) in list.elements(node).enumerated() {
-        try take(list.nodes[Int(element)], "\(name)/\(index)")
+        try take(list.nodes[Int(element)], path.element(index))
       }
     }
   }
 
-  private mutating func takeDate(_ seconds: Double, _ name: String) {
+  private mutating func takeDate(_ seconds: Double, _ path: Path) {
     let text = UTCDate.text(secondsSince2001: seconds)
-    guard UTCDate.moment(text)?.secondsSince2001 == seconds else { return lose(name, "a date beyond the year 8338") }
-    add(name, .date, text)
+    guard UTCDate.moment(text)?.secondsSince2001 == seconds else { return lose(path, "a date beyond the year 8338") }
+    add(path, .date, text)
   }
 
-  private mutating func takeData(_ bytes: [UInt8], _ name: String) {
-    var item = ImportedItem(name, .bytes, bytes, at: "'\(name)'")
+  private mutating func takeData(_ bytes: [UInt8], _ path: Path) {
+    var item = ImportedItem(path.name, .bytes, bytes, at: path.place)
     // Looking into an archive builds nothing; who reads the item names the classes that he takes.
     if let archive = try? ArchiveInspection(bytes) {
       item.kind = .archive
@@ -77,11 +90,11 @@ package struct PropertyListItems {
     imported.items.append(item)
   }
 
-  private mutating func add(_ name: String, _ kind: ImportedItem.Kind, _ text: String) {
-    imported.items.append(ImportedItem(name, kind, Array(text.utf8), at: "'\(name)'"))
+  private mutating func add(_ path: Path, _ kind: ImportedItem.Kind, _ text: String) {
+    imported.items.append(ImportedItem(path.name, kind, Array(text.utf8), at: path.place))
   }
 
-  private mutating func lose(_ name: String, _ what: String) { imported.losses.append("'\(name)': \(what)") }
+  private mutating func lose(_ path: Path, _ what: String) { imported.losses.append("\(path.place): \(what)") }
 
   /// - Returns: false where JSON has no word for something in it; what was written then means nothing.
   private func writeJSON(_ node: Node, to json: inout [UInt8]) -> Bool {

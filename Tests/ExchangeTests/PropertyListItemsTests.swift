@@ -42,10 +42,18 @@ import Testing
         ])
   }
 
+  @Test func `two values of one name have two places`() throws {
+    let items = try imported("<key>a/b</key><true/><key>a</key><dict><key>b</key><true/></dict>").items
+    #expect(items.map(\.name) == ["a/b", "a/b"])
+    #expect(items.map(\.place) == ["'a/b'", "'a' > 'b'"])
+    let elements = try imported("<key>n</key><array><integer>1</integer><real>inf</real></array>").items
+    #expect(elements.map(\.place) == ["'n' > 0", "'n' > 1"])
+  }
+
   @Test func `what no item holds is told, and what is not preferences refused`() throws {
     let uid = "<key>u</key><dict><key>CF$UID</key><integer>1</integer></dict>"
     #expect(try imported(uid).losses == ["'u': a reference, which means nothing outside of an archive"])
-    #expect(throws: ImportFault("a key is empty or not Unicode", at: "'a/'")) {
+    #expect(throws: ImportFault("a key is empty or not Unicode", at: "'a'")) {
       try imported("<key>a</key><dict><key></key><true/></dict>")
     }
     let array = Array("<plist><array/></plist>".utf8)
