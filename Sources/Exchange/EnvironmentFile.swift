@@ -32,7 +32,7 @@ public struct EnvironmentFile: Sendable, Equatable {
 
   /// Reads the text of a file.
   public init(_ text: String) throws(Fault) {
-    var scanner = Scanner(Array(text.utf8))
+    var scanner = Scanner(Array(text.unicodeScalars))
     var entries: [Entry] = []
     while let entry = try scanner.next() { entries.append(entry) }
     self.entries = entries
@@ -41,21 +41,21 @@ public struct EnvironmentFile: Sendable, Equatable {
 
 extension EnvironmentFile {
   private struct Scanner {
-    private let bytes: [UInt8]
+    private let scalars: [Unicode.Scalar]
     private var offset = 0
     private var line = 1
 
-    init(_ bytes: [UInt8]) {
-      self.bytes = bytes
+    init(_ scalars: [Unicode.Scalar]) {
+      self.scalars = scalars
       // A byte-order mark, which some editors put there.
-      if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { offset = 3 }
+      if scalars.first == "\u{FEFF}" { offset = 1 }
     }
 
     mutating func next() throws(Fault) -> Entry? {
       while true {
         skip { $0.isSpace || $0.isLineEnd }
-        guard let byte = peek else { return nil }
-        guard byte != UInt8(ascii: "#") else {
+        guard let scalar = peek else { return nil }
+        guard scalar != "#" else {
           skip { !$0.isLineEnd }
           continue
         }
@@ -68,53 +68,60 @@ extension EnvironmentFile {
       skipExport()
       let name = try name(start)
       skip(while: \.isSpace)
-      guard peek == UInt8(ascii: "=") else { throw .malformed(line: start) }
+      guard peek == "=" else { throw .malformed(line: start) }
       advance()
       skip(while: \.isSpace)
-      let value: [UInt8]
+      let value: [Unicode.Scalar]
       switch peek {
-      case UInt8(ascii: "'"): value = try quoted(start, escapes: Scanner.singleQuoted)
-      case UInt8(ascii: "\""): value = try quoted(start, escapes: Scanner.doubleQuoted)
+      case "'": value = try quoted(start, escapes: Scanner.singleQuoted)
+      case "\"": value = try quoted(start, escapes: Scanner.doubleQuoted)
       default: value = unquoted()
       }
       try endLine(start)
-      guard !name.isEmpty, !name.contains(0) else { throw .badName(line: start) }
-      guard !value.contains(0) else { throw .badValue(line: start) }
-      return Entry(
-        name: String(decoding: name, as: UTF8.self), value: String(decoding: value, as: UTF8.self), line: start)
+      guard !name.isEmpty, !name.contains("\0") else { throw .badName(line: start) }
+      guard !value.contains("\0") else { throw .badValue(line: start) }
+      return Entry(name: Scanner.text(name), value: Scanner.text(value), line: start)
+    }
+
+    private static func text(_ scalars: [Unicode.Scalar]) -> String {
+      var view = String.UnicodeScalarView()
+      view.append(contentsOf: scalars)
+      return String(view)
     }
 
     private mutating func skipExport() {
-      let word = Array("export".utf8)
-      guard bytes[offset...].starts(with: word), offset + word.count < bytes.count, bytes[offset + word.count].isSpace
-      else { return }
-      offset += word.count
+      let word = "export".unicodeScalars
+      let end = offset + word.count
+      guard scalars[offset...].starts(with: word), end < scalars.count, scalars[end].isSpace else { return }
+      offset = end
       skip(while: \.isSpace)
     }
 
-    private mutating func name(_ start: Int) throws(Fault) -> [UInt8] {
-      guard peek == UInt8(ascii: "'") else {
-        return take { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: "#") && !$0.isSpace && !$0.isLineEnd }
+    private mutating func name(_ start: Int) throws(Fault) -> [Unicode.Scalar] {
+      guard peek == "'" else {
+        return take { $0 != "=" && $0 != "#" && !$0.isSpace && !$0.isLineEnd }
       }
       advance()
-      let name = take { $0 != UInt8(ascii: "'") }
+      let name = take { $0 != "'" }
       guard peek != nil else { throw .unclosedQuote(line: start) }
       advance()
       return name
     }
 
-    /// What stands between quotes; `escapes` says what a backslash and a byte stand for.
-    private mutating func quoted(_ start: Int, escapes: [UInt8: UInt8]) throws(Fault) -> [UInt8] {
-      let quote = bytes[offset]
+    /// What stands between quotes; `escapes` says what a backslash and a character stand for.
+    private mutating func quoted(
+      _ start: Int, escapes: [Unicode.Scalar: Unicode.Scalar]
+    ) throws(Fault) -> [Unicode.Scalar] {
+      let quote = scalars[offset]
       advance()
-      var value: [UInt8] = []
-      while let byte = peek, byte != quote {
+      var value: [Unicode.Scalar] = []
+      while let scalar = peek, scalar != quote {
         advance()
-        if byte == UInt8(ascii: "\\"), let escaped = peek, let meant = escapes[escaped] {
+        if scalar == "\\", let escaped = peek, let meant = escapes[escaped] {
           advance()
           value.append(meant)
         } else {
-          value.append(byte)
+          value.append(scalar)
         }
       }
       guard peek == quote else { throw .unclosedQuote(line: start) }
@@ -122,18 +129,15 @@ extension EnvironmentFile {
       return value
     }
 
-    private static let singleQuoted: [UInt8: UInt8] = [
-      UInt8(ascii: "\\"): UInt8(ascii: "\\"), UInt8(ascii: "'"): UInt8(ascii: "'"),
-    ]
-    private static let doubleQuoted: [UInt8: UInt8] = [
-      UInt8(ascii: "\\"): UInt8(ascii: "\\"), UInt8(ascii: "'"): UInt8(ascii: "'"),
-      UInt8(ascii: "\""): UInt8(ascii: "\""), UInt8(ascii: "a"): 7, UInt8(ascii: "b"): 8, UInt8(ascii: "t"): 9,
-      UInt8(ascii: "n"): 10, UInt8(ascii: "v"): 11, UInt8(ascii: "f"): 12, UInt8(ascii: "r"): 13,
+    private static let singleQuoted: [Unicode.Scalar: Unicode.Scalar] = ["\\": "\\", "'": "'"]
+    private static let doubleQuoted: [Unicode.Scalar: Unicode.Scalar] = [
+      "\\": "\\", "'": "'", "\"": "\"", "a": "\u{7}", "b": "\u{8}", "t": "\t", "n": "\n", "v": "\u{B}", "f": "\u{C}",
+      "r": "\r",
     ]
 
-    private mutating func unquoted() -> [UInt8] {
+    private mutating func unquoted() -> [Unicode.Scalar] {
       var value = take { !$0.isLineEnd }
-      for index in value.indices where value[index] == UInt8(ascii: "#") && index > 0 && value[index - 1].isSpace {
+      for index in value.indices where value[index] == "#" && index > 0 && value[index - 1].isSpace {
         value.removeSubrange(index...)
         break
       }
@@ -145,33 +149,40 @@ extension EnvironmentFile {
     /// Nothing but white space and a comment may follow a value.
     private mutating func endLine(_ start: Int) throws(Fault) {
       skip(while: \.isSpace)
-      if peek == UInt8(ascii: "#") { skip { !$0.isLineEnd } }
+      if peek == "#" { skip { !$0.isLineEnd } }
       guard peek?.isLineEnd ?? true else { throw .malformed(line: start) }
     }
 
-    // MARK: Bytes
+    // MARK: Characters
 
-    private var peek: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+    private var peek: Unicode.Scalar? { offset < scalars.count ? scalars[offset] : nil }
 
     private mutating func advance() {
-      let isSecondOfTwo = bytes[offset] == 0x0A && offset > 0 && bytes[offset - 1] == 0x0D
-      if bytes[offset].isLineEnd, !isSecondOfTwo { line += 1 }
+      let isSecondOfTwo = scalars[offset] == "\n" && offset > 0 && scalars[offset - 1] == "\r"
+      if scalars[offset].isLineEnd, !isSecondOfTwo { line += 1 }
       offset += 1
     }
 
-    private mutating func skip(while condition: (UInt8) -> Bool) {
-      while let byte = peek, condition(byte) { advance() }
+    private mutating func skip(while condition: (Unicode.Scalar) -> Bool) {
+      while let scalar = peek, condition(scalar) { advance() }
     }
 
-    private mutating func take(while condition: (UInt8) -> Bool) -> [UInt8] {
+    private mutating func take(while condition: (Unicode.Scalar) -> Bool) -> [Unicode.Scalar] {
       let start = offset
       skip(while: condition)
-      return Array(bytes[start..<offset])
+      return Array(scalars[start..<offset])
     }
   }
 }
 
-extension UInt8 {
-  fileprivate var isSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0B || self == 0x0C }
-  fileprivate var isLineEnd: Bool { self == 0x0A || self == 0x0D }
+extension Unicode.Scalar {
+  /// What Python calls white space within a line: pasted text may end with a no-break space that nobody sees.
+  fileprivate var isSpace: Bool {
+    guard value > 0x7F else { return self == " " || self == "\t" || self == "\u{B}" || self == "\u{C}" || isSeparator }
+    return properties.isWhitespace
+  }
+
+  private var isSeparator: Bool { (0x1C...0x1F).contains(value) }
+
+  fileprivate var isLineEnd: Bool { self == "\n" || self == "\r" }
 }

@@ -35,6 +35,16 @@ import Testing
     #expect(try values("A=1") == [["A", "1", "1"]])
   }
 
+  @Test(arguments: ["\u{A0}", "\u{85}", "\u{2028}", "\u{3000}", "\u{1C}", "\u{1F}", "\t \u{202F}"])
+  func `blanks of Unicode around a value are none of it, as for Python`(blank: String) throws {
+    let quoted = "\(blank)B\(blank)=\(blank)'x\(blank)'\(blank)\n"
+    let text = "A=\(blank)x\(blank)y\(blank)\n\(quoted)C=x\(blank)#c\nD=\u{200B}x\n"
+    #expect(
+      try values(text) == [
+        ["A", "x\(blank)y", "1"], ["B", "x\(blank)", "2"], ["C", "x", "3"], ["D", "\u{200B}x", "4"],
+      ])
+  }
+
   @Test(arguments: [
     ("A=1\nhunter2\n", EnvironmentFile.Fault.malformed(line: 2)), ("A='x", .unclosedQuote(line: 1)),
     ("A=1\n\nB=\"x\n", .unclosedQuote(line: 3)), ("A='x' y", .malformed(line: 1)), ("=x", .badName(line: 1)),

@@ -56,6 +56,7 @@ import Testing
   @Test func `a line means the same to both, or is refused here`() throws {
     let parts = [
       "A", "B", "=", "=", "'", "\"", "\\", "#", " ", "\n", "\n", "\t", "export ", "x", "$", "\\n", "\\'", "é", ",",
+      "\u{A0}", "\u{85}", "\u{2028}", "\u{1F}", "\u{200B}",
     ]
     var random = SeededGenerator(seed: 11)
     var agreed = 0
