@@ -79,8 +79,10 @@ extension GitCredential {
       secrets.credential = message.value(of: "credential")
     }
     if capabilities.contains(.state) { secrets.state = message.list(of: "state") }
-    // As git reads it: zero, and what is no number, mean that there is none.
-    expiry = message.value(of: "password_expiry_utc").flatMap { UInt64(String(decoding: $0, as: UTF8.self)) }
+    // As git reads it: the digits at the beginning; zero, and what is no number, mean that there is none.
+    expiry = message.value(of: "password_expiry_utc").flatMap {
+      UInt64(String(decoding: $0.prefix { (0x30...0x39).contains($0) }, as: UTF8.self))
+    }
     if expiry == 0 { expiry = nil }
   }
 

@@ -5,6 +5,15 @@ public enum JSONField {
   /// - Parameter text: valid JSON, in UTF-8.
   /// - Returns: `nil` where `text` is no object, or has no such member; of several, the last counts.
   public static func value(of key: String, in text: [UInt8]) -> [UInt8]? {
+    member(key, of: text).map { $0.first == UInt8(ascii: "\"") ? decoded($0) : Array($0) }
+  }
+
+  /// The content of the string that is the member `key`, as `value(of:in:)`; `nil` where it is no string.
+  public static func string(of key: String, in text: [UInt8]) -> [UInt8]? {
+    member(key, of: text).flatMap { $0.first == UInt8(ascii: "\"") ? decoded($0) : nil }
+  }
+
+  private static func member(_ key: String, of text: [UInt8]) -> ArraySlice<UInt8>? {
     var scanner = Scanner(text)
     guard scanner.take(UInt8(ascii: "{")) else { return nil }
     var found: ArraySlice<UInt8>?
@@ -15,7 +24,7 @@ public enum JSONField {
       if name == Array(key.utf8) { found = value }
       guard scanner.take(UInt8(ascii: ",")) else { break }
     }
-    return found.map { $0.first == UInt8(ascii: "\"") ? decoded($0) : Array($0) }
+    return found
   }
 
   /// The text of a string with its quotes.

@@ -57,7 +57,10 @@ func parse(_ arguments: [String], _ session: Session) throws -> (any SessionComm
     guard CommandLineTree.exitCode(for: error) == .success else {
       throw ArgumentErrors.failure(for: error, arguments: arguments)
     }
-    try session.output.write(CommandLineTree.fullMessage(for: error, columns: 100) + "\n")
+    // The parser breaks lines between words; a terminal that is narrower would do it anywhere.
+    let output = session.output
+    let columns = output.isTerminal ? min(max(Table.width(of: output.descriptor), 60), 100) : 100
+    try output.write(CommandLineTree.fullMessage(for: error, columns: columns) + "\n")
   }
   return nil
 }

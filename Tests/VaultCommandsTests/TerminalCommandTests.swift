@@ -33,6 +33,18 @@ import Testing
     #expect(store.folder.mode("out") == 0o600)
   }
 
+  @Test(arguments: [(40, 60), (80, 80), (200, 100)])
+  func `help fits the terminal, and breaks its lines between words`(columns: Int, width: Int) {
+    let terminal = PseudoTerminal(columns: UInt16(columns))
+    let whole = Transcript(["history", "--help"]).output
+    #expect(store.run(["history", "--help"], on: terminal).status == 0)
+    let lines = terminal.shown().split(separator: "\r\n")
+    #expect(lines.allSatisfy { $0.count <= width })
+    #expect(lines.contains { $0.count > width - 8 })
+    let words = { (text: String) in text.split(whereSeparator: \.isWhitespace) }
+    #expect(words(lines.joined(separator: "\n")) == words(whole))
+  }
+
   @Test func `tables have a header on a terminal`() {
     store.run("set", "a", "--label", "Label", input: "x")
     #expect(store.run(["list"], on: terminal).status == 0)

@@ -13,6 +13,12 @@ final class Output {
 
   var isTerminal: Bool { isatty(descriptor) == 1 }
 
+  /// - Throws: `usage`, with `hint`, where this is a terminal and would not show the bytes as they are.
+  func requireTextIfTerminal(_ bytes: UnsafeRawBufferPointer, hint: String) throws(Failure) {
+    guard isTerminal, unsafe !UTF8Text.isPrintable(bytes) else { return }
+    throw Failure(.usage, "the value is not text, and a terminal is no place for it", hint: hint)
+  }
+
   /// - Throws: `Failure.readerGone` if nobody reads the pipe any more; `storage` if the bytes cannot be written.
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     var rest = unsafe bytes[...]

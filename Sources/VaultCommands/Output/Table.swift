@@ -54,7 +54,8 @@ struct Table {
     return widths
   }
 
-  private static func width(of terminal: Int32) -> Int {
+  /// How many columns a terminal has.
+  static func width(of terminal: Int32) -> Int {
     var size = winsize()
     guard unsafe ioctl(terminal, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
     return Int(size.ws_col)

@@ -26,10 +26,7 @@ struct GetRequest: Equatable {
   private func show(_ bytes: UnsafeRawBufferPointer, _ item: Item, _ group: AccessGroup, on output: Output) throws {
     if json { return try unsafe writeJSON(bytes, item, group, to: output) }
     guard output.isTerminal else { return try unsafe output.write(bytes) }
-    guard unsafe UTF8Text.isPrintable(bytes) else {
-      throw Failure(
-        .usage, "the value is not text, and a terminal is no place for it", hint: "name --output FILE, or pipe it")
-    }
+    try unsafe output.requireTextIfTerminal(bytes, hint: "name --output FILE, or pipe it")
     try unsafe output.write(bytes)
     if unsafe bytes.last != UInt8(ascii: "\n") { try output.write("\n") }
   }

@@ -70,7 +70,7 @@ extension GitCredentialRequest {
 
 extension DockerCredentialRequest {
   fileprivate init(_ words: inout PlainArguments) {
-    self.init(operation: words.name(), group: words.option("--group", "-g"), key: KeySource(&words))
+    self.init(operations: [words.name()], group: words.option("--group", "-g"), key: KeySource(&words))
   }
 }
 

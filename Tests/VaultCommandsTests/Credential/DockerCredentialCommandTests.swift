@@ -57,6 +57,20 @@ import Testing
     for text in ["", "hunter2", #"{"ServerURL":"h""#, #"{"ServerURL":"h","Username":"u","Secret":"hunter2"} x"#] {
       expect(ask("store", text), 1, "stdin is not JSON\n")
     }
+    let long = String(repeating: "h", count: 2_000)
+    expect(ask("get", long), 1, "credentials not found in native keychain\n")
+    expect(ask("erase", long), 0, "")
+    for odd in ["null", "7", "{}", "[\"h\"]", "true", "\" \""] {
+      expect(ask("store", #"{"ServerURL":\#(odd),"Username":"u","Secret":"s"}"#), 1, "no credentials server URL\n")
+    }
+    for odd in ["null", "7", "{}", "[\"h\"]", "true"] {
+      expect(ask("store", #"{"ServerURL":"h","Username":\#(odd),"Secret":"s"}"#), 1, "no credentials username\n")
+      expect(ask("store", #"{"ServerURL":"h","Username":"u","Secret":\#(odd)}"#), 1, "the secret is not a string\n")
+    }
+    let usage = "Usage: docker-credential-vault <store|get|erase|list|version>\n"
+    expect(store.run("credential", "docker"), 1, usage)
+    expect(store.run("credential", "docker", "-g", "default"), 1, usage)
+    expect(store.run("credential", "docker", "get", "list"), 1, usage)
     expect(ask("login"), 1, "docker-credential-vault: unknown action: login\n")
     expect(ask("list"), 0, "{}\n")
     expect(ask("version"), 0, "docker-credential-vault (vault) v\(Versions.vault)\n")
@@ -83,6 +97,22 @@ import Testing
     let secret = String(repeating: "s", count: 500_000)
     expect(login(hub, "alice", secret), 0, "")
     #expect(try readJSON(ask("get", hub).output)["Secret"] as? String == secret)
+  }
+
+  @Test func `white space around a server is no part of it`() {
+    expect(login(" \(hub)\\n", "alice", "hunter2"), 0, "")
+    expect(ask("list"), 0, #"{"\#(hub)":"alice"}"# + "\n")
+    expect(ask("get", " \(hub)\n"), 0, #"{"ServerURL":"\#(hub)","Username":"alice","Secret":"hunter2"}"# + "\n")
+  }
+
+  @Test func `a terminal is shown no control characters`() {
+    expect(login("h", "alice", "a\u{9B}31mb"), 0, "")
+    let terminal = PseudoTerminal()
+    let refused = store.run(["credential", "docker", "get"], on: terminal, input: "h")
+    #expect(refused.status == 1 && refused.errors.isEmpty)
+    #expect(terminal.shown() == "the value is not text, and a terminal is no place for it\r\n")
+    #expect(store.run(["credential", "docker", "list"], on: terminal).status == 0)
+    #expect(terminal.shown() == #"{"h":"alice"}"# + "\r\n")
   }
 
   @Test func `what was stored by hand and is no login is not given out`() {

@@ -60,5 +60,10 @@ import Testing
     #expect(store.client("git-credential-vault --help").output.contains("USAGE: vault credential git"))
     let bare = store.client("git-credential-vault")
     #expect(bare.status == 64 && bare.errors.contains("usage: vault credential git"))
+    for arguments in ["", " get list"] {
+      let misused = store.client("docker-credential-vault" + arguments)
+      #expect(misused.status == 1 && misused.errors.isEmpty)
+      #expect(misused.output.hasPrefix("Usage: docker-credential-vault "))
+    }
   }
 }

@@ -15,12 +15,13 @@ struct AnswerDocker: SessionCommand {
         echo https://index.docker.io/v1/ | vault credential docker get
       """)
 
-  @Argument(help: ArgumentHelp("store, get, erase, list or version.", valueName: "operation")) var operation: String
+  @Argument(help: ArgumentHelp("store, get, erase, list or version.", valueName: "operation"))
+  var operations: [String] = []
   @OptionGroup var group: GroupOptions
   @OptionGroup var key: KeyOptions
 
   var request: DockerCredentialRequest {
-    DockerCredentialRequest(operation: operation, group: group.group, key: key.source)
+    DockerCredentialRequest(operations: operations, group: group.group, key: key.source)
   }
 
   func run(in session: Session) throws { try request.run(in: session) }

@@ -22,9 +22,7 @@ struct ReadReference: SessionCommand {
     let secret = try References(session, key.source).value(of: References.parse(reference))
     try unsafe secret.withUnsafeBytes { bytes in
       guard session.output.isTerminal else { return try unsafe session.output.write(bytes) }
-      guard unsafe UTF8Text.isPrintable(bytes) else {
-        throw Failure(.usage, "the value is not text, and a terminal is no place for it", hint: "pipe it")
-      }
+      try unsafe session.output.requireTextIfTerminal(bytes, hint: "pipe it")
       try unsafe session.output.write(bytes)
       if unsafe bytes.last != UInt8(ascii: "\n") { try session.output.write("\n") }
     }

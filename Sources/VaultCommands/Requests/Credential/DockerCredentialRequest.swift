@@ -5,13 +5,15 @@ internal import VaultStore
 ///
 /// Whatever fails is told on stdout, in words some of which docker's client looks for, and the status is 1.
 struct DockerCredentialRequest: Equatable {
-  var operation: String
+  /// One word, if it is understood.
+  var operations: [String]
   var group: String?
   var key = KeySource()
 
   /// The largest input, in bytes: a value's size, and what JSON makes of it.
   private static let limit = 1 << 21
 
+  private static let usage = "Usage: docker-credential-vault <store|get|erase|list|version>"
   private static let notFound = "credentials not found in native keychain"
   private static let noServer = "no credentials server URL"
   private static let noUsername = "no credentials username"
@@ -29,13 +31,14 @@ struct DockerCredentialRequest: Equatable {
   }
 
   private func perform(in session: Session) throws {
-    switch operation {
+    guard operations.count == 1 else { throw Failure(.usage, Self.usage) }
+    switch operations[0] {
     case "store": try store(DockerCredentialRequest.input(session), session)
     case "get": try get(DockerCredentialRequest.server(session), session)
     case "erase": try erase(DockerCredentialRequest.server(session), session)
     case "list": try list(session)
     case "version": try session.output.write("docker-credential-vault (vault) v\(Versions.vault)\n")
-    default: throw Failure(.usage, "docker-credential-vault: unknown action: \(operation)")
+    default: throw Failure(.usage, "docker-credential-vault: unknown action: \(operations[0])")
     }
   }
 
@@ -49,8 +52,12 @@ struct DockerCredentialRequest: Equatable {
 
   /// The URL alone, with white space around it.
   private static func server(_ session: Session) throws(Failure) -> [UInt8] {
+    try server(input(session))
+  }
+
+  private static func server(_ text: [UInt8]) throws(Failure) -> [UInt8] {
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
-    var server = try input(session).drop(while: isSpace)
+    var server = text.drop(while: isSpace)
     while let last = server.last, isSpace(last) { server.removeLast() }
     guard !server.isEmpty else { throw Failure(.usage, noServer) }
     return Array(server)
@@ -62,20 +69,28 @@ struct DockerCredentialRequest: Equatable {
     guard let text = String(validating: input, as: UTF8.self), (try? ValueText.canonical(text, .json)) != nil else {
       throw Failure(.usage, "stdin is not JSON")
     }
-    func member(_ key: String) -> [UInt8] { JSONField.value(of: key, in: input) ?? [] }
-    guard !member("ServerURL").isEmpty else { throw Failure(.usage, Self.noServer) }
-    guard !member("Username").isEmpty else { throw Failure(.usage, Self.noUsername) }
-    var login = Login(username: member("Username"), secrets: GitCredential.Secrets())
-    login.secrets.password = member("Secret")
-    let name = try LoginName.docker(member("ServerURL"))
+    let server = try Self.server(JSONField.string(of: "ServerURL", in: input) ?? [])
+    guard let username = JSONField.string(of: "Username", in: input), !username.isEmpty else {
+      throw Failure(.usage, Self.noUsername)
+    }
+    var login = Login(username: username, secrets: GitCredential.Secrets())
+    login.secrets.password = JSONField.string(of: "Secret", in: input)
+    guard login.secrets.password != nil || JSONField.value(of: "Secret", in: input) == nil else {
+      throw Failure(.usage, "the secret is not a string")
+    }
+    login.secrets.password = login.secrets.password ?? []
+    let name = try LoginName.docker(server)
     let group = try session.openGroup(group, key)
     if let present = try group.login(name), present.login == login, !present.item.hasExpired { return }
     try group.set(name, to: login)
   }
 
   private func get(_ server: [UInt8], _ session: Session) throws {
-    let found = try session.openGroup(group, key).login(LoginName.docker(server))
-    guard let (login, item) = found, !item.hasExpired, let password = login.secrets.password else {
+    // What is too long for a name has not been stored.
+    let name = try? LoginName.docker(server)
+    guard let name, let (login, item) = try session.openGroup(group, key).login(name), !item.hasExpired,
+      let password = login.secrets.password
+    else {
       throw Failure(.notFound, Self.notFound)
     }
     guard let username = login.username else { throw Failure(.notFound, Self.noUsername) }
@@ -88,8 +103,9 @@ struct DockerCredentialRequest: Equatable {
   }
 
   private func erase(_ server: [UInt8], _ session: Session) throws {
+    guard let name = try? LoginName.docker(server) else { return }
     do {
-      try session.openGroup(group, key).remove(LoginName.docker(server))
+      try session.openGroup(group, key).remove(name)
     } catch VaultError.notFound(.item) {
       // Docker erases three spellings of each server.
       return
@@ -110,7 +126,10 @@ struct DockerCredentialRequest: Equatable {
 
   private func write(_ object: JSONObject, _ session: Session) throws(Failure) {
     let line = object.bytes + [0x0A]
-    try unsafe line.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe session.output.write(bytes) }
+    try unsafe line.span.withUnsafeBytes { (bytes) throws(Failure) in
+      try unsafe session.output.requireTextIfTerminal(bytes, hint: "pipe it")
+      try unsafe session.output.write(bytes)
+    }
   }
 }
 

@@ -25,18 +25,24 @@ struct GitCredentialRequest: Equatable {
     let message = try GitCredentialRequest.message(session.streams.input)
     let credential = GitCredential(message)
     // Too little to tell one credential from another: git would not ask for it.
-    guard credential.scheme != nil, credential.host != nil || credential.path != nil else { return }
+    guard credential.scheme != nil, credential.host != nil else { return }
     do {
       switch operation {
       case "get":
         let group = try session.openGroup(group, key)
         guard let answer = try find(credential, GitCredential.Capabilities(message), in: group) else { return }
         let bytes = answer.bytes
-        try unsafe bytes.withUnsafeBytes { try unsafe session.output.write($0) }
+        try unsafe bytes.withUnsafeBytes { bytes in
+          try unsafe session.output.requireTextIfTerminal(bytes, hint: "pipe it")
+          try unsafe session.output.write(bytes)
+        }
       case "store":
         guard !GitCredential.isEphemeral(message) else { return }
         try store(credential, session)
-      default: try erase(credential, in: session.openGroup(group, key))
+      default:
+        // Without the capability there is nothing to compare with, and the message does not mean every credential.
+        guard message.value(of: "credential") == nil || credential.comparesSecrets else { return }
+        try erase(credential, in: session.openGroup(group, key))
       }
     } catch let error as VaultError {
       // Git shows this above its own question: one line.
@@ -109,7 +115,8 @@ struct GitCredentialRequest: Equatable {
       secrets.authtype = secrets.authtype ?? before.authtype
       secrets.credential = secrets.credential ?? before.credential
       if secrets.state.isEmpty { secrets.state = before.state }
-      expires = expires ?? present?.item.expires
+      // What works has not expired, whatever was thought before.
+      if let item = present?.item, !item.hasExpired { expires = expires ?? item.expires }
     }
     // Git stores anew what it was given and what worked.
     if let present, present.login.secrets == secrets, present.item.expires == expires { return }
@@ -117,11 +124,10 @@ struct GitCredentialRequest: Equatable {
   }
 
   private func erase(_ pattern: GitCredential, in group: AccessGroup) throws(VaultError) {
-    let comparesSecrets = pattern.secrets.password != nil || pattern.secrets.credential != nil
     for match in try matches(pattern, in: group) {
       let name = match.item.name.description
       do {
-        if comparesSecrets {
+        if pattern.comparesSecrets {
           guard let (login, item) = try group.login(name), login.secrets.agree(with: pattern.secrets) else { continue }
           try group.remove(name, ifVersion: item.version)
         } else {
@@ -147,4 +153,9 @@ struct GitCredentialRequest: Equatable {
     }
     return matches
   }
+}
+
+extension GitCredential {
+  /// Whether only a credential with these secrets is meant.
+  fileprivate var comparesSecrets: Bool { secrets.password != nil || secrets.credential != nil }
 }
