@@ -61,7 +61,7 @@ import Testing
     #expect(bringIn("<plist><dict><key>a</key></dict></plist>", "plist").status == 13)
     #expect(
       bringIn("<plist><dict><key>a/b</key><true/><key>a</key><dict><key>b</key><true/></dict></dict></plist>", "plist")
-        .errors.contains("'a/b': its item would be called as that of 'a/b' is"))
+        .errors.contains("stdin, 'a' > 'b': its item would be called as that of 'a/b' is"))
   }
 
   @Test func `what was exported as json comes back as it was`() {
