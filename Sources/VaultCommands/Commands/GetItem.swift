@@ -18,7 +18,8 @@ struct GetItem: SessionCommand {
   @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
   @OptionGroup var group: GroupOptions
   @Option(help: ArgumentHelp("This version instead of the present one.", valueName: "n")) var version: UInt64?
-  @Option(help: ArgumentHelp("Write to this new file, readable by you alone.", valueName: "file")) var output: String?
+  @Option(help: ArgumentHelp("Write to this file, new or replaced, for you alone.", valueName: "file"))
+  var output: String?
   @OptionGroup var json: JSONOption
   @OptionGroup var key: KeyOptions
 
