@@ -20,7 +20,7 @@ struct ConvertArchive: SessionCommand {
   @Option(help: ArgumentHelp("The format: xml, binary or json.", valueName: "format")) var to: String
   @Option(
     name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("Write to this file, new or replaced, for you alone (- or none: standard output).", valueName: "out"))
+    help: ArgumentHelp("Write to this file, new or replaced, for you alone (- or none: stdout).", valueName: "out"))
   var output: String?
 
   func run(in session: Session) throws {
