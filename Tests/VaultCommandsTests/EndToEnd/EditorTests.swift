@@ -41,13 +41,17 @@ import Testing
   private func edit(with editor: String, _ first: [String], _ second: [String]) {
     let session = "vault-\(getpid())-\(editor)"
     let variables = store.scriptEnvironment.map { "'\($0.key)=\($0.value)'" }.joined(separator: " ")
-    let command = "env -i \(variables) TERM=xterm EDITOR=\(editor) \(Executable.path) edit password; sleep 1"
+    let command = "env -i \(variables) TERM=xterm EDITOR=\(editor) \(quoted(Executable.path)) edit password; sleep 1"
     store.shell("tmux -L \(session) new-session -d -x 80 -y 24 \(quoted(command))")
-    usleep(1_500_000)
+    // The editor shows the value when it is ready.
+    for _ in 0..<200 where !store.shell("tmux -L \(session) capture-pane -p -t 0").output.contains(mark) {
+      usleep(100_000)
+    }
+    usleep(500_000)
     type(first, into: session)
     #expect(copies.isEmpty, "while \(editor) runs")
     type(second, into: session)
-    for _ in 0..<50 where store.run("get", "password").output == mark { usleep(100_000) }
+    for _ in 0..<200 where store.run("get", "password").output == mark { usleep(100_000) }
     store.shell("tmux -L \(session) kill-server")
     #expect(store.run("get", "password").output == "more changed " + mark)
     #expect(copies.isEmpty, "after \(editor)")
