@@ -71,7 +71,7 @@ extension SecretStore {
     files.append((.registry, try registry().group.file))
     var groups: [StoreBackup.Group] = []
     for (name, file) in files {
-      let outcome = try copy(file, of: name.description, to: folder) { progress(name.description, $0) }
+      guard let outcome = try outcome(of: file, name.description, in: folder, progress) else { continue }
       groups.append(StoreBackup.Group(name: name.description, outcome: outcome))
     }
     guard groups.contains(where: { if case .copied = $0.outcome { true } else { false } }) else {
@@ -79,6 +79,27 @@ extension SecretStore {
       throw .contradiction("there is nothing that could be backed up")
     }
     return groups
+  }
+
+  /// - Returns: `nil` for a group that was removed meanwhile.
+  private func outcome(
+    of file: AccessGroupFile, _ name: String, in folder: borrowing BackupFolder,
+    _ progress: (String, MaintenanceProgress) -> Void
+  ) throws(VaultError) -> StoreBackup.Outcome? {
+    do throws(VaultError) {
+      return try settled(name) { () throws(VaultError) in
+        try copy(file, of: name, to: folder) { progress(name, $0) }
+      }
+    } catch {
+      switch error {
+      case .otherDevice: return .leftOut
+      case .storage
+      where error != VaultError(.moved, group: name) && error != VaultError(.storage(.inputOutput), group: name):
+        // The other groups would not fare better.
+        throw error
+      default: return .failed(error)
+      }
+    }
   }
 
   private func copy(
@@ -94,12 +115,7 @@ extension SecretStore {
       return .copied(items: copied.items, versions: copied.versions, epoch: copied.epoch)
     } catch {
       folder.dropGroup(name)
-      switch error {
-      case .otherDevice: return .leftOut
-      // The other groups would not fare better.
-      case .storage(let failure) where failure != .inputOutput: throw VaultError(error, group: name)
-      default: return .failed(VaultError(error, group: name))
-      }
+      throw VaultError(error, group: name)
     }
   }
 

@@ -108,9 +108,11 @@ extension SecretStore {
     }
     let registry = try registry()
     if !AccessGroupFile.exists(in: registry.group.file.folder) {
+      let groups = try location.lockedGroups()
+      defer { groups.file.unlock() }
       try make(
         .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
-        groupID: GroupID(Randomness.bytes(32))!, as: registry.group.file.context.seed)
+        groupID: GroupID(Randomness.bytes(32))!, as: registry.group.file.context.seed, in: groups)
     }
     let entry = try registry.entry(of: .default)
     guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }

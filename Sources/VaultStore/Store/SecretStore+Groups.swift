@@ -53,12 +53,14 @@ extension SecretStore {
   @discardableResult
   func createGroup(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) -> AccessGroup {
     let registry = try registry()
+    let groups = try location.lockedGroups()
+    defer { groups.file.unlock() }
     try refuseKnown(name)
     // Noted before and after, so that a process killed between leaves neither an unknown group nor a vanished one.
     var entry = Registry.Entry(
       groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
     try registry.record(entry, of: name)
-    try make(name, creation, groupID: entry.groupID, as: member)
+    try make(name, creation, groupID: entry.groupID, as: member, in: groups)
     entry.presence = .present
     try registry.record(entry, of: name)
     return group(name)
@@ -98,6 +100,8 @@ extension SecretStore {
   public func removeGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
     let registry = try registry()
+    let groups = try location.lockedGroups()
+    defer { groups.file.unlock() }
     let known = try registry.entry(of: group.name)
     if var known, known.presence == .changing, try finishRemoval(of: group) {
       known.presence = .absent
@@ -107,7 +111,7 @@ extension SecretStore {
       groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
     do { try group.file.remove() } catch { throw VaultError(error, group: name) }
-    try location.settleEntrance(location.lockedGroups())
+    try location.settleEntrance(groups)
     entry.presence = .absent
     try registry.record(entry, of: group.name)
   }
@@ -202,12 +206,13 @@ extension SecretStore {
 
   // MARK: Steps
 
+  /// - Parameter groups: the folder of groups, whose lock the caller holds.
   func make(
-    _ name: AccessGroup.Name, _ creation: GroupCreation, groupID: GroupID, as seed: MemberSeed
+    _ name: AccessGroup.Name, _ creation: GroupCreation, groupID: GroupID, as seed: MemberSeed,
+    in groups: borrowing Folder
   ) throws(VaultError) {
     let identity = try owner()
     let folder = location.places.groupFolder(name.description)
-    let groups = try location.lockedGroups()
     do {
       try creation.shape.makeFolder(folder)
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)

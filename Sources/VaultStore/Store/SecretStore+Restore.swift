@@ -39,6 +39,8 @@ extension SecretStore {
     }
     // The owner's list comes last: while it is not there, the store is not whole.
     let missing = try completeRegistry(&steps)
+    let folder = try location.lockedGroups()
+    defer { folder.file.unlock() }
     for index in steps.indices { steps[index].place(in: self, drafts) }
     noteRestored(&steps)
     return StoreRestoration(

@@ -15,6 +15,8 @@ public final class SecretStore: Sendable {
   private let folderOwner: UInt32?
   let notices = NoticeBoard()
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
+  /// Called with a group's name before each look at it that ``settled(_:_:)`` takes.
+  let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
 
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
     self.location = location

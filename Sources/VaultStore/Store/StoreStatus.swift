@@ -57,30 +57,10 @@ extension SecretStore {
 
   /// Looks at the open store: each group's state is verified. An application sees the groups that it is a member of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
-    var groups = try expectedGroupNames().compactMap { name -> GroupStatus? in
-      do {
-        let group = try group(name)
-        let view = try group.file.beginReading().view
-        notices.post(view.notices, of: group.name)
-        let manifest = view.state.manifest
-        return GroupStatus(
-          name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
-          itemCount: manifest.itemCount, problem: nil, isOfOtherDevice: false)
-      } catch {
-        let problem = (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
-        if let problem, isOthersBusiness(name, problem) { return nil }
-        return GroupStatus(
-          name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
-          isOfOtherDevice: isOfOtherDevice(problem))
-      }
-    }
+    var groups = try expectedGroupNames().compactMap(groupStatus)
     // A registry that does not verify is what verify tells of.
-    if case .owner = access, let entries = try? registry().groups() {
-      groups += vanished(of: entries).map { name, problem in
-        GroupStatus(
-          name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
-          isOfOtherDevice: false)
-      }
+    if case .owner = access, let registry = try? registry(), let vanished = try? vanished(from: registry) {
+      groups += vanished.map { GroupStatus($0.name, $0.problem) }
     }
     return StoreStatus(
       home: location.home, state: location.places.stateFolder(of: access.ownerKey),
@@ -89,9 +69,27 @@ extension SecretStore {
       unlockedUntil: Timestamp(unlocking: access.ownerKey), notices: takeNotices())
   }
 
+  /// - Returns: `nil` for a group that is none of this application's business, or was removed meanwhile.
+  private func groupStatus(_ name: String) -> GroupStatus? {
+    do throws(VaultError) {
+      return try settled(name) { () throws(VaultError) in
+        let group = try group(name)
+        return try group.reading { (transaction) throws(GroupFileError) in
+          let manifest = transaction.view.state.manifest
+          return GroupStatus(
+            name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
+            itemCount: manifest.itemCount, problem: nil, isOfOtherDevice: false)
+        }
+      }
+    } catch {
+      if isOthersBusiness(name, error) { return nil }
+      return GroupStatus(name, error, isOfOtherDevice: isOfOtherDevice(error))
+    }
+  }
+
   /// Whether a group does not open because it belongs to another machine. One that this machine has verified before belongs
   /// to this one: then its device key is gone, or the group was altered.
-  func isOfOtherDevice(_ problem: VaultError?) -> Bool {
+  func isOfOtherDevice(_ problem: VaultError) -> Bool {
     guard case .otherDevice(let group, _) = problem, let name = try? AccessGroup.Name(group) else { return false }
     if case .absent = witness(name).read() { return true }
     return false
@@ -128,6 +126,14 @@ extension SecretStore {
       home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots.map(SlotInfo.init),
       lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock,
       unlockedUntil: Timestamp(unlocking: file.ownerKey), notices: notices)
+  }
+}
+
+extension GroupStatus {
+  fileprivate init(_ name: String, _ problem: VaultError, isOfOtherDevice: Bool = false) {
+    self.init(
+      name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
+      isOfOtherDevice: isOfOtherDevice)
   }
 }
 

@@ -37,12 +37,15 @@ extension SecretStore {
   ) throws(VaultError) -> [GroupVerification] {
     guard names.isEmpty else {
       var results: [GroupVerification] = []
-      for name in names { results.append(verify(try group(name), progress)) }
+      for name in names {
+        let gone = GroupVerification(name: name, result: .failure(.notFound(.group)))
+        results.append(verify(try group(name), progress) ?? gone)
+      }
       return results
     }
     var results: [GroupVerification] = []
     for name in try expectedGroupNames() {
-      let verification = verify(try group(name), progress)
+      guard let verification = verify(try group(name), progress) else { continue }
       if case .failure(let error) = verification.result, isOthersBusiness(name, error) { continue }
       results.append(verification)
     }
@@ -57,18 +60,24 @@ extension SecretStore {
     return results.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
-  private func verify(_ group: AccessGroup, _ progress: (String, UInt64) -> Void) -> GroupVerification {
+  /// - Returns: `nil` for a group that was removed meanwhile.
+  private func verify(_ group: AccessGroup, _ progress: (String, UInt64) -> Void) -> GroupVerification? {
     let name = group.name.description
-    do {
-      let report = try group.file.verify { progress(name, $0) }
+    do throws(VaultError) {
+      let report = try settled(name) { () throws(VaultError) in
+        do throws(GroupFileError) {
+          return try group.file.verify { progress(name, $0) }
+        } catch {
+          throw VaultError(error, group: name)
+        }
+      }
+      guard let report else { return nil }
       notices.post(report.notices, of: group.name)
       let counts = GroupVerification.Counts(
         items: report.items, removed: report.tombstones, versions: report.versions, epoch: report.epoch)
       return GroupVerification(name: name, result: .success(counts))
     } catch {
-      let problem = VaultError(error, group: name)
-      return GroupVerification(
-        name: name, result: .failure(problem), isOfOtherDevice: isOfOtherDevice(problem))
+      return GroupVerification(name: name, result: .failure(error), isOfOtherDevice: isOfOtherDevice(error))
     }
   }
 
@@ -77,22 +86,38 @@ extension SecretStore {
     found: [String], _ progress: (String, UInt64) -> Void
   ) throws(VaultError) -> [GroupVerification] {
     let registry = try registry()
-    let own = verify(registry.group, progress)
+    guard let own = verify(registry.group, progress) else {
+      return [GroupVerification(name: registry.group.name.description, result: .failure(.notFound(.group)))]
+    }
     guard case .success = own.result else { return [own] }
-    var results = [own]
-    let entries = try registry.groups()
-    for (name, problem) in vanished(of: entries) where !found.contains(name) {
-      results.append(GroupVerification(name: name, result: .failure(problem)))
+    let problems = try atOdds(registry) { (entries) throws(VaultError) in
+      var problems = vanished(of: entries).filter { !found.contains($0.name) }
+      for name in found {
+        guard let problem = contradiction(name, entries[try AccessGroup.Name(name)]) else { continue }
+        problems.append((name, problem))
+      }
+      return problems
     }
-    for name in found {
-      guard let problem = contradiction(name, entries[try AccessGroup.Name(name)]) else { continue }
-      results.append(GroupVerification(name: name, result: .failure(problem)))
-    }
-    return results
+    return [own] + problems.map { GroupVerification(name: $0.name, result: .failure($0.problem)) }
   }
 
   /// The groups that the registry names and that are not here, by name.
-  func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
+  func vanished(from registry: Registry) throws(VaultError) -> [(name: String, problem: VaultError)] {
+    try atOdds(registry) { (entries) throws(VaultError) in vanished(of: entries) }
+  }
+
+  /// Compares the registry with the folders; what is at odds is compared again while nobody makes or removes a group.
+  private func atOdds(
+    _ registry: Registry,
+    _ compare: ([AccessGroup.Name: Registry.Entry]) throws(VaultError) -> [(name: String, problem: VaultError)]
+  ) throws(VaultError) -> [(name: String, problem: VaultError)] {
+    let entries = try registry.groups()
+    testOnlyWillLook(at: registry.group.name.description)
+    if try compare(entries).isEmpty { return [] }
+    return try keepingGroups { () throws(VaultError) in try compare(try registry.groups()) }
+  }
+
+  private func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
     entries.compactMap { name, entry in
       let folder = location.places.groupFolder(name.description)
       guard entry.presence == .present, !AccessGroupFile.exists(in: folder) else { return nil }
@@ -107,6 +132,7 @@ extension SecretStore {
 
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {
     func damaged(_ detail: String) -> VaultError { .damaged(group: name, level: "registry", detail: detail) }
+    guard AccessGroupFile.exists(in: location.places.groupFolder(name)) else { return nil }
     guard let entry else { return damaged("the owner never made this group") }
     if entry.presence == .changing { return nil }
     if entry.presence == .absent { return damaged("the owner removed this group") }
