@@ -64,5 +64,7 @@ package enum GroupFileError: Error, Equatable, Sendable {
     case removed
     /// The file is gone.
     case vanished
+    /// An application's issue is lower than one that the roster names; the numbers are issues, not epochs.
+    case issue
   }
 }

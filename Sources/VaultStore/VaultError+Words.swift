@@ -64,6 +64,8 @@ extension VaultError: CustomStringConvertible {
       "'\(group)' was removed, and its file is back (epoch \(found))"
     case .rolledBack(let group, let found, let known, .fork):
       "'\(group)' (epoch \(found)) does not descend from the state seen last (epoch \(known))"
+    case .rolledBack(let group, let found, let known, .olderIssue):
+      "the list of applications is older than '\(group)': it names issue \(found) of the application, the group issue \(known)"
     case .rolledBack(let group, let found, let known, _):
       "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
     case .busy(let group?): "'\(group)' is in use by another process"
@@ -121,6 +123,8 @@ extension VaultError: CustomStringConvertible {
     case .damaged: "nothing was changed; put a backup back"
     case .rolledBack(_, _, _, .broughtBack):
       "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
+    case .rolledBack(_, _, _, .olderIssue):
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
     case .rolledBack: "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
     case .busy: "try again; see who holds it: fuser -v on the group's lock file"
     case .wrongKey: "check which key or passphrase belongs to this store"

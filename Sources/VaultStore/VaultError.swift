@@ -85,6 +85,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case fork
     case broughtBack = "removed"
     case vanished
+    /// The owner's list of applications is older than a group's list of members; the numbers are issues, not epochs.
+    case olderIssue = "issue"
   }
 }
 

@@ -63,12 +63,17 @@ struct RosterPlan {
   /// Whether anything is different afterwards.
   let isChange: Bool
 
-  /// - Throws: `overLimit`.
+  /// - Throws: `overLimit`; `rolledBack` for an issue that was replaced.
   init(_ change: RosterChange, on roster: Roster, _ authority: any RosterAuthority) throws(GroupFileError) {
     var change = change
     if let reissue = change.reissue {
       change.grants += roster.members.filter { $0.application == reissue.application && $0.issue != reissue.issue }
         .map { RosterChange.Grant(application: $0.application, issue: reissue.issue, rights: $0.rights) }
+    }
+    let issues = roster.issues
+    for grant in change.grants {
+      guard let known = issues[grant.application], known > grant.issue else { continue }
+      throw .rolledBack(found: UInt64(grant.issue), known: UInt64(known), .issue)
     }
     var staying: [Member] = []
     for member in roster.members {
@@ -108,5 +113,13 @@ struct RosterPlan {
     } catch {
       throw GroupFileError(error)
     }
+  }
+}
+
+extension Roster {
+  /// The highest issue of each application that it names, as a member or as removed.
+  package var issues: [String: UInt32] {
+    let members = members.lazy.filter { $0.kind == .application }.map { ($0.application, $0.issue) }
+    return Dictionary(members + removed.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
   }
 }

@@ -36,3 +36,22 @@ extension Admission {
     return "'\(application)' may \(may) '\(group)': \(items) and \(versions) that are kept"
   }
 }
+
+/// The groups that a command on all groups of an application could not change.
+enum UnchangedGroups {
+  /// Warns of each group.
+  ///
+  /// - Returns: the error to end with; `nil` if there are none.
+  static func failure(_ groups: [UnchangedGroup], _ application: String, _ session: Session) -> Failure? {
+    guard let first = groups.first else { return nil }
+    for group in groups {
+      session.warn("'\(group.name)' was not changed (status \(group.problem.status)): \(group.problem.message)")
+    }
+    let count = groups.count == 1 ? "1 group was" : "\(groups.count) groups were"
+    return Failure(
+      first.problem.exitStatus, "\(count) not changed, and may let '\(application)' in as before",
+      hint:
+        "put it in order (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
+    )
+  }
+}

@@ -17,7 +17,7 @@ public struct Application: Sendable, Equatable {
   public enum Standing: String, Sendable {
     /// Its newest credential opens its groups.
     case issued
-    /// Issuing it was interrupted; the same command finishes it.
+    /// Issuing it was interrupted, or could not reach every group; the same command finishes it.
     case interrupted
     /// It is gone from the machine; its credential can be issued again.
     case uninstalled
@@ -33,6 +33,23 @@ public struct ApplicationGroup: Sendable, Equatable {
   public let rights: GroupMember.Rights
   /// What the group was declared to do when its application is uninstalled.
   public let lifetime: GroupLifetime
+}
+
+/// A group that a change of all groups could not be made in.
+public struct UnchangedGroup: Sendable, Equatable {
+  /// The group's name.
+  public let name: String
+  /// What is wrong with it.
+  public let problem: VaultError
+}
+
+/// What issuing a credential came to.
+public struct IssuedCredential: Sendable, Equatable {
+  /// What the application gets to read in the groups that it was granted.
+  public let admissions: [Admission]
+  /// Groups that do not know the new credential, and may know the old one: the credential is written, and the same call
+  /// finishes the rest when they are in order. Sorted by name.
+  public let unchanged: [UnchangedGroup]
 }
 
 /// What somebody who is let into a group gets to read at once.

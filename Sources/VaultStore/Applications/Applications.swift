@@ -39,6 +39,14 @@ public struct Applications: Sendable {
     let member: Member
     let state: VerifiedState
 
+    /// - Returns: `nil` where the application `id` is no member.
+    init?(of id: String, in name: AccessGroup.Name, _ state: VerifiedState) {
+      guard let member = state.roster.members.first(where: { $0.kind == .application && $0.application == id }) else {
+        return nil
+      }
+      (self.name, self.member, self.state) = (name, member, state)
+    }
+
     /// Whether applications besides this one are members.
     var isShared: Bool {
       state.roster.members.contains { $0.kind == .application && $0.application != member.application }
@@ -47,37 +55,81 @@ public struct Applications: Sendable {
 
   /// Makes `change` in every group, one after the other: what others let into a group meanwhile is not passed over.
   ///
-  /// - Throws: what is wrong with a group; one that is bound to another device is left out, with a notice.
+  /// - Returns: the groups that it could not be made in; one that is bound to another device is left out, with a notice.
   func changeEverywhere(
     _ change: RosterChange, _ progress: (String, MaintenanceProgress) -> Void
-  ) throws(VaultError) {
+  ) throws(VaultError) -> [UnchangedGroup] {
+    var found: [UnchangedGroup] = []
     for name in try store.groupNames() {
       do throws(VaultError) {
-        try store.change(try store.group(name).name, change) { progress(name, $0) }
+        _ = try store.settled(name) { () throws(VaultError) in
+          try store.change(try store.group(name).name, change) { progress(name, $0) }
+        }
       } catch {
-        guard case .otherDevice = error else { throw error }
-        store.notices.post(.groupLeftOut(group: name, reason: error.message))
+        found += unchanged(try store.group(name).name, error)
       }
     }
+    return found
   }
 
-  /// - Parameter isStrict: whether a group that does not verify is an error; one that is bound to another device never is.
-  func memberships(of id: String, isStrict: Bool = false) throws(VaultError) -> [Membership] {
+  /// What to tell of a group that `problem` keeps from being changed; one that is bound to another device is left out, with a
+  /// notice.
+  func unchanged(_ name: AccessGroup.Name, _ problem: VaultError) -> [UnchangedGroup] {
+    guard case .otherDevice = problem else { return [UnchangedGroup(name: name.description, problem: problem)] }
+    store.notices.post(.groupLeftOut(group: name.description, reason: problem.message))
+    return []
+  }
+
+  /// The groups that the application `id` is in; one that does not verify is left out, with a notice.
+  func memberships(of id: String) throws(VaultError) -> [Membership] {
     _ = try store.owner()
-    var found: [Membership] = []
-    for name in try store.groupNames() {
-      let group = try store.group(name)
+    return try store.verifiedStates { name, error in
+      store.notices.post(.groupLeftOut(group: name.description, reason: error.message))
+    }.compactMap { Membership(of: id, in: $0, $1) }
+  }
+
+  /// The highest issue of each application that a group's roster names, as a member or as removed, and one such group.
+  ///
+  /// The registry may be an older copy than the groups; an issue below these was replaced.
+  func knownIssues() throws(VaultError) -> [String: KnownIssue] {
+    var known: [String: KnownIssue] = [:]
+    for (name, state) in try store.verifiedStates() {
+      for (id, issue) in state.roster.issues where issue > known[id]?.issue ?? 0 {
+        known[id] = KnownIssue(issue: issue, group: name.description)
+      }
+    }
+    return known
+  }
+
+  struct KnownIssue {
+    let issue: UInt32
+    let group: String
+  }
+
+  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` where a group knows a higher issue of the application.
+  func refuseReplaced(_ issue: UInt32, of id: String) throws(VaultError) {
+    guard let known = try knownIssues()[id], known.issue > issue else { return }
+    throw .rolledBack(group: known.group, found: UInt64(issue), known: UInt64(known.issue), reason: .olderIssue)
+  }
+}
+
+extension SecretStore {
+  /// The verified state of each group, sorted by name.
+  ///
+  /// - Parameter leftOut: called with the name of a group that does not verify, and what is wrong with it.
+  func verifiedStates(
+    leftOut: (AccessGroup.Name, VaultError) -> Void = { _, _ in }
+  ) throws(VaultError) -> [(name: AccessGroup.Name, state: VerifiedState)] {
+    var found: [(name: AccessGroup.Name, state: VerifiedState)] = []
+    for name in try groupNames() {
+      let group = try group(name)
       do throws(VaultError) {
-        let state = try group.reading { (transaction) throws(GroupFileError) in transaction.view.state }
-        guard let member = state.roster.members.first(where: { $0.kind == .application && $0.application == id }) else {
-          continue
+        let state = try settled(name) { () throws(VaultError) in
+          try group.reading { (transaction) throws(GroupFileError) in transaction.view.state }
         }
-        found.append(Membership(name: group.name, member: member, state: state))
+        if let state { found.append((group.name, state)) }
       } catch {
-        var isElsewhere = false
-        if case .otherDevice = error { isElsewhere = true }
-        guard isElsewhere || !isStrict else { throw error }
-        store.notices.post(.groupLeftOut(group: name, reason: error.message))
+        leftOut(group.name, error)
       }
     }
     return found

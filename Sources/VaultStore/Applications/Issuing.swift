@@ -30,33 +30,40 @@ extension Applications {
   ///
   /// - Parameters:
   ///   - id: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`; not `default`, and not beginning with `vault.`.
-  ///   - path: where the credential goes, mode 0600; nothing may be there.
+  ///   - path: where the credential goes, mode 0600; nothing may be there but what an unfinished call wrote.
   ///   - issuance: which identity the credential holds.
   ///   - grants: rights in other groups; they are added to those that the application has.
   ///   - lifetime: what happens to the private group at uninstalling; by default it survives.
   ///   - progress: called now and then with a group's name while it gets a new key.
-  /// - Returns: what the application gets to read in `grants`.
+  /// - Returns: what the application gets to read in `grants`, and the groups that could not be changed: a damaged group does
+  ///   not keep the others from knowing the new credential.
   /// - Throws: ``VaultError/exists(_:)`` for an application that has a credential, a group that is called so, or a file at
-  ///   `path`; ``VaultError/notFound(_:)`` for an unknown application or group; ``VaultError/contradiction(_:)``;
-  ///   ``VaultError/invalid(_:)``.
-  @discardableResult
+  ///   `path`; ``VaultError/notFound(_:)`` for an unknown application or group;
+  ///   ``VaultError/rolledBack(group:found:known:reason:)`` where a group knows a newer credential than the registry;
+  ///   ``VaultError/contradiction(_:)``; ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
     lifetime: GroupLifetime? = nil, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
-  ) throws(VaultError) -> [Admission] {
+  ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
     let identity = try store.owner()
     let registry = try store.registry()
-    let place = try CredentialFile.Place(path, outside: store.location.home)
-    for grant in grants { _ = try store.group(grant.group).info() }
     var entry = try begin(name, issuance, lifetime, registry)
+    let place = try CredentialFile.Place(path, outside: store.location.home) { found in
+      // What the same command wrote before, when it could not change every group.
+      entry.wasReplaced && found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
+    }
+    for grant in grants { _ = try store.group(grant.group).info() }
     if entry.standing == .issuing { try registry.record(entry, of: id) }
     try makePrivateGroup(name, entry)
+    var unchanged: [UnchangedGroup] = []
     if entry.issue > 1 {
-      try changeEverywhere(RosterChange(reissue: (id, entry.issue)), progress)
+      unchanged = try changeEverywhere(RosterChange(reissue: (id, entry.issue)), progress)
     }
-    try store.change(
-      name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+    if !unchanged.contains(where: { $0.name == id }) {
+      try store.change(
+        name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+    }
     var admissions: [Admission] = []
     for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
     let credential = Credential(
@@ -66,10 +73,11 @@ extension Applications {
       },
       floors: try floors(of: id))
     try place.write(credential)
-    entry.standing = .issued
+    // As long as a group may know the old credential, the same command is to be repeated.
+    if unchanged.isEmpty || entry.standing != .issuing { entry.standing = .issued }
     entry.issued = SystemClock.milliseconds()
     try registry.record(entry, of: id)
-    return admissions
+    return IssuedCredential(admissions: admissions, unchanged: unchanged)
   }
 
   // MARK: Steps
@@ -96,17 +104,20 @@ extension Applications {
       guard group == nil || group?.presence == .absent,
         !AccessGroupFile.exists(in: store.location.places.groupFolder(name.description))
       else { throw .exists("a group of this name") }
+      // A registry that is older than the groups may not know the application.
+      let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
       return Registry.RegisteredApplication(
-        issue: 1, highestIssue: 1, standing: .issuing, lifetime: lifetime ?? .survives,
+        issue: issue, highestIssue: issue, standing: .issuing, lifetime: lifetime ?? .survives,
         created: SystemClock.milliseconds())
     }
     if let lifetime, lifetime != known.lifetime {
       throw .invalid("the lifetime of the application's group was declared when it was made")
     }
-    let wasReplaced = known.standing == .issuing && known.issued != 0
+    let wasReplaced = known.wasReplaced
     switch issuance {
     case .first:
       guard known.issued == 0 else { throw Applications.isIssued }
+      try refuseReplaced(known.issue, of: name.description)
     case .again:
       guard !wasReplaced else {
         throw .contradiction(
@@ -115,14 +126,20 @@ extension Applications {
       guard known.standing != .revoked else {
         throw .contradiction("the application's credentials were revoked; a new one: vault app issue APP --replace")
       }
+      try refuseReplaced(known.issue, of: name.description)
     case .replacing:
-      guard !wasReplaced else { break }
-      guard known.highestIssue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
-      known.highestIssue += 1
+      let seen = try knownIssues()[name.description]?.issue ?? 0
+      if wasReplaced, seen <= known.issue { break }
+      known.highestIssue = try next(after: max(known.highestIssue, seen))
       known.issue = known.highestIssue
       known.standing = .issuing
     }
     return known
+  }
+
+  private func next(after issue: UInt32) throws(VaultError) -> UInt32 {
+    guard issue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
+    return issue + 1
   }
 
   static let isIssued = VaultError.exists("an application of this id")

@@ -1,4 +1,5 @@
 internal import GroupFile
+internal import Sealing
 
 extension SecretStore {
   /// Gives an application rights in a group, or other rights than it has.
@@ -7,7 +8,8 @@ extension SecretStore {
   ///
   /// - Returns: what it gets to read.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown application or group; ``VaultError/contradiction(_:)`` for an
-  ///   application whose credentials were revoked; ``VaultError/denied(_:)`` for anybody but the owner.
+  ///   application whose credentials were revoked; ``VaultError/rolledBack(group:found:known:reason:)`` where a group knows a
+  ///   newer credential of it than the registry; ``VaultError/denied(_:)`` for anybody but the owner.
   @discardableResult
   public func grant(
     _ rights: GroupMember.Rights, in group: String, to application: String
@@ -16,6 +18,7 @@ extension SecretStore {
     guard known.standing != .revoked else {
       throw .contradiction("the application's credentials were revoked; a new one first: vault app issue APP --replace")
     }
+    try applications.refuseReplaced(known.issue, of: application)
     return try grant(rights, in: group, to: application, known)
   }
 
@@ -47,10 +50,14 @@ extension SecretStore {
   public func revoke(
     _ application: String, from group: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
-    _ = try owner()
-    let members = try self.group(group).info().members
-    guard members.contains(where: { $0.who.application == application }) else { throw .notFound(.member) }
-    try change(try self.group(group).name, RosterChange { $0.application == application }, progress)
+    let wasMember = Locked(false)
+    let change = RosterChange { member in
+      guard member.application == application else { return false }
+      wasMember.withLock { $0 = true }
+      return true
+    }
+    try self.change(try self.group(group).name, change, progress)
+    guard wasMember.withLock({ $0 }) else { throw .notFound(.member) }
   }
 
   /// Gives a group a new key; nobody leaves.

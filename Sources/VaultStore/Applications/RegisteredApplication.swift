@@ -16,9 +16,12 @@ extension Registry {
     /// When its last credential was written; 0 if none ever was. Same unit.
     var issued: UInt64 = 0
 
+    /// Whether its credential was replaced, and a group may still know the old one.
+    var wasReplaced: Bool { standing == .issuing && issued != 0 }
+
     enum Standing: UInt8 {
       case issued = 1
-      /// Being issued: what a killed process leaves.
+      /// Being issued: what a killed process leaves, and a group that could not be changed.
       case issuing = 2
       case uninstalled = 3
       /// Uninstalled, and every credential of this issue is refused everywhere.

@@ -8,6 +8,8 @@ public struct Uninstallation: Sendable, Equatable {
   public internal(set) var kept: [String] = []
   /// Groups that the application was in, and whose key is a new one.
   public internal(set) var revoked: [String] = []
+  /// Groups in which nothing could be done, although the application may be a member; the same call finishes it.
+  public internal(set) var unchanged: [UnchangedGroup] = []
 }
 
 extension Applications {
@@ -33,11 +35,16 @@ extension Applications {
       try registry.record(entry, of: id)
     }
     var report = Uninstallation()
-    for membership in try memberships(of: id, isStrict: true) {
+    let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
+    for membership in states.compactMap({ Membership(of: id, in: $0, $1) }) {
       let name = membership.name.description
       if GroupLifetime(membership.state.roster.flags) == .purged, !membership.isShared {
-        try store.removeGroup(name)
-        report.purged.append(name)
+        do throws(VaultError) {
+          try store.removeGroup(name)
+          report.purged.append(name)
+        } catch {
+          report.unchanged.append(UnchangedGroup(name: name, problem: error))
+        }
       } else if revoking {
         report.revoked.append(name)
       } else {
@@ -45,7 +52,12 @@ extension Applications {
       }
     }
     if revoking {
-      try changeEverywhere(RosterChange { $0.application == id }, progress)
+      let unrevoked = try changeEverywhere(RosterChange { $0.application == id }, progress)
+      // A group that cannot be read may still be one that can be changed.
+      report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
+      report.unchanged.removeAll { group in unrevoked.contains { $0.name == group.name } }
+      report.unchanged = (report.unchanged + unrevoked).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      report.revoked.removeAll { name in unrevoked.contains { $0.name == name } }
     } else if entry.standing != .revoked {
       entry.standing = .uninstalled
       try registry.record(entry, of: id)

@@ -20,14 +20,23 @@ enum CredentialFile {
 
   /// Where a credential is to be written: nothing is there, and a file can be made.
   struct Place: ~Copyable {
-    private let draft: SecretFile.Draft
+    /// `nil` where the credential is there already.
+    private let draft: SecretFile.Draft?
 
-    /// - Parameter store: the store's folder; a credential inside it would be copied with what it opens.
+    /// - Parameters:
+    ///   - store: the store's folder; a credential inside it would be copied with what it opens.
+    ///   - isWritten: says whether a credential that is there is the one to be written; it is left as it is then.
     /// - Throws: ``VaultError/exists(_:)``, ``VaultError/invalid(_:)``, ``VaultError/denied(_:)``,
     ///   ``VaultError/storage(_:)``.
-    init(_ path: String, outside store: String) throws(VaultError) {
+    init(
+      _ path: String, outside store: String, isWritten: (Credential) -> Bool = { _ in false }
+    ) throws(VaultError) {
       guard try !Place.isInside(path, store) else {
         throw .invalid("a credential is written to a folder outside of the store that it opens")
+      }
+      if let found = try? CredentialFile.read(path), isWritten(found) {
+        draft = nil
+        return
       }
       do throws(FileFault) { draft = try SecretFile.Draft(path) } catch { throw Place.error(error) }
     }
@@ -48,7 +57,7 @@ enum CredentialFile {
       let bytes: GuardedBytes
       do { bytes = try credential.serialized() } catch { throw VaultError(error) }
       do throws(FileFault) {
-        try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe draft.place(bytes) }
+        try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe draft?.place(bytes) }
       } catch {
         throw Place.error(error)
       }

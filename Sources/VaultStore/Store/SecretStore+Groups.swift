@@ -135,10 +135,13 @@ extension SecretStore {
     let acceptance: Acceptance
     if access.isOwners {
       let identity = try owner()
-      let issues = name == .registry ? [:] : try registry().applications()
+      let applications = name == .registry ? [:] : try registry().applications()
+      let known = try self.applications.knownIssues()
       do {
         acceptance = try withoutActuallyEscaping(announce) { (announce) throws(GroupFileError) in
-          let revokes = { @Sendable (member: Member) in !member.isCurrent(in: issues) }
+          let revokes = { @Sendable (member: Member) in
+            !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0
+          }
           return try file.accept(
             OwnersAcceptance(authority: identity, revokes: revokes) { announce(ReturningState($0, revokes)) })
         }

@@ -39,6 +39,18 @@ import Testing
     #expect(failure { try stranger.accept() } == .notAMember)
   }
 
+  @Test func `an issue below one that the roster names is refused, as a member and as removed`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .read)
+    try group.grant("com.example.api", .read, issue: 3)
+    let older = GroupFileError.rolledBack(found: 2, known: 3, .issue)
+    #expect(failure { try group.grant("com.example.api", .read, issue: 2) } == older)
+    #expect(failure { try group.change(RosterChange(reissue: ("com.example.api", 2))) } == older)
+    try group.revoke("com.example.api")
+    #expect(failure { try group.grant("com.example.api", .read, issue: 2) } == older)
+    #expect(try group.grant("com.example.api", .read, issue: 3).roster.members.count == 2)
+  }
+
   @Test func `other rights are a new roster under the same key`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.api", .write)

@@ -87,7 +87,7 @@ private enum Keyring {
     try owner.createGroup("team")
     let identity = try owner.owner()
     let credential = store.folder + "/credential"
-    try owner.applications.issue("app.one", to: credential, grants: [.init(.write, in: "team")])
+    _ = try owner.applications.issue("app.one", to: credential, grants: [.init(.write, in: "team")])
     let seed = try identity.applicationMember(id: "app.one", issue: 1)
     try UnlockedRecord(ownerKey, seed, until: soon).keep(for: 60, as: ownerKey)
     let planted = try SecretStore.open(at: store.location)

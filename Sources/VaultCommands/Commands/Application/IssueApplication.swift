@@ -13,7 +13,8 @@ struct IssueApplication: SessionCommand {
     discussion: """
       The application gets a private group named as itself. After it was installed again, or lost its credential, --again \
       writes the same identity, which opens everything it had. Where a credential was stolen, --replace gives the \
-      application a new identity and its groups new keys: the old one opens nothing from then on.
+      application a new identity and its groups new keys: the old one opens nothing from then on. A group that cannot be \
+      changed is named at the end; when it is in order, the same command finishes it.
 
       Example:
         vault app issue com.example.api --output api.credential --group team.shared:read
@@ -40,12 +41,13 @@ struct IssueApplication: SessionCommand {
     let grants = try groups.map(RightsArgument.grant)
     guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
     let applications = try session.openStore(key.source).applications
-    let admissions = try applications.issue(
+    let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime
     ) { session.showProgress("\($0): \($1.text)") }
     session.endProgress()
     let application = try applications.application(app)
     session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
-    for admission in admissions { session.say(admission.sentence(app)) }
+    for admission in issued.admissions { session.say(admission.sentence(app)) }
+    if let failure = UnchangedGroups.failure(issued.unchanged, app, session) { throw failure }
   }
 }

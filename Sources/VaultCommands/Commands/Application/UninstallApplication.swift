@@ -27,6 +27,7 @@ struct UninstallApplication: SessionCommand {
     for name in report.purged { session.say("removed '\(name)' with all its items") }
     for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no member any more") }
     for name in report.kept { session.say("kept '\(name)'; a copy of the credential still opens it") }
+    if let failure = UnchangedGroups.failure(report.unchanged, app, session) { throw failure }
     if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
   }
 }
