@@ -1,11 +1,11 @@
-import Dispatch
 import Sealing
+import TestSupport
 import Testing
 
 @Suite struct LockedTests {
   @Test func `threads take turns`() {
     let count = Locked(0)
-    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+    onThreads(8) { _ in
       for _ in 0..<2000 { count.withLock { $0 += 1 } }
     }
     #expect(count.withLock { $0 } == 16_000)

@@ -1,4 +1,3 @@
-import Dispatch
 import TestSupport
 import Testing
 
@@ -46,7 +45,7 @@ import Testing
 
   @Test func `two threads never hold the same slot`() {
     let pool = SlotPool(slotSize: 64, slotsPerSlab: 8)
-    DispatchQueue.concurrentPerform(iterations: 8) { thread in
+    onThreads(8) { thread in
       let pattern = [UInt8](repeating: UInt8(thread + 1), count: 64)
       for _ in 0..<500 {
         let held = (0..<5).map { _ in try! GuardedBytes(count: 64, pool: pool) }

@@ -37,6 +37,17 @@ enum Pipe {
     return readAll(descriptor)
   }
 
+  /// What has been written to a nameless file up to now; it stays open, and its position stays.
+  static func contentsSoFar(of descriptor: Int32) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let taken = unsafe pread(descriptor, &chunk, chunk.count, bytes.count)
+      guard taken > 0 else { return bytes }
+      bytes += chunk[..<taken]
+    }
+  }
+
   /// How many bytes of a pipe wait to be read.
   static func unreadCount(_ descriptor: Int32) -> Int {
     var count: Int32 = 0

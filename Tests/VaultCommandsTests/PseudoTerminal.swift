@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 
 @testable import VaultCommands
 
@@ -48,13 +49,12 @@ final class PseudoTerminal {
 
   /// Waits until `text` is on the screen; it still counts as not seen.
   ///
-  /// - Returns: false after ten seconds.
+  /// - Returns: false if it never is.
   func waitUntilShown(_ text: String) -> Bool {
-    for _ in 0..<200 {
-      if String(decoding: unseen, as: UTF8.self).hasSuffix(text) { return true }
+    eventually {
       _ = readScreen(for: 50)
+      return String(decoding: unseen, as: UTF8.self).hasSuffix(text)
     }
-    return false
   }
 
   private func readScreen(for milliseconds: Int32) -> Bool {

@@ -19,24 +19,17 @@ import Testing
     #expect(group.before.refused.isEmpty)
     let file = try OpenFile(group.fixture.folder + "/" + name)
     var refused = 0
-    var slowest = Duration.zero
     for bit in Sampling.positions(in: file.count * 8, sample: sample) {
       ConnectionPool.closeIdle(at: place)
       let byte = file[bit / 8]
       file[bit / 8] = byte ^ (1 << UInt8(bit % 8))
       defer { file[bit / 8] = byte }
-      let clock = ContinuousClock()
-      try slowest = max(
-        slowest,
-        clock.measure {
-          let answers = try group.answers()
-          if !answers.refused.isEmpty { refused += 1 }
-          if let lie = answers.lie(against: group.before) { Issue.record("bit \(bit) of \(name): \(lie)") }
-        })
+      let answers = try group.answers()
+      if !answers.refused.isEmpty { refused += 1 }
+      if let lie = answers.lie(against: group.before) { Issue.record("bit \(bit) of \(name): \(lie)") }
       ConnectionPool.closeIdle(at: place)
     }
     #expect(refused > 0)
-    #expect(slowest < .seconds(5))
     #expect(try group.lie() == nil, "the last bit was put back")
   }
 }

@@ -67,13 +67,11 @@ import Testing
     try connection.checkpointIfLarge()
     let grown = folder.bytes(of: "group.vault-wal").count
     #expect(grown > 300_000)
-    let elapsed = try ContinuousClock().measure {
-      for _ in 0..<10 {
-        try write(connection, 10)
-        try connection.checkpointIfLarge(waiting: 2000)
-      }
+    for _ in 0..<10 {
+      try write(connection, 10)
+      // Whoever tried to move the log now would wait until the reader is done, which he never is.
+      try connection.checkpointIfLarge(waiting: .max)
     }
-    #expect(elapsed < .seconds(2))
     #expect(throws: GroupFileError.busy) { try connection.truncatingCheckpoint(waiting: 10) }
     // He still reads what was there when he began.
     #expect(try reader.value("SELECT count(*) FROM chain") == 0)

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -86,25 +87,29 @@ import Testing
   }
 
   @Test func `no more than the limit stay open for nobody`() throws {
-    let before = try openFiles()
     var folders: [TemporaryFolder] = []
     for _ in 0..<ConnectionTable.idleLimit + 10 {
       let folder = try TemporaryFolder().makeGroup()
       folders.append(folder)
       _ = try ConnectionPool.reader(at: ContainerPlace(folder: folder.path)).connection.identity
     }
-    // Other tests run beside this one.
-    #expect(try openFiles() - before < 3 * ConnectionTable.idleLimit + 30)
+    let names = folders.map(\.path)
+    let open = try openFiles().filter { path in names.contains { path.hasPrefix($0 + "/") } }
+    // The file, its log and its index.
+    #expect(open.count <= 3 * ConnectionTable.idleLimit)
     for folder in folders { ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path)) }
   }
 
-  private func openFiles() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+  private func openFiles() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+      .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+  }
 
-  @Test(.timeLimit(.minutes(1))) func `sixteen threads read and write, and no change is lost`() throws {
+  @Test func `sixteen threads read and write, and no change is lost`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let failures = Locked<[String]>([])
-    DispatchQueue.concurrentPerform(iterations: 16) { thread in
+    onThreads(16) { thread in
       do {
         for round in 0..<20 {
           try increment(place)
@@ -118,15 +123,14 @@ import Testing
     #expect(failures.withLock { $0 } == [])
     let lease = try ConnectionPool.reader(at: place)
     #expect(try lease.connection.value("SELECT max(epoch) FROM chain") == 320)
-    #expect(folder.bytes(of: "group.vault-wal").count < 600_000)
     ConnectionPool.closeIdle(at: place)
   }
 
-  @Test(.timeLimit(.minutes(1))) func `connections open while others write`() throws {
+  @Test func `connections open while others write`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let failures = Locked<[String]>([])
-    DispatchQueue.concurrentPerform(iterations: 6) { thread in
+    onThreads(6) { thread in
       do {
         for _ in 0..<100 {
           if thread == 0 { try increment(place) } else { try Connection(at: place, access: .reading).close() }

@@ -21,7 +21,7 @@ import Testing
 
   private func makedev(_ major: UInt, _ minor: UInt) -> dev_t { major << 8 | minor }
 
-  @Test(.timeLimit(.minutes(1)), arguments: Shape.allCases, ["group.vault", "group.vault-wal", "group.vault-shm"])
+  @Test(arguments: Shape.allCases, ["group.vault", "group.vault-wal", "group.vault-shm"])
   func `what is no regular file is altered, and stays`(_ shape: Shape, _ name: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.write([7], to: "victim")
@@ -34,7 +34,7 @@ import Testing
     #expect(folder.bytes(of: "victim") == [7])
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: Shape.allCases)
+  @Test(arguments: Shape.allCases)
   func `a lock that is no regular file is altered, and stays`(_ shape: Shape) throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.write([7], to: "victim")

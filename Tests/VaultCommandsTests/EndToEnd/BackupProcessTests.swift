@@ -1,5 +1,5 @@
-import Dispatch
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -28,7 +28,7 @@ import Testing
   @Test func `beside four writers a backup is one consistent state of each group`() throws {
     let rounds = RunLength.of(200, sample: 12)
     let environment = store.scriptEnvironment
-    DispatchQueue.concurrentPerform(iterations: 5) { number in
+    onThreads(5) { number in
       let script =
         number == 4
         ? #"for backup in 1 2 3 4; do "$vault" backup "$folder/backup$backup" >/dev/null || exit 9; done"#

@@ -35,7 +35,7 @@ extension TestStore {
       git init -q --bare "$folder/server/repo.git" && git -C "$folder/server/repo.git" config http.receivepack true
       /usr/bin/python3 "\(tests)/Clients/server.py" "$folder/server" & server=$!
       trap 'kill $server' EXIT
-      for _ in $(seq 500); do [ -e "$folder/server/port" ] && break; sleep 0.02; done
+      for _ in $(seq 3600); do [ -s "$folder/server/port" ] && break; sleep 0.05; done
       host=127.0.0.1:$(cat "$folder/server/port")
       \(script)
       """, environment: environment)

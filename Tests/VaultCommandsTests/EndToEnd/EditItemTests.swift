@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -133,7 +134,7 @@ import Testing
     store.environment["EDITOR"] = store.folder.write(
       "editor", Array("#!/bin/sh\necho $$ >'\(started)'; exec sleep 1000\n".utf8), mode: 0o700)
     let process = Executable(["edit", "marked"], environment: store.environment)
-    for _ in 0..<500 where !store.folder.exists("started") { usleep(10_000) }
+    #expect(eventually { store.folder.exists("started") })
     #expect(leftovers(mark).count == 1)
     process.send(SIGKILL)
     #expect(process.wait().status == 128 + SIGKILL)
@@ -151,8 +152,7 @@ import Testing
     store.environment["EDITOR"] = store.folder.write(
       "editor", Array("#!/bin/sh\ntouch '\(store.folder.file("started"))'\nexec sleep 20\n".utf8), mode: 0o700)
     let process = Executable(["edit", "marked"], environment: store.environment)
-    for _ in 0..<500 where !store.folder.exists("started") { usleep(10_000) }
-    usleep(100_000)
+    #expect(eventually { store.folder.exists("started") })
     process.send(signal)
     let result = process.wait()
     #expect(result.status == 1 && result.errors.contains("nothing was stored"), "\(result.errors)")

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -28,30 +29,34 @@ import Testing
       ".nanorc", Array("set backup\nset backupdir \"~/bak\"\nset historylog\nset positionlog\nset locking\n".utf8))
   }
 
+  /// Keys, and what the screen shows once the editor has taken them.
+  private typealias Step = (keys: String, shows: String)
+
   /// Types into a terminal of tmux, step by step.
-  private func type(_ steps: [String], into session: String) {
+  private func type(_ steps: [Step], into session: String) {
     for step in steps {
-      store.shell("tmux -L \(session) send-keys -t 0 \(step)")
-      usleep(700_000)
+      store.shell("tmux -L \(session) send-keys -t 0 \(step.keys)")
+      #expect(shows(step.shows, session), "\(step.keys)")
     }
+  }
+
+  private func shows(_ text: String, _ session: String) -> Bool {
+    eventually { store.shell("tmux -L \(session) capture-pane -p -t 0").output.contains(text) }
   }
 
   private var copies: String { store.shell("cd \"$folder\" && grep -rl S3CR3T . || true").output }
 
-  private func edit(with editor: String, _ first: [String], _ second: [String]) {
+  private func edit(with editor: String, _ steps: [Step], end: String) {
     let session = "vault-\(getpid())-\(editor)"
     let variables = store.scriptEnvironment.map { "'\($0.key)=\($0.value)'" }.joined(separator: " ")
     let command = "env -i \(variables) TERM=xterm EDITOR=\(editor) \(quoted(Executable.path)) edit password; sleep 1"
     store.shell("tmux -L \(session) new-session -d -x 80 -y 24 \(quoted(command))")
     // The editor shows the value when it is ready.
-    for _ in 0..<200 where !store.shell("tmux -L \(session) capture-pane -p -t 0").output.contains(mark) {
-      usleep(100_000)
-    }
-    usleep(500_000)
-    type(first, into: session)
+    #expect(shows(mark, session))
+    type(steps, into: session)
     #expect(copies.isEmpty, "while \(editor) runs")
-    type(second, into: session)
-    for _ in 0..<200 where store.run("get", "password").output == mark { usleep(100_000) }
+    store.shell("tmux -L \(session) send-keys -t 0 \(end)")
+    #expect(eventually { store.run("get", "password").output != mark })
     store.shell("tmux -L \(session) kill-server")
     #expect(store.run("get", "password").output == "more changed " + mark)
     #expect(copies.isEmpty, "after \(editor)")
@@ -65,11 +70,20 @@ import Testing
   private func quoted(_ text: String) -> String { "'" + text.replacing("'", with: #"'\''"#) + "'" }
 
   @Test(.needsClients, arguments: ["vim", "vi"]) func `vim leaves no copies`(editor: String) {
-    edit(with: editor, ["'ichanged '", "Escape", "':w' Enter", "0", "'imore '", "Escape"], ["':wq' Enter"])
+    edit(
+      with: editor,
+      [
+        ("'ichanged '", "changed " + mark), ("Escape", mark), ("':w' Enter", "written"), ("0", mark),
+        ("'imore '", "more changed " + mark), ("Escape", mark),
+      ], end: "':wq' Enter")
   }
 
   @Test(.needsClients) func `nano leaves no copies`() {
-    edit(with: "nano", ["'changed '", "C-s", "C-a", "'more '"], ["C-s C-x"])
+    edit(
+      with: "nano",
+      [
+        ("'changed '", "changed " + mark), ("C-s", "Wrote 1 line"), ("C-a", mark), ("'more '", "more changed " + mark),
+      ], end: "C-s C-x")
   }
 
   @Test func `which editors are known`() {

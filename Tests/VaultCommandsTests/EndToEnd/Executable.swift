@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 
 /// The built `vault`, run as a process of its own.
@@ -11,13 +12,39 @@ final class Executable {
     var output: String { String(decoding: outputBytes, as: UTF8.self) }
   }
 
-  /// The executable lies where this test lies.
+  /// The executable lies where this test lies. Root's tests also run it as other users, so where those cannot reach it, as
+  /// in a clone below a folder of mode 0700, this is a copy that they can.
   static let path: String = {
     var buffer = [CChar](repeating: 0, count: 4_096)
     let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
     let test = String(decoding: buffer[..<max(count, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    return test.prefix(through: test.lastIndex(of: "/") ?? test.startIndex) + "vault"
+    let built = String(test.prefix(through: test.lastIndex(of: "/") ?? test.startIndex)) + "vault"
+    return geteuid() != 0 || everybodyMayRun(built) ? built : publicCopy(of: built)
   }()
+
+  private static func everybodyMayRun(_ path: String) -> Bool {
+    var path = path
+    while true {
+      var status = stat()
+      guard unsafe stat(path, &status) == 0, status.st_mode & S_IXOTH != 0 else { return false }
+      guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return true }
+      path = String(path[..<slash])
+    }
+  }
+
+  /// The folder of the copy, which goes away with the process.
+  private nonisolated(unsafe) static var copyFolder: String?
+
+  private static func publicCopy(of built: String) -> String {
+    var template = Array("/tmp/vault-test-XXXXXX".utf8CString)
+    let folder = unsafe template.withUnsafeMutableBufferPointer { unsafe String(cString: mkdtemp($0.baseAddress!)) }
+    unsafe copyFolder = folder
+    atexit { if let folder = unsafe Executable.copyFolder { try? FileManager.default.removeItem(atPath: folder) } }
+    let copy = folder + "/vault"
+    try! FileManager.default.copyItem(atPath: built, toPath: copy)
+    precondition(unsafe chmod(folder, 0o755) == 0 && chmod(copy, 0o755) == 0)
+    return copy
+  }
 
   /// POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF: a session of its own, and signals as a shell would leave them.
   private static let flags: Int16 = 0x80 | 0x08 | 0x04
@@ -77,6 +104,29 @@ final class Executable {
     return Result(
       status: signal == 0 ? (status >> 8) & 0xFF : 128 + signal, outputBytes: Pipe.contents(of: output),
       errors: String(decoding: Pipe.contents(of: errors), as: UTF8.self))
+  }
+
+  /// What the process has written to stdout up to now.
+  var outputSoFar: String { String(decoding: Pipe.contentsSoFar(of: output), as: UTF8.self) }
+
+  /// Whether the process has a file open.
+  func hasOpened(_ path: String) -> Bool {
+    let folder = "/proc/\(process)/fd"
+    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return numbers.contains { (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path }
+  }
+
+  /// The arguments of the program that the process is running now.
+  var commandLine: [String] {
+    let descriptor = unsafe open("/proc/\(process)/cmdline", O_RDONLY)
+    defer { close(descriptor) }
+    return String(decoding: Pipe.readAll(descriptor), as: UTF8.self).split(separator: "\0").map(String.init)
+  }
+
+  var hasEnded: Bool {
+    var information = unsafe siginfo_t()
+    return unsafe waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+      && information.si_signo == SIGCHLD
   }
 
   /// The soft limit that the system tells of the running process.

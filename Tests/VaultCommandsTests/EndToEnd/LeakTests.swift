@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -213,12 +214,7 @@ import Testing
     let bytes = Array(Mark.value.rawValue.utf8)
     #expect(unsafe write(writing, bytes, bytes.count) == bytes.count)
     let process = start(#""$vault" set a --fd 3"#)
-    var unread = 1
-    for _ in 0..<500 where unread > 0 {
-      usleep(10_000)
-      unread = Pipe.unreadCount(reading)
-    }
-    try #require(unread == 0)
+    try #require(eventually { Pipe.unreadCount(reading) == 0 })
     process.send(SIGSEGV)
     let result = process.wait()
     #expect(result.status == 128 + SIGSEGV)
@@ -227,7 +223,7 @@ import Testing
     #expect(store.shell(#"ls "$folder/here""#).output.isEmpty)
     // The same crash of another program does leave one: the test can fail.
     let other = start("sleep 100")
-    usleep(200_000)
+    #expect(eventually { other.commandLine == ["sleep", "100"] })
     other.send(SIGSEGV)
     #expect(other.wait().status == 128 + SIGSEGV)
     if relative { #expect(!store.shell(#"ls "$folder/here""#).output.isEmpty) }

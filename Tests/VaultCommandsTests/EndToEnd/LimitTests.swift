@@ -28,6 +28,21 @@ import Testing
     #expect(store.execute("verify").status == 0)
   }
 
+  @Test(.needsLimits) func `a wrong passphrase is refused after the same work as a right one`() {
+    let result = store.shell(
+      """
+      export VAULT_HOME="$folder/other" VAULT_STATE="$folder/other-state"
+      echo right | "$vault" init --passphrase-fd 0 2>&1 || exit
+      for passphrase in right wrong; do
+        echo $passphrase | "$vault" list --passphrase-fd 0 2>/dev/null; echo $?
+        # Without room for the 256 MiB of the stretching, neither gets as far as an answer.
+        echo $passphrase | prlimit --as=250000000 "$vault" list --passphrase-fd 0 2>/dev/null; echo $?
+        prlimit --as=250000000 "$vault" --version >/dev/null; echo $?
+      done
+      """)
+    #expect(result.output.hasSuffix("0\n23\n0\n16\n23\n0\n"), "\(result.output)")
+  }
+
   @Test(.needsTime) func `a value of every size comes back`() {
     for count in Array(0...1_200) + stride(from: 1_200, through: 1_048_576, by: 30_011) {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 131 ^ count) }

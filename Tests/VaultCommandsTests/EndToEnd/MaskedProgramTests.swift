@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -30,7 +31,10 @@ import Testing
   @Test func `a value that comes byte by byte is replaced, also after pauses`() {
     let script = #"for c in S 3 C R 3 T - h u n t e r 2 !; do printf %s $c; sleep 0.07; done"#
     // A pause shows the first bytes, of which there are at most a quarter of the value.
-    #expect(output(script).output == "S3C" + Self.placeholder + "!")
+    // How much of it depends on how the machine spreads the pauses.
+    let shown = output(script).output
+    #expect(shown.hasSuffix(Self.placeholder + "!"))
+    #expect("S3C".hasPrefix(shown.dropLast(Self.placeholder.count + 1)), "\(shown)")
   }
 
   @Test func `a prompt that ends like a value begins is shown while the program waits`() throws {
@@ -41,12 +45,12 @@ import Testing
       ["-c", #"exec "$vault" run --mask --set P=vault:///password -- sh -c 'printf "name S"; read x' >&4 <&3"#],
       program: "/bin/sh", environment: store.scriptEnvironment, extra: [keyboard, writing])
     var shown: [UInt8] = []
-    for _ in 0..<500 where shown.count < 6 {
-      usleep(10_000)
-      guard Pipe.unreadCount(reading) > 0 else { continue }
-      var byte: [UInt8] = [0]
-      if unsafe read(reading, &byte, 1) == 1 { shown += byte }
-    }
+    #expect(
+      eventually {
+        var byte: [UInt8] = [0]
+        while Pipe.unreadCount(reading) > 0, unsafe read(reading, &byte, 1) == 1 { shown += byte }
+        return shown.count >= 6
+      })
     #expect(String(decoding: shown, as: UTF8.self) == "name S")
     process.send(SIGKILL)
     close(writing)
@@ -66,13 +70,16 @@ import Testing
       masked + [
         "--", "/bin/sh", "-c",
         "for s in INT TERM HUP QUIT USR1 USR2; do trap \"echo $s\" $s; done; echo ready; "
-          + "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; exit 5",
+          + "until [ -e \(store.folder.file("sent")) ]; do sleep 0.05; done; exit 5",
       ], environment: store.environment)
-    usleep(400_000)
+    #expect(eventually { process.outputSoFar == "ready\n" })
     process.send(signal)
+    let name = [SIGINT: "INT", SIGTERM: "TERM", SIGHUP: "HUP", SIGQUIT: "QUIT", SIGUSR1: "USR1", SIGUSR2: "USR2"][
+      signal]
+    #expect(eventually { process.outputSoFar == "ready\n\(name ?? "")\n" })
+    _ = store.folder.write("sent", [])
     let result = process.wait()
-    let names = [SIGINT: "INT", SIGTERM: "TERM", SIGHUP: "HUP", SIGQUIT: "QUIT", SIGUSR1: "USR1", SIGUSR2: "USR2"]
-    #expect(result.output == "ready\n\(names[signal] ?? "")\n")
+    #expect(result.output == "ready\n\(name ?? "")\n")
     #expect(result.status == 5)
   }
 
@@ -84,16 +91,16 @@ import Testing
 
   @Test(arguments: [SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR, 40])
   func `signals that would end us reach the program instead`(signal: Int32) {
-    let script = "trap 'echo came; exit 5' \(signal); echo ready; for i in $(seq 40); do sleep 0.1; done"
+    let script = "trap 'echo came; exit 5' \(signal); echo ready; for i in $(seq 3600); do sleep 0.05; done"
     let process = Executable(masked + ["--", "/bin/sh", "-c", script], environment: store.environment)
-    usleep(400_000)
+    #expect(eventually { process.outputSoFar == "ready\n" })
     process.send(signal)
     let result = process.wait()
     #expect(result.output == "ready\ncame\n" && result.status == 5)
   }
 
   @Test func `an alarm that was set before us reaches the program`() {
-    let script = #"trap "echo came; exit 5" ALRM; for i in $(seq 40); do sleep 0.1; done"#
+    let script = #"trap "echo came; exit 5" ALRM; for i in $(seq 3600); do sleep 0.05; done"#
     let result = store.shell(#"perl -e 'alarm 1; exec @ARGV' "$vault" run --mask -- sh -c '"# + script + "'")
     #expect(result.output == "came\n" && result.status == 5)
   }
@@ -133,12 +140,15 @@ import Testing
 
   @Test func `on a terminal the program has one of the same size, and Ctrl-C reaches it once`() throws {
     let terminal = PseudoTerminal(columns: 101)
-    let script = #"test -t 1 && stty size <&1; trap 'echo int' INT; echo ready; sleep 0.5; sleep 0.5; echo $P; exit 3"#
+    let script =
+      #"test -t 1 && stty size <&1; trap 'echo int' INT; echo ready; until [ -e "$folder/sent" ]; do sleep 0.05; done; echo $P; exit 3"#
     let process = Executable(
       ["-c", #"exec "$vault" run --mask --set P=vault:///password -- sh -c "$0" >/dev/tty 2>&1"#, script],
       program: "/bin/sh", environment: store.scriptEnvironment, terminal: terminal)
     try #require(terminal.waitUntilShown("ready\r\n"))
     terminal.type("\u{3}")
+    #expect(terminal.waitUntilShown("int\r\n"))
+    _ = store.folder.write("sent", [])
     #expect(process.wait().status == 3)
     #expect(terminal.shown() == "24 101\r\nready\r\n^Cint\r\n\(Self.placeholder)\r\n")
   }

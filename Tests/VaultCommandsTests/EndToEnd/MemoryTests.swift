@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -17,12 +18,7 @@ import Testing
       ["-c", "exec \"$vault\" \(arguments) >&3"], program: "/bin/sh", environment: store.scriptEnvironment,
       extra: [writing])
     close(writing)
-    var waiting = 0
-    for _ in 0..<1_000 where waiting < 65_536 {
-      usleep(10_000)
-      waiting = Pipe.unreadCount(reading)
-    }
-    try #require(waiting >= 65_536)
+    try #require(eventually { Pipe.unreadCount(reading) >= 65_536 })
     return (process, reading)
   }
 
@@ -96,12 +92,7 @@ import Testing
       ["set", "a", "--passphrase-fd", "3", "--fd", "4"], environment: environment, extra: [once, reading])
     close(reading)
     #expect(unsafe Glibc.write(writing, "x", 1) == 1)
-    var unread = 1
-    for _ in 0..<3_000 where unread > 0 {
-      usleep(10_000)
-      unread = Pipe.unreadCount(writing)
-    }
-    try #require(unread == 0)
+    try #require(eventually { Pipe.unreadCount(writing) == 0 })
     #expect(places(of: Self.mark, in: process.process).map(\.title) == [])
     close(writing)
     #expect(process.wait().status == 0)
@@ -117,7 +108,10 @@ import Testing
       mkfifo "$home/fifo" && chmod 666 "$home/fifo"
       setpriv --reuid=12345 --clear-groups "$home/vault" set a --fd 3 3<>"$home/fifo" & process=$!
       setpriv --reuid=12345 --clear-groups sleep 100 & other=$!
-      sleep 1
+      # It has nothing to do but to wait for its value: it reads descriptor 3.
+      until grep -q '^0 0x3 ' /proc/$process/syscall && [ "$(cat /proc/$other/comm)" = sleep ]; do
+        [ -e /proc/$process ] || exit 8; sleep 0.05
+      done
       for file in environ mem maps; do
         as head -c 1 /proc/$process/$file >/dev/null 2>&1 && echo "$file can be read"
       done

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -55,8 +56,7 @@ import Testing
   @Test func `stopped, it gives the terminal back, and continued, it asks again`() throws {
     let process = try waiting()
     process.send(SIGTSTP)
-    for _ in 0..<500 where !terminal.showsWhatIsTyped { usleep(10_000) }
-    #expect(terminal.showsWhatIsTyped)
+    #expect(eventually { terminal.showsWhatIsTyped })
     process.send(SIGCONT)
     #expect(terminal.waitUntilShown("passphrase: passphrase: "))
     terminal.type("er2\n")

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -92,10 +93,8 @@ import Testing
 
   @Test func `when the time has passed, the store is locked`() throws {
     try unlock(for: "1s")
-    // A second at the latest, and what the kernel takes to notice.
-    for _ in 0..<40 where run(["get", "token"]).status == 0 { usleep(100_000) }
-    #expect(run(["get", "token"]).status == 11)
-    #expect(kernelsLine() == nil)
+    #expect(eventually { run(["get", "token"]).status == 11 })
+    #expect(eventually { kernelsLine() == nil })
   }
 
   @Test func `unlocking again sets a new time, and takes what opens the store`() throws {
@@ -171,8 +170,7 @@ import Testing
       #expect(ended.status != 0)
       #expect(run(["get", "token"]).status == 11)
       // The kernel takes a moment to clear away what a killed process held.
-      for _ in 0..<100 where kernelsLine() != nil { usleep(50_000) }
-      #expect(kernelsLine() == nil, "\(step) \(fault)")
+      #expect(eventually { kernelsLine() == nil }, "\(step) \(fault)")
     }
   }
 

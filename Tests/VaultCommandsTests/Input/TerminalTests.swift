@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 import VaultStore
 
@@ -84,8 +85,7 @@ private final class Typist: @unchecked Sendable {
   func wait() { pthread_join(thread, nil) }
 
   private func work() {
-    for _ in 0..<1_000 where pty.showsWhatIsTyped { usleep(1_000) }
-    sawSilence = !pty.showsWhatIsTyped
+    sawSilence = eventually { !pty.showsWhatIsTyped }
     pty.type(text)
   }
 }

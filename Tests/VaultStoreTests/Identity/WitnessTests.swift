@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 import GroupFile
 import Sealing
@@ -206,7 +205,7 @@ import Testing
     let folder = folder
     let shared = Witness(of: "team", in: folder)
     let key = ownerKey
-    DispatchQueue.concurrentPerform(iterations: 8) { thread in
+    onThreads(8) { thread in
       let own = Witness(of: "team", in: folder)
       var last: UInt64 = 0
       for turn in 0..<60 {

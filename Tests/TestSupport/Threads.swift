@@ -1,0 +1,43 @@
+import Glibc
+
+/// Waits until something becomes true that other threads or processes bring about.
+///
+/// Tests use it instead of a nap: how long a thing takes depends on the machine, and the limit only ends a hang.
+///
+/// - Returns: false if it is still not true after three minutes.
+package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
+  let deadline = ContinuousClock.now + .seconds(180)
+  while try !condition() {
+    guard ContinuousClock.now < deadline else { return false }
+    usleep(5_000)
+  }
+  return true
+}
+
+/// Runs `body` with the numbers from 0 on as many threads at once, and waits for all of them.
+///
+/// `DispatchQueue.concurrentPerform` takes no more threads than there are cores, so most of its numbers never meet.
+package func onThreads(_ count: Int, _ body: (Int) -> Void) {
+  withoutActuallyEscaping(body) { body in
+    var threads: [pthread_t] = []
+    for number in 0..<count {
+      let work = unsafe Unmanaged.passRetained(Work { body(number) })
+      var thread = pthread_t()
+      let code = unsafe pthread_create(
+        &thread, nil,
+        { context in
+          unsafe Unmanaged<Work>.fromOpaque(context!).takeRetainedValue().run()
+          return nil
+        }, work.toOpaque())
+      precondition(code == 0)
+      threads.append(thread)
+    }
+    for thread in threads { pthread_join(thread, nil) }
+  }
+}
+
+private final class Work {
+  let run: () -> Void
+
+  init(_ run: @escaping () -> Void) { self.run = run }
+}
