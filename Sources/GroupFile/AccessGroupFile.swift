@@ -122,19 +122,21 @@ package final class AccessGroupFile: Sendable {
   }
 
   func snapshot(
-    _ connection: Connection, _ reading: WitnessReading, strict: Bool
+    _ connection: Connection, _ reading: WitnessReading, strict: Bool, mending: Bool = false
   ) throws(GroupFileError) -> Snapshot {
-    let state = try VerifiedState.open(connection, as: context, known: known.newest)
+    let state = try VerifiedState.open(connection, as: context, known: known.newest, mending: mending)
     var outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
     if let floor = floor(beside: reading) {
       let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)
       outcome.gapSeen = outcome.gapSeen || above.gapSeen
       outcome.notice = outcome.notice ?? above.notice
     }
-    known.update(state)
+    // Of a later format nothing but the state was looked at.
+    if mending, connection.version != state.roster.flags.version { try connection.compareTables() }
+    if state.hasOwnersVersion { known.update(state) }
     let view = Snapshot(connection, state, cache, witnessed: reading)
     view.notices = outcome.notice.map { [$0] } ?? []
-    if outcome.isAhead { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
+    if outcome.isAhead, state.hasOwnersVersion { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
   }
 }

@@ -65,7 +65,7 @@ package struct GroupCreation: Sendable {
           members: [member], removed: []),
         by: owner)
       let manifest = Manifest(
-        readVersion: FormatVersion.read, writeVersion: FormatVersion.write, groupID: groupID,
+        version: flags.version, groupID: groupID,
         rosterDigest: roster.digest, rosterRevision: 1, generation: 1, epoch: 1, itemCount: 0, versionRowCount: 0,
         root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey, time: time)
       try connection.storeWrap(slotID, wrap)

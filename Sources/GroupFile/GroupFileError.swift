@@ -43,12 +43,23 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case noVersion(UInt64)
   /// The item's present version is another one than expected.
   case conflict(expected: UInt64, present: UInt64)
+  /// Of the signed items and older versions so many cannot be proved any more, and nobody said that they may be dropped.
+  case unproved(items: UInt64, versions: UInt64)
   /// What was to be done is not wanted any more: somebody decided otherwise meanwhile.
   case superseded
   /// There is such a group already.
   case exists
   /// More than the format allows.
   case overLimit(String)
+
+  /// Whether the group's own files are not what was written, so that they can be made new of what is still proved.
+  package var isRepairable: Bool {
+    switch self {
+    case .damaged(.witness, _): false
+    case .damaged, .altered, .storage(.inputOutput): true
+    default: false
+    }
+  }
 
   /// How a state contradicts what was verified before.
   package enum RollbackKind: String, Sendable {

@@ -1,4 +1,5 @@
 internal import GroupFile
+internal import KeyedArchives
 internal import Sealing
 
 /// Something the user should know although the operation went well.
@@ -13,6 +14,17 @@ public enum Notice: Sendable, Hashable {
   /// A group could not be looked at, and an answer about all groups lacks it.
   case groupLeftOut(group: String, reason: String)
 
+  /// A group's new key left rows behind that nobody signed: whoever can write the file can add them. With the names of those
+  /// that open all the same.
+  case unsignedLeftBehind(group: String, rows: UInt64, names: [String])
+  /// A group's new key left signed items and older versions behind that could not be proved any more. With the items' names,
+  /// as far as they can be known.
+  case unprovedDropped(group: String, items: UInt64, versions: UInt64, names: [String])
+  /// A group's file was too damaged to be changed where it lay, and was made new.
+  case groupRemade(group: String, keptAside: String)
+  /// The history of a group's states was lost: machines that have not seen its last one must accept it.
+  case chainLost(group: String)
+
   /// What the user should know: lower case, no full stop.
   public var message: String {
     switch self {
@@ -24,7 +36,21 @@ public enum Notice: Sendable, Hashable {
       "'\(group)' moved from epoch \(from) to \(to), too far to prove that nothing was rolled back between"
     case .groupLeftOut(let group, let reason):
       "'\(group)' was left out: \(reason)"
+    case .unsignedLeftBehind(let group, let rows, let names):
+      "'\(group)' held \(rows) rows that nobody signed; the new key leaves them behind" + Notice.list(names)
+    case .unprovedDropped(let group, let items, let versions, let names):
+      "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
+    case .groupRemade(let group, let keptAside):
+      "the file of '\(group)' was damaged, and was made new; the damaged one is in \(Printable.name(keptAside))"
+    case .chainLost(let group):
+      "machines that have not seen the last state of '\(group)' refuse it until: vault group accept \(group)"
     }
+  }
+
+  private static func list(_ names: [String]) -> String {
+    guard !names.isEmpty else { return "" }
+    let shown = names.prefix(20).map { "'\(Printable.name($0))'" }.joined(separator: ", ")
+    return ": " + shown + (names.count > 20 ? " and others" : "")
   }
 }
 
@@ -41,6 +67,18 @@ final class NoticeBoard: Sendable {
       case .gap(let from, let to): post(.gap(group: group.description, from: from, to: to))
       }
     }
+  }
+
+  /// Says what a change of the roster left behind.
+  func post(_ left: LeftBehind, of group: String, keptAside: String?) {
+    if left.unsigned > 0 {
+      post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unproved))
+    }
+    if left.lost > 0 || left.lostVersions > 0 {
+      post(.unprovedDropped(group: group, items: left.lost, versions: left.lostVersions, names: left.lostNames))
+    }
+    if let keptAside { post(.groupRemade(group: group, keptAside: keptAside)) }
+    if left.losesChain { post(.chainLost(group: group)) }
   }
 
   func post(_ notice: Notice) {

@@ -8,7 +8,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound: .notFound
     case .locked, .noKeyring, .otherDevice: .locked
     case .denied: .denied
-    case .damaged: .damaged
+    case .damaged, .unproved: .damaged
     case .rolledBack: .rolledBack
     case .busy: .busy
     case .wrongKey, .mistypedCode: .wrongKey
@@ -32,8 +32,11 @@ extension VaultError: CustomStringConvertible {
 
   /// The check that refused damaged bytes, such as `manifest`; `nil` for other errors.
   public var level: String? {
-    if case .damaged(_, let level, _) = self { return level }
-    return nil
+    switch self {
+    case .damaged(_, let level, _): level
+    case .unproved: "row"
+    default: nil
+    }
   }
 
   public var description: String { message }
@@ -58,6 +61,9 @@ extension VaultError: CustomStringConvertible {
       "'\(group)' cannot be shown to be its newest state (witness: \(detail))"
     case .damaged(let group?, let level, let detail): "'\(group)' is damaged or was altered (\(level): \(detail))"
     case .damaged(nil, let level, let detail): "damaged or altered (\(level): \(detail))"
+    case .unproved(let group, let items, 0): "of '\(group)' \(items) items cannot be proved any more"
+    case .unproved(let group, let items, let versions):
+      "of '\(group)' \(items) items and \(versions) older versions cannot be proved any more"
     case .rolledBack(let group, _, let known, .vanished):
       "'\(group)' was last seen at epoch \(known), and its file is gone"
     case .rolledBack(let group, let found, _, .broughtBack):
@@ -121,6 +127,7 @@ extension VaultError: CustomStringConvertible {
     case .damaged(.some, _, _):
       "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     case .damaged: "nothing was changed; put a backup back"
+    case .unproved: "to go on without them: --drop-unproved; or put a backup back: vault restore-backup DIR"
     case .rolledBack(_, _, _, .broughtBack):
       "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
     case .rolledBack(_, _, _, .olderIssue):

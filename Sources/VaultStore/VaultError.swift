@@ -18,6 +18,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case denied(Denial)
   /// Bytes do not verify. `level` says which check refused them.
   case damaged(group: String?, level: String, detail: String)
+  /// Of a group's signed items and older versions so many cannot be proved any more, and nobody said that they may be dropped.
+  case unproved(group: String, items: UInt64, versions: UInt64)
   /// A group's state is older than one this machine has verified, or is not descended from it.
   case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
   /// Another process holds the group for too long.
@@ -116,6 +118,7 @@ extension VaultError {
     case .noVersion(let version): self = .notFound(.version(version))
     case .conflict(let expected, let present): self = .conflict(expected: expected, present: present)
     case .exists: self = .exists("a group of this name")
+    case .unproved(let items, let versions): self = .unproved(group: group, items: items, versions: versions)
     case .superseded: self = .contradiction("the application was replaced or revoked meanwhile; nothing was changed")
     case .overLimit(let limit): self = .overLimit(limit)
     }

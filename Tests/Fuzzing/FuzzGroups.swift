@@ -7,7 +7,7 @@ func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
   guard size > 0 else { return 0 }
   let bytes = Array(UnsafeBufferPointer(start: start + 1, count: size - 1))
   switch start[0] % 5 {
-  case 0: try? ContainerHeader.check(bytes, for: .reading)
+  case 0: try? ContainerHeader.check(bytes)
   case 1: if let roster = try? Roster(parsing: bytes) { precondition(roster.body() == bytes) }
   case 2: if let manifest = try? Manifest(parsing: bytes) { precondition(manifest.body() == bytes) }
   case 3: if let attributes = try? Attributes(decoding: bytes) { precondition((try? attributes.encoded()) == bytes) }

@@ -31,6 +31,7 @@ struct GroupForge {
       manifest.rosterDigest = roster.digest
       manifest.rosterRevision = roster.roster.revision
       manifest.generation = roster.roster.generation
+      manifest.version = roster.roster.flags.version
     }
     change(&manifest)
     let sealed = SignedManifest.seal(manifest, by: writer.signingKey(), with: keys)
@@ -79,6 +80,67 @@ struct GroupForge {
           slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID)))
       roster.members.sort { $0.signingKey < $1.signingKey }
     }
+  }
+}
+
+extension GroupForge {
+  /// A row of `name` with the value "forged", as anybody can seal it who holds the group's key.
+  ///
+  /// - Parameters:
+  ///   - named: what the attributes say the name is.
+  ///   - attributes: changes their encoding.
+  ///   - padded: changes their padded form.
+  func row(
+    _ name: String, named: String? = nil, version: UInt64 = 1, oldest: UInt64? = nil,
+    attributes change: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 }
+  ) throws -> Row {
+    let token = keys.token(of: name)
+    let nonce = Nonce()
+    let binding = RowBinding(groupID: group.groupID, generation: keys.generation)
+    func seal(_ bytes: [UInt8], _ half: RowBinding.Half) -> [UInt8] {
+      unsafe bytes.withUnsafeBytes {
+        unsafe keys.seal(
+          $0, half: half, nonce: nonce,
+          binding: binding.bytes(token: token, version: version, state: .present, half: half))
+      }
+    }
+    let content = try Attributes(name: named ?? name, created: 1, changed: 1, valueKind: 2).encoded()
+    let sealed = seal(padded(Padding.padUnguarded(change(content))), .attributes)
+    let secret = seal(Padding.padUnguarded(Array("forged".utf8)), .secret)
+    return unsafe Digest.zero.withUnsafeBytes { previous in
+      unsafe nonce.withUnsafeBytes { nonce in
+        unsafe sealed.withUnsafeBytes { attributes in
+          unsafe secret.withUnsafeBytes { secret in
+            unsafe Row(
+              token: token, version: version, state: .present, oldest: oldest ?? version, previous: previous,
+              nonce: nonce, attributes: attributes, place: .inline, secret: secret)
+          }
+        }
+      }
+    }
+  }
+}
+
+extension GroupFixture {
+  /// Puts a row with the value "forged" in the place of `name` and has `writer`, the owner by default, sign the tree with it.
+  func storeRow(
+    _ name: String, named: String? = nil, version: UInt64 = 3, oldest: UInt64 = 3, by writer: MemberSeed? = nil,
+    attributes: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 }
+  ) throws {
+    let forge = try forge()
+    let row = try forge.row(
+      name, named: named, version: version, oldest: oldest, attributes: attributes, padded: padded)
+    var root = Digest.zero
+    try tamper { connection in
+      try connection.replaceCurrent(row)
+      var editor = TreeEditor(root: forge.state.manifest.root)
+      try editor.put(TreeEntry(token: row.token, digest: row.digest)) { (_, place) throws(GroupFileError) in
+        try TreeNode(parsing: try connection.nodeBody(at: place) ?? [], at: place)
+      }
+      root = try editor.finish { (place, body, _, _) throws(GroupFileError) in try connection.storeNode(body, at: place)
+      }
+    }
+    try forge.storeManifest(by: writer) { $0.root = root }
   }
 }
 

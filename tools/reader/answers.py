@@ -172,7 +172,7 @@ def row_context(place, row, number):
 
 def parse_attributes(plain):
     require(len(plain) <= 65_536, "row", "attributes")
-    found = fields(plain, "row", highest=10, limit=65_536)
+    found = fields(plain, "row", highest=10, limit=65_536, later=None)
     require({1, 5, 7, 9} <= found.keys(), "row", "a field is missing")
     numbers = {tag: short_counter(found[tag], "row") for tag in (4, 5, 6, 9) if tag in found}
     require(numbers.get(4) != numbers[5] and len(found[7]) == 1, "row", "dates or kind")

@@ -104,8 +104,11 @@ def round_up(size, unit):
     return (size + unit - 1) // unit * unit
 
 
-def fields(data, level, highest, limit):
-    """The tagged fields of attributes and registry items, as a dictionary of bytes by tag."""
+def fields(data, level, highest, limit, later="newer-format"):
+    """The tagged fields of attributes and registry items, as a dictionary of bytes by tag.
+
+    A tag above the highest is `later`: None for damage, where a format with more tags has a higher read version.
+    """
     found, last, cursor = {}, 0, Cursor(data, level)
     while cursor.offset < len(data):
         tag = cursor.number(1)
@@ -117,7 +120,8 @@ def fields(data, level, highest, limit):
             require(255 <= count <= limit, level, "a length is not in its shortest form")
         field = cursor.take(count)
         if tag > highest:
-            raise Refused("newer-format")
+            require(later, level, "an unknown tag")
+            raise Refused(later)
         found[tag] = field
     return found
 

@@ -7,6 +7,16 @@ from primitives import digest, is_signed, mac, open_box, public_key
 CHAIN_LENGTH = 4_096
 
 
+def format_versions(flags):
+    """Read and write version, as the owner signed them in the roster's flags."""
+    return (flags >> 8 & 0xFF) + 1, (flags >> 16 & 0xFF) + 1
+
+
+def are_known(flags):
+    """Whether each flag is one of this format; a later one may have any."""
+    return format_versions(flags)[0] > 1 or flags & ~0x00FFFF00 < 4
+
+
 class Keys:
     def __init__(self, group_key, place):
         self.place = place
@@ -26,7 +36,7 @@ class State:
         header = Cursor(self.part(1), "container")
         group_id, generation, flags, device = header.take(32), header.counter(), header.number(4), header.take(16)
         header.end()
-        require(flags < 4 and bool(flags & 2) == any(device), "container", "header")
+        require(are_known(flags) and bool(flags & 2) == any(device), "container", "header")
         place = group_id + u64(generation)
         wrap, slot_id = self.unwrap(seed, place, kind)
         wrap_key = mac(seed, "vault1.mem.wrap", place)
@@ -81,12 +91,17 @@ class State:
         cursor.label("vault1.roster")
         group_id, owner, revision, generation = cursor.take(32), cursor.take(32), cursor.counter(), cursor.counter()
         commitment, before, first_epoch = cursor.take(32), cursor.take(32), cursor.counter()
-        flags, device, keep, name = cursor.number(4), cursor.take(16), cursor.number(2), cursor.text16()
+        flags = cursor.number(4)
+        read, write = format_versions(flags)
+        if read > 1 or self.container.writes and write > 1:
+            raise Refused("newer-format")
+        device, keep, name = cursor.take(16), cursor.number(2), cursor.text16()
         members = [self.member(cursor) for _ in range(self.bounded(cursor.number(4), level))]
         removed = [(cursor.number(4), cursor.text16(), cursor.counter(), cursor.counter())
                    for _ in range(self.bounded(cursor.number(4), level))]
         cursor.end()
-        require(revision and generation and first_epoch and flags < 4 and 1 <= keep <= 1_000, level, "numbers")
+        require(revision and generation and first_epoch and 1 <= keep <= 1_000, level, "numbers")
+        require(are_known(flags) and write >= read, level, "flags")
         require(any(before) == (revision > 1) and any(device) == bool(flags & 2), level, "digest before, or device")
         keys = [member["key"] for member in members]
         require(keys == sorted(set(keys)), level, "order of members")
@@ -121,11 +136,8 @@ class State:
         body, signature = plain[:-64], plain[-64:]
         cursor = Cursor(body, level)
         cursor.label("vault1.manifest")
-        read, write, flags = cursor.number(2), cursor.number(2), None
-        if read > 1:
-            raise Refused("newer-format")
-        flags = cursor.number(4)
-        require(read > 0 and write >= read and flags == 0, level, "versions or flags")
+        stated = cursor.number(2), cursor.number(2)
+        require(cursor.number(4) == 0, level, "flags")
         group_id, roster_digest = cursor.take(32), cursor.take(32)
         revision, generation, epoch, items, versions = (cursor.counter() for _ in range(5))
         root, before, writer, _ = cursor.take(32), cursor.take(32), cursor.take(32), cursor.counter()
@@ -141,7 +153,9 @@ class State:
         within = member["kind"] == 0 or epoch - roster["first_epoch"] <= 2**40
         require(within, level, "epoch too far above the roster's")
         require(is_signed(body, signature, writer), level, "signature")
-        require((read << 16 | write) == self.container.user_version, level, "user_version")
+        signed = format_versions(roster["header"][2])
+        require(stated == signed, level, "versions")
+        require((signed[0] << 16 | signed[1]) == self.container.user_version, "container", "user_version")
         self.epoch, self.items, self.versions, self.root = epoch, items, versions, root
         self.rest = digest("vault1.man.rest", body[:160] + body[192:])
         self.link = digest("vault1.man.link", before + self.rest)

@@ -19,7 +19,7 @@ internal import CSQLite
   /// What the log held when this connection last moved it into the file, in bytes; 0 once it began anew.
   var checkpointedByteCount = 0
   private var statements: [(key: UInt, statement: Statement)] = []
-  private(set) var verified = SnapshotCheck()
+  var verified = SnapshotCheck()
 
   /// Opens the group's file in `folder` and checks that it is a container of this format.
   ///

@@ -78,14 +78,16 @@ extension Connection {
 
   /// Grants each statement in `body` what the rows can need that the file has room for, and no more: a table's tree may
   /// repeat its pages.
-  private func withBoundOfWholeFile(_ body: () throws(GroupFileError) -> Void) throws(GroupFileError) {
+  func withBoundOfWholeFile<Result>(
+    _ body: () throws(GroupFileError) -> Result
+  ) throws(GroupFileError) -> Result {
     let file = try ContainerPlace.status(location.path)?.byteCount ?? 0
     let log = try ContainerPlace.status(location.logPath)?.byteCount ?? 0
     let limit = handle.stepLimit
     defer { handle.stepLimit = limit }
     // The smallest row has 40 bytes, and checking it takes some 30 instructions.
     handle.stepLimit = 2 * (file + log) + Handle.defaultStepLimit
-    try body()
+    return try body()
   }
 
   /// How many bytes the log may hold before they are moved into the file.

@@ -5,35 +5,16 @@ enum ContainerHeader {
   static let pageSize = 4096
   static let byteCount = 100
 
-  /// A file's `user_version`: a reader needs to know the first half, a writer the second.
-  struct Versions: Equatable, Sendable {
-    let read: UInt16
-    let write: UInt16
-
-    init(userVersion: UInt32) {
-      read = UInt16(truncatingIfNeeded: userVersion >> 16)
-      write = UInt16(truncatingIfNeeded: userVersion)
-    }
-
-    /// Throws `newerFormat` where this program cannot do what is asked, and `altered` for versions that never were.
-    func check(_ access: Connection.Access) throws(GroupFileError) {
-      if read > FormatVersion.read || access == .writing && write > FormatVersion.write {
-        throw .newerFormat(read: read, write: write)
-      }
-      guard read >= 1, write >= read else { throw .altered("the file's version is none of the format's") }
-    }
-  }
-
-  /// Looks at the header before SQLite parses a thing: a newer format first, then what never changes in a file's life.
+  /// Looks at the header before SQLite parses a thing: at what never changes in a file's life. Which versions it states counts
+  /// only beside those that the owner signed.
   ///
   /// - Parameter bytes: 100 bytes.
-  static func check(_ bytes: [UInt8], for access: Connection.Access) throws(GroupFileError) {
+  static func check(_ bytes: [UInt8]) throws(GroupFileError) {
     func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
     guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID
     else {
       throw .altered("it is not a vault file")
     }
-    try Versions(userVersion: word(60)).check(access)
     guard bytes[16] == 0x10, bytes[17] == 0, bytes[20] == 0 else { throw .altered("the file's page size is not 4096") }
     // Anything but 2 means a rollback journal, whose recovery could delete files; it is never switched back.
     guard bytes[18] == 2, bytes[19] == 2 else { throw .altered("the file does not use a write-ahead log") }

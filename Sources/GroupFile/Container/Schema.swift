@@ -65,9 +65,11 @@ enum Schema {
   /// Compares what the statement yields of `sqlite_schema` with the list.
   ///
   /// - Parameter rows: A statement with the columns type, name, tbl_name, sql and rootpage, in the order of row ids.
+  /// - Parameter names: the tables that are compared, among others that nobody knows; `nil` for the whole list.
   /// - Throws: `altered` at the first difference, one line too many, or a root page named twice.
-  static func compare(_ rows: Statement) throws(GroupFileError) {
+  static func compare(_ rows: Statement, _ names: [String]? = nil) throws(GroupFileError) {
     defer { rows.reset() }
+    if let names { return try find(names, in: rows) }
     var roots: [Int64] = [1]
     for entry in entries {
       guard try rows.step(), rows.holds(entry.type, 0), rows.holds(entry.name, 1), rows.holds(entry.table, 2),
@@ -78,6 +80,16 @@ enum Schema {
       roots.append(root)
     }
     guard try !rows.step() else { throw Schema.foreign }
+  }
+
+  private static func find(_ names: [String], in rows: Statement) throws(GroupFileError) {
+    var missing = entries.filter { names.contains($0.name.description) }
+    while try rows.step() {
+      missing.removeAll {
+        rows.holds($0.type, 0) && rows.holds($0.name, 1) && rows.holds($0.table, 2) && rows.holds($0.sql, 3)
+      }
+    }
+    guard missing.isEmpty else { throw Schema.foreign }
   }
 
   private static let foreign = GroupFileError.altered("the file's tables are not those of a group")

@@ -2,8 +2,8 @@ internal import CSQLite
 
 /// What a connection last found its file to be; looked at again in each transaction, in full when tables have changed.
 struct SnapshotCheck {
-  /// What the file's `user_version` says.
-  private(set) var versions = ContainerHeader.Versions(userVersion: 0)
+  /// What the file's `user_version` says in the clear.
+  private(set) var version = FormatVersion(userVersion: 0)
   private var schemaVersion: Int64?
   private var dataVersion: UInt32?
 
@@ -12,7 +12,7 @@ struct SnapshotCheck {
   /// Reading `schema_version` parses no table. Statements that SQLite would prepare anew because it changed run only
   /// after the new tables were compared.
   ///
-  /// - Throws: `newerFormat` before anything else is looked at; `altered`.
+  /// - Throws: `altered`.
   mutating func check(_ connection: Connection) throws(GroupFileError) {
     // It runs on to the end of the transaction and so holds its snapshot: a `BEGIN` that only reads would cost as much again.
     let first = try connection.statement("PRAGMA schema_version")
@@ -20,10 +20,11 @@ struct SnapshotCheck {
     let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
     let dataVersion = connection.dataVersion
     if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
-    let userVersion = UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version"))
-    versions = ContainerHeader.Versions(userVersion: userVersion)
-    try versions.check(connection.access)
-    if schemaVersion != self.schemaVersion { try checkConstants(connection) }
+    let version = FormatVersion(
+      userVersion: UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version")))
+    let isSameFormat = schemaVersion == self.schemaVersion && version == self.version
+    self.version = version
+    if !isSameFormat { try checkConstants(connection) }
     self.schemaVersion = schemaVersion
     self.dataVersion = dataVersion
   }
@@ -36,8 +37,8 @@ struct SnapshotCheck {
     guard try connection.value("PRAGMA page_size") == Int64(ContainerHeader.pageSize) else {
       throw .altered("the file's page size is not 4096")
     }
-    try Schema.compare(
-      connection.statement("SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"))
+    // A later format may have other tables; what it signed, and its keys, stand in these two.
+    try connection.compareTables(version.read > FormatVersion.known.read ? ["state", "wrap"] : nil)
     let encoding = try connection.statement("PRAGMA encoding")
     defer { encoding.reset() }
     guard try encoding.step(), encoding.holds("UTF-8", 0) else { throw .altered("the file's encoding is not UTF-8") }
@@ -47,7 +48,21 @@ struct SnapshotCheck {
 
 extension Connection {
   /// The versions that the file said to have when the last transaction began.
-  var versions: ContainerHeader.Versions { verified.versions }
+  var version: FormatVersion { verified.version }
+
+  /// Compares the list of tables with that of the format, or only the tables called `names`.
+  ///
+  /// - Throws: `altered`.
+  func compareTables(_ names: [String]? = nil) throws(GroupFileError) {
+    try Schema.compare(statement("SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"), names)
+  }
+
+  /// Has the file say in the clear which versions were signed, in the open transaction.
+  func storeVersion() throws(GroupFileError) {
+    guard version != FormatVersion.known else { return }
+    try statement("PRAGMA user_version=0x00010001").run()
+    verified = SnapshotCheck()
+  }
 
   /// A number that changes when another connection has committed; fresh after `begin`.
   package var dataVersion: UInt32 {
@@ -64,7 +79,7 @@ extension Connection {
     return try statement.integer(0, in: Int64.min...Int64.max)
   }
 
-  func checkHeader() throws(GroupFileError) { try ContainerHeader.check(header(), for: access) }
+  func checkHeader() throws(GroupFileError) { try ContainerHeader.check(header()) }
 
   /// The first bytes of the main file.
   func header() throws(GroupFileError) -> [UInt8] {
@@ -87,4 +102,11 @@ extension Connection {
 
   /// How long SQLite waits for another process, in milliseconds.
   static let wait: Int32 = 10_000
+}
+
+extension FormatVersion {
+  init(userVersion: UInt32) {
+    self.init(
+      read: UInt16(truncatingIfNeeded: userVersion >> 16), write: UInt16(truncatingIfNeeded: userVersion))
+  }
 }

@@ -92,8 +92,11 @@ extension AccessGroupFile {
       above: RosterChange.Numbers(
         revision: record.rosterRevision, generation: record.generation, epoch: record.epoch),
       revokes: owner.revokes)
-    let writing = try RosterWriting(view, session, context, owner.authority)
-    guard let renewed = try writing.write(change, at: now(), { _ in }) else { return .nothingToAccept }
+    let writing = RosterWriting(view, context, owner.authority)
+    var left = LeftBehind()
+    guard let renewed = try writing.write(change, at: now(), &left, { _ in }) else { return .nothingToAccept }
+    session.frees = true
+    try session.commit()
     _ = try replaceWitness(renewed)
     session.end(renewed)
     return .newState(epoch: renewed.manifest.epoch)

@@ -29,6 +29,7 @@ extension AccessGroupFile {
     let transaction = try beginReading()
     guard !transaction.view.state.roster.flags.contains(.thisDeviceOnly) else { return nil }
     let place = try ContainerPlace(folder: folder)
+    try transaction.view.checkSize()
     try transaction.view.connection.copy(to: place, progress: progress)
     do throws(GroupFileError) {
       return try RestingGroup(at: place, context).proved { progress(.proved($0)) }
@@ -71,6 +72,32 @@ package final class RestingGroup {
 
   /// Copies the file into `folder`, which is there and empty.
   func copy(to folder: String, mode: UInt32, progress: (CopyStep) -> Void) throws(GroupFileError) {
+    try view.checkSize()
     try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
+}
+
+extension Snapshot {
+  /// Refuses a file that is too large for what was signed in it, before it is copied page by page: whoever can write its header
+  /// can have it claim terabytes.
+  ///
+  /// - Throws: `altered`; `overLimit` for more free pages than a group that was ever compacted has.
+  fileprivate func checkSize() throws(GroupFileError) {
+    try connection.quickCheck()
+    let free = try connection.value("PRAGMA freelist_count")
+    guard free <= Snapshot.freePageCount else {
+      throw .overLimit("1 GiB of free pages, which compacting the group gives back")
+    }
+    let rows = Int64(clamping: min(state.manifest.itemCount + state.manifest.versionRowCount, 1 << 40))
+    guard try connection.value("PRAGMA page_count") - free <= Snapshot.basePageCount + rows * Snapshot.rowPageCount
+    else {
+      throw .altered("the file is larger than what was signed in it")
+    }
+  }
+
+  private static let freePageCount: Int64 = 1 << 18
+  /// Roster, wraps, chain and the roots of all tables.
+  private static let basePageCount: Int64 = 4_096
+  /// The largest attributes and the largest value, with their nodes and keys.
+  private static let rowPageCount: Int64 = 400
 }

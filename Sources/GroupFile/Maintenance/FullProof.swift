@@ -160,14 +160,21 @@ struct FullProof {
     guard rows.allSatisfy({ $0.epoch + GroupLimits.chainLength > manifest.epoch }) else {
       throw .damaged(.chain, "links that should be gone")
     }
+    guard view.state.isEnd(of: rows) else { throw .damaged(.chain, "links do not lead to this state") }
+  }
+}
+
+extension VerifiedState {
+  /// Whether the chain leads to this state, as far as that can be computed.
+  func isEnd(of chain: [(epoch: UInt64, rest: Digest)]) -> Bool {
+    guard let first = chain.first, let last = chain.last, last.epoch == manifest.epoch, last.rest == manifest.rest()
+    else { return false }
     // From the first state on, the whole chain can be computed again. A repair may have begun it anew, under a roster of its
     // own; what lies before a roster's first state is missed by nobody but machines that lag behind.
-    let begin = rows[0].epoch
-    guard begin == 1 || begin > view.state.roster.firstEpoch && manifest.epoch <= GroupLimits.chainLength else {
-      return
+    guard first.epoch == 1 || first.epoch > roster.firstEpoch && manifest.epoch <= GroupLimits.chainLength else {
+      return true
     }
-    let link = rows.reduce(Digest.zero) { Manifest.link(after: $0, rest: $1.rest) }
-    guard link == view.state.link else { throw .damaged(.chain, "links do not lead to this state") }
+    return chain.reduce(Digest.zero) { Manifest.link(after: $0, rest: $1.rest) } == link
   }
 }
 

@@ -38,6 +38,11 @@ package struct RosterChange: Sendable {
   /// Whether the group gets a new key; it does in any case when somebody leaves.
   package var rotates: Bool
   package var above: Numbers
+  /// Whether a new key leaves behind what the signed root names and damage has taken, or what a writer signed and nobody can
+  /// open; otherwise such an item keeps the change from being made.
+  package var dropsUnproved = false
+  /// Items that are left behind by a new key, with their history and without a tombstone.
+  package var drops: Set<Token> = []
 
   package init(
     grants: [Grant] = [], reissue: (application: String, issue: UInt32)? = nil, rotates: Bool = false,
@@ -98,7 +103,7 @@ struct RosterPlan {
     guard roster.removed.count + leaving.count <= GroupLimits.removedCount else {
       throw .overLimit("\(GroupLimits.removedCount) removed members")
     }
-    rotates = change.rotates || !leaving.isEmpty
+    rotates = change.rotates || !leaving.isEmpty || !change.drops.isEmpty
     isChange = rotates || changesRights || !joining.isEmpty || change.above != RosterChange.Numbers()
   }
 

@@ -8,62 +8,80 @@ package enum RotationStep: Sendable {
   case written(UInt64)
 }
 
-extension AccessGroupFile {
-  /// Changes who is in the group, and its key, in one transaction with a manifest that the owner signs.
-  ///
-  /// With a new key every version of every item is proved and sealed again; a process killed at any moment leaves the group
-  /// wholly old or wholly new.
-  ///
-  /// - Parameter progress: called now and then while a new key is given.
-  /// - Returns: the new state; the present one if there was nothing to change.
-  /// - Throws: `ownerOnly` for anybody but the owner, `superseded`, `overLimit`, and what a writer's checks find; nothing is changed then.
-  @discardableResult
-  package func changeRoster(
-    _ change: RosterChange, by authority: any RosterAuthority, progress: (RotationStep) -> Void = { _ in }
-  ) throws(GroupFileError) -> VerifiedState {
-    guard context.kind == .owner else { throw .ownerOnly }
-    let session = try beginSession()
-    let view = try snapshot(session.connection, witness.read(), strict: true)
-    try view.state.confirmRoster(session.connection)
-    guard change.isStillWanted() else { throw .superseded }
-    let writing = try RosterWriting(view, session, context, authority)
-    guard let state = try writing.write(change, at: now(), progress) else {
-      session.end()
-      return view.state
-    }
-    view.raise(witness, to: state)
-    session.end(state)
-    return state
+/// Where a group's file is made new that is too damaged to be changed where it lies.
+package struct SalvagePlaces: Sendable {
+  /// A path on the store's file system that is free; one with `.salvage` at its end is taken, too.
+  package let draft: String
+  /// A path that is free, where the damaged files go.
+  package let kept: String
+
+  package init(draft: String, kept: String) {
+    self.draft = draft
+    self.kept = kept
   }
 }
 
-/// Writes a new roster, and all that follows from it, in the transaction of a session.
+extension AccessGroupFile {
+  /// Changes who is in the group, and its key, in one transaction with a manifest that the owner signs.
+  ///
+  /// With a new key every version of every item that the signed root proves is sealed again, and the rest is left behind; a
+  /// process killed at any moment leaves the group wholly old or wholly new.
+  ///
+  /// - Parameter progress: called now and then while a new key is given.
+  /// - Throws: `ownerOnly` for anybody but the owner, `superseded`, `overLimit`, `rolledBack`; for a file that is too damaged to
+  ///   be changed where it lies, an error that `isRepairable`. Nothing is changed then.
+  @discardableResult
+  package func changeRoster(
+    _ change: RosterChange, by authority: any RosterAuthority, progress: (RotationStep) -> Void = { _ in }
+  ) throws(GroupFileError) -> ChangedRoster {
+    guard context.kind == .owner else { throw .ownerOnly }
+    let session = try beginSession()
+    let view = try snapshot(session.connection, witness.read(), strict: true, mending: true)
+    try view.state.confirmRoster(session.connection, mending: true)
+    guard change.isStillWanted() else { throw .superseded }
+    let writing = RosterWriting(view, context, authority)
+    var left = LeftBehind()
+    guard let state = try writing.write(change, at: now(), &left, progress) else {
+      session.end()
+      return ChangedRoster(state: view.state, left: left)
+    }
+    session.frees = state.manifest.generation > view.state.manifest.generation
+    try session.commit()
+    view.raise(witness, to: state)
+    session.end(state)
+    return ChangedRoster(state: state, left: left)
+  }
+}
+
+/// Writes a new roster, and all that follows from it, in an open transaction.
 struct RosterWriting {
   private let view: Snapshot
-  private let session: WriteSession
   private let context: GroupContext
   private let authority: any RosterAuthority
+  /// The root of the rows in a file that this process alone wrote; `nil` where the signed root counts.
+  private let draftRoot: Digest?
 
-  private var connection: Connection { session.connection }
+  private var connection: Connection { view.connection }
   private var old: VerifiedState { view.state }
 
-  /// - Parameter view: the verified state of the session's transaction; what it was compared with is the caller's business.
+  /// - Parameter view: the verified state of the transaction; what it was compared with is the caller's business.
   init(
-    _ view: Snapshot, _ session: WriteSession, _ context: GroupContext, _ authority: any RosterAuthority
-  ) throws(GroupFileError) {
-    try view.state.requireWriter()
+    _ view: Snapshot, _ context: GroupContext, _ authority: any RosterAuthority, draftRoot: Digest? = nil
+  ) {
+    self.draftRoot = draftRoot
     self.view = view
-    self.session = session
     self.context = context
     self.authority = authority
   }
 
-  /// Makes the change durable; `nil` if there is nothing to change.
+  /// Makes the change, which is still to be committed; `nil` if there is nothing to change.
+  ///
+  /// - Parameter left: gets what a new key leaves behind.
   func write(
-    _ change: RosterChange, at time: UInt64, _ progress: (RotationStep) -> Void
+    _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (RotationStep) -> Void
   ) throws(GroupFileError) -> VerifiedState? {
     let plan = try RosterPlan(change, on: old.roster, authority)
-    guard plan.isChange else { return nil }
+    guard plan.isChange || !old.hasOwnersVersion || connection.version != old.roster.flags.version else { return nil }
     var roster = old.roster
     var manifest = old.successor(
       root: old.manifest.root, itemCount: old.manifest.itemCount, versionRowCount: old.manifest.versionRowCount,
@@ -77,10 +95,12 @@ struct RosterWriting {
       roster.generation = max(roster.generation, change.above.generation) + 1
       keys = try newKeys(of: roster)
       roster.keyCommitment = keys.commitment
-      manifest.root = try Rotation.run(view, under: keys, progress)
-      try connection.empty("DELETE FROM wrap")
+      let rotated = try rotate(under: keys, dropping: change.drops, progress)
+      left.add(rotated.left)
+      manifest.root = rotated.root
+      manifest.itemCount = rotated.itemCount
+      manifest.versionRowCount = rotated.versionRowCount
       roster.members = try wrapped(plan.members, keys)
-      session.frees = true
     } else {
       let joined = try wrapped(plan.joining, keys)
       roster.members =
@@ -91,6 +111,20 @@ struct RosterWriting {
       throw .overLimit("2^53 states")
     }
     return try sign(roster, manifest, keys)
+  }
+
+  private func rotate(
+    under keys: GroupKeys, dropping dropped: Set<Token>, _ progress: (RotationStep) -> Void
+  ) throws(GroupFileError) -> Rotation.Outcome {
+    if let draftRoot {
+      return try Rotation.run(view, from: draftRoot, under: keys, dropping: dropped, progress)
+    }
+    // In a file whose structure is damaged one table's rows would be written over another's.
+    try connection.quickCheck()
+    // The tables may hold any number of rows besides the signed ones.
+    return try connection.withBoundOfWholeFile { () throws(GroupFileError) in
+      try Rotation.run(view, from: old.manifest.root, under: keys, dropping: dropped, progress)
+    }
   }
 
   private func sign(
@@ -109,7 +143,7 @@ struct RosterWriting {
     let sealedManifest = SignedManifest.seal(manifest, by: context.seed.signingKey(), with: keys)
     try connection.storePart(.manifest, sealedManifest)
     try connection.appendChain(manifest.epoch, manifest.rest())
-    try session.commit()
+    try connection.storeVersion()
     guard let member = roster.member(signing: context.seed.signingPublicKey) else { throw .ownerOnly }
     return VerifiedState(
       keys: keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: sealedManifest,

@@ -1,18 +1,26 @@
 import Sealing
 
-/// Gives a group a new key: opens every version of every item and seals it again, at the place that its name has under the
-/// new key (format article, "Rotation").
+/// Gives a group a new key: opens every version of every item that the signed root proves and seals it again, at the place
+/// that its name has under the new key (format article, "A new group key").
 ///
 /// Versions, dates, writers, value epochs and removals stay; the first version kept of an item has no predecessor any more.
+/// Rows that nothing signed names are counted and left behind: anybody who can write the file can add them.
 struct Rotation {
+  /// What was sealed again.
+  struct Outcome {
+    let root: Digest
+    let itemCount: UInt64
+    let versionRowCount: UInt64
+    let left: LeftBehind
+  }
+
   private let view: Snapshot
   private let seal: RowSeal
+  /// Proved items that are left behind all the same.
+  private let dropped: Set<Token>
   private var current: [Row] = []
   private var older: [Row] = []
-  /// The large values under the old key.
-  private var oldBlobs: [(token: Token, version: UInt64)] = []
-  /// The versions of the item at hand, the oldest first.
-  private var pending: [Row] = []
+  private var left = LeftBehind()
 
   private var connection: Connection { view.connection }
 
@@ -20,54 +28,140 @@ struct Rotation {
   ///
   /// Sealed rows are kept in memory until all are proved, large values are not.
   ///
-  /// - Returns: the root of the new tree.
+  /// - Parameter root: proves the rows.
+  /// - Throws: `damaged`, `altered` where something that it names cannot be proved.
   static func run(
-    _ view: Snapshot, under keys: GroupKeys, _ progress: (RotationStep) -> Void
-  ) throws(GroupFileError) -> Digest {
-    var rotation = Rotation(view: view, seal: RowSeal(keys))
-    _ = try FullProof.run(
-      view, progress: { progress(.sealed($0)) },
-      content: { (row, attributes, secret) throws(GroupFileError) in
-        try rotation.seal(row, attributes, secret)
-      },
-      visit: { (_) throws(GroupFileError) in rotation.endItem() })
-    return try rotation.write(progress)
+    _ view: Snapshot, from root: Digest, under keys: GroupKeys, dropping dropped: Set<Token>,
+    _ progress: (RotationStep) -> Void
+  ) throws(GroupFileError) -> Outcome {
+    var rotation = Rotation(view: view, seal: RowSeal(keys), dropped: dropped)
+    // Before the new ones are among them.
+    let blobs = try rotation.storedBlobs()
+    let nodeCount = try rotation.proveRows(below: root, progress)
+    try rotation.countUnsigned(blobs, nodeCount)
+    return try rotation.write(in: blobs.map(\.rowID), progress)
   }
 
-  private init(view: Snapshot, seal: RowSeal) {
+  private init(view: Snapshot, seal: RowSeal, dropped: Set<Token>) {
     self.view = view
     self.seal = seal
-    current.reserveCapacity(Int(min(view.state.manifest.itemCount, 1 << 20)))
+    self.dropped = dropped
+    current.reserveCapacity(Int(min(view.state.manifest.itemCount, 1 << 16)))
   }
 
-  /// Seals one version; an item's come oldest first, and end with the current one.
-  private mutating func seal(
-    _ row: Row, _ attributes: Attributes, _ secret: OpenedSecret?
+  // MARK: Proving
+
+  /// Takes along what the signed root names; the rows stand in the order of the tree.
+  ///
+  /// - Returns: the number of the tree's nodes.
+  private mutating func proveRows(
+    below root: Digest, _ progress: (RotationStep) -> Void
+  ) throws(GroupFileError) -> UInt64 {
+    let rows = try connection.currentRows()
+    defer { rows.reset() }
+    var tree = TreeWalk(view, from: root)
+    var count: UInt64 = 0
+    while let entry = try tree.next() {
+      let row = try row(of: entry, in: rows)
+      if !dropped.contains(row.token) { try take(row) }
+      count += 1
+      if count % 1_024 == 0 { progress(.sealed(count)) }
+    }
+    while try rows.step() { noteUnsigned(rows) }
+    return tree.nodeCount
+  }
+
+  private mutating func row(of entry: TreeEntry, in rows: Statement) throws(GroupFileError) -> Row {
+    while try rows.step() {
+      // A row of nobody may have columns that no row has.
+      let token = unsafe (try? rows.blob(0, count: Token.byteCount)).map { unsafe Token(loadingFrom: $0) }
+      if token == entry.token {
+        let row = try Row(rows)
+        guard row.digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }
+        return row
+      }
+      guard token.map({ $0 < entry.token }) ?? true else { break }
+      noteUnsigned(rows)
+    }
+    throw .damaged(.row, "a row is missing")
+  }
+
+  private mutating func noteUnsigned(_ rows: Statement) {
+    left.rows += 1
+    guard left.unproved.count < LeftBehind.namedCount, let row = try? Row(rows), row.state == .present,
+      let attributes = try? view.attributes(of: row)
+    else { return }
+    left.unproved.append(attributes.name)
+  }
+
+  /// Seals the kept versions of an item, the oldest first.
+  private mutating func take(_ row: Row) throws(GroupFileError) {
+    var versions = [row]
+    while let before = try view.predecessor(of: versions[versions.count - 1], oldest: row.oldest) {
+      versions.append(before)
+    }
+    var token: Token?
+    var previous = Digest.zero
+    for version in versions.reversed() {
+      var attributes = try view.attributes(of: version)
+      // No value was written after the last state: a member who says so would keep it from being listed when they are gone.
+      attributes.valueEpoch = min(attributes.valueEpoch, view.state.manifest.epoch)
+      let place = token ?? seal.keys.token(of: attributes.name)
+      let secret = version.state == .present ? try view.secret(of: version) : nil
+      let (new, blob) = try seal.row(
+        attributes, secret, token: place, version: version.version, oldest: version.oldest, previous: previous)
+      if let blob { try connection.insertBlob(place, version: version.version, blob) }
+      token = place
+      previous = new.digest
+      if version.version == row.version { current.append(new) } else { older.append(new) }
+    }
+  }
+
+  private func storedBlobs() throws(GroupFileError) -> [(rowID: Int64, isDropped: Bool)] {
+    let stored = try connection.statement("SELECT rowid, token FROM blob")
+    defer { stored.reset() }
+    var blobs: [(rowID: Int64, isDropped: Bool)] = []
+    while try stored.step() {
+      blobs.append((try stored.integer(0, in: Int64.min...Int64.max), isDropped(stored, 1)))
+    }
+    return blobs
+  }
+
+  private func isDropped(_ statement: Statement, _ column: Int32) -> Bool {
+    guard !dropped.isEmpty, let token = unsafe try? statement.blob(column, count: Token.byteCount) else { return false }
+    return unsafe dropped.contains(Token(loadingFrom: token))
+  }
+
+  /// Counts what the tables hold besides.
+  private mutating func countUnsigned(
+    _ blobs: [(rowID: Int64, isDropped: Bool)], _ nodeCount: UInt64
   ) throws(GroupFileError) {
-    let token = pending.last?.token ?? seal.keys.token(of: attributes.name)
-    var attributes = attributes
-    // No value was written after the last state: a member who says so would keep it from being listed when he is gone.
-    attributes.valueEpoch = min(attributes.valueEpoch, view.state.manifest.epoch)
-    let (new, blob) = try seal.row(
-      attributes, secret, token: token, version: row.version, oldest: row.oldest,
-      previous: pending.last?.digest ?? .zero)
-    if row.place == .blob { oldBlobs.append((row.token, row.version)) }
-    if let blob { try connection.insertBlob(token, version: row.version, blob) }
-    pending.append(new)
+    let taken = (current + older).count { $0.place == .blob }
+    left.blobs = UInt64(max(0, blobs.count { !$0.isDropped } - taken))
+    let versions = try connection.count("SELECT token FROM version") { !isDropped($0, 0) }
+    left.versions = versions - min(versions, UInt64(older.count))
+    let nodes = try connection.count("SELECT prefix FROM node")
+    left.nodes = nodes - min(nodes, nodeCount)
+    let slots = Set(view.state.roster.members.map(\.slotID))
+    left.wraps = try connection.count("SELECT slot FROM wrap") { row in
+      (try? row.bytes(0, count: 16...16)).map { !slots.contains($0) } ?? true
+    }
+    left.unproved.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  private mutating func endItem() {
-    current.append(pending.removeLast())
-    older += pending
-    pending.removeAll(keepingCapacity: true)
-  }
+  // MARK: Writing
 
   /// Puts the new rows in the place of the old ones, in the order of the file.
-  private mutating func write(_ progress: (RotationStep) -> Void) throws(GroupFileError) -> Digest {
-    for (token, version) in oldBlobs { try connection.dropBlob(token, version: version) }
+  private mutating func write(
+    in oldBlobs: [Int64], _ progress: (RotationStep) -> Void
+  ) throws(GroupFileError) -> Outcome {
+    for rowID in oldBlobs { try connection.dropBlob(rowID: rowID) }
     try connection.empty("DELETE FROM item")
     try connection.empty("DELETE FROM version")
     try connection.empty("DELETE FROM node")
+    try connection.empty("DELETE FROM wrap")
+    try connection.empty("DELETE FROM state WHERE part NOT IN (1, 2, 3)")
+    (left.links, left.losesChain) = try connection.mendChain(of: view.state)
     older.sort { ($0.token, $0.version) < ($1.token, $1.version) }
     for row in older { try connection.insertOlder(row) }
     current.sort { $0.token < $1.token }
@@ -77,6 +171,38 @@ struct Rotation {
       try tree.append(TreeEntry(token: row.token, digest: row.digest))
       if index % 1_024 == 1_023 { progress(.written(UInt64(index + 1))) }
     }
-    return try tree.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+    let root = try tree.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+    return Outcome(
+      root: root, itemCount: UInt64(current.count), versionRowCount: UInt64(older.count), left: left)
+  }
+}
+
+extension Connection {
+  /// Counts the rows that `sql` yields, or those of them that `counts`.
+  fileprivate func count(
+    _ sql: StaticString, where counts: (Statement) -> Bool = { _ in true }
+  ) throws(GroupFileError) -> UInt64 {
+    let statement = try statement(sql)
+    defer { statement.reset() }
+    var count: UInt64 = 0
+    while try statement.step() { if counts(statement) { count += 1 } }
+    return count
+  }
+
+  fileprivate func dropBlob(rowID: Int64) throws(GroupFileError) {
+    try statement("DELETE FROM blob WHERE rowid = ?").bind(1, rowID).run()
+  }
+
+  /// Drops the rows of the chain that no state so far can have, and all of them if they do not lead to `state`.
+  ///
+  /// - Returns: how many belonged to no state, and whether the chain was lost.
+  fileprivate func mendChain(of state: VerifiedState) throws(GroupFileError) -> (count: UInt64, isLost: Bool) {
+    let end = state.manifest.epoch
+    let start = end > GroupLimits.chainLength ? end - GroupLimits.chainLength : 0
+    let foreign = try count("SELECT epoch FROM chain") { row in
+      (try? row.counter(0)).map { $0 <= start || $0 > end } ?? true
+    }
+    try statement("DELETE FROM chain WHERE epoch <= ? OR epoch > ?").bind(1, counter: start).bind(2, counter: end).run()
+    return (foreign, try !confirmChain(of: state))
   }
 }

@@ -12,7 +12,7 @@ struct RowSeal: Sendable {
 
   /// Opens the attributes of a proved row.
   ///
-  /// - Throws: `damaged(.row, …)`; `newerFormat`.
+  /// - Throws: `damaged(.row, …)`.
   func attributes(of row: Row) throws(GroupFileError) -> Attributes {
     let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
     do {

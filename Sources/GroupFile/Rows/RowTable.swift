@@ -85,15 +85,6 @@ extension Connection {
     }
   }
 
-  /// Drops the large value of one version.
-  func dropBlob(_ token: Token, version: UInt64) throws(GroupFileError) {
-    let statement = try statement("DELETE FROM blob WHERE token = ? AND version = ?")
-    defer { statement.reset() }
-    try statement.bind(1, token.bytes)
-    try statement.bind(2, Int64(version))
-    _ = try statement.step()
-  }
-
   /// Runs `sql`, which drops all rows of a table.
   func empty(_ sql: StaticString) throws(GroupFileError) {
     let statement = try statement(sql)

@@ -2,8 +2,8 @@ package import Sealing
 
 /// A writer's signed statement of a group's current state (format article, "Manifest").
 package struct Manifest: Sendable, Equatable {
-  package var readVersion: UInt16
-  package var writeVersion: UInt16
+  /// The roster's: they are the owner's to decide.
+  package var version: FormatVersion
   package var groupID: GroupID
   package var rosterDigest: Digest
   package var rosterRevision: UInt64
@@ -31,8 +31,8 @@ extension Manifest {
   package func body() -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: Manifest.bodyByteCount)
     writer.write(Label.manifest)
-    writer.write(readVersion)
-    writer.write(writeVersion)
+    writer.write(version.read)
+    writer.write(version.write)
     writer.write(UInt32(0))
     writer.write(groupID)
     writer.write(rosterDigest)
@@ -62,9 +62,9 @@ extension Manifest {
     Hash.digest(.manifestLink, previous.bytes + rest.bytes)
   }
 
-  /// Reads a body.
+  /// Reads a body; which versions it may state depends on its roster.
   ///
-  /// - Throws: `newerFormat` before anything else is looked at; otherwise `damaged(.manifest, …)`.
+  /// - Throws: `damaged(.manifest, …)`.
   package init(parsing body: [UInt8]) throws(GroupFileError) {
     do {
       try self.init(reading: body)
@@ -78,12 +78,8 @@ extension Manifest {
   private init(reading body: [UInt8]) throws {
     var reader = ByteReader(body)
     try reader.expect(.manifest)
-    readVersion = try reader.read(UInt16.self)
-    writeVersion = try reader.read(UInt16.self)
-    guard readVersion <= FormatVersion.read else {
-      throw GroupFileError.newerFormat(read: readVersion, write: writeVersion)
-    }
-    guard readVersion >= 1, writeVersion >= readVersion, try reader.read(UInt32.self) == 0 else {
+    version = FormatVersion(read: try reader.read(UInt16.self), write: try reader.read(UInt16.self))
+    guard try reader.read(UInt32.self) == 0 else {
       throw GroupFileError.damaged(.manifest, "fields")
     }
     groupID = try reader.readBytes32()
@@ -117,13 +113,19 @@ enum SignedManifest {
     return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)
   }
 
-  /// Opens a stored manifest and checks it against `roster`: ids, digest, the writer's right and his signature.
-  static func open(_ stored: [UInt8], with keys: GroupKeys, roster: SignedRoster) throws(GroupFileError) -> Manifest {
+  /// Opens a stored manifest and checks it against the roster that it names, out of `rosters`: ids, digest, the writer's
+  /// right and their signature. The versions that it states are not looked at.
+  ///
+  /// - Parameter roster: gives the roster with a digest; `nil` where there is none.
+  static func open<Entry>(
+    _ stored: [UInt8], with keys: GroupKeys, under roster: (Digest) -> (signed: SignedRoster, entry: Entry)?
+  ) throws(GroupFileError) -> (manifest: Manifest, entry: Entry) {
     guard let content = keys.openMeta(stored, .manifestBinding), content.count > SigningKey.signatureByteCount else {
       throw .damaged(.manifest, "seal")
     }
     let body = Array(content.dropLast(SigningKey.signatureByteCount))
     let manifest = try Manifest(parsing: body)
+    guard let (roster, entry) = roster(manifest.rosterDigest) else { throw .damaged(.manifest, "roster") }
     guard manifest.groupID == roster.roster.groupID, manifest.generation == roster.roster.generation,
       manifest.rosterRevision == roster.roster.revision, manifest.rosterDigest == roster.digest
     else { throw .damaged(.manifest, "roster") }
@@ -137,7 +139,7 @@ enum SignedManifest {
     guard manifest.writerKey.verifies(content.suffix(SigningKey.signatureByteCount), of: body) else {
       throw .damaged(.manifest, "signature")
     }
-    return manifest
+    return (manifest, entry)
   }
 }
 

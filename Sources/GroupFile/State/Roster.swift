@@ -11,7 +11,19 @@ package struct Roster: Sendable, Equatable {
     package static let purgedAtUninstall = Flags(rawValue: 1)
     /// The group opens only beside this machine's device key.
     package static let thisDeviceOnly = Flags(rawValue: 2)
-    static let known: Flags = [.purgedAtUninstall, .thisDeviceOnly]
+    private static let known: Flags = [.purgedAtUninstall, .thisDeviceOnly]
+    /// Bits 8 to 23: read and write version, each less 1.
+    private static let versionBits: UInt32 = 0x00FF_FF00
+
+    /// The versions of the format that the owner decided on.
+    package var version: FormatVersion {
+      FormatVersion(read: UInt16(rawValue >> 8 & 0xFF) + 1, write: UInt16(rawValue >> 16 & 0xFF) + 1)
+    }
+
+    /// Whether each flag is one of this format; of a later one, whose flags nobody here knows, any is.
+    var areKnown: Bool {
+      version.read > FormatVersion.known.read || rawValue & ~Flags.versionBits & ~Flags.known.rawValue == 0
+    }
   }
 
   package var groupID: GroupID
@@ -78,7 +90,7 @@ extension Roster {
 
   /// Reads a body; every rule of the format that needs nothing but the body is checked.
   ///
-  /// - Throws: `damaged(.roster, …)`.
+  /// - Throws: `newerFormat` for a read version above this program's; `damaged(.roster, …)`.
   package init(parsing body: [UInt8]) throws(GroupFileError) {
     do {
       var reader = ByteReader(body)
@@ -101,12 +113,14 @@ extension Roster {
     previous = try reader.readBytes32()
     firstEpoch = try reader.readCounter()
     flags = Flags(rawValue: try reader.read(UInt32.self))
+    // A later format may have changed everything behind the flags.
+    try flags.version.check(.reading)
     deviceKeyID = Array(try reader.read(count: 16))
     keep = try reader.read(UInt16.self)
     groupName = try Roster.text(reader.readCounted16())
     members = try Roster.readMembers(&reader)
     removed = try Roster.readRemoved(&reader)
-    guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.isSubset(of: .known),
+    guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.areKnown, flags.version.write >= flags.version.read,
       GroupLimits.keptVersions.contains(keep), (revision == 1) == (previous == .zero),
       flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 })
     else { throw GroupFileError.damaged(.roster, "fields") }

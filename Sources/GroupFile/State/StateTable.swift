@@ -50,8 +50,9 @@ extension Connection {
     return unsafe Array(try statement.blob(0, count: 1...1_024))
   }
 
+  /// Stores a wrap in the place of any that is there: whoever is not a member yet may know where theirs will stand.
   func storeWrap(_ slotID: [UInt8], _ sealed: [UInt8]) throws(GroupFileError) {
-    let statement = try statement("INSERT INTO wrap(slot, sealed) VALUES(?, ?)")
+    let statement = try statement("REPLACE INTO wrap(slot, sealed) VALUES(?, ?)")
     defer { statement.reset() }
     try statement.bind(1, slotID)
     try statement.bind(2, sealed)
@@ -74,9 +75,10 @@ extension Connection {
     return rows
   }
 
-  /// Adds the rest of the manifest of `epoch` and drops those that are out of the chain's length.
+  /// Adds the rest of the manifest of `epoch` and drops those that are out of the chain's length. A planted row of this epoch
+  /// gives way: nothing was signed there.
   func appendChain(_ epoch: UInt64, _ rest: Digest) throws(GroupFileError) {
-    let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
+    let insert = try statement("REPLACE INTO chain(epoch, rest) VALUES(?, ?)")
     defer { insert.reset() }
     try insert.bind(1, Int64(epoch))
     try insert.bind(2, rest.bytes)
@@ -114,7 +116,7 @@ struct StateHeader: Equatable {
     } catch {
       throw .damaged(.container, "the state's header")
     }
-    guard flags.isSubset(of: .known), flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 }) else {
+    guard flags.areKnown, flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 }) else {
       throw .damaged(.container, "the state's header")
     }
   }

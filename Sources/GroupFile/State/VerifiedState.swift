@@ -36,11 +36,18 @@ package final class VerifiedState: Sendable {
 extension VerifiedState {
   /// Reads and verifies the state in `connection`'s transaction, in the order of the format's rule 10.
   ///
-  /// - Parameter known: a state verified before; what did not change since is not opened again.
+  /// - Parameters:
+  ///   - known: a state verified before; what did not change since is not opened again.
+  ///   - mending: whether versions that are not the owner's, in the clear or in a writer's manifest, are passed over: only
+  ///     for a change of the roster, which states the owner's anew.
   static func open(
-    _ connection: Connection, as context: GroupContext, known: VerifiedState?
+    _ connection: Connection, as context: GroupContext, known: VerifiedState?, mending: Bool = false
   ) throws(GroupFileError) -> VerifiedState {
-    if let known, try connection.part(.manifest, equals: known.sealedManifest) { return known }
+    if let known, try connection.part(.manifest, equals: known.sealedManifest) {
+      try known.roster.flags.version.check(connection.access)
+      if !mending { try known.confirmVersions(connection) }
+      return known
+    }
     let header = try connection.part(.header)
     let sealedRoster = try connection.part(.roster)
     let keys: GroupKeys
@@ -51,12 +58,14 @@ extension VerifiedState {
     } else {
       (keys, roster, member) = try openRoster(connection, header: header, sealedRoster, as: context)
     }
+    try roster.roster.flags.version.check(connection.access)
     let sealedManifest = try connection.part(.manifest)
-    let manifest = try SignedManifest.open(sealedManifest, with: keys, roster: roster)
-    try manifest.confirmVersions(connection)
-    return VerifiedState(
-      keys: keys, signedRoster: roster, manifest: manifest, member: member, sealedManifest: sealedManifest,
+    let manifest = try SignedManifest.open(sealedManifest, with: keys) { $0 == roster.digest ? (roster, ()) : nil }
+    let state = VerifiedState(
+      keys: keys, signedRoster: roster, manifest: manifest.manifest, member: member, sealedManifest: sealedManifest,
       sealedRoster: sealedRoster, header: header)
+    if !mending { try state.confirmVersions(connection) }
+    return state
   }
 
   /// The state that this process made of this one by signing `manifest`.
@@ -68,14 +77,25 @@ extension VerifiedState {
 
   /// Verifies that what a known state does not read again is still stored as it was: header, own wrap, roster, versions.
   /// Whoever writes or proves the whole file checks all that a first reader does.
-  func confirmRoster(_ connection: Connection) throws(GroupFileError) {
+  func confirmRoster(_ connection: Connection, mending: Bool = false) throws(GroupFileError) {
     guard try connection.part(.header, equals: header), try connection.part(.roster, equals: sealedRoster) else {
       throw .damaged(.roster, "changed without its manifest")
     }
     guard let wrap = try connection.wrap(member.slotID), Wrap.digest(wrap, slotID: member.slotID) == member.wrapDigest
     else { throw .damaged(.wrap, "changed without its roster") }
-    try manifest.confirmVersions(connection)
+    if !mending { try confirmVersions(connection) }
   }
+
+  /// Verifies that the writer's manifest, and the file in the clear, state the versions that the owner signed.
+  private func confirmVersions(_ connection: Connection) throws(GroupFileError) {
+    guard hasOwnersVersion else { throw .damaged(.manifest, "format version") }
+    guard connection.version == roster.flags.version else {
+      throw .altered("the file states another version of the format than the owner signed")
+    }
+  }
+
+  /// Whether the writer's manifest states the versions that the owner signed.
+  var hasOwnersVersion: Bool { manifest.version == roster.flags.version }
 
   private static func openRoster(
     _ connection: Connection, header bytes: [UInt8], _ sealedRoster: [UInt8], as context: GroupContext
@@ -89,12 +109,23 @@ extension VerifiedState {
     let groupKey = try Wrap.open(wrap, for: context.seed, groupID: header.groupID, generation: header.generation)
     let (keys, roster) = try openRoster(sealedRoster, groupKey, header: header, as: context)
     guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
-    guard roster.roster.groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
-    guard roster.roster.keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
-    guard let member = roster.roster.member(signing: context.seed.signingPublicKey), member.kind == context.kind,
+    return (keys, roster, try roster.roster.member(context, under: keys, wrap))
+  }
+}
+
+extension Roster {
+  /// The entry of the member that opens the group, once the roster is found to be about the group that was asked for, and
+  /// about the key and the wrap that led to it.
+  func member(
+    _ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]
+  ) throws(GroupFileError) -> Member {
+    guard groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
+    guard keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
+    let slotID = context.seed.slotID(group: keys.groupID, generation: keys.generation)
+    guard let member = member(signing: context.seed.signingPublicKey), member.kind == context.kind,
       member.slotID == slotID, member.wrapDigest == Wrap.digest(wrap, slotID: slotID)
     else { throw .damaged(.roster, "own entry") }
-    return (keys, roster, member)
+    return member
   }
 }
 
@@ -124,7 +155,7 @@ extension VerifiedState {
 }
 
 extension GroupKeys {
-  fileprivate convenience init(
+  convenience init(
     _ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?
   ) throws(GroupFileError) {
     do {
@@ -132,15 +163,6 @@ extension GroupKeys {
         groupKey: groupKey.copy(), groupID: header.groupID, generation: header.generation, deviceKey: deviceKey)
     } catch {
       throw GroupFileError(error)
-    }
-  }
-}
-
-extension Manifest {
-  /// Verifies that the file says the same format versions in the clear.
-  fileprivate func confirmVersions(_ connection: Connection) throws(GroupFileError) {
-    guard connection.versions.read == readVersion, connection.versions.write == writeVersion else {
-      throw .damaged(.manifest, "format version")
     }
   }
 }

@@ -18,18 +18,30 @@ enum WitnessRule {
   static func check(
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool, _ connection: Connection
   ) throws(GroupFileError) -> Outcome {
+    try check(state, against: reading, strict: strict) { (record) throws(GroupFileError) in
+      try descends(state, from: record, connection)
+    }
+  }
+
+  /// As above, where the chain does not lie in a file: `descends` says whether it leads from the record's link to the
+  /// state's.
+  static func check(
+    _ state: VerifiedState, against reading: WitnessReading, strict: Bool,
+    descends: (WitnessRecord) throws(GroupFileError) -> Bool
+  ) throws(GroupFileError) -> Outcome {
     switch reading {
     case .absent: return Outcome(isAhead: true)
     case .unavailable(let reason): return Outcome(notice: .witnessUnavailable(reason))
     case .invalid:
       if strict { throw .damaged(.witness, "neither record is valid") }
       return Outcome(notice: .witnessInvalid)
-    case .valid(let record): return try check(state, against: record, connection)
+    case .valid(let record): return try check(state, against: record, descends)
     }
   }
 
   private static func check(
-    _ state: VerifiedState, against record: WitnessRecord, _ connection: Connection
+    _ state: VerifiedState, against record: WitnessRecord,
+    _ descends: (WitnessRecord) throws(GroupFileError) -> Bool
   ) throws(GroupFileError) -> Outcome {
     let manifest = state.manifest
     if record.epoch == manifest.epoch, record.link == state.link, record.rosterDigest == state.signedRoster.digest,
@@ -56,7 +68,7 @@ enum WitnessRule {
       guard state.link == record.link else { throw rolledBack(.fork) }
       return Outcome()
     }
-    return try descends(state, from: record, connection)
+    return try descends(record)
       ? Outcome(isAhead: true) : gap(state, record, rolledBack(.fork))
   }
 

@@ -8,14 +8,13 @@ package final class RowWalk {
   // Kept as a whole: the connection must not be lent to another thread while the scan stands on it.
   private let transaction: ReadTransaction
   private let rows: Statement
-  private var pending: [(digest: Digest, place: TreePlace)]
-  private var leaf: ArraySlice<TreeEntry> = []
+  private var tree: TreeWalk
   private var finished = false
 
   package init(_ transaction: ReadTransaction) throws(GroupFileError) {
     self.transaction = transaction
     rows = try transaction.view.connection.currentRows()
-    pending = [(transaction.view.state.manifest.root, .root)]
+    tree = TreeWalk(transaction.view, from: transaction.view.state.manifest.root)
   }
 
   deinit { rows.reset() }
@@ -23,7 +22,7 @@ package final class RowWalk {
   /// The next row; `nil` after the last.
   package func next() throws(GroupFileError) -> Row? {
     guard !finished else { return nil }
-    guard let entry = try nextEntry() else {
+    guard let entry = try tree.next() else {
       finished = true
       guard try !rows.step() else { throw .damaged(.row, "a row that the tree does not name") }
       return nil
@@ -35,11 +34,27 @@ package final class RowWalk {
     }
     return row
   }
+}
 
-  private func nextEntry() throws(GroupFileError) -> TreeEntry? {
+/// Walks over the items that a signed root names, in order of their tokens; each node is proved by its parent.
+struct TreeWalk {
+  private let view: Snapshot
+  private var pending: [(digest: Digest, place: TreePlace)]
+  private var leaf: ArraySlice<TreeEntry> = []
+  /// How many stored nodes the walk went over.
+  private(set) var nodeCount: UInt64 = 0
+
+  init(_ view: Snapshot, from root: Digest) {
+    self.view = view
+    pending = [(root, .root)]
+  }
+
+  /// The next item; `nil` after the last.
+  mutating func next() throws(GroupFileError) -> TreeEntry? {
     while leaf.isEmpty {
       guard let (digest, place) = pending.popLast() else { return nil }
-      switch try transaction.view.load(digest, place) {
+      if digest != TreeNode.emptyRoot { nodeCount += 1 }
+      switch try view.load(digest, place) {
       case .leaf(let entries): leaf = entries[...]
       case .branch(let bitmap, let children):
         for nibble in (0..<16).reversed() {

@@ -178,12 +178,9 @@ package final class WriteTransaction: ItemReading {
 }
 
 extension VerifiedState {
-  /// Refuses where this member, or this program, may only read.
+  /// Refuses where this member may only read.
   func requireWriter() throws(GroupFileError) {
     guard member.rights >= .write else { throw .readOnlyMember }
-    guard manifest.writeVersion <= FormatVersion.write else {
-      throw .newerFormat(read: manifest.readVersion, write: manifest.writeVersion)
-    }
   }
 
   /// Whether readers take a manifest of `epoch` from this member.
@@ -199,6 +196,7 @@ extension VerifiedState {
     root: Digest, itemCount: UInt64, versionRowCount: UInt64, time: UInt64, above known: UInt64 = 0
   ) -> Manifest {
     var next = manifest
+    next.version = roster.flags.version
     next.epoch = max(manifest.epoch, known) + 1
     next.root = root
     next.itemCount = itemCount

@@ -6,8 +6,11 @@ struct RevokeRights: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke",
     abstract: "Take an application out of a group, and give the group a new key.",
-    usage: "vault revoke GROUP APP",
+    usage: "vault revoke GROUP APP [--drop-unproved]",
     discussion: """
+      What somebody wrote into the group's file and nobody signed is left behind. Signed items that damage took, or that \
+      nobody can open, are left behind with --drop-unproved, and keep the command from changing anything without it.
+
       What the application could read it may have copied. What is still unchanged is listed by: vault exposure
 
       Example:
@@ -16,10 +19,13 @@ struct RevokeRights: SessionCommand {
 
   @Argument(help: ArgumentHelp("The group's name.", valueName: "group")) var group: String
   @Argument(help: ArgumentHelp("The application's id.", valueName: "app")) var app: String
+  @Flag(help: "Leave behind signed items that cannot be proved any more.") var dropUnproved = false
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    try session.openStore(key.source).revoke(app, from: group) { session.showProgress("\(group): \($0.text)") }
+    try session.openStore(key.source).revoke(app, from: group, droppingUnproved: dropUnproved) {
+      session.showProgress("\(group): \($0.text)")
+    }
     session.endProgress()
     session.say("'\(app)' is no member of '\(group)' any more; see what it could read: vault exposure")
   }

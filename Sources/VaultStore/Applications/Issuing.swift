@@ -34,6 +34,7 @@ extension Applications {
   ///   - issuance: which identity the credential holds.
   ///   - grants: rights in other groups; they are added to those that the application has.
   ///   - lifetime: what happens to the private group at uninstalling; by default it survives.
+  ///   - isDroppingUnproved: whether replacing a credential leaves signed items behind that cannot be proved any more.
   ///   - progress: called now and then with a group's name while it gets a new key.
   /// - Returns: what the application gets to read in `grants`, and the groups that could not be changed: a damaged group does
   ///   not keep the others from knowing the new credential.
@@ -43,7 +44,8 @@ extension Applications {
   ///   ``VaultError/contradiction(_:)``; ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
-    lifetime: GroupLifetime? = nil, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+    lifetime: GroupLifetime? = nil, droppingUnproved isDroppingUnproved: Bool = false,
+    progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
     let identity = try store.owner()
@@ -58,7 +60,9 @@ extension Applications {
     try makePrivateGroup(name, entry)
     var unchanged: [UnchangedGroup] = []
     if entry.issue > 1 {
-      unchanged = try changeEverywhere(RosterChange(reissue: (id, entry.issue)), progress)
+      var change = RosterChange(reissue: (id, entry.issue))
+      change.dropsUnproved = isDroppingUnproved
+      unchanged = try changeEverywhere(change, progress)
     }
     if !unchanged.contains(where: { $0.name == id }) {
       try store.change(

@@ -44,33 +44,46 @@ extension SecretStore {
   ///
   /// What the application could read until now it may have copied: see ``exposure(progress:)``.
   ///
-  /// - Parameter progress: called now and then.
+  /// What nobody signed cannot keep it in: it is left behind, with a notice. A file too damaged to be changed where it lies is
+  /// made new in the same step.
+  ///
+  /// - Parameters:
+  ///   - isDroppingUnproved: whether signed items that cannot be proved any more are left behind, too.
+  ///   - progress: called now and then.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, or an application that is not a member;
-  ///   ``VaultError/denied(_:)`` for anybody but the owner.
+  ///   ``VaultError/unproved(group:items:versions:)``; ``VaultError/denied(_:)`` for anybody but the owner.
   public func revoke(
-    _ application: String, from group: String, progress: (MaintenanceProgress) -> Void = { _ in }
+    _ application: String, from group: String, droppingUnproved isDroppingUnproved: Bool = false,
+    progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
     let wasMember = Locked(false)
-    let change = RosterChange { member in
+    var change = RosterChange { member in
       guard member.application == application else { return false }
       wasMember.withLock { $0 = true }
       return true
     }
+    change.dropsUnproved = isDroppingUnproved
     try self.change(try self.group(group).name, change, progress)
     guard wasMember.withLock({ $0 }) else { throw .notFound(.member) }
   }
 
   /// Gives a group a new key; nobody leaves.
   ///
-  /// - Parameter progress: called now and then.
+  /// - Parameters:
+  ///   - isDroppingUnproved: whether signed items that cannot be proved any more are left behind.
+  ///   - progress: called now and then.
   /// - Returns: the number of the new key.
-  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner, and what is wrong with the
-  ///   group: it is proved completely first, and not changed then.
+  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner,
+  ///   ``VaultError/unproved(group:items:versions:)``, and ``VaultError/damaged(group:level:detail:)`` where no signed state is
+  ///   left. Nothing is changed then.
   @discardableResult
   public func rotateGroup(
-    _ name: String, progress: (MaintenanceProgress) -> Void = { _ in }
+    _ name: String, droppingUnproved isDroppingUnproved: Bool = false,
+    progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> UInt64 {
-    try change(try group(name).name, RosterChange(rotates: true), progress).manifest.generation
+    var change = RosterChange(rotates: true)
+    change.dropsUnproved = isDroppingUnproved
+    return try self.change(try group(name).name, change, progress).manifest.generation
   }
 
   /// Makes `change` in the group `name`.
@@ -79,11 +92,26 @@ extension SecretStore {
     _ name: AccessGroup.Name, _ change: RosterChange, _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
-    do {
-      return try group(name).file.changeRoster(change, by: identity) { progress(MaintenanceProgress($0)) }
+    let file = group(name).file
+    do throws(GroupFileError) {
+      return try note(file.changeRoster(change, by: identity) { progress(MaintenanceProgress($0)) }, name, nil)
+    } catch {
+      guard error.isRepairable else { throw VaultError(error, group: name.description) }
+    }
+    let drafts = try DraftFolder.make(in: location.home)
+    let places = SalvagePlaces(draft: drafts.path(of: name), kept: drafts.keepingPath(of: name))
+    do throws(GroupFileError) {
+      return try note(
+        file.changeRoster(change, salvagingAt: places, by: identity) { progress(MaintenanceProgress($0)) }, name, places
+      )
     } catch {
       throw VaultError(error, group: name.description)
     }
+  }
+
+  private func note(_ changed: ChangedRoster, _ name: AccessGroup.Name, _ places: SalvagePlaces?) -> VerifiedState {
+    notices.post(changed.left, of: name.description, keptAside: places?.kept)
+    return changed.state
   }
 }
 

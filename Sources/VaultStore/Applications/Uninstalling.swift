@@ -21,11 +21,13 @@ extension Applications {
   /// - Parameters:
   ///   - id: the application's id.
   ///   - revoking: whether the application also leaves the groups that stay, so that no credential of it opens anything.
+  ///   - isDroppingUnproved: whether signed items of those groups that cannot be proved any more are left behind.
   ///   - progress: called now and then with a group's name while it gets a new key.
   /// - Throws: ``VaultError/notFound(_:)``. What was interrupted is finished by the same call.
   @discardableResult
   public func uninstall(
-    _ id: String, revoking: Bool = false, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+    _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
+    progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> Uninstallation {
     let registry = try store.registry()
     guard var entry = try registry.application(id) else { throw .notFound(.application) }
@@ -52,7 +54,9 @@ extension Applications {
       }
     }
     if revoking {
-      let unrevoked = try changeEverywhere(RosterChange { $0.application == id }, progress)
+      var change = RosterChange { $0.application == id }
+      change.dropsUnproved = isDroppingUnproved
+      let unrevoked = try changeEverywhere(change, progress)
       // A group that cannot be read may still be one that can be changed.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
       report.unchanged.removeAll { group in unrevoked.contains { $0.name == group.name } }

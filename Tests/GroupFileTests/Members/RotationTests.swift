@@ -96,10 +96,7 @@ import Testing
       { try $0.run("UPDATE version SET previous = randomblob(32) WHERE version = 2") },
       { try $0.run("UPDATE blob SET bytes = zeroblob(length(bytes))") },
       { try $0.run("DELETE FROM blob WHERE token = (SELECT min(token) FROM blob)") },
-      { try $0.run("INSERT INTO blob SELECT randomblob(16), 1, bytes FROM blob LIMIT 1") },
       { try $0.run("DELETE FROM node WHERE prefix = (SELECT max(prefix) FROM node)") },
-      { try $0.run("DELETE FROM chain WHERE epoch = 3") },
-      { try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") },
     ] {
       let group = try group()
       try group.tamper(damage)

@@ -1,3 +1,4 @@
+import Foundation
 import Sealing
 
 @testable import GroupFile
@@ -45,7 +46,36 @@ extension GroupFixture {
 
   @discardableResult
   func change(_ change: RosterChange) throws -> VerifiedState {
-    try open().changeRoster(change, by: authority())
+    try open().changeRoster(change, by: authority()).state
+  }
+
+  /// Takes an application out of the group as the owner's command does: where the file is too damaged to be changed as it
+  /// lies there, into a new one.
+  @discardableResult
+  func forceRevocation(of application: String, droppingUnproved: Bool = false) throws -> ChangedRoster {
+    var change = RosterChange { $0.application == application }
+    change.dropsUnproved = droppingUnproved
+    let draft = folder + ".draft"
+    let aside = folder + ".aside"
+    defer {
+      for path in [draft, aside] { try? FileManager.default.removeItem(atPath: path) }
+    }
+    do {
+      return try open().changeRoster(change, by: authority())
+    } catch let error as GroupFileError where error.isRepairable {
+      return try open().changeRoster(
+        change, salvagingAt: SalvagePlaces(draft: draft, kept: aside), by: authority())
+    }
+  }
+
+  /// Repairs the group; the damaged files are not kept.
+  func repair() throws -> RepairedGroup? {
+    let draft = folder + ".draft"
+    let aside = folder + ".aside"
+    defer {
+      for path in [draft, aside] { try? FileManager.default.removeItem(atPath: path) }
+    }
+    return try open().repair(at: draft, keeping: aside, by: authority())
   }
 
   @discardableResult

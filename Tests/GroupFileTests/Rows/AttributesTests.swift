@@ -70,8 +70,8 @@ import Testing
   }
 
   @Test func `an unknown tag asks for a newer version`() {
-    #expect(refusal { $0[11] = AttributesTests.field(11, [1]) } == .newerFormat(read: 2, write: 2))
-    #expect(refusal { $0[200] = AttributesTests.field(200, []) } == .newerFormat(read: 2, write: 2))
+    #expect(refusal { $0[11] = AttributesTests.field(11, [1]) } == .damaged(.row, "an unknown attribute"))
+    #expect(refusal { $0[200] = AttributesTests.field(200, []) } == .damaged(.row, "an unknown attribute"))
   }
 
   @Test(

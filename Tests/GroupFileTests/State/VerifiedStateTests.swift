@@ -252,62 +252,97 @@ import Testing
 
   // MARK: Newer formats
 
-  @Test func `a newer write version is read, and not written to`() throws {
+  @Test func `a newer write version that the owner signed is read, and not written to`() throws {
     let group = try group()
     let known = try group.open()
     #expect(try known.value("name") == "value")
-    try group.forge().storeManifest { $0.writeVersion = 2 }
-    #expect(RawFile.run(group.folder + "/group.vault", ["PRAGMA user_version=0x00010002"], keepingLog: true))
+    try group.sign(FormatVersion(read: 1, write: 2))
     #expect(try group.value("name") == "value")
     #expect(try group.open().verify().items == 1)
     for file in [known, try group.open()] {
-      #expect(failure { try file.beginWriting() } == .newerFormat(read: 1, write: 2))
-      #expect(failure { try file.compact() } == .newerFormat(read: 1, write: 2))
-      #expect(failure { try file.accept() } == .newerFormat(read: 1, write: 2))
+      let refusal = GroupFileError.newerFormat(read: 1, write: 2)
+      #expect(failure { try file.beginWriting() } == refusal)
+      #expect(failure { try file.compact() } == refusal)
+      #expect(failure { try file.accept() } == refusal)
+      #expect(failure { try file.changeRoster(RosterChange(rotates: true), by: group.authority()) } == refusal)
     }
   }
 
-  @Test func `a newer read version is refused before anything else is looked at`() throws {
+  @Test func `a newer read version that the owner signed is refused, whatever other tables there are`() throws {
     let group = try group()
+    try group.sign(FormatVersion(read: 2, write: 3))
+    for statement in ["CREATE TABLE more(a)", "DELETE FROM item", "DROP TABLE chain", "DELETE FROM state WHERE part=3"]
+    {
+      let refusal = GroupFileError.newerFormat(read: 2, write: 3)
+      #expect(failure { try group.value("name") } == refusal)
+      #expect(failure { try group.open().beginWriting() } == refusal)
+      #expect(failure { try group.open().changeRoster(RosterChange(rotates: true), by: group.authority()) } == refusal)
+      #expect(failure { try group.repair() } == refusal)
+      try #require(RawFile.run(group.folder + "/group.vault", [statement], keepingLog: true))
+    }
+  }
+
+  @Test func `a version in the clear that the owner did not sign is damage`() throws {
+    for version in ["0x00010002", "0x00020002", "0x00000000"] {
+      let group = try group()
+      try group.say(version: version)
+      #expect(failure { try group.value("name") }?.isDamage == true)
+      #expect(failure { try group.open().beginWriting() }?.isDamage == true)
+      #expect(failure { try group.open().accept() }?.isDamage == true)
+      #expect(try group.repair()?.lost == 0)
+      #expect(try group.value("name") == "value")
+    }
+  }
+
+  @Test func `a version in the clear does not let other tables pass`() throws {
+    let group = try group()
+    try group.say(version: "0x00020002")
+    try #require(RawFile.run(group.folder + "/group.vault", ["CREATE TABLE more(a)"], keepingLog: true))
     #expect(
-      RawFile.run(
-        group.folder + "/group.vault", ["PRAGMA user_version=0x00020002", "DELETE FROM state"], keepingLog: true))
-    #expect(failure { try group.value("name") } == .newerFormat(read: 2, write: 2))
-    #expect(failure { try group.open().beginWriting() } == .newerFormat(read: 2, write: 2))
+      failure { try group.open().changeRoster(RosterChange(rotates: true), by: group.authority()) }?.isDamage == true)
+    try group.say(version: "0x00010001")
+    #expect(failure { try group.value("name") }?.isDamage == true)
   }
 
-  @Test func `a version that the signed manifest does not say is damage`() throws {
-    let group = try group()
-    try group.say(version: "0x00010002")
-    #expect(failure { try group.value("name") }?.isDamage == true)
-    try group.say(version: "0x00010001")
-    let forge = try group.forge()
-    try forge.storeManifest { $0.writeVersion = 2 }
-    #expect(failure { try group.value("name") }?.isDamage == true)
-    try GroupForge(group, from: forge.state).storeManifest {
-      $0.epoch += 1
-      $0.readVersion = 2
-      $0.writeVersion = 2
+  @Test func `a version in a writer's manifest that the owner did not sign is damage`() throws {
+    for version in [
+      FormatVersion(read: 1, write: 2), FormatVersion(read: 2, write: 2), FormatVersion(read: 0, write: 0),
+    ] {
+      let group = try group()
+      try group.forge().storeManifest { $0.version = version }
+      for clear in ["0x00010001", "0x00010002", "0x00020002"] {
+        try group.say(version: clear)
+        #expect(failure { try group.value("name") } == .damaged(.manifest, "format version"))
+        #expect(failure { try group.open().verify() } == .damaged(.manifest, "format version"))
+      }
+      #expect(try group.repair()?.lost == 0)
+      #expect(try group.value("name") == "value")
+      #expect(try group.open().beginReading().view.state.manifest.version == .known)
     }
-    #expect(failure { try group.value("name") } == .newerFormat(read: 2, write: 2))
   }
 
   @Test func `a process that knows a newer format does not write when the file denies it`() throws {
     let group = try group()
-    try group.forge().storeManifest { $0.writeVersion = 2 }
-    try group.say(version: "0x00010002")
+    try group.sign(FormatVersion(read: 1, write: 2))
     let known = try group.open()
     #expect(try known.value("name") == "value")
     try group.say(version: "0x00010001")
-    #expect(failure { try known.beginWriting() }?.isDamage == true)
-    #expect(failure { try known.compact() }?.isDamage == true)
-    #expect(failure { try known.accept() }?.isDamage == true)
+    #expect(failure { try known.value("name") }?.isDamage == true)
+    #expect(failure { try known.beginWriting() } == .newerFormat(read: 1, write: 2))
   }
 }
 
 extension GroupFixture {
   /// Has the file say in the clear which versions it needs.
-  fileprivate func say(version: String) throws {
+  func say(version: String) throws {
     try #require(RawFile.run(folder + "/group.vault", ["PRAGMA user_version=\(version)"], keepingLog: true))
+  }
+
+  /// Has the owner sign that the group needs `version`.
+  fileprivate func sign(_ version: FormatVersion) throws {
+    try forge().changeRoster { roster in
+      roster.flags = Roster.Flags(rawValue: UInt32(version.read - 1) << 8 | UInt32(version.write - 1) << 16)
+    }
+    try say(version: "\(UInt32(version.read) << 16 | UInt32(version.write))")
   }
 }

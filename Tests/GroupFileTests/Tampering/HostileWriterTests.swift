@@ -81,10 +81,10 @@ import Testing
     #expect(try group.value("other") == "other")
   }
 
-  @Test func `attributes of a newer version ask for a newer program`() throws {
+  @Test func `attributes that this format does not have are damage of their row`() throws {
     let group = try group()
-    try group.storeRow("name", attributes: { $0 + [99, 0, 0, 0, 1, 1] })
-    #expect(failure { try group.value("name") } == .newerFormat(read: 2, write: 2))
+    try group.storeRow("name", attributes: { $0 + [99, 1, 1] })
+    #expect(failure { try group.value("name") } == .damaged(.row, "an unknown attribute"))
     #expect(try group.value("other") == "other")
   }
 
@@ -155,54 +155,5 @@ extension GroupFixture {
     let transaction = try open().beginWriting()
     try transaction.destroy(name)
     try transaction.commit()
-  }
-
-  /// Puts a row with the value "forged" in the place of `name` and signs the tree with it.
-  ///
-  /// - Parameters:
-  ///   - named: what the attributes say the name is.
-  ///   - attributes: changes their encoding.
-  ///   - padded: changes their padded form.
-  fileprivate func storeRow(
-    _ name: String, named: String? = nil, version: UInt64 = 3, oldest: UInt64 = 3,
-    attributes change: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 }
-  ) throws {
-    let forge = try forge()
-    let keys = forge.keys
-    let token = keys.token(of: name)
-    let nonce = Nonce()
-    let binding = RowBinding(groupID: groupID, generation: 1)
-    func seal(_ bytes: [UInt8], _ half: RowBinding.Half) -> [UInt8] {
-      unsafe bytes.withUnsafeBytes {
-        unsafe keys.seal(
-          $0, half: half, nonce: nonce,
-          binding: binding.bytes(token: token, version: version, state: .present, half: half))
-      }
-    }
-    let content = try Attributes(name: named ?? name, created: 1, changed: 1, valueKind: 2).encoded()
-    let sealed = seal(padded(Padding.padUnguarded(change(content))), .attributes)
-    let secret = seal(Padding.padUnguarded(Array("forged".utf8)), .secret)
-    let row = unsafe Digest.zero.withUnsafeBytes { previous in
-      unsafe nonce.withUnsafeBytes { nonce in
-        unsafe sealed.withUnsafeBytes { attributes in
-          unsafe secret.withUnsafeBytes { secret in
-            unsafe Row(
-              token: token, version: version, state: .present, oldest: oldest, previous: previous, nonce: nonce,
-              attributes: attributes, place: .inline, secret: secret)
-          }
-        }
-      }
-    }
-    var root = Digest.zero
-    try tamper { connection in
-      try connection.replaceCurrent(row)
-      var editor = TreeEditor(root: forge.state.manifest.root)
-      try editor.put(TreeEntry(token: token, digest: row.digest)) { (_, place) throws(GroupFileError) in
-        try TreeNode(parsing: try connection.nodeBody(at: place) ?? [], at: place)
-      }
-      root = try editor.finish { (place, body, _, _) throws(GroupFileError) in try connection.storeNode(body, at: place)
-      }
-    }
-    try forge.storeManifest { $0.root = root }
   }
 }

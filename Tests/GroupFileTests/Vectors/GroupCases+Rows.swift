@@ -191,7 +191,7 @@ extension GroupCases {
       },
       try encoding("pairs that are none") { inserting(pairs: [], in: $0) },
       try encoding("65 pairs") { inserting(pairs: (100..<165).map { ("\($0)", "") }, in: $0) },
-      try forged("an unknown tag", Refusal(61, "newer-format"), ask: "get", item: "item/1") {
+      try forged("an unknown tag", .damaged(61, "row"), ask: "get", item: "item/1") {
         $0.items["item/1"]![0].changeEncoding = { $0 + [11, 0] }
       },
       try sealed(62, "a row under another name") { $0.attributes.name = "item/2" },

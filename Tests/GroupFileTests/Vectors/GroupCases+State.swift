@@ -73,6 +73,7 @@ extension GroupCases {
       try patched(25, "a roster of generation 0", 95, [0]),
       try patched(25, "a roster of first epoch 0", 167, [0]),
       try patched(25, "a roster with an unknown flag", 171, [4]),
+      try patched(25, "a roster with a flag above its versions", 168, [1]),
       try patched(25, "a roster that keeps no version", 188, [0, 0]),
       try patched(25, "a roster that keeps 1,001 versions", 188, [3, 0xE9]),
       try roster(25, "a second roster that follows none") { $0.roster.previous = .zero },
@@ -144,14 +145,19 @@ extension GroupCases {
       },
       try manifest(34, "a manifest with a byte left over") { $0.changeManifestBody = { $0 + [0] } },
       try manifest(34, "a manifest that ends early") { $0.changeManifestBody = { Array($0.dropLast()) } },
-      try forged("a manifest of a higher read version", Refusal(35, "newer-format")) {
-        $0.changeManifest = {
-          $0.readVersion = 2
-          $0.writeVersion = 2
-        }
+      try manifest(35, "a manifest of a higher read version than the roster's") {
+        $0.changeManifest = { $0.version = FormatVersion(read: 2, write: 2) }
       },
-      try manifest(36, "a manifest of read version 0") { $0.changeManifest = { $0.readVersion = 0 } },
-      try manifest(36, "a manifest of write version 0") { $0.changeManifest = { $0.writeVersion = 0 } },
+      try manifest(35, "a manifest of a higher read version than the roster's, and a file that says the same") {
+        $0.changeManifest = { $0.version = FormatVersion(read: 2, write: 2) }
+        $0.userVersion = "0x00020002"
+      },
+      try manifest(35, "a manifest of a higher write version than the roster's") {
+        $0.changeManifest = { $0.version.write = 2 }
+        $0.userVersion = "0x00010002"
+      },
+      try manifest(35, "a manifest of read version 0") { $0.changeManifest = { $0.version.read = 0 } },
+      try manifest(35, "a manifest of write version 0") { $0.changeManifest = { $0.version.write = 0 } },
       try manifest(36, "a manifest with a flag") {
         $0.changeManifestBody = { Array($0[..<23]) + [1] + $0[24...] }
       },
@@ -177,19 +183,33 @@ extension GroupCases {
         $0.writer = { try GroupDraft.writerSeed() }
         $0.changeManifest = { $0.writerKey = owner }
       },
-      try manifest(42, "a manifest of a higher write version than the file says") {
-        $0.changeManifest = { $0.writeVersion = 2 }
+      try forged("a roster of a higher read version", Refusal(42, "newer-format")) {
+        $0.sign(FormatVersion(read: 2, write: 2))
       },
-      try manifest(42, "a file of a higher write version than the manifest says") { $0.userVersion = "0x00010002" },
-      try forged("a higher write version, for a reader", nil) {
-        $0.changeManifest = { $0.writeVersion = 2 }
-        $0.userVersion = "0x00010002"
+      try forged(
+        "a roster of a higher read version, behind whose flags nobody knows what there is", Refusal(42, "newer-format")
+      ) {
+        $0.sign(FormatVersion(read: 2, write: 2))
+        $0.roster.flags.formUnion(Roster.Flags(rawValue: 0x40))
+        $0.changeRosterBody = { Array($0[..<172]) + [1, 2, 3] }
+      },
+      try forged("a roster of a higher write version, for a writer", Refusal(42, "newer-format"), ask: "write") {
+        $0.sign(FormatVersion(read: 1, write: 2))
+      },
+      try forged("a roster of a higher write version, for a reader", nil) {
+        $0.sign(FormatVersion(read: 1, write: 2))
       },
     ]
   }
 }
 
 extension GroupDraft {
+  /// Has the owner, and all that follows, say that the group needs `version`.
+  fileprivate mutating func sign(_ version: FormatVersion) {
+    roster.flags = Roster.Flags(rawValue: UInt32(version.read - 1) << 8 | UInt32(version.write - 1) << 16)
+    userVersion = "\(UInt32(version.read) << 16 | UInt32(version.write))"
+  }
+
   fileprivate var ownerIndex: Int { roster.members.firstIndex { $0.kind == .owner }! }
   fileprivate var applicationIndex: Int { roster.members.firstIndex { $0.kind == .application }! }
 }

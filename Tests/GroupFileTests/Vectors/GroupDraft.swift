@@ -80,7 +80,7 @@ struct GroupDraft {
     content.writeZeros((256 - content.bytes.count % 256) % 256)
     let member = try writer()
     var manifest = Manifest(
-      readVersion: 1, writeVersion: 1, groupID: VectorSeeds.groupID, rosterDigest: rosterDigest,
+      version: roster.flags.version, groupID: VectorSeeds.groupID, rosterDigest: rosterDigest,
       rosterRevision: roster.revision, generation: roster.generation, epoch: epoch, itemCount: UInt64(rows.count),
       versionRowCount: UInt64(older.count), root: root, previousLink: previousLink,
       writerKey: member.signingPublicKey, time: VectorSeeds.time + epoch)

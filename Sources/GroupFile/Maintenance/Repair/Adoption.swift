@@ -14,9 +14,9 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .ownerOnly }
     defer { SalvageCopy.remove(salvage) }
     let transaction = try beginWriting()
-    try SalvageCopy.make(
+    let stored = try SalvageCopy.make(
       of: ContainerPlace(folder: aside), at: salvage, header: transaction.view.connection.header())
-    let index = try SalvageIndex(of: salvage) { _, _ in }
+    let index = try SalvageIndex(of: salvage, stored) { _, _ in }
     var group = RepairedGroup()
     group.kept = transaction.view.state.manifest.itemCount
     for name in names {

@@ -30,6 +30,28 @@ package struct UnprovedItem: Sendable, Equatable {
   package let isKept: Bool
 }
 
+/// What was taken out of a damaged file, in the tables of a new one.
+struct SalvagedGroup {
+  /// The last signed state, and the new file.
+  let view: Snapshot
+  let rows: SalvagedRows
+  /// The root of the tree over the rows.
+  let root: Digest
+  /// Everything that could be a wrap, by slot.
+  let wraps: [[UInt8]: Set<[UInt8]>]
+}
+
+extension LeftBehind {
+  /// What a new file lacks of the damaged one.
+  fileprivate init(_ group: RepairedGroup) {
+    lost = group.lost
+    lostNames = group.lostNames
+    lostVersions = group.lostVersions
+    unproved = group.unproved.prefix(LeftBehind.namedCount).map(\.name)
+    rows = UInt64(group.unproved.count)
+  }
+}
+
 extension AccessGroupFile {
   /// Makes the group anew of all that its last signed state proves, under a roster and a manifest signed by the owner.
   ///
@@ -48,20 +70,51 @@ extension AccessGroupFile {
     let place = try ContainerPlace(folder: folder)
     guard AccessGroupFile.exists(in: folder) else { throw .missing }
     let lock = try WriterLock(at: place)
-    let reading = witness.read()
-    if reading == .invalid { throw .damaged(.witness, "neither record is valid") }
+    if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     guard try isDamaged(progress) else { return nil }
-    ConnectionPool.closeIdle(at: place)
-    let folder = try GroupDraft(in: draft, for: self.folder)
-    let salvage = draft + ".salvage"
-    defer { SalvageCopy.remove(salvage) }
-    var group = try rebuild(place, salvage, in: folder, reading, names, authority, progress)
-    // What is put in place was proved like any other group.
-    let drafted = AccessGroupFile(folder: draft, context: context, witness: NoWitness(), now: now)
-    let state = try drafted.provedState { progress(.proved($0)) }.state
-    group.isKeptAside = try folder.take(keeping: kept, holding: lock)
-    raise(to: state)
-    return group
+    return try makeNew(at: SalvagePlaces(draft: draft, kept: kept), holding: lock, names: names, progress) {
+      (salvaged) throws(GroupFileError) in
+      let signing = SalvagedState(salvaged.view.state, authority: authority, context: context)
+      var group = salvaged.rows.group
+      group.epoch = try signing.sign(
+        root: salvaged.root, items: salvaged.rows.itemCount, versions: salvaged.rows.versionCount,
+        wraps: salvaged.wraps, time: now(), in: salvaged.view.connection)
+      return group
+    }.group
+  }
+
+  /// Changes the roster of a group whose file is too damaged for it: under one lock, so that nobody can damage it again
+  /// meanwhile, the file is made new of what the last signed root proves, and under a new key.
+  ///
+  /// - Parameter places: where it is made.
+  /// - Throws: `ownerOnly`, `superseded`, `overLimit`, `rolledBack`; `unproved` where something signed is lost and the change does
+  ///   not say that it may be dropped; `damaged` where no signed state is left. Nothing is changed then.
+  package func changeRoster(
+    _ change: RosterChange, salvagingAt places: SalvagePlaces, by authority: any RosterAuthority,
+    progress: (RotationStep) -> Void = { _ in }
+  ) throws(GroupFileError) -> ChangedRoster {
+    guard context.kind == .owner else { throw .ownerOnly }
+    let lock = try WriterLock(at: ContainerPlace(folder: folder))
+    guard change.isStillWanted() else { throw .superseded }
+    var change = change
+    change.rotates = true
+    var left = LeftBehind()
+    let made = try makeNew(at: places, holding: lock, dropping: change.drops, { _ in }) {
+      (salvaged) throws(GroupFileError) in
+      let group = salvaged.rows.group
+      guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
+        throw .unproved(items: group.lost, versions: group.lostVersions)
+      }
+      left = LeftBehind(group)
+      // The rows lie in the draft as their writers sealed them, and nobody else can write there.
+      salvaged.view.connection.bound(steps: .max)
+      let writing = RosterWriting(salvaged.view, context, authority, draftRoot: salvaged.root)
+      _ = try writing.write(change, at: now(), &left, progress)
+      return group
+    }
+    left.losesChain = made.group.losesChain
+    left.isReplaced = made.group.isKeptAside
+    return ChangedRoster(state: made.state, left: left)
   }
 
   /// - Throws: whatever is wrong that a repair does not help against.
@@ -71,41 +124,51 @@ extension AccessGroupFile {
       _ = try FullProof.run(transaction.view) { progress(.proved($0)) }
       return false
     } catch {
-      switch error {
-      case .damaged(.witness, _): throw error
-      case .damaged, .altered, .storage(.inputOutput): return true
-      default: throw error
-      }
+      guard error.isRepairable else { throw error }
+      return true
     }
   }
 
-  private func rebuild(
-    _ place: ContainerPlace, _ salvage: String, in draft: GroupDraft, _ reading: WitnessReading, _ names: [String],
-    _ authority: any RosterAuthority, _ progress: (CopyStep) -> Void
-  ) throws(GroupFileError) -> RepairedGroup {
+  /// Makes the group's file new of what its last signed state proves, proves it, and puts it in the old one's place.
+  ///
+  /// - Parameter sign: writes the state that follows.
+  private func makeNew(
+    at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
+    _ progress: (CopyStep) -> Void, sign: (borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup
+  ) throws(GroupFileError) -> (group: RepairedGroup, state: VerifiedState) {
+    let place = try ContainerPlace(folder: folder)
+    let reading = witness.read()
+    if reading == .invalid { throw .damaged(.witness, "neither record is valid") }
+    ConnectionPool.closeIdle(at: place)
+    let draft = try GroupDraft(in: places.draft, for: folder)
+    let salvage = places.draft + ".salvage"
+    defer { SalvageCopy.remove(salvage) }
     let connection = try Connection.create(folder: draft.folder, fileMode: draft.fileMode)
+    var group: RepairedGroup
     do {
-      try SalvageCopy.make(of: place, at: salvage, header: connection.header())
-      let index = try SalvageIndex(of: salvage) { progress(.copied($0, of: $1)) }
+      let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
+      let index = try SalvageIndex(of: salvage, stored) { progress(.copied($0, of: $1)) }
       try connection.begin(.immediate)
-      let state = try SalvagedState.open(index, in: connection, as: context)
-      try connection.storeChain(index.chain, of: state)
-      // Damage must not hide that the state is an older one, or a fork.
-      _ = try WitnessRule.check(state, against: reading, strict: true, connection)
-      var rows = SalvagedRows(Snapshot(connection, state, NodeCache(), witnessed: reading), names)
+      let state = try StateSearch.run(index, as: context, reading)
+      var rows = SalvagedRows(
+        Snapshot(connection, state, NodeCache(), witnessed: reading), names, dropping: dropping)
       let root = try rows.write(from: index) { progress(.proved($0)) }
-      var group = rows.group
-      group.losesChain = try !connection.confirmChain(of: state)
-      let signing = SalvagedState(state, authority: authority, context: context)
-      group.epoch = try signing.sign(
-        root: root, items: rows.itemCount, versions: rows.versionCount, wraps: index.wraps, time: now(), in: connection)
+      try connection.storeChain(index.chain, of: state)
+      let losesChain = try !connection.confirmChain(of: state)
+      group = try sign(SalvagedGroup(view: rows.view, rows: rows, root: root, wraps: index.wraps))
+      group.losesChain = losesChain
       try connection.commit()
       try connection.place()
-      return group
     } catch {
       connection.discard()
       throw error
     }
+    // What is put in place was proved like any other group.
+    let drafted = AccessGroupFile(folder: places.draft, context: context, witness: NoWitness(), now: now)
+    let state = try drafted.provedState { progress(.proved($0)) }.state
+    group.isKeptAside = try draft.take(keeping: places.kept, holding: lock)
+    raise(to: state)
+    return (group, state)
   }
 
   private func raise(to state: VerifiedState) {

@@ -1,13 +1,18 @@
 internal import CSQLite
 internal import Glibc
+import Sealing
 
 /// A raw copy of a group's damaged file, with what its log holds merged into it.
 enum SalvageCopy {
   /// Copies the file at `source` to a new one at `path`; a page that cannot be read becomes zeros.
   ///
   /// - Parameter header: the first bytes of a sound container, for a file that has lost its own.
-  /// - Throws: `storage`, `denied`, `newerFormat`; `altered` where there is no regular file.
-  static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(GroupFileError) {
+  /// - Returns: what SQLite finds by the file's tables.
+  /// - Throws: `storage`, `denied`; `altered` where there is no regular file.
+  @discardableResult
+  static func make(
+    of source: ContainerPlace, at path: String, header: [UInt8]
+  ) throws(GroupFileError) -> StoredParts {
     let original = try Handle(path: source.path, writable: false, isFrozen: false)
     defer { original.close() }
     do throws(GroupFileError) {
@@ -17,7 +22,7 @@ enum SalvageCopy {
       remove(path)
       throw error
     }
-    mergeLog(path)
+    return mergeLog(path)
   }
 
   /// Removes a copy.
@@ -30,21 +35,21 @@ enum SalvageCopy {
     let pageCount = (Int(size) + DatabasePages.size - 1) / DatabasePages.size
     let file = try output(path)
     defer { close(file) }
+    let nothing = [UInt8](repeating: 0, count: DatabasePages.size)
     for number in 0..<pageCount {
-      var page = [UInt8](repeating: 0, count: DatabasePages.size)
+      var page = nothing
       let offset = number * DatabasePages.size
       _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(offset))
-      if number == 0 { try mend(&page, header, pageCount: UInt32(clamping: pageCount)) }
-      try write(page, to: file, at: offset)
+      if number == 0 { mend(&page, header, pageCount: UInt32(clamping: pageCount)) }
+      // A file may claim any number of pages that are not there: of those the copy has no more than the file.
+      if page != nothing { try write(page, to: file, at: offset) }
     }
+    guard ftruncate(file, off_t(pageCount * DatabasePages.size)) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
   /// Gives the first page a header with which SQLite reads the log; the rest of it is not needed.
-  private static func mend(_ page: inout [UInt8], _ header: [UInt8], pageCount: UInt32) throws(GroupFileError) {
-    do throws(GroupFileError) {
-      try ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]), for: .reading)
-    } catch {
-      if case .newerFormat = error { throw error }
+  private static func mend(_ page: inout [UInt8], _ header: [UInt8], pageCount: UInt32) {
+    if (try? ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]))) == nil {
       page.replaceSubrange(..<header.count, with: header)
     }
     // How many pages there are, said to be as new as the last change.
@@ -94,12 +99,51 @@ enum SalvageCopy {
 
   /// Has SQLite move what is whole of the log into the copy. Where it cannot, the main file alone counts: an older state,
   /// which the witness tells.
-  private static func mergeLog(_ path: String) {
-    guard let copy = try? Handle(path: path, writable: true, isFrozen: false) else { return }
+  private static func mergeLog(_ path: String) -> StoredParts {
+    guard let copy = try? Handle(path: path, writable: true, isFrozen: false) else { return StoredParts() }
     defer { copy.close() }
     // A first reading opens the log; this one parses no table.
-    guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else { return }
+    guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else {
+      return StoredParts()
+    }
     first.reset()
     _ = unsafe sqlite3_wal_checkpoint_v2(copy.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    return StoredParts(copy, (try? ContainerPlace.status(path))??.byteCount ?? 0)
+  }
+}
+
+/// The parts of the state that SQLite finds by a file's tables: what every reader of the file would see, and nothing that
+/// lies on a page which no table reaches.
+struct StoredParts {
+  private(set) var header: [UInt8]?
+  private(set) var roster: [UInt8]?
+  private(set) var manifest: [UInt8]?
+  /// Rests by epoch.
+  private(set) var chain: [UInt64: Digest] = [:]
+
+  /// Nothing.
+  init() {}
+
+  fileprivate init(_ copy: Handle, _ fileByteCount: Int) {
+    guard let tables = try? Statement(copy, "SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"),
+      (try? Schema.compare(tables)) != nil
+    else { return }
+    header = StoredParts.part(.header, copy)
+    roster = StoredParts.part(.roster, copy)
+    manifest = StoredParts.part(.manifest, copy)
+    guard let rows = try? Statement(copy, "SELECT epoch, rest FROM chain") else { return }
+    copy.stepLimit = fileByteCount
+    while (try? rows.step()) == true {
+      guard let epoch = try? rows.counter(0), let rest = try? rows.bytes(1, count: 32...32) else { continue }
+      chain[epoch] = Digest(rest)
+    }
+  }
+
+  private static func part(_ part: StatePart, _ copy: Handle) -> [UInt8]? {
+    guard let statement = try? Statement(copy, "SELECT bytes FROM state WHERE part = ?"),
+      (try? statement.bind(1, part.rawValue)) != nil, (try? statement.step()) == true
+    else { return nil }
+    defer { statement.reset() }
+    return try? statement.bytes(0, count: 1...GroupLimits.rosterByteCount + 1_024)
   }
 }

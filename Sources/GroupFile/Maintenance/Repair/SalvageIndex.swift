@@ -23,14 +23,29 @@ struct SalvageIndex: ~Copyable {
   private(set) var rows: [RowRecord] = []
   private var blobs: [Digest: Location] = [:]
   private var nodes: [Digest: Location] = [:]
-  private(set) var nodesByPlace: [TreePlace: [Digest]] = [:]
-  /// The parts of the state, by number; more than one of a kind where an older one is left somewhere.
-  private(set) var parts: [Int64: [[UInt8]]] = [:]
-  private(set) var wraps: [(slotID: [UInt8], sealed: [UInt8])] = []
-  private(set) var chain: [UInt64: Set<Digest>] = [:]
+  /// The node that was found last for each place.
+  private(set) var nodesByPlace: [TreePlace: Digest] = [:]
+  /// What lies in the file's own tables.
+  let stored: StoredParts
+  /// Everything that could be a part of the state, by number: besides the stored ones, what lies on pages that no table
+  /// reaches.
+  private(set) var parts: [Int64: Set<[UInt8]>] = [:]
+  /// Everything that could be a wrap, by slot.
+  private(set) var wraps: [[UInt8]: Set<[UInt8]>] = [:]
+  private var rests: [UInt64: Set<Digest>] = [:]
+
+  /// The rests of the manifests by epoch: the stored ones, or those that one record alone claims to be.
+  var chain: [UInt64: Digest] {
+    rests.compactMapValues { $0.count == 1 ? $0.first : nil }.merging(stored.chain) { $1 }
+  }
 
   /// Reads every page of the file at `path`.
-  init(of path: String, progress: (UInt64, UInt64) -> Void) throws(GroupFileError) {
+  ///
+  /// - Parameter stored: what SQLite finds by the file's tables.
+  init(
+    of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void
+  ) throws(GroupFileError) {
+    self.stored = stored
     pages = try DatabasePages(path: path)
     // Each byte of an honest file belongs to one record, or to an old one and a new one. Pages that point at each other's
     // bytes again and again would go on for ever.
@@ -61,7 +76,7 @@ struct SalvageIndex: ~Copyable {
     case (2, true): keepPart(record, location)
     case (2, false):
       guard let slot = record.bytes(0, 16...16), let sealed = record.bytes(1, 1...1_024) else { return }
-      wraps.append((Array(record.payload[slot]), Array(record.payload[sealed])))
+      wraps[Array(record.payload[slot]), default: []].insert(Array(record.payload[sealed]))
     default: return
     }
   }
@@ -70,13 +85,12 @@ struct SalvageIndex: ~Copyable {
     if let (place, body) = record.node {
       let digest = TreeNode.digest(ofBody: body, at: place)
       nodes[digest] = location
-      if nodesByPlace[place]?.contains(digest) != true { nodesByPlace[place, default: []].append(digest) }
+      nodesByPlace[place] = digest
     } else if case .null = record.columns[0], record.rowID > 0 {
       if let rest = record.bytes(1, 32...32) {
-        chain[UInt64(record.rowID), default: []].insert(Digest(record.payload[rest])!)
+        rests[UInt64(record.rowID), default: []].insert(Digest(record.payload[rest])!)
       } else if let bytes = record.bytes(1, 1...GroupLimits.rosterByteCount + 1_024), record.rowID <= 3 {
-        let part = Array(record.payload[bytes])
-        if parts[record.rowID]?.contains(part) != true { parts[record.rowID, default: []].append(part) }
+        parts[record.rowID, default: []].insert(Array(record.payload[bytes]))
       }
     }
   }
@@ -93,6 +107,21 @@ struct SalvageIndex: ~Copyable {
 
   /// The versions of `token`, the oldest first.
   func versions(of token: Token) -> ArraySlice<RowRecord> { rows(from: token, through: token) }
+
+  /// The version of `token` with this number and the proved `digest`.
+  func row(_ token: Token, version: UInt64, _ digest: Digest) -> Row? {
+    let all = versions(of: token)
+    var low = all.startIndex
+    var high = all.endIndex
+    while low < high {
+      let middle = (low + high) / 2
+      if all[middle].version < version { low = middle + 1 } else { high = middle }
+    }
+    for record in all[low...].prefix(while: { $0.version == version }) where record.digest == digest {
+      if let row = row(record), row.digest == digest { return row }
+    }
+    return nil
+  }
 
   /// The versions of all tokens below `place`.
   func rows(below place: TreePlace) -> ArraySlice<RowRecord> {

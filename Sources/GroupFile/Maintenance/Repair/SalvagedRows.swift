@@ -7,16 +7,22 @@ struct SalvagedRows {
   private(set) var itemCount: UInt64 = 0
   /// Rows written to `version`.
   private(set) var versionCount: UInt64 = 0
-  private let view: Snapshot
+  let view: Snapshot
   /// Tokens of unproved items that are kept all the same.
   private let wanted: Set<Token>
+  /// Tokens of proved items that are left out.
+  private let dropped: Set<Token>
   private var kept: [TreeEntry] = []
+
+  // SQLite has no room for more rows.
+  private static let believedItemCount: UInt64 = 1 << 36
 
   private var connection: Connection { view.connection }
 
   /// - Parameter view: the signed state, and the new file.
-  init(_ view: Snapshot, _ names: [String]) {
+  init(_ view: Snapshot, _ names: [String], dropping dropped: Set<Token> = []) {
     self.view = view
+    self.dropped = dropped
     wanted = Set(names.map(view.state.keys.token))
   }
 
@@ -28,12 +34,17 @@ struct SalvagedRows {
     from index: borrowing SalvageIndex, progress: (UInt64) -> Void
   ) throws(GroupFileError) -> Digest {
     let tree = SalvagedTree(root: view.state.manifest.root, in: index)
-    for entry in tree.entries {
+    for entry in tree.entries where !dropped.contains(entry.token) {
       if try !keep(entry, index) { try noteLost(entry.token, index) }
       if group.kept % 1_024 == 1_023 { progress(group.kept) }
     }
+    // How many items stood below a node that is lost only the manifest says, and a writer may have signed any number.
     let signed = view.state.manifest.itemCount
-    group.lost = signed - min(group.kept, signed)
+    if !tree.isWhole, signed <= SalvagedRows.believedItemCount, signed > UInt64(tree.entries.count) {
+      group.lost += signed - UInt64(tree.entries.count)
+    } else if !tree.isWhole {
+      group.lost += 1
+    }
     try noteUnproved(index)
     group.lostNames.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     group.unproved.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
@@ -50,14 +61,15 @@ struct SalvagedRows {
   private mutating func keep(_ entry: TreeEntry, _ index: borrowing SalvageIndex) throws(GroupFileError) -> Bool {
     guard let current = index.row(entry.token, entry.digest), try opens(current, index) else { return false }
     var oldest = current
-    while oldest.version > current.oldest, let older = index.row(entry.token, oldest.previous),
-      older.version == oldest.version - 1, try opens(older, index)
+    while oldest.version > current.oldest,
+      let older = index.row(entry.token, version: oldest.version - 1, oldest.previous), try opens(older, index)
     {
       try connection.insertOlder(older)
       versionCount += 1
       oldest = older
     }
-    group.lostVersions += oldest.version - current.oldest
+    // Of no item more are kept; a writer may have signed any number.
+    group.lostVersions += min(oldest.version - current.oldest, UInt64(GroupLimits.keptVersions.upperBound) - 1)
     group.kept += 1
     try insert(oldest.version == current.oldest ? current : current.keeping(from: oldest.version))
     return true
@@ -93,6 +105,7 @@ struct SalvagedRows {
 
   /// The name of a lost item, if any version of it tells: a name whose token is the item's is its name.
   private mutating func noteLost(_ token: Token, _ index: borrowing SalvageIndex) throws(GroupFileError) {
+    group.lost += 1
     for record in index.versions(of: token).reversed() {
       guard let row = index.row(record), let attributes = try? view.attributes(of: row) else { continue }
       group.lostNames.append(attributes.name)
@@ -108,7 +121,7 @@ struct SalvagedRows {
     for record in index.rows where record.token != last {
       last = record.token
       while position < proved.count, proved[position].token < record.token { position += 1 }
-      if position < proved.count, proved[position].token == record.token { continue }
+      if position < proved.count, proved[position].token == record.token || dropped.contains(record.token) { continue }
       for candidate in index.versions(of: record.token).reversed() {
         guard let row = index.row(candidate), row.state == .present, try opens(row, index) else { continue }
         try note(row)

@@ -5,6 +5,8 @@ import Sealing
 struct SalvagedTree {
   /// The items that the signed root proves, in rising order.
   private(set) var entries: [TreeEntry] = []
+  /// Whether nothing is missing of it: then `entries` are all items that were signed.
+  private(set) var isWhole = true
   /// Nodes that were made again, by digest.
   private var made: [Digest: TreeNode] = [:]
 
@@ -22,7 +24,7 @@ struct SalvagedTree {
         prove(child, at: place.child(nibble), index)
       }
     // What stood below is not proved.
-    case nil: return
+    case nil: isWhole = false
     }
   }
 
@@ -67,7 +69,7 @@ struct SalvagedTree {
   private mutating func candidate(
     at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool
   ) -> Digest? {
-    let stored = index.nodesByPlace[place]?.last
+    let stored = index.nodesByPlace[place]
     if prefersNodes, let stored { return stored }
     let node: TreeNode?
     if let leaf = leaf(at: place, index) {

@@ -6,11 +6,11 @@ struct UninstallApplication: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "uninstall",
     abstract: "Do what each of an application's groups declares for when it is gone.",
-    usage: "vault app uninstall APP [--revoke]",
+    usage: "vault app uninstall APP [--revoke [--drop-unproved]]",
     discussion: """
       Groups declared purged are removed with all their items, unless another application is a member. The others stay, \
       and the application's place in them, for its next installation: vault app issue APP --again. With --revoke it \
-      leaves them, and they get new keys.
+      leaves them, and they get new keys; signed items that cannot be proved any more are left behind with --drop-unproved.
 
       Example:
         vault app uninstall com.example.api --revoke
@@ -18,11 +18,15 @@ struct UninstallApplication: SessionCommand {
 
   @Argument(help: ArgumentHelp("The application's id.", valueName: "app")) var app: String
   @Flag(help: "Take the application out of the groups that stay.") var revoke = false
+  @Flag(help: "With --revoke: leave behind signed items that cannot be proved any more.") var dropUnproved = false
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
+    guard revoke || !dropUnproved else { throw Failure.usage("--drop-unproved needs --revoke") }
     let applications = try session.openStore(key.source).applications
-    let report = try applications.uninstall(app, revoking: revoke) { session.showProgress("\($0): \($1.text)") }
+    let report = try applications.uninstall(app, revoking: revoke, droppingUnproved: dropUnproved) {
+      session.showProgress("\($0): \($1.text)")
+    }
     session.endProgress()
     for name in report.purged { session.say("removed '\(name)' with all its items") }
     for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no member any more") }

@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import Sealing
 import Testing
 
@@ -83,6 +85,76 @@ import Testing
     #expect(failure { try fixture.repair(keeping: [name]) } == .noItem)
     let after = try fixture.group.files()
     #expect(before.main == after.main && before.log == after.log)
+  }
+
+  @Test func `a file that claims pages without content is not copied, and is repaired without them`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let group = fixture.group
+    try group.claim(pages: 1 << 19)
+    let folder = TemporaryFolder()
+    var steps = 0
+    #expect(failure { try group.open().backUp(to: folder.path) { _ in steps += 1 } }?.isDamage == true)
+    #expect(steps == 0 && folder.names().isEmpty)
+    let draft = group.folder + ".draft"
+    defer { try? FileManager.default.removeItem(atPath: draft) }
+    var largest = 0
+    let owner = RepairFixture.Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: [:])
+    let repaired = try group.open().repair(at: draft, keeping: fixture.aside, by: owner) { _ in
+      var status = stat()
+      guard unsafe stat(draft + ".salvage", &status) == 0 else { return }
+      largest = max(largest, Int(status.st_blocks) * 512)
+    }
+    #expect(repaired?.lost == 0)
+    #expect(largest > 0 && largest < 64 << 20)
+    #expect(try fixture.missing().isEmpty)
+  }
+
+  @Test func `a file whose pages are all free is not copied`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    try fixture.group.claim(pages: 1 << 19, free: true)
+    let folder = TemporaryFolder()
+    var steps = 0
+    let error = failure { try fixture.group.open().backUp(to: folder.path) { _ in steps += 1 } }
+    #expect(error == .overLimit("1 GiB of free pages, which compacting the group gives back"))
+    #expect(steps == 0 && folder.names().isEmpty)
+  }
+
+  @Test func `of the signed states that lie in a file the one that its tables name counts, and else the newest`() throws
+  {
+    for keepsTables in [true, false] {
+      let fixture = try RepairFixture()
+      defer { fixture.end() }
+      let forge = try fixture.group.forge()
+      let sealed = (1...3).map { index in
+        var manifest = forge.state.manifest
+        manifest.epoch += UInt64(index)
+        return SignedManifest.seal(manifest, by: fixture.group.seed.signingKey(), with: forge.keys)
+      }
+      fixture.group.witness.reading = .absent
+      try fixture.group.appendJunkPage(claimed: true, records: [sealed[1], sealed[2], sealed[0]])
+      if !keepsTables { try fixture.group.tamper { try $0.run("DELETE FROM state WHERE part=3") } }
+      let group = try #require(try fixture.repair())
+      #expect(group.epoch == forge.state.manifest.epoch + (keepsTables ? 1 : 4))
+      #expect(try fixture.missing().isEmpty)
+    }
+  }
+
+  @Test func `thousands of junk records cost no more than reading them`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let keys = try fixture.group.forge().keys
+    let header = try fixture.group.peek { try $0.part(.header) }
+    for part in 0..<400 {
+      let records = (0..<10).map { _ in
+        part % 2 == 0 ? Randomness.bytes(336) : keys.sealMeta(Randomness.bytes(296), Label("vault1.meta.man"))
+      }
+      try fixture.group.appendJunkPage(claimed: false, records: records)
+    }
+    try fixture.group.appendJunkPage(claimed: true, records: [header])
+    #expect(try fixture.repair()?.lost == 0)
+    #expect(try fixture.missing().isEmpty)
   }
 
   @Test func `a backup and a rotation do not take a forged row along`() throws {

@@ -92,7 +92,7 @@ struct RepairFixture {
     func readable(_ bytes: [UInt8]) throws -> Set<String> {
       try Data(bytes).write(to: URL(fileURLWithPath: path))
       defer { try? FileManager.default.removeItem(atPath: path) }
-      let index = try SalvageIndex(of: path) { _, _ in }
+      let index = try SalvageIndex(of: path, StoredParts()) { _, _ in }
       var found: Set<String> = []
       for (token, name) in names {
         for record in index.versions(of: token) {

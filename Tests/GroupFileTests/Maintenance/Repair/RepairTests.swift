@@ -173,7 +173,7 @@ import Testing
 
   @Test(
     arguments: [
-      ("DELETE FROM state WHERE part=1" as StaticString), "UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=2",
+      ("UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=2" as StaticString),
       "UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=3", "DELETE FROM wrap", "DELETE FROM state",
       "UPDATE wrap SET sealed=zeroblob(73)",
     ].map(RowTamperingTests.Change.init))
@@ -186,6 +186,58 @@ import Testing
     let after = try fixture.group.files()
     #expect(before.main == after.main && before.log == after.log)
     #expect(!FileManager.default.fileExists(atPath: fixture.aside))
+  }
+
+  @Test(
+    arguments: [
+      ("DELETE FROM state WHERE part=1" as StaticString), "UPDATE state SET bytes=zeroblob(60) WHERE part=1",
+      "UPDATE state SET bytes=x'00' WHERE part=1",
+    ].map(RowTamperingTests.Change.init))
+  func `a header that is gone is made again of what this machine has seen`(_ change: RowTamperingTests.Change) throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    try fixture.group.tamper { try $0.run(change.sql) }
+    #expect(try fixture.repair()?.lost == 0)
+    #expect(try fixture.missing().isEmpty)
+  }
+
+  @Test func `a number of items that no file can hold is no number of lost items`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let forge = try fixture.group.forge()
+    let token = forge.keys.token(of: "item/7")
+    try forge.storeManifest {
+      $0.itemCount = 1 << 53 - 1
+      $0.versionRowCount = 1 << 53 - 1
+    }
+    try fixture.group.tamper { try $0.run("DELETE FROM item WHERE token=?", token.bytes) }
+    let group = try #require(try fixture.repair())
+    #expect(group.lost == 1 && group.lostVersions == 0)
+    #expect(try fixture.missing() == ["item/7"])
+  }
+
+  @Test func `below a lost node the number of items is taken from the manifest where it can be true`() throws {
+    for (signed, lost) in [(UInt64(63), UInt64(62)), (1 << 53 - 1, 1)] {
+      let fixture = try RepairFixture()
+      defer { fixture.end() }
+      try fixture.group.forge().storeManifest { $0.itemCount = signed }
+      try fixture.group.tamper { connection in
+        try connection.run("DELETE FROM node")
+        try connection.run("DELETE FROM version")
+        try connection.run("DELETE FROM item WHERE token<>(SELECT min(token) FROM item)")
+      }
+      let group = try #require(try fixture.repair())
+      #expect(group.lost >= lost && group.lost <= signed && group.lost < 100, "\(group.lost)")
+    }
+  }
+
+  @Test func `an item whose oldest version was never kept counts no more lost versions than are ever kept`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    try fixture.group.storeRow("item/7", version: 1 << 52, oldest: 1)
+    let group = try #require(try fixture.repair())
+    #expect(group.lost == 0 && group.lostVersions == 999)
+    #expect(try fixture.value("item/7") == "forged")
   }
 
   @Test func `damage does not make an older state acceptable`() throws {
@@ -219,7 +271,7 @@ extension RepairFixture {
     func found(_ bytes: [UInt8]) throws -> Int {
       try Data(bytes).write(to: URL(fileURLWithPath: path))
       defer { try? FileManager.default.removeItem(atPath: path) }
-      let index = try SalvageIndex(of: path) { _, _ in }
+      let index = try SalvageIndex(of: path, StoredParts()) { _, _ in }
       return index.parts.count + index.wraps.count
     }
     var damaged = files.main

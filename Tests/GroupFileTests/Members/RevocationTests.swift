@@ -1,0 +1,273 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// Whoever was let in can be put out again, whatever he or others write into the file: a change of the roster needs the
+/// owner's keys and what the last signed root proves, and nothing else of the file.
+@Suite struct RevocationTests {
+  static let thief = "com.example.web"
+
+  /// Items of every kind, a writer who will be revoked, and a reader.
+  static func group() throws -> GroupFixture {
+    let group = try GroupFixture(keep: 3)
+    try group.grant("com.example.api", .read)
+    try group.grant(thief, .write)
+    try group.set(Dictionary(uniqueKeysWithValues: (0..<50).map { ("item/\($0)", "value \($0)") }))
+    for value in ["a", "b", String(repeating: "large", count: 400), "d"] { try group.set(["history": value]) }
+    try group.set(["large": String(repeating: "x", count: 5_000)])
+    return group
+  }
+
+  /// What others are not kept from while the thief is in: reading and writing.
+  private func expectOthersGoOn(_ group: GroupFixture) throws {
+    #expect(try group.open("com.example.api").value("item/1") == "value 1")
+    try group.open(RevocationTests.thief).set(["by the thief": "1"])
+  }
+
+  /// Revokes the thief, and finds that he is out and that all else is as it was.
+  private func expectRevoked(
+    _ group: GroupFixture, droppingUnproved: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> ChangedRoster {
+    let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: droppingUnproved)
+    #expect(
+      failure { try group.open(RevocationTests.thief).value("item/1") } == .notAMember, sourceLocation: sourceLocation)
+    #expect(try group.open("com.example.api").value("item/1") == "value 1", sourceLocation: sourceLocation)
+    #expect(try group.open().beginReading().history("history").count == 3, sourceLocation: sourceLocation)
+    #expect(try group.value("large").utf8.count == 5_000, sourceLocation: sourceLocation)
+    _ = try group.open().verify()
+    try group.set(["item/1": "new"])
+    return outcome
+  }
+
+  @Test func `a row with an unknown tag that a reader sealed and nobody signed keeps nobody in`() throws {
+    let group = try RevocationTests.group()
+    let row = try group.forge().row("planted", attributes: { $0 + [11, 1, 1] })
+    try group.tamper { try $0.insertCurrent(row) }
+    try expectOthersGoOn(group)
+    let outcome = try expectRevoked(group)
+    #expect(outcome.left.rows == 1 && outcome.left.lost == 0)
+  }
+
+  @Test func `a row with an unknown tag that a writer signed keeps nobody in where the owner drops it`() throws {
+    let group = try RevocationTests.group()
+    let seed = try group.seed(RevocationTests.thief)
+    try group.storeRow("item/7", version: 2, oldest: 2, by: seed, attributes: { $0 + [11, 1, 1] })
+    try expectOthersGoOn(group)
+    let error = failure { try group.forceRevocation(of: RevocationTests.thief) }
+    #expect(error == .unproved(items: 1, versions: 0))
+    let outcome = try expectRevoked(group, droppingUnproved: true)
+    #expect(outcome.left.lost == 1)
+    #expect(failure { try group.value("item/7") } == .noItem)
+  }
+
+  @Test(arguments: [(1, 2), (2, 2), (0, 0), (255, 255)] as [(UInt16, UInt16)])
+  func `a writer's manifest with other versions than the owner's keeps nobody in`(_ versions: (UInt16, UInt16)) throws {
+    let group = try RevocationTests.group()
+    let seed = try group.seed(RevocationTests.thief)
+    for clear in ["0x00010001", "0x00010002", "0x00020002"] {
+      try group.forge().storeManifest(by: seed) {
+        $0.version = FormatVersion(read: versions.0, write: versions.1)
+      }
+      try group.say(version: clear)
+      #expect(failure { try group.value("item/1") }?.isDamage == true)
+      #expect(failure { try group.open().verify() }?.isDamage == true)
+      let outcome = try expectRevoked(group)
+      #expect(outcome.left.isNothing, "\(outcome.left)")
+      try group.grant(RevocationTests.thief, .write)
+      try group.set(["item/1": "value 1"])
+    }
+  }
+
+  @Test func `rows that somebody without any key adds keep nobody in, and are left behind`() throws {
+    for (change, left) in [
+      ({ try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") }, \LeftBehind.wraps),
+      ({ try $0.run("INSERT INTO wrap VALUES(randomblob(3), randomblob(2000))") }, \LeftBehind.wraps),
+      ({ try $0.run("INSERT INTO blob SELECT randomblob(16), 1, bytes FROM blob LIMIT 1") }, \LeftBehind.blobs),
+      ({ try $0.run("INSERT INTO blob VALUES(randomblob(3), -1, x'00')") }, \LeftBehind.blobs),
+      ({ try $0.run("INSERT INTO node VALUES(randomblob(17), randomblob(34))") }, \LeftBehind.nodes),
+      ({ try $0.run("INSERT INTO node VALUES(x'', x'')") }, \LeftBehind.nodes),
+      (
+        {
+          try $0.run(
+            "INSERT INTO item SELECT randomblob(16), version, state, oldest, previous, nonce, attributes, place, secret FROM item LIMIT 1"
+          )
+        }, \LeftBehind.rows
+      ),
+      (
+        { try $0.run("INSERT INTO item SELECT zeroblob(15), 7, 7, 7, x'', x'', x'', 7, x'' FROM item LIMIT 1") },
+        \LeftBehind.rows
+      ),
+      (
+        {
+          try $0.run(
+            "INSERT INTO version SELECT token, 900, state, oldest, previous, nonce, attributes, place, secret FROM item LIMIT 1"
+          )
+        }, \LeftBehind.versions
+      ),
+      (
+        { try $0.run("INSERT INTO version SELECT x'', -1, 7, 7, x'', x'', x'', 7, x'' FROM item LIMIT 1") },
+        \LeftBehind.versions
+      ),
+      ({ try $0.run("INSERT INTO chain VALUES(-5, randomblob(32))") }, \LeftBehind.links),
+      ({ try $0.run("INSERT INTO chain SELECT max(epoch) + 1, randomblob(32) FROM chain") }, \LeftBehind.links),
+    ] as [((Connection) throws -> Void, KeyPath<LeftBehind, UInt64>)] {
+      let group = try RevocationTests.group()
+      try group.tamper(change)
+      let outcome = try expectRevoked(group)
+      #expect(outcome.left[keyPath: left] == 1)
+      #expect(outcome.left.lost == 0)
+    }
+  }
+
+  @Test func `what only speeds up an answer, or can be made again, keeps nobody in`() throws {
+    for change in [
+      { try $0.run("DELETE FROM node WHERE prefix = (SELECT max(prefix) FROM node)") },
+      { try $0.run("UPDATE node SET body = zeroblob(48)") }, { try $0.run("DELETE FROM chain WHERE epoch = 3") },
+      { try $0.run("DELETE FROM chain") }, { try $0.run("INSERT INTO state VALUES(9, x'00')") },
+    ] as [(Connection) throws -> Void] {
+      let group = try RevocationTests.group()
+      try group.tamper(change)
+      let outcome = try expectRevoked(group)
+      #expect(outcome.left.lost == 0)
+    }
+  }
+
+  @Test func `versions in the clear that nobody signed keep nobody in, and are damage to everybody else`() throws {
+    for version in ["0x00020002", "0x00010002", "0x00000000", "0xffffffff"] {
+      let group = try RevocationTests.group()
+      let known = try group.open()
+      #expect(try known.value("item/1") == "value 1")
+      try group.say(version: version)
+      for file in [known, try group.open()] {
+        #expect(failure { try file.value("item/1") }?.isDamage == true, "\(version)")
+        #expect(failure { try file.beginWriting() }?.isDamage == true, "\(version)")
+      }
+      _ = try expectRevoked(group)
+    }
+  }
+
+  @Test func `what damage took of the signed state is dropped only where the owner says so`() throws {
+    for (sql, items, versions) in [
+      ("DELETE FROM item WHERE token = (SELECT min(token) FROM item WHERE version = 1 AND place = 1)", 1, 0),
+      (
+        "UPDATE item SET nonce = randomblob(24) WHERE token = (SELECT min(token) FROM item WHERE version = 1 AND place = 1)",
+        1, 0
+      ),
+      ("DELETE FROM version WHERE version = 2", 0, 1),
+      ("UPDATE blob SET bytes = zeroblob(700) WHERE version = 1", 1, 0),
+    ] as [(StaticString, UInt64, UInt64)] {
+      let group = try RevocationTests.group()
+      try group.tamper { try $0.run(sql) }
+      let before = try group.files()
+      #expect(
+        failure { try group.forceRevocation(of: RevocationTests.thief) } == .unproved(items: items, versions: versions))
+      #expect(try group.files().main == before.main)
+      let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: true)
+      #expect(outcome.left.lost == items && outcome.left.lostVersions == versions)
+      #expect(failure { try group.open(RevocationTests.thief).value("item/1") } == .notAMember)
+      #expect(try group.open().verify().items == 52 - items)
+    }
+  }
+
+  @Test func `junk records and pages that somebody without any key adds keep nobody in`() throws {
+    for claimed in [false, true] {
+      let group = try RevocationTests.group()
+      try group.tamper { try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") }
+      try group.appendJunkPage(claimed: claimed)
+      try expectOthersGoOn(group)
+      let outcome = try expectRevoked(group)
+      #expect(outcome.left.lost == 0)
+    }
+  }
+
+  @Test func `junk records do not keep a repair from the signed state`() throws {
+    for claimed in [false, true] {
+      let group = try RevocationTests.group()
+      try group.tamper { try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") }
+      try group.appendJunkPage(claimed: claimed)
+      let repaired = try #require(try group.repair())
+      #expect(repaired.lost == 0)
+      _ = try group.open().verify()
+      _ = try expectRevoked(group)
+    }
+  }
+
+  @Test func `a writer's planted state of a later epoch does not take the place of the one that everybody reads`()
+    throws
+  {
+    let group = try RevocationTests.group()
+    let seed = try group.seed(RevocationTests.thief)
+    let forge = try group.forge()
+    var manifest = forge.state.successor(root: Digest(Randomness.bytes(32))!, itemCount: 1, versionRowCount: 0, time: 5)
+    manifest.writerKey = seed.signingPublicKey
+    let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: forge.keys)
+    try group.appendJunkPage(claimed: true, records: [sealed, sealed])
+    let outcome = try expectRevoked(group)
+    #expect(outcome.left.lost == 0)
+  }
+}
+
+extension GroupFixture {
+  /// Lengthens the file by a hole, and has it say that the pages belong to it.
+  ///
+  /// - Parameter free: whether they are listed as free pages, too.
+  func claim(pages count: UInt32, free: Bool = false) throws {
+    try checkpoint()
+    let files = try files()
+    let path = folder + "/group.vault"
+    let first = UInt32(files.main.count / 4_096) + 1
+    guard let file = FileHandle(forUpdatingAtPath: path) else { return }
+    defer { try? file.close() }
+    func put(_ words: [UInt32], at offset: Int) throws {
+      try file.seek(toOffset: UInt64(offset))
+      try file.write(
+        contentsOf: Data(words.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }))
+    }
+    try file.truncate(atOffset: UInt64(count) * 4_096)
+    try put([count], at: 28)
+    guard free else { return }
+    // Each trunk of the list names as many leaves as SQLite itself would write there; the page of its locks is none.
+    let numbers = (first...count).filter { $0 != 1 << 18 + 1 }
+    for start in stride(from: 0, to: numbers.count, by: 1_017) {
+      let leaves = numbers[(start + 1)..<min(start + 1_017, numbers.count)]
+      let next = start + 1_017 < numbers.count ? numbers[start + 1_017] : 0
+      try put([next, UInt32(leaves.count)] + leaves, at: Int(numbers[start] - 1) * 4_096)
+    }
+    try put([first, UInt32(numbers.count)], at: 32)
+  }
+}
+
+/// A record of table `state` as SQLite would store it, part 3, on a page that no table reaches.
+extension GroupFixture {
+  /// Puts a page with records of manifests behind the file's last one.
+  ///
+  /// - Parameter claimed: whether the file says that the page belongs to it.
+  func appendJunkPage(claimed: Bool, records: [[UInt8]] = (0..<4).map { _ in Randomness.bytes(336) }) throws {
+    try checkpoint()
+    var files = try files()
+    var page = [UInt8](repeating: 0, count: 4_096)
+    var end = page.count
+    for (index, record) in records.enumerated() {
+      // Payload of three bytes of header and the blob; row id 3; header of 4 bytes: NULL, and a blob's type in two bytes.
+      let type = record.count * 2 + 12
+      let payload: [UInt8] = [4, 0, UInt8(0x80 | type >> 7), UInt8(type & 0x7F)] + record
+      let cell = [UInt8(0x80 | payload.count >> 7), UInt8(payload.count & 0x7F), 3] + payload
+      end -= cell.count
+      page.replaceSubrange(end..<end + cell.count, with: cell)
+      page[8 + 2 * index] = UInt8(end >> 8)
+      page[9 + 2 * index] = UInt8(end & 0xFF)
+    }
+    page[0] = 13
+    page[4] = UInt8(records.count)
+    page[5] = UInt8(end >> 8)
+    page[6] = UInt8(end & 0xFF)
+    files.main += page
+    if claimed {
+      let count = UInt32(files.main.count / 4_096)
+      for index in 0..<4 { files.main[28 + index] = UInt8(truncatingIfNeeded: count >> (24 - 8 * UInt32(index))) }
+    }
+    try replace(with: files)
+  }
+}
