@@ -68,6 +68,13 @@ import VaultStore
       "nothing was changed; put a backup back"
     ),
     (
+      .unproved(group: "team", items: 3, versions: 0), 13, "of 'team' 3 items cannot be proved any more", unprovedHint
+    ),
+    (
+      .unproved(group: "team", items: 0, versions: 2), 13,
+      "of 'team' 0 items and 2 older versions cannot be proved any more", unprovedHint
+    ),
+    (
       .rolledBack(group: "team", found: 3, known: 9, reason: .olderState), 14,
       "'team' is older (epoch 3) than the state seen last (epoch 9)", rollbackHint
     ),
@@ -122,6 +129,8 @@ import VaultStore
     (.unexpected("a list that does not end"), 1, "a list that does not end", nil),
   ]
 
+  private static let unprovedHint =
+    "to go on without them: --drop-unproved; or put a backup back: vault restore-backup DIR"
   private static let rollbackHint =
     "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
 

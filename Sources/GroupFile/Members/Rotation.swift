@@ -136,7 +136,7 @@ struct Rotation {
   private mutating func countUnsigned(
     _ blobs: [(rowID: Int64, isDropped: Bool)], _ nodeCount: UInt64
   ) throws(GroupFileError) {
-    let taken = (current + older).count { $0.place == .blob }
+    let taken = current.count { $0.place == .blob } + older.count { $0.place == .blob }
     left.blobs = UInt64(max(0, blobs.count { !$0.isDropped } - taken))
     let versions = try connection.count("SELECT token FROM version") { !isDropped($0, 0) }
     left.versions = versions - min(versions, UInt64(older.count))

@@ -116,14 +116,16 @@ extension VerifiedState {
 extension Roster {
   /// The entry of the member that opens the group, once the roster is found to be about the group that was asked for, and
   /// about the key and the wrap that led to it.
+  ///
+  /// - Parameter wrap: that member's own; `nil` where it is gone and another one led to the key.
   func member(
-    _ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]
+    _ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?
   ) throws(GroupFileError) -> Member {
     guard groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
     guard keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
     let slotID = context.seed.slotID(group: keys.groupID, generation: keys.generation)
     guard let member = member(signing: context.seed.signingPublicKey), member.kind == context.kind,
-      member.slotID == slotID, member.wrapDigest == Wrap.digest(wrap, slotID: slotID)
+      member.slotID == slotID, wrap.map({ member.wrapDigest == Wrap.digest($0, slotID: slotID) }) ?? true
     else { throw .damaged(.roster, "own entry") }
     return member
   }

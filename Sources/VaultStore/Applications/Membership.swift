@@ -102,10 +102,21 @@ extension SecretStore {
     let places = SalvagePlaces(draft: drafts.path(of: name), kept: drafts.keepingPath(of: name))
     do throws(GroupFileError) {
       return try note(
-        file.changeRoster(change, salvagingAt: places, by: identity) { progress(MaintenanceProgress($0)) }, name, places
+        file.changeRoster(change, salvagingAt: places, by: identity, members: memberSeeds(identity)) {
+          progress(MaintenanceProgress($0))
+        }, name, places
       )
     } catch {
       throw VaultError(error, group: name.description)
+    }
+  }
+
+  /// The seeds of the applications that the registry knows, as far as it can be read.
+  func memberSeeds(_ identity: Identity) -> [MemberSeed] {
+    guard let known = try? registry().applications() else { return [] }
+    return known.flatMap { id, entry in
+      // A change that was interrupted left groups under the issue before.
+      Set([entry.issue, max(entry.issue, 2) - 1]).compactMap { try? identity.applicationMember(id: id, issue: $0) }
     }
   }
 

@@ -61,7 +61,8 @@ extension SecretStore {
     let kept = drafts.keepingPath(of: name)
     do throws(GroupFileError) {
       let repaired = try file.repair(
-        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity
+        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity,
+        members: memberSeeds(identity)
       ) { progress(MaintenanceProgress($0)) }
       if let repaired { return GroupRepair(repaired, keptAside: kept) }
       guard !wanted.isEmpty else { return nil }

@@ -194,6 +194,45 @@ import Testing
     }
   }
 
+  @Test func `nobody keeps the owner out by taking the owner's wrap away`() throws {
+    for sql in ["DELETE FROM wrap WHERE slot=?", "UPDATE wrap SET sealed=randomblob(73) WHERE slot=?"] as [StaticString]
+    {
+      for repairs in [false, true] {
+        let group = try RevocationTests.group()
+        let slot = group.seed.slotID(group: group.groupID, generation: try group.forge().keys.generation)
+        try group.tamper { try $0.run(sql, slot) }
+        try expectOthersGoOn(group)
+        #expect(failure { try group.value("item/1") }?.isDamage == true)
+        if repairs { #expect(try group.repair()?.lost == 0) }
+        let outcome = try expectRevoked(group)
+        #expect(outcome.left.lost == 0)
+      }
+    }
+  }
+
+  @Test func `a key that a member made up is not taken for the group's`() throws {
+    let group = try RevocationTests.group()
+    let state = try group.forge().state
+    let thief = try group.seed(RevocationTests.thief)
+    let owner = group.seed.slotID(group: group.groupID, generation: state.keys.generation)
+    let slot = thief.slotID(group: group.groupID, generation: state.keys.generation)
+    let wrap = try Wrap.seal(Key.random(), for: thief, groupID: group.groupID, generation: state.keys.generation)
+    let files = try group.files()
+    try group.tamper { connection in
+      try connection.run("DELETE FROM wrap WHERE slot=?", owner)
+      try connection.run("UPDATE wrap SET sealed=? WHERE slot=?", wrap, slot)
+    }
+    // The reader's wrap leads to the key that was signed.
+    _ = try expectRevoked(group)
+    try group.replace(with: files)
+    group.witness.reading = .valid(state.witnessRecord(sequence: 1))
+    try group.tamper { connection in
+      try connection.run("DELETE FROM wrap")
+      try connection.run("INSERT INTO wrap VALUES(?, ?)", slot, wrap)
+    }
+    #expect(failure { try group.forceRevocation(of: RevocationTests.thief) }?.isDamage == true)
+  }
+
   @Test func `a writer's planted state of a later epoch does not take the place of the one that everybody reads`()
     throws
   {

@@ -64,7 +64,7 @@ extension GroupFixture {
       return try open().changeRoster(change, by: authority())
     } catch let error as GroupFileError where error.isRepairable {
       return try open().changeRoster(
-        change, salvagingAt: SalvagePlaces(draft: draft, kept: aside), by: authority())
+        change, salvagingAt: SalvagePlaces(draft: draft, kept: aside), by: authority(), members: members())
     }
   }
 
@@ -75,7 +75,12 @@ extension GroupFixture {
     defer {
       for path in [draft, aside] { try? FileManager.default.removeItem(atPath: path) }
     }
-    return try open().repair(at: draft, keeping: aside, by: authority())
+    return try open().repair(at: draft, keeping: aside, by: authority(), members: members())
+  }
+
+  /// The applications that the owner knows.
+  private func members() throws -> [MemberSeed] {
+    try ["com.example.other", "com.example.api", "com.example.web"].map { try seed($0) }
   }
 
   @discardableResult

@@ -59,11 +59,13 @@ extension AccessGroupFile {
   ///   - draft: a path on the store's file system that is free; one with `.salvage` at its end is taken, too.
   ///   - kept: a path that is free, where the damaged files go.
   ///   - names: unproved items that are kept all the same.
+  ///   - members: applications that may be members; where the owner's wrap is gone, one of theirs leads to the key.
   /// - Returns: `nil` if nothing is damaged.
   /// - Throws: `rolledBack` where this machine has seen a newer state; `damaged` where no signed state is left; `noItem` for
   ///   a name that is none of an unproved item. The group is as it was then.
   package func repair(
     at draft: String, keeping kept: String, unproved names: [String] = [], by authority: any RosterAuthority,
+    members: [MemberSeed] = [],
     progress: (CopyStep) -> Void = { _ in }
   ) throws(GroupFileError) -> RepairedGroup? {
     guard context.kind == .owner else { throw .ownerOnly }
@@ -72,7 +74,8 @@ extension AccessGroupFile {
     let lock = try WriterLock(at: place)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     guard try isDamaged(progress) else { return nil }
-    return try makeNew(at: SalvagePlaces(draft: draft, kept: kept), holding: lock, names: names, progress) {
+    let places = SalvagePlaces(draft: draft, kept: kept)
+    return try makeNew(at: places, holding: lock, names: names, members: members, progress) {
       (salvaged) throws(GroupFileError) in
       let signing = SalvagedState(salvaged.view.state, authority: authority, context: context)
       var group = salvaged.rows.group
@@ -86,11 +89,14 @@ extension AccessGroupFile {
   /// Changes the roster of a group whose file is too damaged for it: under one lock, so that nobody can damage it again
   /// meanwhile, the file is made new of what the last signed root proves, and under a new key.
   ///
-  /// - Parameter places: where it is made.
+  /// - Parameters:
+  ///   - places: where it is made.
+  ///   - members: applications that may be members; where the owner's wrap is gone, one of theirs leads to the key.
   /// - Throws: `ownerOnly`, `superseded`, `overLimit`, `rolledBack`; `unproved` where something signed is lost and the change does
   ///   not say that it may be dropped; `damaged` where no signed state is left. Nothing is changed then.
   package func changeRoster(
     _ change: RosterChange, salvagingAt places: SalvagePlaces, by authority: any RosterAuthority,
+    members: [MemberSeed] = [],
     progress: (RotationStep) -> Void = { _ in }
   ) throws(GroupFileError) -> ChangedRoster {
     guard context.kind == .owner else { throw .ownerOnly }
@@ -99,7 +105,7 @@ extension AccessGroupFile {
     var change = change
     change.rotates = true
     var left = LeftBehind()
-    let made = try makeNew(at: places, holding: lock, dropping: change.drops, { _ in }) {
+    let made = try makeNew(at: places, holding: lock, dropping: change.drops, members: members, { _ in }) {
       (salvaged) throws(GroupFileError) in
       let group = salvaged.rows.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
@@ -134,7 +140,8 @@ extension AccessGroupFile {
   /// - Parameter sign: writes the state that follows.
   private func makeNew(
     at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
-    _ progress: (CopyStep) -> Void, sign: (borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup
+    members: [MemberSeed], _ progress: (CopyStep) -> Void,
+    sign: (borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup
   ) throws(GroupFileError) -> (group: RepairedGroup, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
@@ -149,7 +156,7 @@ extension AccessGroupFile {
       let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
       let index = try SalvageIndex(of: salvage, stored) { progress(.copied($0, of: $1)) }
       try connection.begin(.immediate)
-      let state = try StateSearch.run(index, as: context, reading)
+      let state = try StateSearch.run(index, as: context, reading, members: members)
       var rows = SalvagedRows(
         Snapshot(connection, state, NodeCache(), witnessed: reading), names, dropping: dropping)
       let root = try rows.write(from: index) { progress(.proved($0)) }

@@ -8,20 +8,23 @@ struct StateSearch {
   /// A group key that a wrap led to.
   private struct Opened {
     let keys: GroupKeys
-    let wrap: [UInt8]
+    /// `nil` if it was another member's.
+    let wrap: [UInt8]?
   }
 
   private typealias Rosters = [Digest: (signed: SignedRoster, entry: (member: Member, sealed: [UInt8]))]
 
   private let context: GroupContext
   private let witness: WitnessReading
+  private let members: [MemberSeed]
   private var failure = GroupFileError.damaged(.container, "a part of the state is missing")
   /// Why the key of a device that a header names is not here.
   private var deviceFailure: GroupFileError?
 
-  private init(_ context: GroupContext, _ witness: WitnessReading) {
+  private init(_ context: GroupContext, _ witness: WitnessReading, _ members: [MemberSeed]) {
     self.context = context
     self.witness = witness
+    self.members = members
   }
 
   /// The state that every reader of the file would find, if it verifies; otherwise the one with the highest epoch that does.
@@ -29,12 +32,14 @@ struct StateSearch {
   /// A state that contradicts `witness` is passed over for one that does not: damage must not hide that a state is an older
   /// one, or a fork. A manifest whose only fault is its versions counts.
   ///
+  /// - Parameter members: applications that may be members. Where the owner's wrap is gone, one of theirs leads to the key: by
+  ///   taking it away nobody keeps the owner out.
   /// - Throws: what is wrong with the state; there is nothing signed to go on from then. `rolledBack` where each state
   ///   contradicts the witness; `newerFormat` where the owner signed that a later program is needed.
   static func run(
-    _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading
+    _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed]
   ) throws(GroupFileError) -> VerifiedState {
-    var search = StateSearch(context, witness)
+    var search = StateSearch(context, witness, members)
     var refusal: GroupFileError?
     let chain = index.chain
     let descendants = search.descendants(chain)
@@ -82,23 +87,46 @@ struct StateSearch {
     _ headers: [StateHeader], _ index: borrowing SalvageIndex
   ) throws(GroupFileError) -> [Opened] {
     var opened: [Opened] = []
-    for (groupID, headers) in Dictionary(grouping: headers, by: { $0.groupID }) {
-      let generation = headers[0].generation
-      let wraps = index.wraps[context.seed.slotID(group: groupID, generation: generation)] ?? []
-      if wraps.isEmpty { failure = .damaged(.wrap, "the owner's wrap is missing") }
-      let devices = Set(headers.filter { $0.flags.contains(.thisDeviceOnly) }.map(\.deviceKeyID))
-      for wrap in wraps {
-        do throws(GroupFileError) {
-          let groupKey = try Wrap.open(wrap, for: context.seed, groupID: groupID, generation: generation)
-          opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap: wrap))
-          for device in devices {
-            guard let deviceKey = try deviceKey(device) else { continue }
-            opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: deviceKey), wrap: wrap))
-          }
-        } catch {
-          if case .storage = error { throw error }
-          failure = error
+    for headers in Dictionary(grouping: headers, by: { $0.groupID }).values {
+      let own = try keys(of: context.seed, headers, index)
+      opened += own
+      guard own.isEmpty, headers.contains(where: isExpected(index.stored.header)) else { continue }
+      for seed in members {
+        opened += try keys(of: seed, headers, index).map { Opened(keys: $0.keys, wrap: nil) }
+      }
+    }
+    return opened
+  }
+
+  /// Whether a header is the stored one, or of the generation that this machine has seen: of no others are the members tried.
+  private func isExpected(_ stored: [UInt8]?) -> (StateHeader) -> Bool {
+    { header in
+      if header.serialized() == stored { return true }
+      guard case .valid(let record) = witness else { return false }
+      return (header.groupID, header.generation) == (record.groupID, record.generation)
+    }
+  }
+
+  /// The keys that the wraps of one member and one generation lead to.
+  private mutating func keys(
+    of seed: MemberSeed, _ headers: [StateHeader], _ index: borrowing SalvageIndex
+  ) throws(GroupFileError) -> [Opened] {
+    let (groupID, generation) = (headers[0].groupID, headers[0].generation)
+    let wraps = index.wraps[seed.slotID(group: groupID, generation: generation)] ?? []
+    if wraps.isEmpty, seed === context.seed { failure = .damaged(.wrap, "the owner's wrap is missing") }
+    let devices = Set(headers.filter { $0.flags.contains(.thisDeviceOnly) }.map(\.deviceKeyID))
+    var opened: [Opened] = []
+    for wrap in wraps {
+      do throws(GroupFileError) {
+        let groupKey = try Wrap.open(wrap, for: seed, groupID: groupID, generation: generation)
+        opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap: wrap))
+        for device in devices {
+          guard let deviceKey = try deviceKey(device) else { continue }
+          opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: deviceKey), wrap: wrap))
         }
+      } catch {
+        if case .storage = error { throw error }
+        failure = error
       }
     }
     return opened

@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+@testable import VaultCommands
+
+/// A stolen credential, and a group's file that somebody damages to keep it working.
+@Suite struct RevocationCommandTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("group", "create", "team")
+    for number in 0..<100 { store.run("set", "item/\(number)", "--group", "team", input: "value of \(number)") }
+    for app in ["web", "api"] {
+      store.run("app", "issue", app, "--output", store.folder.file("\(app).credential"), "--group", "team:write")
+    }
+    store.run("group", "compact", "team")
+  }
+
+  private func run(_ arguments: [String]) -> Transcript { Transcript(arguments, environment: store.environment) }
+
+  private let file = "store/groups/team/group.vault"
+
+  private func patch(_ offset: Int, _ bytes: [UInt8]) {
+    var all = store.folder.read(file)
+    all.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    _ = store.folder.write(file, all)
+  }
+
+  private func get(_ name: String, _ app: String) -> Int32 {
+    store.run("get", name, "--group", "team", "--credential", store.folder.file("\(app).credential")).status
+  }
+
+  @Test func `two bytes in the clear make no group newer, and keep nobody in`() {
+    patch(60, [0, 2, 0, 2])
+    for arguments in [["list", "--group", "team"], ["verify"], ["status"]] {
+      #expect(run(arguments).status == 13, "\(arguments)")
+    }
+    let revoked = store.run("revoke", "team", "web")
+    #expect(revoked.status == 0, "\(revoked.errors)")
+    #expect(get("item/1", "web") == 12)
+    #expect(get("item/1", "api") == 0)
+    #expect(store.run("verify").status == 0)
+  }
+
+  @Test(arguments: [
+    ["revoke", "team", "web"], ["group", "rotate", "team"], ["app", "uninstall", "web", "--revoke"],
+    ["app", "issue", "web", "--replace", "--output", "new.credential"],
+  ])
+  func `signed items that damage took are left behind only where that is said`(_ arguments: [String]) throws {
+    var arguments = arguments
+    if let last = arguments.indices.last, arguments[last] == "new.credential" {
+      arguments[last] = store.folder.file("new.credential")
+    }
+    // Pages of the table of items, from the file's end on, until one held some.
+    let whole = store.folder.read(file)
+    for page in (1..<whole.count / 4_096).reversed() where whole[page * 4_096] == 10 {
+      patch(page * 4_096, [UInt8](repeating: 0, count: 4_096))
+      let refused = run(arguments)
+      guard refused.status == 13 || refused.errors.contains("--drop-unproved") else {
+        return Issue.record("page \(page): \(refused.status) \(refused.errors)")
+      }
+      guard refused.errors.contains("cannot be proved any more") else {
+        _ = store.folder.write(file, whole)
+        continue
+      }
+      let dropped = run(arguments + ["--drop-unproved"])
+      #expect(dropped.status == 0, "\(dropped.errors)")
+      #expect(dropped.errors.contains("items and 0 older versions that could not be proved"), "\(dropped.errors)")
+      #expect(dropped.errors.contains("was damaged, and was made new; the damaged one is in"), "\(dropped.errors)")
+      #expect(store.run("verify").status == 0)
+      #expect(store.run("list", "--group", "team").status == 0)
+      return
+    }
+    Issue.record("no page held items")
+  }
+
+  @Test func `leaving behind what is not proved goes with a new key alone`() {
+    for arguments in [
+      ["app", "uninstall", "web", "--drop-unproved"],
+      ["app", "issue", "web", "--again", "--output", store.folder.file("x"), "--drop-unproved"],
+    ] {
+      #expect(run(arguments).status == 64)
+    }
+  }
+}
