@@ -47,11 +47,13 @@ enum UnchangedGroups {
     for group in groups {
       session.warn("'\(group.name)' was not changed (status \(group.problem.status)): \(group.problem.message)")
     }
+    let isUnproved = groups.contains { if case .unproved = $0.problem { true } else { false } }
     let count = groups.count == 1 ? "1 group was" : "\(groups.count) groups were"
     return Failure(
       first.problem.exitStatus, "\(count) not changed, and may let '\(application)' in as before",
-      hint:
-        "put it in order (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
+      hint: isUnproved
+        ? "repeat the command with --drop-unproved to go on without what cannot be proved; or first: vault repair \(first.name)"
+        : "put it in order (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
     )
   }
 }
