@@ -81,6 +81,17 @@ import Testing
     #expect(try group.value("other") == "other")
   }
 
+  @Test func `a row under another item's name is refused by a list, a proof and a new key`() throws {
+    let group = try group()
+    try group.storeRow("other", named: "third", version: 2, oldest: 2)
+    let view = try group.open().beginReading()
+    let walk = try RowWalk(view)
+    #expect(damage { while let row = try walk.next() { _ = try view.view.attributes(of: row) } })
+    #expect(damage { _ = try group.open().verify() })
+    #expect(damage { _ = try group.open().changeRoster(RosterChange(rotates: true), by: group.authority()) })
+    #expect(throws: GroupFileError.noItem) { try group.value("third") }
+  }
+
   @Test func `attributes that this format does not have are damage of their row`() throws {
     let group = try group()
     try group.storeRow("name", attributes: { $0 + [99, 1, 1] })

@@ -75,7 +75,7 @@ extension AccessGroupFile {
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     guard try isDamaged(progress) else { return nil }
     let places = SalvagePlaces(draft: draft, kept: kept)
-    return try makeNew(at: places, holding: lock, names: names, members: members, progress) {
+    return try makeNew(at: places, holding: lock, names: names, members: members, progress: progress) {
       (salvaged) throws(GroupFileError) in
       let signing = SalvagedState(salvaged.view.state, authority: authority, context: context)
       var group = salvaged.rows.group
@@ -105,8 +105,7 @@ extension AccessGroupFile {
     var change = change
     change.rotates = true
     var left = LeftBehind()
-    let made = try makeNew(at: places, holding: lock, dropping: change.drops, members: members, { _ in }) {
-      (salvaged) throws(GroupFileError) in
+    func sign(_ salvaged: borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup {
       let group = salvaged.rows.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
         throw .unproved(items: group.lost, versions: group.lostVersions)
@@ -118,6 +117,8 @@ extension AccessGroupFile {
       _ = try writing.write(change, at: now(), &left, progress)
       return group
     }
+    let made = try makeNew(
+      at: places, holding: lock, dropping: change.drops, members: members, progress: { _ in }, sign: sign)
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
     return ChangedRoster(state: made.state, left: left)
@@ -140,7 +141,7 @@ extension AccessGroupFile {
   /// - Parameter sign: writes the state that follows.
   private func makeNew(
     at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
-    members: [MemberSeed], _ progress: (CopyStep) -> Void,
+    members: [MemberSeed], progress: (CopyStep) -> Void,
     sign: (borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup
   ) throws(GroupFileError) -> (group: RepairedGroup, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
