@@ -60,7 +60,8 @@ let package = Package(
     .testTarget(
       name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],
       swiftSettings: settings),
-    .testTarget(name: "ExchangeTests", dependencies: ["Exchange", "KeyedArchives"], swiftSettings: settings),
+    .testTarget(
+      name: "ExchangeTests", dependencies: ["Exchange", "KeyedArchives", "TestSupport"], swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],

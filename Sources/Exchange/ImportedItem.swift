@@ -40,10 +40,13 @@ package struct ImportFault: Error, Sendable, Equatable {
   /// Where it is wrong: `line 3`; `nil` for the file as a whole.
   package let place: String?
   package let words: String
+  /// Whether nothing is wrong but that it would be more than a limit allows.
+  package let isOverLimit: Bool
 
-  package init(_ words: String, at place: String? = nil) {
+  package init(_ words: String, at place: String? = nil, isOverLimit: Bool = false) {
     self.place = place
     self.words = words
+    self.isOverLimit = isOverLimit
   }
 
   /// The place and what is wrong there.

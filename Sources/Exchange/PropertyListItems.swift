@@ -6,28 +6,58 @@ package import KeyedArchives
 /// one with data, dates or numbers that JSON has no word for gives `name/0`, `name/1` and so on. Data that is a keyed archive
 /// is kept as one.
 package struct PropertyListItems {
+  /// How many bytes the items may take for each byte of the list, and 1 MiB on top: their names, places and values, and
+  /// ``bytesPerItem`` for each. A binary list can share its parts, so that a few bytes unfold to many items.
+  package static let expansion = 16
+  /// What an item takes besides its texts.
+  package static let bytesPerItem = 256
+
   private let list: PropertyList
   private var imported = ImportedItems()
+  /// Bytes that the items may still take.
+  private var budget: Int
+  /// For each node, whether JSON can say it; nil while unknown.
+  private var isJSON: [Bool?]
+  /// For each node of data, the item that it makes, so that what the list shares is looked into once.
+  private var dataItems: [Int: ImportedItem] = [:]
 
-  /// - Throws: where the list is no dictionary, or is one keyed archive; and for a key that is empty.
-  package static func items(of list: PropertyList) throws(ImportFault) -> ImportedItems {
+  /// The items of a list that was read from `byteCount` bytes.
+  ///
+  /// - Throws: where the list is no dictionary, or is one keyed archive; for a key that is empty; and where the items would
+  ///   take more than ``expansion`` allows.
+  package static func items(of list: PropertyList, byteCount: Int) throws(ImportFault) -> ImportedItems {
     let top = list.nodes[list.top]
     guard top.kind == .dictionary else { throw ImportFault("it holds \(top.words), not preferences") }
     guard list.value("$archiver", in: top) == nil else {
       throw ImportFault("it is one keyed archive, not preferences; vault set NAME --archive stores it")
     }
-    var items = PropertyListItems(list)
+    var items = PropertyListItems(list, byteCount: byteCount)
     try items.takeMembers(of: top, below: Path(name: "", place: ""))
     return items.imported
   }
 
-  private init(_ list: PropertyList) { self.list = list }
+  private init(_ list: PropertyList, byteCount: Int) {
+    self.list = list
+    budget = byteCount.saturatingProduct(Self.expansion).saturatingSum(1 << 20)
+    isJSON = Array(repeating: nil, count: list.nodes.count)
+  }
+
+  /// Takes bytes from the budget.
+  private mutating func spend(_ count: Int) throws(ImportFault) {
+    budget -= count
+    guard budget >= 0 else {
+      throw ImportFault(
+        "its items would take more than \(Self.expansion) bytes for each byte of it", isOverLimit: true)
+    }
+  }
 
   /// Where a value stands. Two may have one name, such as those of `a/b` and of `b` in `a`, but not one place.
   private struct Path {
     var name: String
     /// The keys one by one, for people.
     var place: String
+
+    var byteCount: Int { name.utf8.count + place.utf8.count }
 
     func key(_ key: String) -> Path {
       Path(name: name.isEmpty ? key : "\(name)/\(key)", place: place.isEmpty ? "'\(key)'" : "\(place) > '\(key)'")
@@ -37,20 +67,26 @@ package struct PropertyListItems {
   }
 
   /// Recursion is safe: the limits that the list was read with bound its nesting.
-  private mutating func take(_ node: Node, _ path: Path) throws(ImportFault) {
+  private mutating func take(_ position: Int, _ path: Path) throws(ImportFault) {
+    try spend(path.byteCount)
+    let node = list.nodes[position]
     switch node.kind {
     case .dictionary where node.size > 0: try takeMembers(of: node, below: path)
-    case .dictionary: add(path, .json, "{}")
-    case .array: try takeArray(node, path)
-    case .bool: add(path, .bool, node.payload == 0 ? "false" : "true")
-    case .integer: add(path, .int, "\(Int64(bitPattern: node.payload))")
-    case .unsigned, .wide: add(path, .json, "\(list.integer(node) ?? 0)")
-    case .real: add(path, .double, "\(Double(bitPattern: node.payload))")
-    case .date: takeDate(Double(bitPattern: node.payload), path)
-    case .data: takeData(Array(list.rawBytes(node)), path)
+    case .dictionary: try add(path, .json, "{}")
+    case .array: try takeArray(position, path)
+    case .bool: try add(path, .bool, node.payload == 0 ? "false" : "true")
+    case .integer: try add(path, .int, "\(Int64(bitPattern: node.payload))")
+    case .unsigned, .wide: try add(path, .json, "\(list.integer(node) ?? 0)")
+    case .real: try add(path, .double, "\(Double(bitPattern: node.payload))")
+    case .date: try takeDate(Double(bitPattern: node.payload), path)
+    case .data: try takeData(position, path)
     case .ascii, .utf8, .utf16:
-      if let text = list.text(node) { add(path, .string, text) } else { lose(path, "a string that is not Unicode") }
-    case .uid: lose(path, "a reference, which means nothing outside of an archive")
+      if let text = list.text(node) {
+        try add(path, .string, text)
+      } else {
+        try lose(path, "a string that is not Unicode")
+      }
+    case .uid: try lose(path, "a reference, which means nothing outside of an archive")
     }
   }
 
@@ -59,74 +95,110 @@ package struct PropertyListItems {
       guard let key = list.text(list.nodes[Int(key)]), !key.isEmpty else {
         throw ImportFault("a key is empty or not Unicode", at: path.place.isEmpty ? "the top" : path.place)
       }
-      try take(list.nodes[Int(value)], path.key(key))
+      try take(Int(value), path.key(key))
     }
   }
 
-  private mutating func takeArray(_ node: Node, _ path: Path) throws(ImportFault) {
-    var json: [UInt8] = []
-    if writeJSON(node, to: &json) {
+  private mutating func takeArray(_ position: Int, _ path: Path) throws(ImportFault) {
+    if canBeJSON(position) {
+      var json: [UInt8] = []
+      try writeJSON(position, to: &json)
+      // What was written is paid for.
+      try spend(Self.bytesPerItem)
       imported.items.append(ImportedItem(path.name, .json, json, at: path.place))
     } else {
-      for (index, element) in list.elements(node).enumerated() {
-        try take(list.nodes[Int(element)], path.element(index))
+      for (index, element) in list.elements(list.nodes[position]).enumerated() {
+        try take(Int(element), path.element(index))
       }
     }
   }
 
-  private mutating func takeDate(_ seconds: Double, _ path: Path) {
+  private mutating func takeDate(_ seconds: Double, _ path: Path) throws(ImportFault) {
     let text = UTCDate.text(secondsSince2001: seconds)
-    guard UTCDate.moment(text)?.secondsSince2001 == seconds else { return lose(path, "a date beyond the year 8338") }
-    add(path, .date, text)
+    guard UTCDate.moment(text)?.secondsSince2001 == seconds else {
+      return try lose(path, "a date beyond the year 8338")
+    }
+    try add(path, .date, text)
   }
 
-  private mutating func takeData(_ bytes: [UInt8], _ path: Path) {
-    var item = ImportedItem(path.name, .bytes, bytes, at: path.place)
-    // Looking into an archive builds nothing; who reads the item names the classes that he takes.
-    if let archive = try? ArchiveInspection(bytes) {
+  private mutating func takeData(_ position: Int, _ path: Path) throws(ImportFault) {
+    var item = dataItems[position] ?? dataItem(position)
+    dataItems[position] = item
+    (item.name, item.place) = (path.name, path.place)
+    try add(item)
+  }
+
+  private func dataItem(_ position: Int) -> ImportedItem {
+    var item = ImportedItem("", .bytes, Array(list.rawBytes(list.nodes[position])), at: "")
+    // Looking into an archive builds nothing; who reads the item names the classes that they take.
+    if let archive = try? ArchiveInspection(item.value) {
       item.kind = .archive
       item.typeName = archive.rootTypeName
     }
+    return item
+  }
+
+  private mutating func add(_ path: Path, _ kind: ImportedItem.Kind, _ text: String) throws(ImportFault) {
+    try add(ImportedItem(path.name, kind, Array(text.utf8), at: path.place))
+  }
+
+  private mutating func add(_ item: ImportedItem) throws(ImportFault) {
+    try spend(Self.bytesPerItem + item.value.count)
     imported.items.append(item)
   }
 
-  private mutating func add(_ path: Path, _ kind: ImportedItem.Kind, _ text: String) {
-    imported.items.append(ImportedItem(path.name, kind, Array(text.utf8), at: path.place))
+  private mutating func lose(_ path: Path, _ what: String) throws(ImportFault) {
+    try spend(Self.bytesPerItem)
+    imported.losses.append("\(path.place): \(what)")
   }
 
-  private mutating func lose(_ path: Path, _ what: String) { imported.losses.append("\(path.place): \(what)") }
+  /// Whether JSON has a word for a value and for everything in it. Recursion is safe, as above.
+  private mutating func canBeJSON(_ position: Int) -> Bool {
+    if let known = isJSON[position] { return known }
+    let node = list.nodes[position]
+    let can: Bool
+    switch node.kind {
+    case .bool, .integer, .unsigned, .wide, .ascii, .utf8: can = true
+    case .real: can = Double(bitPattern: node.payload).isFinite
+    case .utf16: can = list.text(node) != nil
+    case .array: can = list.elements(node).allSatisfy { canBeJSON(Int($0)) }
+    case .dictionary:
+      can =
+        list.keys(node).allSatisfy { canBeJSON(Int($0)) } && list.values(node).allSatisfy { canBeJSON(Int($0)) }
+    case .date, .data, .uid: can = false
+    }
+    isJSON[position] = can
+    return can
+  }
 
-  /// - Returns: false where JSON has no word for something in it; what was written then means nothing.
-  private func writeJSON(_ node: Node, to json: inout [UInt8]) -> Bool {
+  /// Writes a value that can be JSON.
+  private mutating func writeJSON(_ position: Int, to json: inout [UInt8]) throws(ImportFault) {
+    let start = json.count
+    let node = list.nodes[position]
     switch node.kind {
     case .bool: json += (node.payload == 0 ? "false" : "true").utf8
     case .integer, .unsigned, .wide: json += "\(list.integer(node) ?? 0)".utf8
-    case .real:
-      let number = Double(bitPattern: node.payload)
-      guard number.isFinite else { return false }
-      json += "\(number)".utf8
-    case .ascii, .utf8, .utf16:
-      guard let text = list.text(node) else { return false }
-      JSONObject.quote(text.utf8, to: &json)
+    case .real: json += "\(Double(bitPattern: node.payload))".utf8
     case .array:
       json.append(UInt8(ascii: "["))
       for (index, element) in list.elements(node).enumerated() {
         if index > 0 { json.append(UInt8(ascii: ",")) }
-        guard writeJSON(list.nodes[Int(element)], to: &json) else { return false }
+        try writeJSON(Int(element), to: &json)
       }
       json.append(UInt8(ascii: "]"))
+      return try spend(2 + node.size)
     case .dictionary:
       json.append(UInt8(ascii: "{"))
       for (index, (key, value)) in zip(list.keys(node), list.values(node)).enumerated() {
         if index > 0 { json.append(UInt8(ascii: ",")) }
-        guard let key = list.text(list.nodes[Int(key)]) else { return false }
-        JSONObject.quote(key.utf8, to: &json)
+        try writeJSON(Int(key), to: &json)
         json.append(UInt8(ascii: ":"))
-        guard writeJSON(list.nodes[Int(value)], to: &json) else { return false }
+        try writeJSON(Int(value), to: &json)
       }
       json.append(UInt8(ascii: "}"))
-    case .date, .data, .uid: return false
+      return try spend(2 + 2 * node.size)
+    default: JSONObject.quote((list.text(node) ?? "").utf8, to: &json)
     }
-    return true
+    try spend(json.count - start)
   }
 }

@@ -21,6 +21,7 @@ public enum PropertyListDefect: String, Sendable {
   case date = "a date cannot be read"
   case base64 = "data is not valid base64"
   case trailing = "something follows the end"
+  case json = "it is not the JSON of an archive"
 }
 
 /// What is wrong with the structure of a keyed archive.

@@ -47,7 +47,7 @@ public enum ArchiveError: Error, Sendable, Equatable {
   @nonexhaustive
   public enum Limit: String, Sendable, CaseIterable {
     case inputBytes, values, nesting, objects, depth, references, elements, stringBytes, dataBytes, expansion
-    case comparisons
+    case comparisons, classNameBytes, output
   }
 
   /// Why a class cannot be put on a list.

@@ -3,7 +3,8 @@
 /// The defaults lie well above the largest of several thousand archives that Apple's systems wrote: 1.5 MB of input,
 /// 6,110 objects, references 32 deep, 924 elements in one container, 85 kB in one string. Each limit can be set; each is
 /// reported by its own ``ArchiveError/Limit``. Whatever the limits, memory stays in proportion to the input: property
-/// lists whose parts overlap are refused, and shared parts are never copied.
+/// lists whose parts overlap are refused, and shared parts are never copied. Two limits that nobody has to set hold that, too:
+/// a property list unfolds to no more than four values for each byte, and text is no longer than ``output`` allows.
 public struct ArchiveLimits: Sendable, Equatable {
   /// Bytes of the archive; 16 MiB.
   public var inputBytes = 16 << 20
@@ -30,6 +31,11 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Comparisons that elements with equal hashes may cost while sets and dictionaries are filled; 4,194,304.
   public var comparisons = 4 << 20
 
+  /// Bytes of the name of a class; 2,048.
+  public var classNameBytes = 2_048
+  /// Bytes that inspection may write, as text or in another format, for each byte of the archive; 32 (and 1 MiB on top).
+  public var output = 32
+
   /// The deepest that ``depth`` reaches: each level needs stack, and a user class needs some of its own.
   public static let deepest = 1024
 
@@ -43,4 +49,30 @@ public struct ArchiveLimits: Sendable, Equatable {
   var effectiveNesting: Int { min(nesting, 512) }
   /// The allowed depth, never beyond what the stack can carry.
   package var effectiveDepth: Int { min(depth, Self.deepest) }
+
+}
+
+/// How many bytes may be written about an archive.
+struct OutputLimit {
+  /// No limit, for what was put together here.
+  static let none = OutputLimit(byteCount: .max, factor: .max)
+
+  private let byteCount: Int
+  private let factor: Int
+
+  private init(byteCount: Int, factor: Int) {
+    self.byteCount = byteCount
+    self.factor = factor
+  }
+
+  /// The limit of an archive of `inputBytes`.
+  init(_ limits: ArchiveLimits, inputBytes: Int) {
+    factor = max(0, limits.output)
+    byteCount = inputBytes.saturatingProduct(factor).saturatingSum(1 << 20)
+  }
+
+  /// Throws where `count` bytes are more than that.
+  func check(_ count: Int) throws(ArchiveError) {
+    guard count <= byteCount else { throw .overLimit(.output, allowed: factor, at: ArchivePath()) }
+  }
 }

@@ -48,24 +48,40 @@ public struct ArchivePath: Sendable, Equatable, CustomStringConvertible {
 
 /// Names out of hostile bytes, made fit for a terminal or a log.
 package enum Printable {
+  /// After how many characters a name is cut.
+  static let shown = 80
+
   /// `name` with control and format characters as `\u{…}`, cut at 80 characters.
   package static func name(_ name: String) -> String {
-    var text = ""
+    var text: [UInt8] = []
+    append(name, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends what ``name(_:)`` gives, in UTF-8.
+  static func append(_ name: String, to text: inout [UInt8]) {
     var count = 0
     for scalar in name.unicodeScalars {
-      if count == 80 { return text + "…" }
+      if count == shown {
+        text += "…".utf8
+        return
+      }
       if isPlain(scalar) {
-        text.unicodeScalars.append(scalar)
+        if scalar.isASCII {
+          text.append(UInt8(truncatingIfNeeded: scalar.value))
+        } else {
+          text += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+        }
       } else {
-        text += "\\u{\(String(scalar.value, radix: 16))}"
+        text += "\\u{\(String(scalar.value, radix: 16))}".utf8
       }
       count += 1
     }
-    return text
   }
 
   private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.properties.generalCategory {
+    if scalar.isASCII { return scalar.value >= 0x20 && scalar.value < 0x7F }
+    return switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
     default: true
     }

@@ -1,4 +1,5 @@
 import KeyedArchives
+import TestSupport
 import Testing
 
 @testable import Exchange
@@ -6,7 +7,8 @@ import Testing
 @Suite struct PropertyListItemsTests {
   private func imported(_ members: String) throws -> ImportedItems {
     let text = "<?xml version=\"1.0\"?><plist version=\"1.0\"><dict>\(members)</dict></plist>"
-    return try PropertyListItems.items(of: PropertyList(Array(text.utf8), limits: .standard))
+    return try PropertyListItems.items(
+      of: PropertyList(Array(text.utf8), limits: .standard), byteCount: text.utf8.count)
   }
 
   private func items(_ members: String) throws -> [[String]] {
@@ -50,6 +52,47 @@ import Testing
     #expect(elements.map(\.place) == ["'n' > 0", "'n' > 1"])
   }
 
+  @Test func `items take memory in proportion to the list, whatever it shares`() throws {
+    func items(_ make: (inout SharedPlist) -> Int) throws -> ImportedItems {
+      var list = SharedPlist()
+      let top = make(&list)
+      let bytes = list.bytes(top: top)
+      return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard), byteCount: bytes.count)
+    }
+    let refused = ImportFault("its items would take more than 16 bytes for each byte of it", isOverLimit: true)
+    let lists: [@Sendable (inout SharedPlist) -> Int] = [
+      { list in
+        let text = list.text(String(repeating: "x", count: 20_000))
+        return list.dictionary((0..<1_000).map { (list.text("k\($0)"), text) })
+      },
+      { list in
+        let data = list.data(20_000)
+        return list.dictionary((0..<1_000).map { (list.text("k\($0)"), data) })
+      },
+      { list in
+        let text = list.text(String(repeating: "\u{1}", count: 20_000))
+        return list.dictionary([(list.text("a"), list.array(Array(repeating: text, count: 1_000)))])
+      },
+      { list in
+        let value = list.integer(1)
+        let inner = list.dictionary((0..<200).map { (list.text("k\($0)"), value) })
+        return list.dictionary([(list.text(String(repeating: "k", count: 20_000)), inner)])
+      },
+      { list in
+        let date = list.date()
+        let keys = (0..<40).map { list.text("\($0)") }
+        let leaf = list.dictionary(keys.map { ($0, date) })
+        let inner = list.dictionary(keys.map { ($0, leaf) })
+        return list.dictionary([(keys[0], inner), (keys[1], inner), (keys[2], inner), (keys[3], list.data(5_000))])
+      },
+    ]
+    for (number, list) in lists.enumerated() {
+      #expect(throws: refused, "\(number)") { try items(list) }
+    }
+    let honest = try items { list in list.dictionary((0..<2_000).map { (list.text("key \($0)"), list.integer($0)) }) }
+    #expect(honest.items.count == 2_000)
+  }
+
   @Test func `what no item holds is told, and what is not preferences refused`() throws {
     let uid = "<key>u</key><dict><key>CF$UID</key><integer>1</integer></dict>"
     #expect(try imported(uid).losses == ["'u': a reference, which means nothing outside of an archive"])
@@ -58,7 +101,7 @@ import Testing
     }
     let array = Array("<plist><array/></plist>".utf8)
     #expect(throws: ImportFault("it holds an array, not preferences")) {
-      try PropertyListItems.items(of: PropertyList(array, limits: .standard))
+      try PropertyListItems.items(of: PropertyList(array, limits: .standard), byteCount: array.count)
     }
   }
 }

@@ -35,7 +35,7 @@ import Testing
       json
         == #"{"$version":100000,"$archiver":"NSKeyedArchiver","$top":{"root":{"$uid":1},"inline":[false,{"$uid":0}]},"#
         + #""$objects":["$null",18446744073709551615,-170141183460469231731687303715884105728,-1,0.1,-0.0,5e-324,"#
-        + #""inf","nan",0.5,{"$data":"AP8Q"},"a\ud83d","\"\\\u0001\u007f😀",true]}"#)
+        + #"{"$real":"inf"},{"$real":"nan"},{"$single":0.5},{"$data":"AP8Q"},"a\ud83d","\"\\\u0001\u007f😀",true]}"#)
   }
 
   @Test func `shared objects stand once, and are pointed to after that`() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import KeyedArchives
+import TestSupport
 import Testing
 
 @testable import SecureCoding
@@ -34,5 +35,17 @@ import Testing
     #expect(allowed == ["SecureCodingTests.Person"])
     #expect("\(path)" == "root → address")
     #expect(error?.status == 19)
+  }
+
+  @Test func `each key at the top that is listed can be decoded`() throws {
+    let archive = PlistValue.archive(
+      [.string("x")],
+      top: [("$0", .uid(1)), ("$$mine", .uid(1)), ("$class", .uid(1)), ("é", .uid(1)), ("root", .uid(1))])
+    let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: [])
+    #expect(unarchiver.topKeys == ["$mine", "é", "root"])
+    for key in unarchiver.topKeys {
+      #expect(unarchiver.containsValue(forKey: key), "\(key)")
+      #expect(unarchiver.decodeObject(of: NSString.self, forKey: key) == "x")
+    }
   }
 }

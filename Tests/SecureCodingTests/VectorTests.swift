@@ -8,7 +8,8 @@ import Testing
   @Test func `there are vectors of every group, and for every limit`() {
     #expect(Vector.all.count >= 200)
     #expect(Set(Vector.all.map(\.group)) == ["bytes", "xml", "envelope", "class", "cycle", "limit", "value", "number"])
-    for limit in ArchiveError.Limit.allCases {
+    // What is written about an archive has a limit of its own, which decoding never meets.
+    for limit in ArchiveError.Limit.allCases where limit != .output {
       #expect(Vector.all.contains { $0.error == "overLimit.\(limit.rawValue)" }, "\(limit)")
     }
   }

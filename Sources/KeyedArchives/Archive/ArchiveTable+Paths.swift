@@ -16,13 +16,13 @@ extension ArchiveTable {
       next += 1
     }
     guard from[number] != -1 else { return ArchivePath([.object(number)]) }
-    var steps: [ArchivePath.Step] = []
+    var parts: [[ArchivePath.Step]] = []
     var object = number
     while true {
       let parent = from[object]
       let dictionary = parent == -2 ? top : node(ofObject: parent)
-      steps = self.steps(toObject: object, inDictionary: dictionary) + steps
-      if parent == -2 { return ArchivePath(steps) }
+      parts.append(steps(toObject: object, inDictionary: dictionary))
+      if parent == -2 { return ArchivePath(parts.reversed().flatMap { $0 }) }
       object = parent
     }
   }
@@ -44,8 +44,16 @@ extension ArchiveTable {
   }
 
   /// A key as the program that wrote it named it: archives put one more `$` before keys that begin with one.
-  package func fieldName(_ key: UInt32) -> String {
-    let name = keys.name(key)
-    return name.hasPrefix("$$") ? String(name.dropFirst()) : name
+  package func fieldName(_ key: UInt32) -> String { Self.programsName(keys.name(key)) ?? keys.name(key) }
+
+  /// The keys of a dictionary that programs gave, as they named them; the archive's own, such as `$0`, are none of them.
+  package func programsKeys(ofDictionary position: Int) -> [String] {
+    list.keys(list.nodes[position]).compactMap { Self.programsName(keys.name($0)) }
+  }
+
+  /// nil for a key of the archive's own. (Bytes are compared: a character that begins with `$` may be another one.)
+  private static func programsName(_ key: String) -> String? {
+    guard key.utf8.first == UInt8(ascii: "$") else { return key }
+    return key.utf8.starts(with: "$$".utf8) ? String(decoding: key.utf8.dropFirst(), as: UTF8.self) : nil
   }
 }

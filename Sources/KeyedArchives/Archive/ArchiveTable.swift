@@ -27,19 +27,23 @@ package final class ArchiveTable: Sendable {
   package let graph: ReferenceGraph
 
   /// Reads an archive; throws what is wrong with its bytes, its envelope or its table, or the limit it exceeds.
-  package init(_ input: [UInt8], limits: ArchiveLimits) throws(ArchiveError) {
-    let list = try PropertyList(input, limits: limits)
+  package convenience init(_ input: [UInt8], limits: ArchiveLimits) throws(ArchiveError) {
+    try self.init(PropertyList(input, limits: limits), inputBytes: input.count, limits: limits)
+  }
+
+  /// Reads an archive from a list that was read from `inputBytes` within `limits`.
+  init(_ list: PropertyList, inputBytes: Int, limits: ArchiveLimits) throws(ArchiveError) {
     let keys = try KeyTable(list)
     let envelope = try Envelope(list)
     guard envelope.objects.count <= limits.objects else {
       throw .overLimit(.objects, allowed: limits.objects, at: ArchivePath())
     }
     try Self.checkReferences(list, objectCount: envelope.objects.count)
-    var reader = RecordReader(list, objects: envelope.objects, keys: keys)
+    var reader = RecordReader(list, objects: envelope.objects, keys: keys, limits: limits)
     try reader.read()
     self.list = list
     self.keys = keys
-    inputBytes = input.count
+    self.inputBytes = inputBytes
     archiver = envelope.archiver
     version = envelope.version
     objects = envelope.objects

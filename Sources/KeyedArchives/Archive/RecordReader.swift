@@ -3,11 +3,18 @@ struct RecordReader {
   private let list: PropertyList
   private let objects: ArraySlice<UInt32>
   private let keys: KeyTable
+  private let limits: ArchiveLimits
+  /// The description at each node, the text of each string and the texts of each array that were read, so that what the
+  /// archive shares is read once.
+  private var described: [UInt32: Int] = [:]
+  private var texts: [UInt32: String] = [:]
+  private var lists: [Int: [String]] = [:]
   private(set) var records: [ArchiveTable.Record] = []
   private(set) var classes: [ClassDescription] = []
 
-  init(_ list: PropertyList, objects: ArraySlice<UInt32>, keys: KeyTable) {
+  init(_ list: PropertyList, objects: ArraySlice<UInt32>, keys: KeyTable, limits: ArchiveLimits) {
     self.list = list
+    self.limits = limits
     self.objects = objects
     self.keys = keys
   }
@@ -20,7 +27,10 @@ struct RecordReader {
       case _ where number == 0: records.append(.null)
       case .dictionary:
         if let className, let name = keys.value(className, at: Int(node), in: list) {
-          records.append(.classDescription(classes.count))
+          let position = described[node] ?? classes.count
+          records.append(.classDescription(position))
+          guard position == classes.count else { continue }
+          described[node] = position
           classes.append(try describe(Int(node), name: name, number: number))
         } else {
           records.append(.instance(0))
@@ -50,24 +60,36 @@ struct RecordReader {
     }
   }
 
-  private func describe(_ node: Int, name: Int, number: Int) throws(ArchiveError) -> ClassDescription {
-    guard let text = list.text(list.nodes[name]) else { throw broken(.classNameNotAString, number) }
+  private mutating func describe(_ node: Int, name: Int, number: Int) throws(ArchiveError) -> ClassDescription {
+    guard list.nodes[name].size <= limits.classNameBytes else {
+      throw .overLimit(.classNameBytes, allowed: limits.classNameBytes, at: ArchivePath([.object(number)]))
+    }
+    guard let text = text(UInt32(name)) else { throw broken(.classNameNotAString, number) }
     return ClassDescription(
       object: number, name: text,
       chain: try strings("$classes", of: node, orThrow: .classesNotStrings, number),
       hints: try strings("$classhints", of: node, orThrow: .hintsNotStrings, number))
   }
 
-  private func strings(
+  private mutating func text(_ node: UInt32) -> String? {
+    if let text = texts[node] { return text }
+    let text = list.text(list.nodes[Int(node)])
+    texts[node] = text
+    return text
+  }
+
+  private mutating func strings(
     _ key: String, of node: Int, orThrow defect: ArchiveDefect, _ number: Int
   ) throws(ArchiveError) -> [String] {
     guard let key = keys.number(of: key), let value = keys.value(key, at: node, in: list) else { return [] }
     guard list.nodes[value].kind == .array else { throw broken(defect, number) }
+    if let names = lists[value] { return names }
     var names: [String] = []
     for element in list.elements(list.nodes[value]) {
-      guard let name = list.text(list.nodes[Int(element)]) else { throw broken(defect, number) }
+      guard let name = text(element) else { throw broken(defect, number) }
       names.append(name)
     }
+    lists[value] = names
     return names
   }
 

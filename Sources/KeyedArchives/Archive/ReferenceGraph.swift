@@ -11,10 +11,14 @@ package struct ReferenceGraph: Sendable {
   /// For each object, the number of objects it unfolds to, itself included; 0 for one that `$top` does not reach.
   package let unfolded: [UInt64]
   /// References that lead back to an object on the way to them: from, to.
-  package let backReferences: [(from: Int, to: Int)]
+  package var backReferences: some BidirectionalCollection<(from: Int, to: Int)> {
+    packedBackReferences.lazy.map { (Int($0 >> 32), Int($0 & 0xFFFF_FFFF)) }
+  }
+  /// The numbers of both objects of each, in one.
+  private let packedBackReferences: [UInt64]
 
   /// Whether an object refers to itself, straight or through others.
-  package var hasCycles: Bool { !backReferences.isEmpty }
+  package var hasCycles: Bool { !packedBackReferences.isEmpty }
   /// The number of objects when every reference from `$top` is followed anew; saturates.
   package var unfoldedTotal: UInt64 { roots.reduce(0) { Self.sum($0, unfolded[Int($1)]) } }
 
@@ -42,7 +46,7 @@ package struct ReferenceGraph: Sendable {
     for root in roots { walk.visit(Int(root)) }
     depth = walk.deepest
     unfolded = walk.unfolded
-    backReferences = walk.backReferences
+    packedBackReferences = walk.backReferences
     for (number, total) in unfolded.enumerated() where total > 0 {
       if case .classDescription = records[number] {
         throw .brokenArchive(.referenceToClass, at: ArchivePath([.object(number)]))
@@ -81,7 +85,7 @@ private struct Walk {
   package let edges: [UInt32]
   package private(set) var deepest = 0
   package private(set) var unfolded: [UInt64]
-  package private(set) var backReferences: [(from: Int, to: Int)] = []
+  package private(set) var backReferences: [UInt64] = []
   private var heights: [UInt32]
   private var isOpen: [Bool]
 
@@ -113,7 +117,7 @@ private struct Walk {
       if unfolded[child] > 0 {
         add(unfolded[child], heights[child], to: &stack[top])
       } else if isOpen[child] {
-        backReferences.append((frame.object, child))
+        backReferences.append(UInt64(frame.object) << 32 | UInt64(child))
         add(1, 0, to: &stack[top])
       } else {
         isOpen[child] = true

@@ -2,23 +2,31 @@ extension ArchiveInspection {
   /// The archive in a format, with every object, key and value that it has, also those that nothing leads to.
   ///
   /// - Returns: always the same bytes for the same archive. Numbers of single precision are of double precision in XML.
-  /// - Throws: ``ArchiveError/notInXML(_:)``.
-  public func archived(as format: ArchiveFormat) throws(ArchiveError) -> [UInt8] { try table.list.bytes(format) }
+  /// - Throws: ``ArchiveError/notInXML(_:)``, and where it would be longer than ``ArchiveLimits/output`` allows.
+  public func archived(as format: ArchiveFormat) throws(ArchiveError) -> [UInt8] {
+    try table.list.bytes(format, within: outputLimit)
+  }
 
   /// The name of what is archived under `root`: of a Swift type where one is recorded, or else of the object's class.
   public var rootTypeName: String? {
-    for field in top where field.key == "vault.type" {
-      if case .string(let name, _) = field.value { return name }
+    if let recorded = topNode("vault.type"), recorded.size <= limits.classNameBytes,
+      let name = table.list.name(recorded)
+    {
+      return name
     }
-    guard let root = top.first(where: { $0.key == "root" }), case .reference(let number) = root.value else {
-      return nil
+    guard let root = topNode("root"), root.kind == .uid else { return nil }
+    let number = Int(root.payload)
+    switch table.records[number] {
+    case .instance(let position): return table.classes[position].name
+    case .value:
+      let node = table.list.nodes[table.node(ofObject: number)]
+      return node.isString ? "NSString" : node.kind == .data ? "NSData" : "NSNumber"
+    case .null, .classDescription: return nil
     }
-    switch object(number) {
-    case .instance(let description, _): return description.name
-    case .value(.string): return "NSString"
-    case .value(.data): return "NSData"
-    case .value: return "NSNumber"
-    default: return nil
-    }
+  }
+
+  private func topNode(_ key: String) -> Node? {
+    let position = table.keys.number(of: key).flatMap { table.keys.value($0, at: table.top, in: table.list) }
+    return position.map { table.list.nodes[$0] }
   }
 }

@@ -4,24 +4,41 @@
 public struct ArchiveInspection: Sendable {
   let table: ArchiveTable
   let limits: ArchiveLimits
+  private let tree: InspectedTree
 
   /// Reads any keyed archive, without building anything.
   ///
   /// Throws ``ArchiveError`` where `bytes` are not a keyed archive, contradict themselves or exceed a limit; another
   /// archiver's name, another version, cycles and unknown classes are no errors here.
   public init(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws(ArchiveError) {
-    table = try ArchiveTable(bytes, limits: limits)
-    self.limits = limits
+    self.init(try ArchiveTable(bytes, limits: limits), limits)
   }
 
-  /// The format that it was read from.
+  /// Reads a keyed archive from its JSON, as ``rawJSON()`` writes it.
+  ///
+  /// Throws ``ArchiveError`` as for an archive's own bytes.
+  public init(json: [UInt8], limits: ArchiveLimits = .standard) throws(ArchiveError) {
+    let list = try PropertyList(json: json, limits: limits)
+    self.init(try ArchiveTable(list, inputBytes: json.count, limits: limits), limits)
+  }
+
+  private init(_ table: ArchiveTable, _ limits: ArchiveLimits) {
+    self.table = table
+    self.limits = limits
+    tree = InspectedTree(table)
+  }
+
+  /// How much may be written about it.
+  var outputLimit: OutputLimit { OutputLimit(limits, inputBytes: table.inputBytes) }
+
+  /// The format that it was read from; binary for JSON.
   public var format: ArchiveFormat { table.list.format }
   /// Who wrote it, by its own words: `NSKeyedArchiver`.
   public var archiver: String { table.archiver }
   /// The version of the format, by its own words: 100000.
   public var version: Int128 { table.version }
   /// The values at the top, in their order; one under `root` where one object was archived.
-  public var top: [InspectedField] { fields(ofDictionary: table.top) }
+  public var top: [InspectedField] { tree.fields(ofDictionary: table.top) }
   /// The number of entries in the table of objects.
   public var objectCount: Int { table.records.count }
   /// The classes that the archive describes, in the order of the table.
@@ -32,7 +49,7 @@ public struct ArchiveInspection: Sendable {
   public var unfoldedCount: UInt64 { table.graph.unfoldedTotal }
   /// References that lead back to an object on the way to them: the numbers of the object that refers and the one
   /// referred to.
-  public var backReferences: [(from: Int, to: Int)] { table.graph.backReferences }
+  public var backReferences: [(from: Int, to: Int)] { Array(table.graph.backReferences) }
   /// Numbers of objects that nothing at the top leads to.
   public var unreachable: [Int] {
     table.records.indices.filter { number in
@@ -45,10 +62,12 @@ public struct ArchiveInspection: Sendable {
 
   /// The number of objects of each class that the top leads to, by the class's name.
   public var instanceCounts: [String: Int] {
-    var counts: [String: Int] = [:]
+    var byClass = [Int](repeating: 0, count: table.classes.count)
     for (number, record) in table.records.enumerated() where table.graph.isReachable(number) {
-      if case .instance(let position) = record { counts[table.classes[position].name, default: 0] += 1 }
+      if case .instance(let position) = record { byClass[position] += 1 }
     }
+    var counts: [String: Int] = [:]
+    for (type, count) in zip(table.classes, byClass) where count > 0 { counts[type.name, default: 0] += count }
     return counts
   }
 
@@ -57,9 +76,10 @@ public struct ArchiveInspection: Sendable {
     guard table.records.indices.contains(number) else { return .null }
     switch table.records[number] {
     case .null: return .null
-    case .value: return .value(value(table.node(ofObject: number)))
+    case .value: return .value(tree.value(table.node(ofObject: number)))
     case .instance(let position):
-      return .instance(of: Self.describe(table.classes[position]), fields: fields(ofObject: number))
+      return .instance(
+        of: Self.describe(table.classes[position]), fields: tree.fields(ofInstance: table.node(ofObject: number)))
     case .classDescription(let position): return .classDescription(Self.describe(table.classes[position]))
     }
   }
@@ -67,34 +87,6 @@ public struct ArchiveInspection: Sendable {
   /// A way from the top to the object with `number`, the shortest.
   public func path(toObject number: Int) -> ArchivePath {
     table.records.indices.contains(number) ? table.path(toObject: number) : ArchivePath([.object(number)])
-  }
-
-  private func fields(ofObject number: Int) -> [InspectedField] {
-    fields(ofDictionary: table.node(ofObject: number)).filter { $0.key != "$class" }
-  }
-
-  private func fields(ofDictionary position: Int) -> [InspectedField] {
-    let node = table.list.nodes[position]
-    return zip(table.list.keys(node), table.list.values(node)).map {
-      InspectedField(key: table.fieldName($0), value: value(Int($1)))
-    }
-  }
-
-  /// Recursion is safe here: containers lie in each other no deeper than the limit of nesting.
-  private func value(_ position: Int) -> InspectedValue {
-    let list = table.list
-    let node = list.nodes[position]
-    switch node.kind {
-    case .bool: return .boolean(node.payload != 0)
-    case .integer, .unsigned, .wide: return .integer(list.integer(node) ?? 0)
-    case .real: return .real(Double(bitPattern: node.payload))
-    case .date: return .date(Double(bitPattern: node.payload))
-    case .data: return .data(Array(list.rawBytes(node)))
-    case .ascii, .utf8, .utf16: return .string(list.name(node) ?? "", isDamaged: list.text(node) == nil)
-    case .uid: return node.payload == 0 ? .null : .reference(Int(node.payload))
-    case .array: return .array(list.elements(node).map { value(Int($0)) })
-    case .dictionary: return .dictionary(fields(ofDictionary: position))
-    }
   }
 
   private static func describe(_ description: ClassDescription) -> InspectedClass {

@@ -2,85 +2,123 @@ extension ArchiveInspection {
   /// The archive as indented lines for a person: what it is, then keys and values. Objects that are referred to more than
   /// once carry `#` and their number, and stand in full once. Long text is cut; control characters do not appear.
   ///
-  /// The text is UTF-8. Throws where it would be out of proportion to the archive.
+  /// The text is UTF-8. Throws where it would be longer than ``ArchiveLimits/output`` allows.
   public func outline() throws(ArchiveError) -> [UInt8] {
     var outline = Outline(self)
-    return Array(try outline.write().utf8)
+    return try outline.write()
   }
 }
 
+/// Goes through the table itself, so that nothing is made of what is not shown.
 private struct Outline {
   private let archive: ArchiveInspection
+  private let table: ArchiveTable
+  private let list: PropertyList
   private let deepest: Int
-  private let limit: Int
-  private var text = ""
-  private var uses: [Int: Int] = [:]
-  private var written: Set<Int> = []
+  private let limit: OutputLimit
+  private var text: [UInt8] = []
+  /// For each object, whether more than one reference leads to it, and whether it stands already.
+  private var isShared: [Bool]
+  private var isWritten: [Bool]
+  /// Strings as they are shown, each under its node's position modulo their number.
+  private var shownStrings: [(position: Int, bytes: [UInt8])]
+  private static let remembered = 512
 
   init(_ archive: ArchiveInspection) {
     self.archive = archive
+    table = archive.table
+    list = archive.table.list
     deepest = 2 * archive.limits.effectiveDepth
-    limit = archive.table.inputBytes.saturatingProduct(128).saturatingSum(1 << 20)
-    for root in archive.table.graph.roots { uses[Int(root), default: 0] += 1 }
-    for number in archive.table.records.indices {
-      for reference in archive.table.graph.references(of: number) { uses[Int(reference), default: 0] += 1 }
+    limit = archive.outputLimit
+    shownStrings = Array(repeating: (-1, []), count: Self.remembered)
+    isWritten = Array(repeating: false, count: table.records.count)
+    isShared = isWritten
+    var isUsed = isWritten
+    for references in [table.graph.roots[...]] + table.records.indices.map(table.graph.references) {
+      for reference in references {
+        if isUsed[Int(reference)] { isShared[Int(reference)] = true }
+        isUsed[Int(reference)] = true
+      }
     }
   }
 
-  mutating func write() throws(ArchiveError) -> String {
-    let cycles = archive.backReferences.isEmpty ? "" : ", refers back to itself"
-    text = "\(Printable.name(archive.archiver)) \(archive.version), \(archive.format.rawValue) property list, "
-    text += "\(archive.objectCount) objects, \(archive.depth) deep\(cycles)\n"
-    for field in archive.top { try self.field(field.key, field.value, 0) }
+  mutating func write() throws(ArchiveError) -> [UInt8] {
+    let cycles = table.graph.hasCycles ? ", refers back to itself" : ""
+    add("\(Printable.name(archive.archiver)) \(archive.version), \(archive.format.rawValue) property list, ")
+    add("\(archive.objectCount) objects, \(archive.depth) deep\(cycles)\n")
+    try fields(table.top, 0)
     return text
   }
 
-  private mutating func field(_ label: String, _ value: InspectedValue, _ depth: Int) throws(ArchiveError) {
-    guard text.utf8.count <= limit else { throw .overLimit(.expansion, allowed: 128, at: ArchivePath()) }
-    text += String(repeating: "  ", count: depth) + Printable.name(label) + ": "
-    try self.value(value, depth)
+  private mutating func add(_ part: String) { text += part.utf8 }
+
+  private mutating func field(_ label: String, _ position: UInt32, _ depth: Int) throws(ArchiveError) {
+    try limit.check(text.count)
+    text += repeatElement(UInt8(ascii: " "), count: 2 * depth)
+    add(label + ": ")
+    try value(Int(position), depth)
   }
 
-  private mutating func value(_ value: InspectedValue, _ depth: Int) throws(ArchiveError) {
-    switch value {
-    case .null: text += "nil\n"
-    case .boolean(let value): text += "\(value)\n"
-    case .integer(let value): text += "\(value)\n"
-    case .real(let value): text += "\(value)\n"
-    case .string(let string, _): text += "\"\(Printable.name(string))\"\n"
-    case .data(let data): text += "\(data.count) bytes\n"
-    case .date(let date): text += "\(UTCDate.text(secondsSince2001: date))\n"
-    case .array(let elements): try list(elements, depth)
-    case .dictionary(let fields):
-      text += "\(fields.count) fields\n"
-      guard depth < deepest else { return more(depth) }
-      for field in fields { try self.field(field.key, field.value, depth + 1) }
-    case .reference(let number): try object(number, depth)
+  /// The fields of a dictionary; of an object's, without its class.
+  private mutating func fields(_ position: Int, _ depth: Int, ofInstance: Bool = false) throws(ArchiveError) {
+    let node = list.nodes[position]
+    for (key, value) in zip(list.keys(node), list.values(node)) {
+      if ofInstance, table.keys.name(key) == "$class" { continue }
+      try field(Printable.name(table.fieldName(key)), value, depth)
     }
   }
 
-  private mutating func list(_ elements: [InspectedValue], _ depth: Int) throws(ArchiveError) {
-    text += elements.count == 1 ? "1 element\n" : "\(elements.count) elements\n"
+  private mutating func value(_ position: Int, _ depth: Int) throws(ArchiveError) {
+    let node = list.nodes[position]
+    switch node.kind {
+    case .bool: add(node.payload == 0 ? "false\n" : "true\n")
+    case .integer, .unsigned, .wide: add("\(list.integer(node) ?? 0)\n")
+    case .real: add("\(Double(bitPattern: node.payload))\n")
+    case .ascii, .utf8, .utf16: string(position, node)
+    case .data: add("\(node.size) bytes\n")
+    case .date: add("\(UTCDate.text(secondsSince2001: Double(bitPattern: node.payload)))\n")
+    case .array: try elements(node, depth)
+    case .dictionary:
+      add("\(node.size) fields\n")
+      guard depth < deepest else { return more(depth) }
+      try fields(position, depth + 1)
+    case .uid: try object(Int(node.payload), depth)
+    }
+  }
+
+  /// A string's beginning, made once for many uses: an archive can share one string without end.
+  private mutating func string(_ position: Int, _ node: Node) {
+    if shownStrings[position % Self.remembered].position != position {
+      var bytes = [UInt8(ascii: "\"")]
+      Printable.append(list.beginning(node), to: &bytes)
+      shownStrings[position % Self.remembered] = (position, bytes + "\"\n".utf8)
+    }
+    text += shownStrings[position % Self.remembered].bytes
+  }
+
+  private mutating func elements(_ node: Node, _ depth: Int) throws(ArchiveError) {
+    add(node.size == 1 ? "1 element\n" : "\(node.size) elements\n")
     guard depth < deepest else { return more(depth) }
-    for (index, element) in elements.enumerated() { try field("[\(index)]", element, depth + 1) }
+    for (index, element) in list.elements(node).enumerated() { try field("[\(index)]", element, depth + 1) }
   }
 
   private mutating func object(_ number: Int, _ depth: Int) throws(ArchiveError) {
-    switch archive.object(number) {
-    case .null: text += "nil\n"
-    case .value(let value): try self.value(value, depth)
-    case .classDescription(let type): text += "class \(Printable.name(type.name))\n"
-    case .instance(let type, let fields):
-      let mark = uses[number, default: 0] > 1 ? " #\(number)" : ""
-      guard written.insert(number).inserted else {
-        text += "→ \(Printable.name(type.name))\(mark)\n"
-        return
-      }
-      text += Printable.name(type.name) + mark + "\n"
+    switch table.records[number] {
+    case .null: add("nil\n")
+    case .value: try value(table.node(ofObject: number), depth)
+    case .classDescription(let type): add("class \(Printable.name(table.classes[type].name))\n")
+    case .instance(let type):
+      let name = Printable.name(table.classes[type].name) + (isShared[number] ? " #\(number)" : "")
+      guard !isWritten[number] else { return add("→ \(name)\n") }
+      isWritten[number] = true
+      add(name + "\n")
       guard depth < deepest else { return more(depth) }
-      for field in fields { try self.field(field.key, field.value, depth + 1) }
+      try fields(table.node(ofObject: number), depth + 1, ofInstance: true)
     }
   }
 
-  private mutating func more(_ depth: Int) { text += String(repeating: "  ", count: depth + 1) + "…\n" }
+  private mutating func more(_ depth: Int) {
+    text += repeatElement(UInt8(ascii: " "), count: 2 * (depth + 1))
+    add("…\n")
+  }
 }

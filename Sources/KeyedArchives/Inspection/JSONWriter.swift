@@ -1,32 +1,32 @@
 /// Writes JSON, within a number of bytes.
 struct JSONWriter {
   private(set) var bytes: [UInt8] = []
-  private let limit: Int
-  private let factor: Int
+  private let limit: OutputLimit
   /// For each open container: whether it has something already.
   private var hasElements: [Bool] = []
   private var followsKey = false
 
-  /// A writer of at most `factor` bytes for each of `inputBytes`, and a mebibyte.
-  init(inputBytes: Int, factor: Int = 128) {
-    self.factor = factor
-    limit = inputBytes.saturatingProduct(factor).saturatingSum(1 << 20)
-  }
+  init(within limit: OutputLimit) { self.limit = limit }
 
-  mutating func open(_ bracket: Character) {
+  mutating func open(_ bracket: Unicode.Scalar) throws(ArchiveError) {
     separate()
-    append(String(bracket))
+    appendUTF8(bracket.value)
     hasElements.append(false)
+    try check()
   }
 
-  mutating func close(_ bracket: Character) {
+  mutating func close(_ bracket: Unicode.Scalar) {
     hasElements.removeLast()
-    append(String(bracket))
+    appendUTF8(bracket.value)
   }
 
   mutating func key(_ text: String) throws(ArchiveError) {
+    try key(codeUnits: text.utf16)
+  }
+
+  mutating func key(codeUnits: some Sequence<UInt16>) throws(ArchiveError) {
     separate()
-    try quote(text.utf16)
+    try quote(codeUnits)
     append(":")
     followsKey = true
   }
@@ -35,9 +35,28 @@ struct JSONWriter {
   mutating func bool(_ value: Bool) throws(ArchiveError) { try word(value ? "true" : "false") }
   mutating func integer(_ value: Int128) throws(ArchiveError) { try word(String(value)) }
 
-  /// The shortest digits that read back to the same bits; text for what is not finite.
+  /// The shortest digits that read back to the same bits, with a point or an exponent. What is not finite has no digits:
+  /// it is `{"$real": "nan"}`, `"inf"`, `"-inf"` or, for a NaN with bits of its own, these in hexadecimal.
   mutating func real(_ value: Double) throws(ArchiveError) {
-    value.isFinite ? try word(value.description) : try string(value.isNaN ? "nan" : value > 0 ? "inf" : "-inf")
+    guard !value.isFinite else { return try word(value.description) }
+    try tagged("$real") { writer throws(ArchiveError) in try writer.number(value) }
+  }
+
+  /// As ``real(_:)``, where a tag says already that it is a number.
+  mutating func number(_ value: Double) throws(ArchiveError) {
+    guard !value.isFinite else { return try word(value.description) }
+    let isPlain = value.bitPattern == Double.nan.bitPattern || value.isInfinite
+    try string(isPlain ? "\(value)" : "0x" + String(value.bitPattern, radix: 16))
+  }
+
+  /// `{tag: …}` with what `body` writes.
+  mutating func tagged(
+    _ tag: String, _ body: (inout JSONWriter) throws(ArchiveError) -> Void
+  ) throws(ArchiveError) {
+    try open("{")
+    try key(tag)
+    try body(&self)
+    close("}")
   }
 
   mutating func string(_ text: String) throws(ArchiveError) {
@@ -53,14 +72,13 @@ struct JSONWriter {
 
   /// `{"$data": base64}`.
   mutating func data(_ data: ArraySlice<UInt8>) throws(ArchiveError) {
-    open("{")
-    try key("$data")
-    separate()
-    append("\"")
-    Base64.append(encoding: data, to: &bytes)
-    append("\"")
-    close("}")
-    try check()
+    try tagged("$data") { writer throws(ArchiveError) in
+      writer.separate()
+      writer.append("\"")
+      Base64.append(encoding: data, to: &writer.bytes)
+      writer.append("\"")
+      try writer.check()
+    }
   }
 
   private mutating func word(_ text: String) throws(ArchiveError) {
@@ -78,14 +96,24 @@ struct JSONWriter {
     }
   }
 
+  /// A value that is neither a container nor a reference.
+  mutating func scalar(_ node: Node, _ list: PropertyList) throws(ArchiveError) {
+    switch node.kind {
+    case .bool: try bool(node.payload != 0)
+    case .integer, .unsigned, .wide: try integer(list.integer(node) ?? 0)
+    case .real, .date: try real(Double(bitPattern: node.payload))
+    case .data: try data(list.rawBytes(node))
+    case .utf16: try string(codeUnits: list.codeUnits(node))
+    default: try string(list.text(node) ?? "")
+    }
+  }
+
   /// Text of ours between values.
   mutating func text(_ text: String) { append(text) }
 
   private mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-  private func check() throws(ArchiveError) {
-    guard bytes.count <= limit else { throw .overLimit(.expansion, allowed: factor, at: ArchivePath()) }
-  }
+  private func check() throws(ArchiveError) { try limit.check(bytes.count) }
 
   private mutating func quote(_ units: some Sequence<UInt16>) throws(ArchiveError) {
     append("\"")
@@ -126,7 +154,12 @@ struct JSONWriter {
   }
 
   private mutating func escape(_ unit: UInt16) {
-    append("\\u" + String(0x10000 + UInt32(unit), radix: 16).dropFirst())
+    bytes.append(0x5C)
+    bytes.append(UInt8(ascii: "u"))
+    for shift in [12, 8, 4, 0] as [UInt16] {
+      let digit = UInt8(unit >> shift & 0xF)
+      bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    }
   }
 
   private mutating func appendUTF8(_ scalar: UInt32) {

@@ -1,22 +1,29 @@
 extension ArchiveInspection {
   /// The whole archive as it is, as JSON (UTF-8) without loss, in the order of its bytes: one object with `$archiver`,
-  /// `$version`, `$top` and `$objects`.
+  /// `$version`, `$top` and `$objects`. ``init(json:limits:)`` reads it back.
   ///
   /// References are `{"$uid": n}`, data is `{"$data": base64}`, a date `{"$date": seconds since 2001}`. Integers are
-  /// exact, up to 128 bits; reals read back to the same bits, and those that are not finite are the strings `nan`, `inf`
-  /// and `-inf`. Half of a surrogate pair is an escape. Throws where the text would be out of proportion to the archive.
+  /// exact, up to 128 bits, and have neither point nor exponent. Reals have one of the two and read back to the same bits;
+  /// those that are not finite are `{"$real": "nan"}`, `"inf"` and `"-inf"`, and those of single precision
+  /// `{"$single": number}`. Half of a surrogate pair is an escape.
+  ///
+  /// A dictionary whose first key is one of these is `{"$dictionary": {…}}`. A container that stood
+  /// before, because the archive shares it, is `{"$same": n}`: the one that began as number n, counted from 0.
+  ///
+  /// Throws where the text would be longer than ``ArchiveLimits/output`` allows.
   public func rawJSON() throws(ArchiveError) -> [UInt8] {
-    var writer = JSONWriter(inputBytes: table.inputBytes)
-    var walk = RawWalk(table)
+    var writer = JSONWriter(within: outputLimit)
+    var walk = RawWalk(table, marksShared: true)
     try walk.write(table.list.top, to: &writer)
     return writer.bytes
   }
 
   /// The table of objects as lines for a person (UTF-8): the envelope, then one line for each object, with its number and
-  /// what it is in the form of ``rawJSON()``. Throws where the text would be out of proportion to the archive.
+  /// what it is in the form of ``rawJSON()``, with shared containers in full. Throws where the text would be longer than
+  /// ``ArchiveLimits/output`` allows.
   public func rawOutline() throws(ArchiveError) -> [UInt8] {
-    var writer = JSONWriter(inputBytes: table.inputBytes)
-    var walk = RawWalk(table)
+    var writer = JSONWriter(within: outputLimit)
+    var walk = RawWalk(table, marksShared: false)
     writer.text("$archiver: ")
     try writer.string(archiver)
     writer.text("\n$version: \(version)\n$top: ")
@@ -30,65 +37,101 @@ extension ArchiveInspection {
   }
 }
 
+/// The first member of an object in the raw form that is something else than a dictionary; it has no other.
+enum RawTag: String {
+  case uid = "$uid"
+  case data = "$data"
+  case date = "$date"
+  case real = "$real"
+  case single = "$single"
+  case dictionary = "$dictionary"
+  case same = "$same"
+}
+
 /// Writes a property list with a stack of its own.
 private struct RawWalk {
-  private let table: ArchiveTable
-  private var stack: [(node: Node, next: Int)] = []
+  private let list: PropertyList
+  private var stack: [Frame] = []
+  /// For each container, which one it was that was begun, from 1; 0 before. Empty where shared ones are not marked.
+  private var begun: [UInt32] = []
+  private var count: UInt32 = 0
 
-  init(_ table: ArchiveTable) { self.table = table }
+  private struct Frame {
+    let node: Node
+    var next = 0
+    /// Whether the dictionary stands in `{"$dictionary": …}`.
+    var isWrapped = false
+  }
+
+  init(_ table: ArchiveTable, marksShared: Bool) {
+    list = table.list
+    if marksShared { begun = Array(repeating: 0, count: list.nodes.count) }
+  }
 
   mutating func write(_ top: Int, to writer: inout JSONWriter) throws(ArchiveError) {
     try begin(top, &writer)
-    while let (node, next) = stack.last {
-      let size = node.size
-      guard next < size else {
+    while let frame = stack.last {
+      let (node, next) = (frame.node, frame.next)
+      guard next < node.size else {
         stack.removeLast()
         writer.close(node.kind == .array ? "]" : "}")
+        if frame.isWrapped { writer.close("}") }
         continue
       }
       stack[stack.count - 1].next += 1
       if node.kind == .dictionary {
-        try writer.key(table.keys.name(table.list.children[node.start + next]))
-        try begin(Int(table.list.children[node.start + size + next]), &writer)
+        try writer.key(list.nodes[Int(list.children[node.start + next])], list)
+        try begin(Int(list.children[node.start + node.size + next]), &writer)
       } else {
-        try begin(Int(table.list.children[node.start + next]), &writer)
+        try begin(Int(list.children[node.start + next]), &writer)
       }
     }
   }
 
   private mutating func begin(_ position: Int, _ writer: inout JSONWriter) throws(ArchiveError) {
-    let node = table.list.nodes[position]
+    let node = list.nodes[position]
+    let number = Double(bitPattern: node.payload)
     switch node.kind {
-    case .array, .dictionary:
-      writer.open(node.kind == .array ? "[" : "{")
-      stack.append((node, 0))
-    case .uid: try tagged("$uid", &writer) { writer throws(ArchiveError) in try writer.integer(Int128(node.payload)) }
-    case .date:
-      try tagged("$date", &writer) { writer throws(ArchiveError) in try writer.real(Double(bitPattern: node.payload)) }
-    default: try writer.scalar(node, table.list)
+    case .array, .dictionary: try beginContainer(position, node, &writer)
+    case .uid: try tagged(.uid, &writer) { writer throws(ArchiveError) in try writer.integer(Int128(node.payload)) }
+    case .date: try tagged(.date, &writer) { writer throws(ArchiveError) in try writer.number(number) }
+    case .real where node.count == 4:
+      try tagged(.single, &writer) { writer throws(ArchiveError) in try writer.number(number) }
+    default: try writer.scalar(node, list)
     }
+  }
+
+  private mutating func beginContainer(
+    _ position: Int, _ node: Node, _ writer: inout JSONWriter
+  ) throws(ArchiveError) {
+    if !begun.isEmpty {
+      if begun[position] > 0 {
+        let number = Int128(begun[position] - 1)
+        return try tagged(.same, &writer) { writer throws(ArchiveError) in try writer.integer(number) }
+      }
+      count += 1
+      begun[position] = count
+    }
+    var frame = Frame(node: node)
+    if node.kind == .dictionary, node.size > 0,
+      list.text(list.nodes[Int(list.children[node.start])]).flatMap(RawTag.init) != nil
+    {
+      frame.isWrapped = true
+      try writer.open("{")
+      try writer.key(RawTag.dictionary.rawValue)
+    }
+    try writer.open(node.kind == .array ? "[" : "{")
+    stack.append(frame)
   }
 
   private func tagged(
-    _ tag: String, _ writer: inout JSONWriter, _ body: (inout JSONWriter) throws(ArchiveError) -> Void
-  ) throws(ArchiveError) {
-    writer.open("{")
-    try writer.key(tag)
-    try body(&writer)
-    writer.close("}")
-  }
+    _ tag: RawTag, _ writer: inout JSONWriter, _ body: (inout JSONWriter) throws(ArchiveError) -> Void
+  ) throws(ArchiveError) { try writer.tagged(tag.rawValue, body) }
 }
 
 extension JSONWriter {
-  /// A value that is neither a container nor a reference.
-  mutating func scalar(_ node: Node, _ list: PropertyList) throws(ArchiveError) {
-    switch node.kind {
-    case .bool: try bool(node.payload != 0)
-    case .integer, .unsigned, .wide: try integer(list.integer(node) ?? 0)
-    case .real, .date: try real(Double(bitPattern: node.payload))
-    case .data: try data(list.rawBytes(node))
-    case .utf16: try string(codeUnits: list.codeUnits(node))
-    default: try string(list.text(node) ?? "")
-    }
+  /// A key, with half of a surrogate pair as an escape.
+  fileprivate mutating func key(_ node: Node, _ list: PropertyList) throws(ArchiveError) {
+    if node.kind == .utf16 { try key(codeUnits: list.codeUnits(node)) } else { try key(list.text(node) ?? "") }
   }
 }

@@ -2,13 +2,18 @@ extension ArchiveInspection {
   /// The archive's values as JSON (UTF-8) that a person can read: one object with the keys at the top.
   ///
   /// Arrays, dictionaries with strings as keys, strings, numbers and booleans are what they are in JSON. Data is
-  /// `{"$data": base64}`, a date `{"$date": "2001-01-01T00:00:00Z"}`, a URL `{"$url": text}`, a UUID `{"$uuid": text}`.
-  /// Any other object is its fields and `$class`. An object that was written already is `{"$ref": pointer}`, with a JSON
-  /// pointer into this text: so shared objects are told from equal ones, and cycles end.
+  /// `{"$data": base64}`, a date `{"$date": "2001-01-01T00:00:00Z"}`, a URL `{"$url": text}`, a UUID `{"$uuid": text}`, a
+  /// number that is not finite `{"$real": "nan"}`. Any other object is its fields and `$class`. An object that was written
+  /// already is `{"$ref": pointer}`, with a JSON pointer into this text: so shared objects are told from equal ones, and
+  /// cycles end.
   ///
-  /// Throws where objects refer to each other deeper than the limit, or the text would be out of proportion to the archive.
+  /// Keys stand as in the archive, where those of programs that begin with `$` have one more: `$$class` is a field, and
+  /// `$0` the first value without a key. Any other key with one `$`, which no archiver writes, has `$:` instead of it.
+  ///
+  /// Throws where objects refer to each other deeper than the limit, or the text would be longer than
+  /// ``ArchiveLimits/output`` allows.
   public func json() throws(ArchiveError) -> [UInt8] {
-    var walk = ReadableWalk(table, depth: 2 * limits.effectiveDepth)
+    var walk = ReadableWalk(table, depth: 2 * limits.effectiveDepth, within: outputLimit)
     return try walk.write()
   }
 }
@@ -18,45 +23,62 @@ private struct ReadableWalk {
   private let table: ArchiveTable
   private let depth: Int
   private var writer: JSONWriter
-  private var path: [String] = []
+  private var place = PlaceStack()
   /// Where each object that was written stands.
-  private var pointers: [Int: String] = [:]
+  private var places: [Int: Int] = [:]
+  /// The texts of keys of dictionaries, numbered, and the number of each node that was one: a key that the archive shares
+  /// is read once.
+  private var keyTexts: [String] = []
+  private var keyNumbers: [KeyTable.Key: Int] = [:]
+  private var keyNumberOfNode: [Int: Int] = [:]
 
-  init(_ table: ArchiveTable, depth: Int) {
+  init(_ table: ArchiveTable, depth: Int, within limit: OutputLimit) {
     self.table = table
     self.depth = depth
-    writer = JSONWriter(inputBytes: table.inputBytes)
+    writer = JSONWriter(within: limit)
   }
 
   mutating func write() throws(ArchiveError) -> [UInt8] {
-    writer.open("{")
+    try writer.open("{")
     try fields(table.top)
     writer.close("}")
     return writer.bytes
   }
 
-  private mutating func fields(_ dictionary: Int) throws(ArchiveError) {
+  /// The fields of a dictionary; of an object's, without its class.
+  private mutating func fields(_ dictionary: Int, ofInstance: Bool = false) throws(ArchiveError) {
     let node = table.list.nodes[dictionary]
-    for (key, value) in zip(table.list.keys(node), table.list.values(node)) where table.keys.name(key) != "$class" {
-      try field(table.fieldName(key), Int(value))
+    for (key, value) in zip(table.list.keys(node), table.list.values(node)) {
+      let name = table.keys.name(key)
+      if ofInstance, name == "$class" { continue }
+      try field(Self.escaped(name), Int(value))
     }
+  }
+
+  /// A key that is none of ours: what begins with `$` and neither `$` nor a number behind it gets a colon.
+  private static func escaped(_ key: String) -> String {
+    guard key.utf8.first == UInt8(ascii: "$") else { return key }
+    let rest = key.utf8.dropFirst()
+    let isNumber = !rest.isEmpty && rest.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+    if isNumber || rest.first == UInt8(ascii: "$") { return key }
+    return "$:" + String(decoding: rest, as: UTF8.self)
   }
 
   private mutating func field(_ key: String, _ position: Int) throws(ArchiveError) {
     try writer.key(key)
-    path.append(key)
+    place.push(.key(key))
     try value(position)
-    path.removeLast()
+    place.pop()
   }
 
   private mutating func value(_ position: Int) throws(ArchiveError) {
-    guard path.count <= depth else { throw .overLimit(.depth, allowed: depth / 2, at: ArchivePath()) }
+    guard place.count <= depth else { throw .overLimit(.depth, allowed: depth / 2, at: ArchivePath()) }
     let node = table.list.nodes[position]
     switch node.kind {
     case .uid: try object(Int(node.payload))
     case .array: try elements(table.list.elements(node))
     case .dictionary:
-      writer.open("{")
+      try writer.open("{")
       try fields(position)
       writer.close("}")
     case .date: try tagged("$date", UTCDate.text(secondsSince2001: Double(bitPattern: node.payload)))
@@ -65,11 +87,11 @@ private struct ReadableWalk {
   }
 
   private mutating func elements(_ positions: ArraySlice<UInt32>) throws(ArchiveError) {
-    writer.open("[")
+    try writer.open("[")
     for (index, element) in positions.enumerated() {
-      path.append(String(index))
+      place.push(.index(index))
       try value(Int(element))
-      path.removeLast()
+      place.pop()
     }
     writer.close("]")
   }
@@ -77,23 +99,27 @@ private struct ReadableWalk {
   private mutating func object(_ number: Int) throws(ArchiveError) {
     let position = table.node(ofObject: number)
     guard case .instance(let type) = table.records[number] else {
-      if case .value = table.records[number] { return try writer.scalar(table.list.nodes[position], table.list) }
+      if case .value = table.records[number] { return try value(position) }
       return try writer.null()
     }
-    if let pointer = pointers[number] { return try tagged("$ref", pointer) }
+    if let present = places[number] {
+      return try writer.tagged("$ref") { [place] writer throws(ArchiveError) in
+        try writer.string(place.pointer(to: present))
+      }
+    }
     let name = table.classes[type].name
     if try leaf(name, position) { return }
-    pointers[number] = "#" + path.map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
+    places[number] = place.mark()
     if name == "NSArray" || name == "NSMutableArray", let list = nodes("NS.objects", position) {
       return try elements(list)
     }
-    writer.open("{")
+    try writer.open("{")
     if name == "NSDictionary" || name == "NSMutableDictionary", let pairs = pairs(position) {
-      for (key, value) in pairs { try field(key, value) }
+      for (key, value) in pairs { try field(keyTexts[key], value) }
     } else {
       try writer.key("$class")
       try writer.string(name)
-      try fields(position)
+      try fields(position, ofInstance: true)
     }
     writer.close("}")
   }
@@ -111,8 +137,8 @@ private struct ReadableWalk {
       guard let time = scalar("NS.time", position), time.kind == .real else { return false }
       try tagged("$date", UTCDate.text(secondsSince2001: Double(bitPattern: time.payload)))
     case "NSURL":
-      guard let text = scalar("NS.relative", position).flatMap(table.list.text) else { return false }
       if let base = scalar("NS.base", position), base.kind != .uid || base.payload != 0 { return false }
+      guard let text = scalar("NS.relative", position).flatMap(table.list.text) else { return false }
       try tagged("$url", text)
     case "NSUUID":
       guard let data = scalar("NS.uuidbytes", position), data.kind == .data, data.size == 16 else { return false }
@@ -123,10 +149,7 @@ private struct ReadableWalk {
   }
 
   private mutating func tagged(_ tag: String, _ text: String) throws(ArchiveError) {
-    writer.open("{")
-    try writer.key(tag)
-    try writer.string(text)
-    writer.close("}")
+    try writer.tagged(tag) { writer throws(ArchiveError) in try writer.string(text) }
   }
 
   private func find(_ key: String, _ dictionary: Int) -> Int? {
@@ -146,22 +169,33 @@ private struct ReadableWalk {
     return table.list.elements(table.list.nodes[position])
   }
 
-  /// The pairs of a dictionary whose keys are different strings that are not taken for ours.
-  private func pairs(_ dictionary: Int) -> [(String, Int)]? {
+  /// The pairs of a dictionary, with the numbers of their keys, if these are different strings that are not taken for ours.
+  private mutating func pairs(_ dictionary: Int) -> [(key: Int, value: Int)]? {
     guard let keys = nodes("NS.keys", dictionary), let values = nodes("NS.objects", dictionary),
       keys.count == values.count
     else { return nil }
-    var seen: Set<KeyTable.Key> = []
-    var pairs: [(String, Int)] = []
+    var seen: Set<Int> = []
+    var pairs: [(key: Int, value: Int)] = []
     for (key, value) in zip(keys, values) {
       let node = table.list.nodes[Int(key)]
       guard node.kind == .uid, case .value = table.records[Int(node.payload)],
-        let text = table.list.text(table.list.nodes[table.node(ofObject: Int(node.payload))]),
-        !text.hasPrefix("$"), seen.insert(KeyTable.Key(text: text)).inserted
+        let number = keyNumber(table.node(ofObject: Int(node.payload))),
+        keyTexts[number].utf8.first != UInt8(ascii: "$"), seen.insert(number).inserted
       else { return nil }
-      pairs.append((text, Int(value)))
+      pairs.append((number, Int(value)))
     }
     return pairs
+  }
+
+  /// The number of the text at a node, equal for equal texts; nil for what is no text.
+  private mutating func keyNumber(_ position: Int) -> Int? {
+    if let number = keyNumberOfNode[position] { return number }
+    guard let text = table.list.text(table.list.nodes[position]) else { return nil }
+    let number = keyNumbers[KeyTable.Key(text: text), default: keyTexts.count]
+    if number == keyTexts.count { keyTexts.append(text) }
+    keyNumbers[KeyTable.Key(text: text)] = number
+    keyNumberOfNode[position] = number
+    return number
   }
 
   /// 16 bytes as a UUID is written.

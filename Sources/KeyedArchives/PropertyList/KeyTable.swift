@@ -35,7 +35,9 @@ package struct KeyTable: Sendable {
       for (key, value) in zip(list.keys(node), list.values(node)) {
         let number = Int(number(of: Int(key), in: list))
         if number >= seen.count { seen += Array(repeating: -1, count: number + 1) }
-        guard seen[number] != position else { throw .brokenPropertyList(.keyTwice, offset: 0) }
+        guard seen[number] != position else {
+          throw .brokenPropertyList(.keyTwice, offset: list.offset(ofNode: Int(key)))
+        }
         seen[number] = position
         if node.size > Self.searchable { index[UInt64(position) << 32 | UInt64(number)] = value }
       }

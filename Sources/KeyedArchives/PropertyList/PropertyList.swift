@@ -12,6 +12,8 @@ package struct PropertyList: Sendable {
   /// Integers that need 128 bits.
   package let wideIntegers: [Int128]
   package let top: Int
+  /// For each node, where in the input it begins; empty for a binary list, whose own table says it.
+  private let offsets: [UInt32]
 
   /// Reads a binary or XML property list.
   ///
@@ -35,6 +37,20 @@ package struct PropertyList: Sendable {
     try shape.check(limits, inputBytes: input.count)
   }
 
+  /// Reads a property list as ``ArchiveInspection/rawJSON()`` writes it.
+  ///
+  /// Throws what is wrong with it, or the limit that it exceeds: bytes, values, nesting, elements, strings, data.
+  package init(json input: [UInt8], limits: ArchiveLimits) throws(ArchiveError) {
+    guard input.count <= limits.inputBytes else {
+      throw .overLimit(.inputBytes, allowed: limits.inputBytes, at: ArchivePath())
+    }
+    var reader = JSONPropertyList(input, limits: limits)
+    try reader.read()
+    self.init(reader)
+    var shape = PropertyListShape(self)
+    try shape.check(limits, inputBytes: input.count)
+  }
+
   /// A list that was put together here; its nodes are consistent.
   init(bytes: [UInt8], nodes: [Node], children: [UInt32], top: Int) {
     format = .binary
@@ -42,6 +58,7 @@ package struct PropertyList: Sendable {
     self.nodes = nodes
     self.children = children
     wideIntegers = []
+    offsets = []
     self.top = top
   }
 
@@ -51,6 +68,7 @@ package struct PropertyList: Sendable {
     nodes = reader.nodes
     children = reader.children
     wideIntegers = reader.wideIntegers
+    offsets = []
     top = reader.top
   }
 
@@ -60,7 +78,28 @@ package struct PropertyList: Sendable {
     nodes = reader.nodes
     children = reader.children
     wideIntegers = reader.wideIntegers
+    offsets = reader.offsets
     top = reader.top
+  }
+
+  private init(_ reader: JSONPropertyList) {
+    format = .binary
+    bytes = reader.texts
+    nodes = reader.nodes
+    children = reader.children
+    wideIntegers = reader.wideIntegers
+    offsets = reader.offsets
+    top = reader.top
+  }
+
+  /// Where in the input a node begins, for an error.
+  func offset(ofNode node: Int) -> Int {
+    if offsets.indices.contains(node) { return Int(offsets[node]) }
+    guard bytes.starts(with: BinaryPropertyList.magic), let trailer = try? BinaryTrailer(bytes),
+      node < trailer.objectCount
+    else { return 0 }
+    let start = trailer.offsetTable + node * trailer.offsetSize
+    return bytes[start..<(start + trailer.offsetSize)].reduce(0) { $0 << 8 | Int($1) }
   }
 }
 
@@ -99,6 +138,14 @@ extension PropertyList {
     case .utf16: String(validating: codeUnits(node), as: UTF16.self)
     default: nil
     }
+  }
+
+  /// The beginning of a string: at least as much as ``Printable/name(_:)`` shows of it.
+  func beginning(_ node: Node) -> String {
+    var part = node
+    // No character has more than four bytes, or two code units.
+    part.count = UInt32(min(node.size, (Printable.shown + 2) * (node.kind == .utf16 ? 2 : 4)))
+    return name(part) ?? ""
   }
 
   /// The text of a string, with lone surrogates replaced, as a name to be shown; nil where it is not a string.

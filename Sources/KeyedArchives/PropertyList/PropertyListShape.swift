@@ -52,7 +52,7 @@ struct PropertyListShape {
       let child = Int(list.children[node.start + frame.next])
       stack[top].next += 1
       if node.kind == .dictionary, frame.next < node.size, !list.nodes[child].isString {
-        throw .brokenPropertyList(.keyNotAString, offset: 0)
+        throw .brokenPropertyList(.keyNotAString, offset: list.offset(ofNode: child))
       }
       if !list.nodes[child].isContainer {
         stack[top].total = min(stack[top].total + 1, allowed + 1)
@@ -60,7 +60,7 @@ struct PropertyListShape {
         stack[top].total = min(stack[top].total + Int(unfolded[child]), allowed + 1)
         stack[top].height = max(stack[top].height, Int(height[child]))
       } else {
-        guard !open[child] else { throw .brokenPropertyList(.containsItself, offset: 0) }
+        guard !open[child] else { throw .brokenPropertyList(.containsItself, offset: list.offset(ofNode: child)) }
         open[child] = true
         stack.append((child, 0, 1, 0))
       }

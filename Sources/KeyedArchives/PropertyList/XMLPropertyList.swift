@@ -5,6 +5,8 @@ struct XMLPropertyList {
   private(set) var children: [UInt32] = []
   private(set) var wideIntegers: [Int128] = []
   private(set) var top = 0
+  /// For each node, where its tag begins; a container's, where its end tag does.
+  private(set) var offsets: [UInt32] = []
 
   private var scanner: XMLScanner
   private let limits: ArchiveLimits
@@ -84,6 +86,7 @@ struct XMLPropertyList {
   private mutating func append(_ node: Node) throws(ArchiveError) -> UInt32 {
     guard nodes.count < limits.values else { throw .overLimit(.values, allowed: limits.values, at: ArchivePath()) }
     nodes.append(node)
+    offsets.append(UInt32(clamping: scanner.tagStart))
     return UInt32(nodes.count - 1)
   }
 

@@ -14,6 +14,8 @@ struct XMLScanner {
 
   let bytes: [UInt8]
   private(set) var position = 0
+  /// Where the tag begins that was read last; not the end tag of a text.
+  private(set) var tagStart = 0
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
@@ -35,6 +37,7 @@ struct XMLScanner {
       } else if follows("<!DOCTYPE") {
         try skipDocumentType()
       } else {
+        tagStart = position
         return try tag()
       }
     }

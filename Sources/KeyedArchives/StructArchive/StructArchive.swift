@@ -52,8 +52,9 @@ public indirect enum StructArchive: Sendable, Equatable {
 
 extension StructArchive {
   /// The values as JSON (UTF-8): structs and dictionaries are objects, a struct's with its type under `$class`.
+  /// Nothing is shared in them, so the text is in proportion to the bytes that were read.
   public func json() throws(ArchiveError) -> [UInt8] {
-    var writer = JSONWriter(inputBytes: 1 << 24)
+    var writer = JSONWriter(within: .none)
     try write(to: &writer)
     return writer.bytes
   }
@@ -67,11 +68,11 @@ extension StructArchive {
     case .real(let value): try writer.real(value)
     case .string(let text): try writer.string(text)
     case .array(_, let elements):
-      writer.open("[")
+      try writer.open("[")
       for element in elements { try element.write(to: &writer) }
       writer.close("]")
     case .record(let name, let fields):
-      writer.open("{")
+      try writer.open("{")
       if !name.hasPrefix("Dictionary<") {
         try writer.key("$class")
         try writer.string(name)

@@ -84,8 +84,9 @@ public final class SecureUnarchiver: NSCoder {
     isChecked = false
   }
 
-  /// The keys under which the archive has values at its top, in their order; `root` where one object was archived.
-  public var topKeys: [String] { table.list.keys(table.list.nodes[table.top]).map(table.fieldName) }
+  /// The keys under which the archive has values at its top, in their order; `root` where one object was archived. Values
+  /// that were archived without keys, under `$0`, `$1`, …, have none that a call could name.
+  public var topKeys: [String] { table.programsKeys(ofDictionary: table.top) }
 
   /// Throws the first failure of the calls so far, if there was one.
   public func finish() throws(ArchiveError) {

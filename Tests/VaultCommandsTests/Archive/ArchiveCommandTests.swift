@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -130,6 +131,34 @@ import Testing
     #expect(
       Transcript(["archive", "check", "-", "--allow", "A\u{9B}31m\u{202E}"], input: bytes).output
         == "A\\u{9b}31m\\u{202e}\t1\n")
+  }
+
+  @Test func `an archive goes to JSON and back`() {
+    let json = Transcript(["archive", "convert", "-", "--to", "json"], input: Self.person)
+    #expect(json.status == 0)
+    let input = Array(json.output.utf8)
+    for format in ["xml", "json", "binary"] {
+      let straight = Transcript(["archive", "convert", "-", "--to", format], input: Self.person)
+      let back = Transcript(["archive", "convert", "-", "--from", "json", "--to", format], input: input)
+      #expect(back.status == 0 && back.outputBytes == straight.outputBytes)
+    }
+    let broken = Transcript(["archive", "convert", "-", "--from", "json", "--to", "xml"], input: Array("[1".utf8))
+    #expect(broken.status == 13)
+    #expect(broken.errors.hasPrefix("vault: error: broken property list at byte 2: it is not the JSON of an archive\n"))
+    let other = Transcript(["archive", "convert", "-", "--from", "xml", "--to", "json"], input: Self.person)
+    #expect(other.status == 64 && other.errors.hasPrefix("vault: error: there is no such format\n"))
+  }
+
+  @Test func `an archive that would be written with far more than its bytes ends with 20`() {
+    let bytes = HostileArchive.sharedText.bytes(100_000)
+    for arguments in [
+      ["show", "-", "--raw"], ["show", "-", "--json"], ["show", "-", "--raw", "--json"],
+      ["convert", "-", "--to", "xml"],
+    ] {
+      let transcript = Transcript(["archive"] + arguments, input: bytes)
+      #expect(transcript.status == 20 && transcript.output.isEmpty, "\(arguments)")
+      #expect(transcript.errors.contains("more than 32 bytes for each byte of the archive"))
+    }
   }
 
   @Test func `values of StructArchiver are shown`() {

@@ -1,7 +1,7 @@
 /// Writes a property list in the binary format, `bplist00`.
 ///
 /// The same list always gives the same bytes: objects stand in the order in which their containers name them, keys before
-/// values, and equal texts, numbers and references stand once.
+/// values, equal texts, numbers and references stand once, and each in its shortest form.
 struct BinaryPropertyListWriter {
   private let list: PropertyList
   private var output = BinaryPropertyList.magic
@@ -17,7 +17,9 @@ struct BinaryPropertyListWriter {
     let kind: Node.Kind
     let count: UInt32
     let payload: UInt64
-    let bytes: ArraySlice<UInt8>
+    var bytes: ArraySlice<UInt8> = []
+    /// A number that needs 128 bits.
+    var wide: Int128 = 0
   }
 
   static func bytes(of list: PropertyList) -> [UInt8] {
@@ -57,13 +59,13 @@ struct BinaryPropertyListWriter {
     guard numbers[node] == nil else { return false }
     let value = list.nodes[node]
     let next = UInt32(order.count)
-    if !value.isContainer {
-      let known = scalars[scalar(value)]
-      numbers[node] = known ?? next
-      if known != nil { return false }
-      scalars[scalar(value)] = next
-    } else {
+    if value.isContainer {
       numbers[node] = next
+    } else {
+      let number = scalars[scalar(value), default: next]
+      numbers[node] = number
+      guard number == next else { return false }
+      scalars[scalar(value)] = next
     }
     order.append(node)
     return value.isContainer
@@ -71,11 +73,19 @@ struct BinaryPropertyListWriter {
 
   private func scalar(_ node: Node) -> Scalar {
     switch node.kind {
+    case .utf16 where isASCII(node):
+      // The same text as one of ASCII, so the same object.
+      Scalar(kind: .ascii, count: node.count, payload: 0, bytes: asciiBytes(node)[...])
     case .ascii, .utf8, .utf16, .data:
       Scalar(kind: node.kind, count: node.count, payload: 0, bytes: list.rawBytes(node))
-    default: Scalar(kind: node.kind, count: node.count, payload: node.payload, bytes: [])
+    case .wide: Scalar(kind: .wide, count: 0, payload: 0, wide: list.wideIntegers[node.start])
+    default: Scalar(kind: node.kind, count: node.count, payload: node.payload)
     }
   }
+
+  /// Whether UTF-16 holds nothing but ASCII, which has a shorter form.
+  private func isASCII(_ node: Node) -> Bool { list.codeUnits(node).allSatisfy { $0 < 0x80 } }
+  private func asciiBytes(_ node: Node) -> [UInt8] { list.codeUnits(node).map { UInt8(truncatingIfNeeded: $0) } }
 
   // MARK: Objects
 
@@ -109,6 +119,9 @@ struct BinaryPropertyListWriter {
         let units = Array(String(decoding: list.rawBytes(node), as: UTF8.self).utf16)
         write(marker: 0x60, count: units.count)
         for unit in units { write(UInt64(unit), size: 2) }
+      case .utf16 where isASCII(node):
+        write(marker: 0x50, count: node.size)
+        output += asciiBytes(node)
       case .utf16:
         write(marker: 0x60, count: node.size)
         output += list.rawBytes(node)

@@ -1,12 +1,13 @@
 /// Writes a property list in the XML format.
 struct XMLPropertyListWriter {
   private let list: PropertyList
+  private let limit: OutputLimit
   private var output: [UInt8] = []
 
   /// - Throws: `notInXML` where a value has no form there that reads back as the same. A number of single precision reads
-  ///   back as the same number, of double precision.
-  static func bytes(of list: PropertyList) throws(ArchiveError) -> [UInt8] {
-    var writer = XMLPropertyListWriter(list: list)
+  ///   back as the same number, of double precision. Beyond `limit`, `overLimit`.
+  static func bytes(of list: PropertyList, within limit: OutputLimit) throws(ArchiveError) -> [UInt8] {
+    var writer = XMLPropertyListWriter(list: list, limit: limit)
     writer.output +=
       """
       <?xml version="1.0" encoding="UTF-8"?>
@@ -19,9 +20,12 @@ struct XMLPropertyListWriter {
     return writer.output
   }
 
-  private init(list: PropertyList) { self.list = list }
+  private init(list: PropertyList, limit: OutputLimit) {
+    self.list = list
+    self.limit = limit
+  }
 
-  /// Visits each value with a stack of its own; a list unfolds to no more values than its limits allow.
+  /// Visits each value with a stack of its own. What the list shares is written anew each time, within the limit.
   private mutating func writeAll() throws(ArchiveError) {
     var stack: [(node: Node, next: Int)] = []
     try open(list.nodes[list.top], &stack)
@@ -44,6 +48,7 @@ struct XMLPropertyListWriter {
 
   private mutating func open(_ node: Node, _ stack: inout [(node: Node, next: Int)]) throws(ArchiveError) {
     let depth = stack.count
+    try limit.check(output.count)
     switch node.kind {
     case .bool: line(depth, node.payload == 0 ? "<false/>" : "<true/>")
     case .integer, .unsigned, .wide: line(depth, "<integer>\(list.integer(node) ?? 0)</integer>")
@@ -85,19 +90,23 @@ struct XMLPropertyListWriter {
     guard let text = list.text(node) else { throw .notInXML("half of a character") }
     indent(depth)
     output += "<\(element)>".utf8
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "&": output += "&amp;".utf8
-      case "<": output += "&lt;".utf8
-      case ">": output += "&gt;".utf8
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "&"): output += "&amp;".utf8
+      case UInt8(ascii: "<"): output += "&lt;".utf8
+      case UInt8(ascii: ">"): output += "&gt;".utf8
       // A parser makes a newline of it.
-      case "\r": output += "&#13;".utf8
-      case "\t", "\n", "\u{20}"..."\u{D7FF}", "\u{E000}"..."\u{FFFD}", "\u{10000}"..."\u{10FFFF}":
-        output += String(scalar).utf8
+      case UInt8(ascii: "\r"): output += "&#13;".utf8
+      case UInt8(ascii: "\t"), UInt8(ascii: "\n"), 0x20...: output.append(byte)
       default: throw .notInXML("a control character")
+      }
+      // U+FFFE and U+FFFF, which XML has no place for.
+      if byte == 0xBE || byte == 0xBF, output.suffix(3).elementsEqual([0xEF, 0xBF, byte]) {
+        throw .notInXML("a control character")
       }
     }
     output += "</\(element)>\n".utf8
+    try limit.check(output.count)
   }
 
   private mutating func line(_ depth: Int, _ text: String) {

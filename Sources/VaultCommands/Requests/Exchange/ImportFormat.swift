@@ -26,14 +26,14 @@ enum ImportFormat: String, CaseIterable {
       case .json: return try JSONItems.items(of: file.text(session.streams))
       case .plist:
         let bytes = try unsafe file.read(session.streams).withUnsafeBytes { unsafe Array($0) }
-        return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard))
+        return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard), byteCount: bytes.count)
       case .pass: return try PasswordStore(path, session).items(session)
       }
     } catch let fault as EnvironmentFile.Fault {
       throw Failure(.usage, "\(file.name), line \(fault.line): \(fault.words)")
     } catch let fault as ImportFault {
       let place = fault.place.map { ", \(UTF8Text.onOneLine($0))" } ?? ""
-      throw Failure(.usage, "\(file.name)\(place): \(fault.words)")
+      throw Failure(fault.isOverLimit ? .overLimit : .usage, "\(file.name)\(place): \(fault.words)")
     } catch let error as ArchiveError {
       let failure = Failure(error)
       throw Failure(failure.status, "\(file.name): \(failure.message)", hint: failure.hint)

@@ -1,0 +1,220 @@
+/// Reads the JSON that ``ArchiveInspection/rawJSON()`` writes into a table of values: its opposite.
+///
+/// Recursion is safe: it ends at the limit of nesting.
+struct JSONPropertyList {
+  private(set) var texts: [UInt8] = []
+  private(set) var nodes: [Node] = []
+  private(set) var children: [UInt32] = []
+  private(set) var wideIntegers: [Int128] = []
+  /// For each node, where its text ends.
+  private(set) var offsets: [UInt32] = []
+  private(set) var top = 0
+
+  private var scanner: JSONScanner
+  private let limits: ArchiveLimits
+  /// The node of each container, in the order in which they begin; nil while it is open.
+  private var containers: [UInt32?] = []
+  private var depth = 0
+
+  init(_ bytes: [UInt8], limits: ArchiveLimits) {
+    scanner = JSONScanner(bytes)
+    self.limits = limits
+  }
+
+  /// Reads the one value of the text; throws what is wrong.
+  mutating func read() throws(ArchiveError) {
+    top = Int(try value())
+    guard scanner.peek() == nil else { throw scanner.broken(.trailing) }
+  }
+
+  private mutating func value() throws(ArchiveError) -> UInt32 {
+    switch scanner.peek() {
+    case nil: throw scanner.broken(.truncated)
+    case UInt8(ascii: "{"): return try object()
+    case UInt8(ascii: "["): return try array()
+    case UInt8(ascii: "\""): return try append(try string())
+    case UInt8(ascii: "t"): return try flag("true", 1)
+    case UInt8(ascii: "f"): return try flag("false", 0)
+    case UInt8(ascii: "n"): throw scanner.broken(.element)
+    default: return try number()
+    }
+  }
+
+  private mutating func append(_ node: Node) throws(ArchiveError) -> UInt32 {
+    guard nodes.count < limits.values else { throw .overLimit(.values, allowed: limits.values, at: ArchivePath()) }
+    nodes.append(node)
+    offsets.append(UInt32(clamping: scanner.position))
+    return UInt32(nodes.count - 1)
+  }
+
+  private mutating func expect(_ byte: UInt8) throws(ArchiveError) {
+    guard scanner.take(byte) else { throw scanner.broken(.json) }
+  }
+
+  // MARK: Containers
+
+  private mutating func array() throws(ArchiveError) -> UInt32 {
+    try expect(UInt8(ascii: "["))
+    let number = try begin()
+    var values: [UInt32] = []
+    if !scanner.take(UInt8(ascii: "]")) {
+      repeat {
+        values.append(try value())
+        try checkCount(values.count)
+      } while scanner.take(UInt8(ascii: ","))
+      try expect(UInt8(ascii: "]"))
+    }
+    return try end(number, Node(.array, count: values.count), values)
+  }
+
+  /// An object that begins with a tag is what the tag says.
+  private mutating func object() throws(ArchiveError) -> UInt32 {
+    try expect(UInt8(ascii: "{"))
+    guard !scanner.take(UInt8(ascii: "}")) else { return try end(try begin(), Node(.dictionary), []) }
+    let key = try key()
+    guard let tag = tag(key) else { return try dictionary(firstKey: key) }
+    let value = try tagged(tag)
+    try expect(UInt8(ascii: "}"))
+    return value
+  }
+
+  /// A dictionary behind its first key.
+  private mutating func dictionary(firstKey: Node) throws(ArchiveError) -> UInt32 {
+    let number = try begin()
+    var keys = [try append(firstKey)]
+    var values = [try value()]
+    while scanner.take(UInt8(ascii: ",")) {
+      keys.append(try append(try key()))
+      values.append(try value())
+      try checkCount(keys.count)
+    }
+    try expect(UInt8(ascii: "}"))
+    return try end(number, Node(.dictionary, count: keys.count), keys + values)
+  }
+
+  private mutating func key() throws(ArchiveError) -> Node {
+    guard scanner.peek() == UInt8(ascii: "\"") else { throw scanner.broken(.json) }
+    let key = try string()
+    try expect(UInt8(ascii: ":"))
+    return key
+  }
+
+  private mutating func begin() throws(ArchiveError) -> Int {
+    depth += 1
+    guard depth <= limits.effectiveNesting else {
+      throw .overLimit(.nesting, allowed: limits.effectiveNesting, at: ArchivePath())
+    }
+    containers.append(nil)
+    return containers.count - 1
+  }
+
+  private mutating func end(_ number: Int, _ container: Node, _ members: [UInt32]) throws(ArchiveError) -> UInt32 {
+    depth -= 1
+    var container = container
+    container.payload = UInt64(children.count)
+    children += members
+    let node = try append(container)
+    containers[number] = node
+    return node
+  }
+
+  private func checkCount(_ count: Int) throws(ArchiveError) {
+    guard count <= limits.elements else { throw .overLimit(.elements, allowed: limits.elements, at: ArchivePath()) }
+  }
+
+  // MARK: What tags say
+
+  private func tag(_ key: Node) -> RawTag? {
+    guard key.kind == .ascii, key.size <= 16 else { return nil }
+    return RawTag(rawValue: String(decoding: texts[key.start..<(key.start + key.size)], as: UTF8.self))
+  }
+
+  private mutating func tagged(_ tag: RawTag) throws(ArchiveError) -> UInt32 {
+    switch tag {
+    case .uid: return try append(Node(.uid, payload: UInt64(try count())))
+    case .data: return try data()
+    case .date: return try append(Node(.date, payload: try real().bitPattern))
+    case .real: return try append(.real(try real()))
+    case .single: return try append(.real(try real(), single: true))
+    case .dictionary:
+      try expect(UInt8(ascii: "{"))
+      return try dictionary(firstKey: try key())
+    case .same:
+      let number = Int(try count())
+      guard number < containers.count else { throw scanner.broken(.reference) }
+      guard let node = containers[number] else { throw scanner.broken(.containsItself) }
+      return node
+    }
+  }
+
+  /// A number of 32 bits.
+  private mutating func count() throws(ArchiveError) -> UInt32 {
+    _ = scanner.peek()
+    guard let number = try scanner.number().integer, let count = UInt32(exactly: number) else {
+      throw scanner.broken(.reference)
+    }
+    return count
+  }
+
+  /// A number, or in quotes the name or the bits of one that is not finite.
+  private mutating func real() throws(ArchiveError) -> Double {
+    guard scanner.peek() == UInt8(ascii: "\"") else {
+      guard let number = try scanner.number().real else { throw scanner.broken(.number) }
+      return number
+    }
+    let start = texts.count
+    _ = try string()
+    let word = String(decoding: texts[start...], as: UTF8.self)
+    texts.removeLast(texts.count - start)
+    switch word {
+    case "nan": return .nan
+    case "inf": return .infinity
+    case "-inf": return -.infinity
+    default:
+      guard word.hasPrefix("0x"), let bits = UInt64(word.dropFirst(2), radix: 16),
+        Double(bitPattern: bits).isNaN
+      else { throw scanner.broken(.number) }
+      return Double(bitPattern: bits)
+    }
+  }
+
+  private mutating func data() throws(ArchiveError) -> UInt32 {
+    guard scanner.peek() == UInt8(ascii: "\"") else { throw scanner.broken(.base64) }
+    let start = texts.count
+    let text = try string(limit: (.dataBytes, limits.dataBytes.saturatingProduct(2)))
+    let encoded = Array(texts[start...])
+    texts.removeLast(encoded.count)
+    guard text.kind == .ascii, Base64.append(decoding: encoded, to: &texts) else { throw scanner.broken(.base64) }
+    guard texts.count - start <= limits.dataBytes else {
+      throw .overLimit(.dataBytes, allowed: limits.dataBytes, at: ArchivePath())
+    }
+    return try append(Node(.data, count: texts.count - start, payload: UInt64(start)))
+  }
+
+  // MARK: Scalars
+
+  private mutating func flag(_ word: StaticString, _ payload: UInt64) throws(ArchiveError) -> UInt32 {
+    guard scanner.take(word) else { throw scanner.broken(.json) }
+    return try append(Node(.bool, payload: payload))
+  }
+
+  private mutating func number() throws(ArchiveError) -> UInt32 {
+    let number = try scanner.number()
+    if let integer = number.integer {
+      var one: [Node] = []
+      one.append(integer: integer, wide: &wideIntegers)
+      return try append(one[0])
+    }
+    guard let real = number.real else { throw scanner.broken(.number) }
+    return try append(.real(real))
+  }
+
+  private mutating func string(limit: (ArchiveError.Limit, Int)? = nil) throws(ArchiveError) -> Node {
+    let (limit, allowed) = limit ?? (.stringBytes, limits.stringBytes)
+    let start = texts.count
+    let kind = try scanner.string(into: &texts)
+    let size = texts.count - start
+    guard size <= allowed else { throw .overLimit(limit, allowed: allowed, at: ArchivePath()) }
+    return Node(kind, count: kind == .utf16 ? size / 2 : size, payload: UInt64(start))
+  }
+}

@@ -1,0 +1,169 @@
+/// Walks through JSON (RFC 8259): its marks, numbers and strings.
+struct JSONScanner {
+  private let bytes: [UInt8]
+  private(set) var position = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  func broken(_ defect: PropertyListDefect) -> ArchiveError { .brokenPropertyList(defect, offset: position) }
+
+  /// The next byte that is not white space.
+  mutating func peek() -> UInt8? {
+    while position < bytes.count {
+      switch bytes[position] {
+      case 0x20, 0x09, 0x0A, 0x0D: position += 1
+      default: return bytes[position]
+      }
+    }
+    return nil
+  }
+
+  /// Takes a byte, and the white space before it; returns whether it was there.
+  mutating func take(_ byte: UInt8) -> Bool {
+    guard peek() == byte else { return false }
+    position += 1
+    return true
+  }
+
+  /// Takes a word that begins here; returns whether it was there.
+  mutating func take(_ word: StaticString) -> Bool {
+    guard word.withUTF8Buffer({ unsafe bytes[position...].starts(with: $0) }) else { return false }
+    position += word.utf8CodeUnitCount
+    return true
+  }
+
+  /// A number that begins here: an integer, or a finite real if it has a point or an exponent.
+  mutating func number() throws(ArchiveError) -> (integer: Int128?, real: Double?) {
+    let start = position
+    if position < bytes.count, bytes[position] == UInt8(ascii: "-") { position += 1 }
+    let first = position
+    let whole = digits()
+    guard whole > 0, whole == 1 || bytes[first] != UInt8(ascii: "0") else { throw broken(.json) }
+    var isReal = false
+    if position < bytes.count, bytes[position] == UInt8(ascii: ".") {
+      isReal = true
+      position += 1
+      guard digits() > 0 else { throw broken(.number) }
+    }
+    if position < bytes.count, bytes[position] | 0x20 == UInt8(ascii: "e") {
+      isReal = true
+      position += 1
+      if position < bytes.count, bytes[position] == UInt8(ascii: "-") || bytes[position] == UInt8(ascii: "+") {
+        position += 1
+      }
+      guard digits() > 0 else { throw broken(.number) }
+    }
+    guard position - start <= Self.numberBytes else { throw broken(.number) }
+    let text = String(decoding: bytes[start..<position], as: UTF8.self)
+    if isReal {
+      guard let real = Double(text), real.isFinite else { throw broken(.number) }
+      return (nil, real)
+    }
+    guard let integer = Int128(text) else { throw broken(.number) }
+    return (integer, nil)
+  }
+
+  /// Bytes of a number, as in XML.
+  private static let numberBytes = 512
+
+  private mutating func digits() -> Int {
+    let start = position
+    while position < bytes.count, bytes[position] >= UInt8(ascii: "0"), bytes[position] <= UInt8(ascii: "9") {
+      position += 1
+    }
+    return position - start
+  }
+
+  /// Appends the text of the string that begins here: UTF-8, or UTF-16 with the higher byte first where it holds half of
+  /// a surrogate pair.
+  mutating func string(into texts: inout [UInt8]) throws(ArchiveError) -> Node.Kind {
+    let begin = texts.count
+    let start = position + 1
+    position = start
+    var isASCII = true
+    while position < bytes.count {
+      let byte = bytes[position]
+      switch byte {
+      case UInt8(ascii: "\""):
+        position += 1
+        if isASCII { return .ascii }
+        guard String(validating: texts[begin...], as: UTF8.self) != nil else { throw broken(.text) }
+        return .utf8
+      case UInt8(ascii: "\\"):
+        let unit = try escape()
+        if unit >= 0x80 { isASCII = false }
+        guard let scalar = try scalar(unit) else {
+          // Half of a pair has no UTF-8: begin again, with code units.
+          position = start
+          texts.removeLast(texts.count - begin)
+          try codeUnits(into: &texts)
+          return .utf16
+        }
+        texts += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+      case 0..<0x20: throw broken(.json)
+      default:
+        if byte >= 0x80 { isASCII = false }
+        texts.append(byte)
+        position += 1
+      }
+    }
+    throw broken(.truncated)
+  }
+
+  /// The character that begins with `unit`, perhaps with a second escape; nil for half of a pair.
+  private mutating func scalar(_ unit: UInt16) throws(ArchiveError) -> Unicode.Scalar? {
+    if let scalar = Unicode.Scalar(unit) { return scalar }
+    guard UTF16.isLeadSurrogate(unit), position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
+      bytes[position + 1] == UInt8(ascii: "u")
+    else { return nil }
+    let second = try escape()
+    guard UTF16.isTrailSurrogate(second) else { return nil }
+    return Unicode.Scalar(0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(second) - 0xDC00))
+  }
+
+  /// The code unit that an escape stands for.
+  private mutating func escape() throws(ArchiveError) -> UInt16 {
+    guard position + 1 < bytes.count else { throw broken(.truncated) }
+    position += 2
+    switch bytes[position - 1] {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return UInt16(bytes[position - 1])
+    case UInt8(ascii: "b"): return 8
+    case UInt8(ascii: "f"): return 12
+    case UInt8(ascii: "n"): return 10
+    case UInt8(ascii: "r"): return 13
+    case UInt8(ascii: "t"): return 9
+    case UInt8(ascii: "u"):
+      let digits = bytes[position...].prefix(4)
+      guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit && $0 < 0x80 }),
+        let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+      else { throw broken(.json) }
+      position += 4
+      return unit
+    default: throw broken(.json)
+    }
+  }
+
+  private mutating func codeUnits(into texts: inout [UInt8]) throws(ArchiveError) {
+    func append(_ unit: UInt16) {
+      texts.append(UInt8(unit >> 8))
+      texts.append(UInt8(unit & 0xFF))
+    }
+    while position < bytes.count {
+      let start = position
+      while position < bytes.count, bytes[position] >= 0x20, bytes[position] != UInt8(ascii: "\""),
+        bytes[position] != UInt8(ascii: "\\")
+      { position += 1 }
+      guard let run = String(validating: bytes[start..<position], as: UTF8.self) else { throw broken(.text) }
+      for unit in run.utf16 { append(unit) }
+      guard position < bytes.count else { break }
+      switch bytes[position] {
+      case UInt8(ascii: "\\"): append(try escape())
+      case UInt8(ascii: "\""):
+        position += 1
+        return
+      default: throw broken(.json)
+      }
+    }
+    throw broken(.truncated)
+  }
+}
