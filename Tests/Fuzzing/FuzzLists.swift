@@ -1,11 +1,16 @@
 import KeyedArchives
 
-/// Both parsers of property lists, the table, and everything that inspection writes.
+/// All parsers of property lists, the table, and everything that inspection writes.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: size))
-  guard let archive = try? ArchiveInspection(bytes) else { return 0 }
-  _ = try? archive.rawJSON()
+  guard let archive = (try? ArchiveInspection(bytes)) ?? (try? ArchiveInspection(json: bytes)) else { return 0 }
+  if let json = try? archive.rawJSON(), let binary = try? archive.archived(as: .binary) {
+    // What is written is read back as it was.
+    let read = try? ArchiveInspection(json: json).archived(as: .binary)
+    precondition(read == nil || read == binary)
+  }
+  _ = try? archive.archived(as: .xml)
   _ = try? archive.json()
   _ = try? archive.outline()
   _ = try? archive.rawOutline()
