@@ -8,6 +8,8 @@ package final class AccessGroupFile: Sendable {
   /// Who may own the folder besides root.
   private let folderOwner: UInt32?
   let witness: any Witnessing
+  /// Compares the id of a group that no witness and no floor vouches for with what the owner's registry says.
+  private let confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)?
   let known = KnownState()
   let cache = NodeCache()
   // Resolving a folder takes several system calls, and every transaction would make them.
@@ -15,11 +17,14 @@ package final class AccessGroupFile: Sendable {
   /// The clock, milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
-  /// - Parameter folderOwner: who may own the folder besides root; `nil` means the user who runs this process.
+  /// - Parameters:
+  ///   - folderOwner: who may own the folder besides root; `nil` means the user who runs this process.
+  ///   - confirm: refuses a state that no witness and no floor vouches for, where the owner's registry contradicts it.
   package init(
     folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
-    now: @escaping @Sendable () -> UInt64
+    confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? = nil, now: @escaping @Sendable () -> UInt64
   ) {
+    self.confirm = confirm
     self.folder = folder
     self.folderOwner = folderOwner
     self.context = context
@@ -130,6 +135,12 @@ package final class AccessGroupFile: Sendable {
       let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)
       outcome.gapSeen = outcome.gapSeen || above.gapSeen
       outcome.notice = outcome.notice ?? above.notice
+    } else if let confirm {
+      // What this process has confirmed once it does not ask for again.
+      if case .valid = reading {
+      } else if known.newest?.manifest.groupID != state.manifest.groupID {
+        try confirm(state)
+      }
     }
     // Of a later format nothing but the state was looked at.
     if mending, connection.version != state.roster.flags.version { try connection.compareTables() }

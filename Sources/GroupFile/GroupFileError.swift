@@ -61,6 +61,9 @@ package enum GroupFileError: Error, Equatable, Sendable {
     }
   }
 
+  /// An application's state would be too far above the roster's first one; a new roster begins anew.
+  package static let statesPerRoster = GroupFileError.overLimit("2^40 states under one list of members")
+
   /// How a state contradicts what was verified before.
   package enum RollbackKind: String, Sendable {
     /// The group's state is older.

@@ -119,6 +119,8 @@ extension VaultError: CustomStringConvertible {
     case .denied: "ask the store's owner"
     case .damaged(_, "witness", let detail) where detail.hasPrefix("the state folder"):
       "make the state folder, for you alone (mode 700); where it should be: vault paths"
+    case .damaged(.some(let group), _, _) where self == VaultError(.anotherGroup, group: group):
+      "if you put another group there yourself: vault group accept GROUP --another-group; otherwise find out who did"
     case .damaged(nil, "credential", _): "write it again: vault app issue APP --output FILE --again"
     case .damaged(_, "witness", _):
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
@@ -140,6 +142,7 @@ extension VaultError: CustomStringConvertible {
     case .otherType: "ask for the type that is there"
     case .archive(let error): error.hint
     case .conflict: "read the item again, then decide"
+    case VaultError(.statesPerRoster, group: ""): "the owner begins anew: vault group rotate GROUP"
     case .otherState: "to put the backup in its place: --replace; the present files are kept aside"
     case .noStore(""): "name its place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"

@@ -1,4 +1,4 @@
-import Sealing
+package import Sealing
 
 /// What accepting a group's present state came to.
 package enum Acceptance: Equatable, Sendable {
@@ -10,57 +10,114 @@ package enum Acceptance: Equatable, Sendable {
   case newState(epoch: UInt64)
   /// The group's file is gone, and the witness says so now.
   case removal
+  /// Whoever was asked did not want it; nothing is changed.
+  case declined
 }
 
-/// What only the owner can do about a group whose roster is older than one that was seen: a roster and a key that are newer
-/// than both.
+/// A state that is about to be accepted, and what it was compared with.
+package struct OfferedState {
+  package let state: VerifiedState
+  /// The newest state that was seen of the group; `nil` where none was.
+  package let known: WitnessRecord?
+  package let reason: Reason
+
+  /// Why the state is not accepted by itself.
+  package enum Reason: Sendable, Equatable {
+    /// An older state of the same roster and key, or one of another branch.
+    case older
+    /// An older roster or key: whoever left since comes back.
+    case olderRoster(GroupFileError.RollbackKind)
+    /// The owner removed the group.
+    case removed
+    /// It is another group than the one that is known under the name.
+    case anotherGroup
+  }
+}
+
+/// What only the owner can do about a state: give it a roster and a key that are newer than all that was seen.
 package struct OwnersAcceptance {
   package var authority: any RosterAuthority
-  /// Says which members of the older roster stay out.
+  /// Says which members of the accepted roster stay out.
   package var revokes: @Sendable (Member) -> Bool
-  /// Gets the older state before anything is changed.
-  package var announce: (VerifiedState) -> Void
+  /// The id that the owner's registry has under the group's name; `nil` if it has none.
+  package var registeredID: GroupID?
+  /// Whether the registry says that the group was removed.
+  package var isRemoved: Bool
 
   package init(
-    authority: any RosterAuthority, revokes: @escaping @Sendable (Member) -> Bool,
-    announce: @escaping (VerifiedState) -> Void
+    authority: any RosterAuthority, registeredID: GroupID? = nil, isRemoved: Bool = false,
+    revokes: @escaping @Sendable (Member) -> Bool
   ) {
     self.authority = authority
+    self.registeredID = registeredID
+    self.isRemoved = isRemoved
     self.revokes = revokes
-    self.announce = announce
   }
+}
+
+extension GroupFileError {
+  /// A file is not the group that is known under its name.
+  package static let anotherGroup = GroupFileError.damaged(.witness, "another group under a known name")
 }
 
 extension AccessGroupFile {
   /// Takes the group as it is now, although this machine has verified another state before.
   ///
   /// The file must verify in everything but the witness. A writer signs its state anew under the next epoch above both; a
-  /// reader only replaces his own witness. A state with an older roster or key would bring removed members back, so only the
-  /// owner takes it, and gives it a new roster and a new key at once (format article, rule 5).
+  /// reader only replaces his own witness, and so does a writer whom the roster does not allow that epoch. An older roster or key
+  /// would bring removed members back, so only the owner takes it. The owner gives it, and a group that was removed, and
+  /// another group under a known name, a new roster and a new key at once (format article, rule 5).
   ///
-  /// - Parameter owner: given by the owner.
-  /// - Throws: `rolledBack` for an older roster or key; what a reader finds otherwise.
-  package func accept(_ owner: OwnersAcceptance? = nil) throws(GroupFileError) -> Acceptance {
+  /// - Parameters:
+  ///   - owner: given by the owner.
+  ///   - takesAnother: whether another group than the one that is known under the name is taken.
+  ///   - confirm: gets the state before anything is changed; `false` leaves everything as it is.
+  /// - Throws: `rolledBack` for an older roster or key; `anotherGroup`; what a reader finds otherwise.
+  package func accept(
+    _ owner: OwnersAcceptance? = nil, another takesAnother: Bool = false,
+    confirm: (OfferedState) -> Bool = { _ in true }
+  ) throws(GroupFileError) -> Acceptance {
     guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
     let session = try beginSession()
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
     let reading = witness.read()
-    guard let record = known(reading) else {
-      return reading == .invalid ? try replaceWitness(state) : .nothingToAccept
+    let record = known(reading)
+    guard let reason = try reason(of: state, against: record, owner, session.connection) else {
+      // The registry, or the state itself, says that this is the group; only the witness is not as it should be.
+      let isKnown = record.map(state.isSameGroup) ?? (reading != .invalid)
+      return isKnown ? .nothingToAccept : try replaceWitness(state)
     }
-    do {
-      _ = try WitnessRule.check(state, against: .valid(record), strict: true, session.connection)
-      return .nothingToAccept
-    } catch {
-      if record.groupID != state.manifest.groupID || record.ownerKey != state.roster.ownerKey {
-        return try replaceWitness(state)
-      }
-      guard let kind = AccessGroupFile.olderRoster(state, record) else {
-        return try signAnew(state, above: record.epoch, session)
-      }
-      guard let owner else { throw .rolledBack(found: state.manifest.epoch, known: record.epoch, kind) }
+    switch reason {
+    case .anotherGroup where !takesAnother: throw .anotherGroup
+    case .olderRoster(let kind) where owner == nil:
+      throw .rolledBack(found: state.manifest.epoch, known: record?.epoch ?? 0, kind)
+    default: break
+    }
+    guard confirm(OfferedState(state: state, known: record, reason: reason)) else { return .declined }
+    let above = record.flatMap { state.isSameGroup($0) ? $0 : nil }
+    let isInRange = state.permitsApplications(epoch: max(state.manifest.epoch, above?.epoch ?? 0) + 1)
+    if let owner, reason != .older || !isInRange {
       let view = Snapshot(session.connection, state, cache, witnessed: reading)
-      return try renew(view, above: record, owner, session)
+      return try renew(view, above: above, owner, session)
+    }
+    if reason == .anotherGroup || state.member.kind == .application && !isInRange { return try replaceWitness(state) }
+    return try signAnew(state, above: above?.epoch ?? 0, session)
+  }
+
+  /// What keeps the state from being accepted by itself; `nil` if nothing does.
+  private func reason(
+    of state: VerifiedState, against record: WitnessRecord?, _ owner: OwnersAcceptance?, _ connection: Connection
+  ) throws(GroupFileError) -> OfferedState.Reason? {
+    if let registered = owner?.registeredID, registered != state.manifest.groupID { return .anotherGroup }
+    if owner?.isRemoved == true { return .removed }
+    guard let record else { return nil }
+    guard state.isSameGroup(record) else { return owner?.registeredID == nil ? .anotherGroup : nil }
+    do {
+      _ = try WitnessRule.check(state, against: .valid(record), strict: true, connection)
+      return nil
+    } catch {
+      if record.flags.contains(.removed) { return .removed }
+      return AccessGroupFile.olderRoster(state, record).map(OfferedState.Reason.olderRoster) ?? .older
     }
   }
 
@@ -81,17 +138,15 @@ extension AccessGroupFile {
     return isSameRevision && state.signedRoster.digest != record.rosterDigest ? .roster : nil
   }
 
-  /// Gives an older state a roster, a key and an epoch above all that was seen.
+  /// Gives a state a roster, a key and an epoch above all that was seen.
   private func renew(
-    _ view: Snapshot, above record: WitnessRecord, _ owner: OwnersAcceptance, _ session: WriteSession
+    _ view: Snapshot, above record: WitnessRecord?, _ owner: OwnersAcceptance, _ session: WriteSession
   ) throws(GroupFileError) -> Acceptance {
     try view.state.confirmRoster(session.connection)
-    owner.announce(view.state)
-    let change = RosterChange(
-      rotates: true,
-      above: RosterChange.Numbers(
-        revision: record.rosterRevision, generation: record.generation, epoch: record.epoch),
-      revokes: owner.revokes)
+    let above = record.map {
+      RosterChange.Numbers(revision: $0.rosterRevision, generation: $0.generation, epoch: $0.epoch)
+    }
+    let change = RosterChange(rotates: true, above: above ?? RosterChange.Numbers(), revokes: owner.revokes)
     let writing = RosterWriting(view, context, owner.authority)
     var left = LeftBehind()
     guard let renewed = try writing.write(change, at: now(), &left, { _ in }) else { return .nothingToAccept }
@@ -109,7 +164,7 @@ extension AccessGroupFile {
     let manifest = state.successor(
       root: state.manifest.root, itemCount: state.manifest.itemCount,
       versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
-    guard state.permits(epoch: manifest.epoch) else { throw .overLimit("2^53 states") }
+    try state.requirePermitted(epoch: manifest.epoch)
     let signed = try session.sign(manifest, after: state, by: context.seed)
     try session.commit()
     _ = try replaceWitness(signed)
@@ -186,5 +241,11 @@ extension AccessGroupFile {
       guard error == .missing else { throw error }
     }
     return true
+  }
+}
+
+extension VerifiedState {
+  fileprivate func isSameGroup(_ record: WitnessRecord) -> Bool {
+    record.groupID == manifest.groupID && record.ownerKey == roster.ownerKey
   }
 }

@@ -50,7 +50,7 @@ enum WitnessRule {
       return Outcome()
     }
     guard record.ownerKey == state.roster.ownerKey else { throw .damaged(.witness, "another owner's group") }
-    guard record.groupID == manifest.groupID else { throw .damaged(.witness, "another group under a known name") }
+    guard record.groupID == manifest.groupID else { throw .anotherGroup }
     func rolledBack(_ kind: GroupFileError.RollbackKind) -> GroupFileError {
       .rolledBack(found: manifest.epoch, known: record.epoch, kind)
     }

@@ -24,7 +24,7 @@ package final class WriteTransaction: ItemReading {
   ) throws(GroupFileError) {
     let manifest = view.state.manifest
     try view.state.requireWriter()
-    guard view.state.permits(epoch: manifest.epoch + 1) else { throw .overLimit("2^53 states") }
+    try view.state.requirePermitted(epoch: manifest.epoch + 1)
     self.session = session
     self.view = view
     seal = RowSeal(view.state.keys)
@@ -183,11 +183,14 @@ extension VerifiedState {
     guard member.rights >= .write else { throw .readOnlyMember }
   }
 
-  /// Whether readers take a manifest of `epoch` from this member.
-  func permits(epoch: UInt64) -> Bool {
-    guard epoch < ByteReader.counterLimit else { return false }
-    return member.kind == .owner || epoch - roster.firstEpoch <= GroupLimits.epochsPerRoster
+  /// Refuses an epoch that readers take from nobody, or not from this member.
+  func requirePermitted(epoch: UInt64) throws(GroupFileError) {
+    guard epoch < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
+    guard member.kind == .owner || permitsApplications(epoch: epoch) else { throw .statesPerRoster }
   }
+
+  /// Whether readers take a manifest of `epoch` from an application under this roster.
+  func permitsApplications(epoch: UInt64) -> Bool { epoch - roster.firstEpoch <= GroupLimits.epochsPerRoster }
 
   /// The manifest of the state after this one, under the same roster.
   ///

@@ -116,84 +116,6 @@ extension SecretStore {
     try registry.record(entry, of: group.name)
   }
 
-  /// Takes a group as it is now, although this machine has seen another state: after a backup was put back.
-  ///
-  /// A state with an older roster or key is the owner's alone to accept: it gets a newer roster and key at once. Applications
-  /// whose credentials were replaced or revoked since stay out of it; others who left since then come back.
-  ///
-  /// - Parameters:
-  ///   - name: the group's name.
-  ///   - announce: gets what comes back, before anything is changed.
-  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the owner
-  ///   accepts it.
-  @discardableResult
-  public func acceptGroup(
-    _ name: String, announce: (ReturningState) -> Void = { _ in }
-  ) throws(VaultError) -> AcceptedState {
-    let name = try AccessGroup.Name(name)
-    let file = name == .registry ? try registry().group.file : group(name).file
-    let acceptance: Acceptance
-    if access.isOwners {
-      let identity = try owner()
-      let applications = name == .registry ? [:] : try registry().applications()
-      let known = try self.applications.knownIssues()
-      do {
-        acceptance = try withoutActuallyEscaping(announce) { (announce) throws(GroupFileError) in
-          let revokes = { @Sendable (member: Member) in
-            !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0
-          }
-          return try file.accept(
-            OwnersAcceptance(authority: identity, revokes: revokes) { announce(ReturningState($0, revokes)) })
-        }
-      } catch {
-        // This machine never saw it, but the owner's list says that it was there.
-        if error == .missing, name != .registry, try registry().entry(of: name)?.presence == .present {
-          try noteRemoval(of: name)
-          return .removal
-        }
-        throw VaultError(error, group: name.description)
-      }
-    } else {
-      do { acceptance = try file.accept() } catch { throw VaultError(error, group: name.description) }
-    }
-    switch acceptance {
-    case .nothingToAccept: return .nothingToAccept
-    case .newWitness(let epoch), .newState(let epoch): return .accepted(epoch: epoch)
-    case .removal:
-      if access.isOwners, name != .registry { try noteRemoval(of: name) }
-      return .removal
-    }
-  }
-
-  /// An older state of a group, with the roster that it brings back.
-  public struct ReturningState: Sendable {
-    /// Its items, removed ones included.
-    public let itemCount: UInt64
-    /// When it was written, by its writer's clock.
-    public let changed: Timestamp
-    /// Its members, the owner included.
-    public let members: [GroupMember]
-    /// Members that stay out, because their credentials were replaced or revoked since.
-    public let left: [GroupMember]
-
-    fileprivate init(_ state: VerifiedState, _ leaves: (Member) -> Bool) {
-      itemCount = state.manifest.itemCount
-      changed = Timestamp(milliseconds: state.manifest.time)
-      members = state.roster.members.filter { !leaves($0) }.map(GroupMember.init)
-      left = state.roster.members.filter(leaves).map(GroupMember.init)
-    }
-  }
-
-  /// What ``acceptGroup(_:announce:)`` came to.
-  @nonexhaustive
-  public enum AcceptedState: Sendable, Equatable {
-    case nothingToAccept
-    /// The group goes on from its present state.
-    case accepted(epoch: UInt64)
-    /// The group's file is gone, and that is known now; a group of this name can be made again.
-    case removal
-  }
-
   /// Drops tombstones and gives freed space back.
   ///
   /// - Parameters:
@@ -243,7 +165,7 @@ extension SecretStore {
     }
   }
 
-  private func groupID(of group: AccessGroup) throws(VaultError) -> GroupID {
+  func groupID(of group: AccessGroup) throws(VaultError) -> GroupID {
     do {
       return try group.file.beginReading().view.state.roster.groupID
     } catch {
@@ -253,13 +175,6 @@ extension SecretStore {
 
   private func finishRemoval(of group: AccessGroup) throws(VaultError) -> Bool {
     do { return try group.file.finishRemoval() } catch { throw VaultError(error, group: group.name.description) }
-  }
-
-  private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
-    let registry = try registry()
-    guard var entry = try registry.entry(of: name) else { return }
-    entry.presence = .absent
-    try registry.record(entry, of: name)
   }
 }
 
@@ -286,14 +201,5 @@ extension StoreLocation {
 
   private var mayNotList: VaultError {
     .denied(.permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which its owner alone may do"))
-  }
-}
-
-extension Member {
-  /// Whether the member's credential is the newest of its application, and was not revoked.
-  fileprivate func isCurrent(in applications: [String: Registry.RegisteredApplication]) -> Bool {
-    guard kind == .application else { return true }
-    guard let known = applications[application] else { return false }
-    return known.issue == issue && known.standing != .revoked
   }
 }

@@ -98,7 +98,30 @@ public final class SecretStore: Sendable {
         groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind,
         floor: access.floor(of: name),
         deviceKey: { (id) throws(GroupFileError) in try DeviceKeyFile.key(id, in: state) }),
-      folderOwner: folderOwner, witness: witness(name), now: { SystemClock.milliseconds() })
+      folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),
+      now: { SystemClock.milliseconds() })
+  }
+
+  /// Where this machine never saw a group, the owner's registry says which one it is. Who only has the personal member's seed
+  /// cannot open the registry.
+  private func confirmation(
+    of name: AccessGroup.Name
+  ) -> (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? {
+    guard case .owner = access, name != .registry else { return nil }
+    return { [weak self] (state) throws(GroupFileError) in
+      guard let self else { return }
+      let entry: Registry.Entry?
+      do throws(VaultError) {
+        entry = try self.registry().entry(of: name)
+      } catch {
+        throw .damaged(.witness, "the owner's list of groups does not open")
+      }
+      guard let entry else { return }
+      guard entry.groupID == state.manifest.groupID else { throw .anotherGroup }
+      if entry.presence == .absent {
+        throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, .removed)
+      }
+    }
   }
 
   func witness(_ name: AccessGroup.Name) -> Witness {

@@ -56,6 +56,36 @@ import Testing
     #expect(before.main == after.main && before.log == after.log)
   }
 
+  /// What a machine knows that was shown a state as far ahead as a writer may sign.
+  private func far(_ group: GroupFixture) throws -> MemoryWitness {
+    var record = try #require(group.witness.record)
+    record.epoch = try group.open().beginReading().view.state.roster.firstEpoch + GroupLimits.epochsPerRoster
+    return MemoryWitness(.valid(record))
+  }
+
+  @Test func `a writer who was shown a state far ahead goes on with the one that is there`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.web", .write)
+    try group.set(["name": "value"])
+    let witness = try far(group)
+    let file = try group.open("com.example.web", witness: witness)
+    #expect(failure { try file.set(["name": "new"]) }?.isRollback == true)
+    #expect(try file.accept() == .newWitness(epoch: 3))
+    try file.set(["name": "new"])
+    #expect(try group.value("name") == "new")
+  }
+
+  @Test func `the owner who was shown a state far ahead begins anew, so that writers can go on`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.web", .write)
+    let witness = try far(group)
+    let epoch = try #require(witness.record?.epoch)
+    let owner = OwnersAcceptance(authority: try group.authority()) { _ in false }
+    #expect(try group.open(witness).accept(owner) == .newState(epoch: epoch + 1))
+    #expect(try group.open().beginReading().view.state.roster.firstEpoch == epoch + 1)
+    try group.open("com.example.web").set(["name": "new"])
+  }
+
   @Test func `a fork is accepted like a rollback`() throws {
     let group = try GroupFixture()
     let copy = try group.files()

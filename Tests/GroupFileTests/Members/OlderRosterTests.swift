@@ -19,10 +19,9 @@ import Testing
   }
 
   private func acceptance(
-    _ group: GroupFixture, revoking application: String = "", _ announce: @escaping (VerifiedState) -> Void = { _ in }
+    _ group: GroupFixture, revoking application: String = ""
   ) throws -> OwnersAcceptance {
-    OwnersAcceptance(
-      authority: try group.authority(), revokes: { $0.application == application }, announce: announce)
+    OwnersAcceptance(authority: try group.authority()) { $0.application == application }
   }
 
   @Test func `no application can bring a revoked one back`() throws {
@@ -39,12 +38,13 @@ import Testing
     let seen = try #require(group.witness.record)
     var announced: [String] = []
     var roster: UInt64 = 0
-    let owner = try acceptance(group) { state in
-      announced = state.roster.members.map(\.application).sorted()
+    let accepted = try group.open().accept(acceptance(group)) { offered in
+      announced = offered.state.roster.members.map(\.application).sorted()
       roster =
         (try? group.peek { try VerifiedState.open($0, as: group.open().context, known: nil) })?.roster.revision ?? 0
+      return offered.reason == .olderRoster(.roster)
     }
-    #expect(try group.open().accept(owner) == .newState(epoch: 7))
+    #expect(accepted == .newState(epoch: 7))
     #expect(announced == ["", "com.example.api", "com.example.web"] && roster == 3)
     let state = try group.open().beginReading().view.state
     #expect(state.roster.revision == seen.rosterRevision + 1 && state.roster.generation == seen.generation + 1)

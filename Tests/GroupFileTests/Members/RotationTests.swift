@@ -161,7 +161,7 @@ import Testing
     try group.replace(with: copy)
     try group.forge().storeManifest(by: seed) { $0.epoch = first + 1 << 40 }
     group.witness.reading = .absent
-    #expect(failure { try group.open("com.example.web").set(["item/1": "more"]) } == .overLimit("2^53 states"))
+    #expect(failure { try group.open("com.example.web").set(["item/1": "more"]) } == .statesPerRoster)
     try group.revoke("com.example.web")
     try group.set(["item/1": "owner's"])
     #expect(try group.value("item/1") == "owner's")

@@ -52,6 +52,51 @@ import Testing
       store.folder.mode("store/groups/default") == before && store.folder.mode("store") == 0o700)
   }
 
+  @Test func `on a terminal an older state is described, and accepted by yes alone`() throws {
+    let group = store.folder.file("store/groups/default")
+    store.run("set", "a", input: "old")
+    try FileManager.default.copyItem(atPath: group, toPath: store.folder.file("copy"))
+    store.run("set", "a", input: "new")
+    try FileManager.default.removeItem(atPath: group)
+    try FileManager.default.moveItem(atPath: store.folder.file("copy"), toPath: group)
+    for (answer, status) in [("no\n", Int32(130)), ("\n", 130), ("yes\n", 0)] {
+      #expect(store.run("get", "a").status == 14)
+      let terminal = PseudoTerminal()
+      terminal.type(answer)
+      let streams = Streams(
+        input: Pipe.nameless(), output: Pipe.nameless(), errors: terminal.descriptor, terminal: terminal.path)
+      let arguments = ["group", "accept", "default"]
+      #expect(VaultCommands.run(arguments: arguments, environment: store.environment, streams: streams) == status)
+      let shown = terminal.shown()
+      #expect(shown.contains("comes back, with 1 items (epoch 2)"), "\(shown)")
+      #expect(shown.contains("what was written since vanishes: this machine has seen epoch 3"))
+      #expect(shown.contains("accept it? (yes/no) "))
+    }
+    #expect(store.run("get", "a").output == "old")
+  }
+
+  @Test func `a group that could not be changed is named with its status and what to do`() throws {
+    let credential = store.folder.file("new")
+    store.run("group", "create", "team")
+    store.run("app", "issue", "api", "--output", store.folder.file("old"), "--group", "team:read")
+    let file = store.folder.file("store/groups/team/group.vault")
+    for ending in ["", "-wal", "-shm"] { try FileManager.default.removeItem(atPath: file + ending) }
+    #expect(
+      FileManager.default.createFile(
+        atPath: file, contents: Data(repeating: 0x61, count: 8_192), attributes: [.posixPermissions: 0o600]))
+    for _ in 1...2 {
+      let replaced = store.run("app", "issue", "api", "--output", credential, "--replace")
+      #expect(replaced.status == 13)
+      #expect(replaced.errors.contains("wrote a credential of 'api', issue 2;"))
+      #expect(replaced.errors.contains("vault: warning: 'team' was not changed (status 13): 'team' is damaged"))
+      #expect(replaced.errors.contains("vault: error: 1 group was not changed, and may let 'api' in as before\n"))
+      #expect(replaced.errors.contains("or only: vault revoke team api\n"))
+    }
+    #expect(store.run("--credential", credential, "list").status == 0)
+    let uninstalled = store.run("app", "uninstall", "api", "--revoke")
+    #expect(uninstalled.status == 13 && uninstalled.errors.contains("kept 'api' under a new key;"))
+  }
+
   @Test
   func
     `a store on another machine verifies but for groups of this one, which give 11 where they are named`()
