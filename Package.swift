@@ -71,7 +71,8 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(name: "VaultTests", dependencies: ["Vault"], swiftSettings: settings),
     .testTarget(
-      name: "VaultCommandsTests", dependencies: ["VaultCommands", "VaultStore", "KeyedArchives", "TestSupport"],
+      name: "VaultCommandsTests",
+      dependencies: ["VaultCommands", "VaultStore", "GroupFile", "KeyedArchives", "TestSupport"],
       swiftSettings: settings),
   ]
 )

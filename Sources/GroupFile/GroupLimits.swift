@@ -1,3 +1,5 @@
+import Sealing
+
 /// The limits of one group file (format article, "Limits"). Each is checked before memory is taken.
 package enum GroupLimits {
   /// A value's largest size: 1 MiB.
@@ -6,6 +8,8 @@ package enum GroupLimits {
   package static let attributesByteCount = 64 << 10
   /// An item's name, in bytes of its NFC form.
   package static let nameByteCount = 1_024
+  /// An item of this version cannot be changed any more: the next would be no counter.
+  package static let lastVersion = ByteReader.counterLimit - 1
   /// Pairs in one item's attributes.
   package static let attributeCount = 64
   /// A sealed secret up to this size stands in its row; a longer one in a blob of its own.

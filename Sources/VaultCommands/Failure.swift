@@ -7,6 +7,8 @@ struct Failure: Error, Equatable {
   let status: ExitStatus
   let message: String
   var hint: String?
+  /// Which proof failed, where one did.
+  var level: String?
 
   /// Ends the program without a word, as when the reader of a pipe has gone.
   var isSilent = false

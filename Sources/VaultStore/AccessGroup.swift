@@ -29,22 +29,24 @@ public final class AccessGroup: Sendable {
   ///   - version: a kept version; `nil` for the present one.
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/invalid(_:)`` for a name that cannot be one.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
-    Secret(try opened(name, version).1)
+    Secret(try opened(name, version).secret)
   }
 
   /// Opens the secret of `name` and tells what there is to tell about it, from one state.
   ///
   /// - Throws: as ``get(_:version:)``.
   public func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
-    let (item, secret) = try opened(name, version)
-    return OpenedItem(item: try Item(item), secret: Secret(secret))
+    let (item, state, secret) = try opened(name, version)
+    return OpenedItem(item: try Item(item, in: state), secret: Secret(secret))
   }
 
-  private func opened(_ name: String, _ version: UInt64?) throws(VaultError) -> (StoredItem, OpenedSecret) {
+  private func opened(
+    _ name: String, _ version: UInt64?
+  ) throws(VaultError) -> (item: StoredItem, state: VerifiedState, secret: OpenedSecret) {
     let name = try Item.Name(name).description
     return try reading { (view) throws(GroupFileError) in
       let item = if let version { try view.present(name, version: version) } else { try view.present(name) }
-      return (item, try view.view.secret(of: item.row))
+      return (item, view.view.state, try view.view.secret(of: item.row))
     }
   }
 
@@ -53,7 +55,8 @@ public final class AccessGroup: Sendable {
   /// - Throws: as ``get(_:version:)``.
   public func item(_ name: String) throws(VaultError) -> Item {
     let name = try Item.Name(name).description
-    return try Item(reading { (view) throws(GroupFileError) in try view.present(name) })
+    let (item, state) = try reading { (view) throws(GroupFileError) in (try view.present(name), view.view.state) }
+    return try Item(item, in: state)
   }
 
   /// All kept versions of `name`, the newest first; a removed item's begin with the removal.
@@ -62,9 +65,8 @@ public final class AccessGroup: Sendable {
   public func history(_ name: String) throws(VaultError) -> [Item] {
     let name = try Item.Name(name).description
     var items: [Item] = []
-    for version in try reading({ (view) throws(GroupFileError) in try view.history(name) }) {
-      items.append(try Item(version))
-    }
+    let (versions, state) = try reading { (view) throws(GroupFileError) in (try view.history(name), view.view.state) }
+    for version in versions { items.append(try Item(version, in: state)) }
     return items
   }
 

@@ -62,7 +62,7 @@ public final class Edit {
   /// - Throws: as ``get(_:)``.
   public func open(_ name: String) throws(VaultError) -> OpenedItem {
     let (stored, secret) = try opened(name)
-    return OpenedItem(item: try Item(stored), secret: Secret(secret))
+    return OpenedItem(item: try Item(stored, in: transaction.view.state), secret: Secret(secret))
   }
 
   private func opened(_ name: String) throws(VaultError) -> (stored: StoredItem, secret: OpenedSecret) {

@@ -22,8 +22,10 @@ public struct Item: Sendable, Equatable {
   public let kind: SecretKind
   /// The name of an archived value's type.
   public let typeName: String?
-  /// Who wrote this version, as he stated it.
+  /// Who wrote this version, as its writer stated it.
   public let writer: Writer
+  /// Whether that is only a claim: the state that shows the version was signed by another member, who could have made it up.
+  public let isWriterClaimed: Bool
   /// Whether this version says that the item was removed.
   public let isRemoved: Bool
 
@@ -47,7 +49,8 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 }
 
 extension Item {
-  init(_ stored: StoredItem) throws(VaultError) {
+  /// - Parameter state: the verified state that shows the item.
+  init(_ stored: StoredItem, in state: VerifiedState) throws(VaultError) {
     let attributes = stored.attributes
     name = try Item.name(attributes.name)
     label = attributes.label
@@ -60,13 +63,16 @@ extension Item {
     kind = SecretKind(rawValue: attributes.valueKind)
     typeName = attributes.typeName
     writer = Writer(attributes.writer)
+    isWriterClaimed = state.roster.member(signing: state.manifest.writerKey)?.asWriter != attributes.writer
     isRemoved = !stored.isPresent
   }
+
+  static let unnamable = VaultError.damaged(group: nil, level: "row", detail: "a name that no item can have")
 
   /// A stored name that nobody could ask for, or that would move the cursor of whoever lists it, is damage: only
   /// a writer's own program can have signed it.
   private static func name(_ stored: String) throws(VaultError) -> Name {
     if let name = Name(stored: stored) { return name }
-    throw .damaged(group: nil, level: "row", detail: "a name that no item can have")
+    throw unnamable
   }
 }

@@ -119,6 +119,8 @@ extension VaultError: CustomStringConvertible {
     case .denied: "ask the store's owner"
     case .damaged(_, "witness", let detail) where detail.hasPrefix("the state folder"):
       "make the state folder, for you alone (mode 700); where it should be: vault paths"
+    case .damaged(.some(let group), _, _) where self == .strangeRows(in: group):
+      "see which they are: vault list; the owner removes them: vault remove --row TOKEN"
     case .damaged(.some(let group), _, _) where self == VaultError(.anotherGroup, group: group):
       "if you put another group there yourself: vault group accept GROUP --another-group; otherwise find out who did"
     case .damaged(nil, "credential", _): "write it again: vault app issue APP --output FILE --again"

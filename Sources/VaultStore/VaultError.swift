@@ -93,6 +93,11 @@ public enum VaultError: Error, Sendable, Equatable {
 }
 
 extension VaultError {
+  /// A group holds rows that no item can be.
+  static func strangeRows(in group: String) -> VaultError {
+    .damaged(group: group, level: "row", detail: "a writer signed rows that no item can be")
+  }
+
   /// Says what a group file's error means for `group`.
   init(_ error: GroupFileError, group: String) {
     switch error {

@@ -20,7 +20,7 @@ package struct Row: Sendable {
 
   /// `E`, the row encoding.
   let encoded: [UInt8]
-  let token: Token
+  package let token: Token
   package let version: UInt64
   package let state: State
   /// The oldest version kept; only the current row's counts.

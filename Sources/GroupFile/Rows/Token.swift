@@ -33,6 +33,22 @@ package struct Token: Hashable, Sendable, Comparable {
     return writer.bytes
   }
 
+  /// The 16 bytes as 32 digits.
+  package var hexadecimal: String { Token.digits(high) + Token.digits(low) }
+
+  private static func digits(_ half: UInt64) -> String {
+    let digits = String(half, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  /// Reads 32 hexadecimal digits; `nil` for anything else.
+  package init?(hexadecimal text: String) {
+    guard text.utf8.count == 32, text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
+      let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.dropFirst(16), radix: 16)
+    else { return nil }
+    self.init(high: high, low: low)
+  }
+
   package static func < (left: Token, right: Token) -> Bool {
     left.high != right.high ? left.high < right.high : left.low < right.low
   }

@@ -8,7 +8,8 @@ struct HistoryOfItem: SessionCommand {
     abstract: "List the versions of an item that are kept, the newest first: when, and by which member.",
     usage: "vault history NAME [-g GROUP] [--json]",
     discussion: """
-      A version in the list is read with: vault get NAME --version N
+      A version in the list is read with: vault get NAME --version N. The group's writers vouch for each other: of a member \
+      other than the one who wrote to the group last it is only claimed that a version is theirs.
 
       Example:
         vault history db/password
@@ -29,7 +30,7 @@ struct HistoryOfItem: SessionCommand {
     }
     var table = Table("VERSION", "STATE", "CHANGED", "BY")
     for version in versions {
-      table.add(String(version.version), version.state, version.changed.text, version.writer.text)
+      table.add(String(version.version), version.state, version.changed.text, version.writerText)
     }
     try table.write(to: session.output, style: session.outputStyle)
   }

@@ -6,18 +6,34 @@ struct RemoveItem: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove",
     abstract: "Remove an item. Its versions are kept, and restore brings it back, unless it is destroyed.",
-    usage: "vault remove NAME [-g GROUP] [--destroy]",
+    usage: """
+      vault remove NAME [-g GROUP] [--destroy]
+      vault remove --row TOKEN [-g GROUP]
+      """,
     discussion: """
+      A row that list passed over, because a writer signed it and no item can be it, is the owner's to remove by its token. \
+      The group gets a new key, nothing of the row stays, and an item of its name begins at version 1 again.
+
       Example:
         vault remove db/password
       """)
 
-  @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
+  @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String?
   @OptionGroup var group: GroupOptions
   @Flag(help: "Delete every version too. Nothing brings them back.") var destroy = false
+  @Option(help: ArgumentHelp("Remove the row that list passed over.", valueName: "token")) var row: String?
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
+    if let row {
+      guard name == nil, !destroy else { throw Failure.usage("--row stands alone") }
+      let store = try session.openStore(key.source)
+      let group = group.group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName
+      try store.removeRow(row, from: group) { session.showProgress("\(group): \($0.text)") }
+      session.endProgress()
+      return session.say("the row is gone with its history; an item of its name begins at version 1 again")
+    }
+    guard let name else { throw Failure.usage("an item's name, or --row, is missing") }
     let group = try session.openGroup(group.group, key.source)
     if destroy {
       try group.destroy(name)

@@ -33,6 +33,7 @@ struct ErrorReport: Equatable {
     name = failure.status.name
     message = failure.message
     hint = failure.hint
+    level = failure.level
     isAboutArguments = failure.isAboutArguments
   }
 

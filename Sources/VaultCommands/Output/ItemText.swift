@@ -5,6 +5,9 @@ internal import VaultStore
 extension Item {
   var hasExpired: Bool { expires.map { $0 <= Timestamp.now } ?? false }
 
+  /// The writer; one whom the signature does not name is only claimed.
+  var writerText: String { isWriterClaimed ? "\(writer.text), as claimed" : writer.text }
+
   var state: String { isRemoved ? "removed" : "present" }
 
   /// Everything there is to tell, for `info`.
@@ -14,7 +17,7 @@ extension Item {
     for (key, value) in attributes.sorted(by: <) { lines.append(("attribute", "\(key)=\(value)")) }
     lines.append(("version", "\(version)" + (oldestVersion < version ? " (kept from \(oldestVersion) on)" : "")))
     lines.append(("created", created.text))
-    lines.append(("changed", "\(changed.text) by \(writer.text)"))
+    lines.append(("changed", "\(changed.text) by \(writerText)"))
     if let expires { lines.append(("expires", expires.text + (hasExpired ? " (expired)" : ""))) }
     lines.append(("kind", typeName.map { "\(kind.name) of \($0)" } ?? kind.name))
     return lines
@@ -38,6 +41,7 @@ extension Item {
       try json.string("kind", kind.name)
       try json.string("type", orNull: typeName)
       try json.string("writer", writer.text)
+      try json.flag("writerClaimed", isWriterClaimed)
     }
   }
 
@@ -48,6 +52,7 @@ extension Item {
       try json.string("state", state)
       try json.string("changed", changed.text)
       try json.string("writer", writer.text)
+      try json.flag("writerClaimed", isWriterClaimed)
       try json.string("expires", orNull: expires?.text)
     }
   }

@@ -12,8 +12,22 @@ struct ListRequest: Equatable {
   func run(in session: Session) throws {
     let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
     let group = try session.openGroup(group, key)
-    let items = try group.items(prefix: prefix) { session.showProgress("\($0) items read") }.filter(filter.accepts)
+    let found = try group.listing(prefix: prefix) { session.showProgress("\($0) items read") }
     session.endProgress()
+    try write(found.items.filter(filter.accepts), group, in: session)
+    for row in found.strange { session.warn("row \(row.token) was passed over: \(row.reason)") }
+    if let row = found.strange.first { throw ListRequest.strange(row, found.strange.count, group) }
+  }
+
+  private static func strange(_ row: StrangeRow, _ count: Int, _ group: AccessGroup) -> Failure {
+    var failure = Failure(
+      .damaged, "a writer of '\(group.name)' signed \(count == 1 ? "a row" : "\(count) rows") that no item can be",
+      hint: "the owner removes it: vault remove --row \(row.token) -g \(group.name)")
+    failure.level = "row"
+    return failure
+  }
+
+  private func write(_ items: [Item], _ group: AccessGroup, in session: Session) throws(Failure) {
     if json { return try writeJSON(items, group, to: session.output) }
     var table = Table("NAME", "LABEL", "VERSION", "CHANGED", "EXPIRES")
     for item in items {

@@ -86,6 +86,28 @@ extension SecretStore {
     return try self.change(try group(name).name, change, progress).manifest.generation
   }
 
+  /// Removes a row that a writer signed and that no item can be, with its history: the group gets a new key, and the row is left
+  /// behind. No tombstone stays: an item of its name, if it has one, begins at version 1 again.
+  ///
+  /// - Parameters:
+  ///   - token: where the row stands, as ``StrangeRow/token`` says: 32 hexadecimal digits.
+  ///   - group: the group's name.
+  ///   - progress: called now and then.
+  /// - Throws: ``VaultError/invalid(_:)`` for another token; ``VaultError/notFound(_:)`` where no row has it;
+  ///   ``VaultError/denied(_:)`` for anybody but the owner, and as ``rotateGroup(_:droppingUnproved:progress:)``.
+  public func removeRow(
+    _ token: String, from group: String, progress: (MaintenanceProgress) -> Void = { _ in }
+  ) throws(VaultError) {
+    _ = try owner()
+    guard let token = Token(hexadecimal: token) else { throw .invalid("a row's token has 32 hexadecimal digits") }
+    let group = try self.group(group)
+    let isThere = try group.reading { (view) throws(GroupFileError) in try view.provedDigest(of: token) != nil }
+    guard isThere else { throw .notFound(.item) }
+    var change = RosterChange(rotates: true)
+    change.drops = [token]
+    try self.change(group.name, change, progress)
+  }
+
   /// Makes `change` in the group `name`.
   @discardableResult
   func change(

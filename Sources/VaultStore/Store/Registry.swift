@@ -9,6 +9,22 @@ internal import Sealing
 struct Registry {
   let group: AccessGroup
 
+  /// The registry of `identity`'s store.
+  init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
+    let name = AccessGroup.Name.registry
+    let seed: MemberSeed
+    do { seed = try identity.registryMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
+    let witnesses = WitnessFolder(
+      stateFolder: location.places.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
+    let file = AccessGroupFile(
+      folder: location.places.groupFolder(name.description),
+      context: GroupContext(groupName: name.description, ownerKey: identity.ownerKey, seed: seed),
+      witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
+    self.init(group: AccessGroup(name, file, notices))
+  }
+
+  init(group: AccessGroup) { self.group = group }
+
   /// What the owner knows of one group.
   struct Entry: Equatable {
     var groupID: GroupID

@@ -107,12 +107,11 @@ public final class SecretStore: Sendable {
   private func confirmation(
     of name: AccessGroup.Name
   ) -> (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? {
-    guard case .owner = access, name != .registry else { return nil }
-    return { [weak self] (state) throws(GroupFileError) in
-      guard let self else { return }
+    guard case .owner(let identity) = access, name != .registry else { return nil }
+    return { [location, notices] (state) throws(GroupFileError) in
       let entry: Registry.Entry?
       do throws(VaultError) {
-        entry = try self.registry().entry(of: name)
+        entry = try Registry(of: identity, at: location, notices).entry(of: name)
       } catch {
         throw .damaged(.witness, "the owner's list of groups does not open")
       }
@@ -144,9 +143,6 @@ public final class SecretStore: Sendable {
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner.
   func registry() throws(VaultError) -> Registry {
-    let identity = try owner()
-    let seed: MemberSeed
-    do { seed = try identity.registryMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
-    return Registry(group: AccessGroup(.registry, file(.registry, as: seed), notices))
+    try Registry(of: owner(), at: location, notices)
   }
 }

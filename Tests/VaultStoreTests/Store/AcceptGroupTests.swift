@@ -1,4 +1,6 @@
 import Foundation
+import GroupFile
+import Sealing
 import Testing
 
 @testable import VaultStore
@@ -111,13 +113,12 @@ struct AcceptGroupTests {
     let other = try StoreFixture()
     try other.open().createGroup("team")
     let name = try AccessGroup.Name("team")
-    guard case .valid(var record) = try store.open().witness(name).read(),
-      case .valid(let foreign) = try other.open().witness(name).read()
-    else {
+    let readings = (try store.open().witness(name).read(), try other.open().witness(name).read())
+    guard case (.valid(var record), .valid(let foreign)) = readings else {
       Issue.record("no witness")
       return
     }
-    record.groupID = foreign.groupID
+    (record.groupID, record.link) = (foreign.groupID, foreign.link)
     #expect(try store.open().witness(name).raise { _ in record })
     #expect(throws: another) { try store.value("new", in: "team") }
     #expect(try store.open().acceptGroup("team") == .accepted(epoch: 2))
