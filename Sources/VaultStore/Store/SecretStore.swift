@@ -113,7 +113,11 @@ public final class SecretStore: Sendable {
       do throws(VaultError) {
         entry = try Registry(of: identity, at: location, notices).entry(of: name)
       } catch {
-        throw .damaged(.witness, "the owner's list of groups does not open")
+        switch error {
+        case .storage(let reason): throw StorageFailure(rawValue: reason).map(GroupFileError.storage) ?? .moved
+        case .busy: throw .busy
+        default: throw .damaged(.witness, "the owner's list of groups does not open")
+        }
       }
       guard let entry else { return }
       guard entry.groupID == state.manifest.groupID else { throw .anotherGroup }
