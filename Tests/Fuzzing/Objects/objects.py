@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Runs the fuzzer of objects in child processes and counts what ends or delays them.
+
+    objects.py PROGRAM FOUND [--count N] [--first N] [--seconds N] [--report FILE]
+
+Each archive is made of a number, so a finding is a number: PROGRAM --write NUMBER gives its bytes, which are also put into the
+folder FOUND. A child that ends otherwise than it should, takes more than a second of processor time for one call, or more than
+256 MiB of memory, is a finding. Exits with 1 if there was any.
+"""
+import argparse
+import json
+import mmap
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+BATCH = 5_000
+HANG = 600  # seconds on the wall, when a child does not even come to measure itself
+
+parser = argparse.ArgumentParser()
+parser.add_argument("program")
+parser.add_argument("found")
+parser.add_argument("--count", type=int, default=10_000_000)
+parser.add_argument("--first", type=int, default=0)
+parser.add_argument("--seconds", type=float, default=float("inf"))
+parser.add_argument("--report")
+arguments = parser.parse_args()
+
+state_file = tempfile.NamedTemporaryFile()
+state_file.write(bytes(64))
+state_file.flush()
+state = mmap.mmap(state_file.fileno(), 64)
+environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
+findings, executions, decoded, longest = [], 0, 0, 0
+began = time.time()
+
+
+def numbers():
+    return struct.unpack("<4Q", state[:32])
+
+
+def child(first, count):
+    """Runs one child; returns how it ended, at which number, and what it printed."""
+    state[:64] = bytes(64)
+    process = subprocess.Popen([arguments.program, str(first), str(count), state_file.name], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment)
+    last, since = None, time.time()
+    while True:
+        try:
+            output, errors = process.communicate(timeout=1)
+            return process.returncode, numbers(), output, errors
+        except subprocess.TimeoutExpired:
+            if numbers()[0] != last:
+                last, since = numbers()[0], time.time()
+            elif time.time() - since > HANG:
+                process.kill()
+                process.communicate()
+                return "hang", numbers(), "", ""
+
+
+def add(kind, number, detail=""):
+    findings.append({"kind": kind, "number": number, "detail": detail})
+    path = os.path.join(arguments.found, f"objects-{kind}-{number}")
+    with open(path, "wb") as file:
+        subprocess.run([arguments.program, "--write", str(number)], stdout=file, env=environment)
+    print(f"{kind} {number} {detail}", flush=True)
+
+
+def report():
+    result = {"mutants": executions, "decoded": decoded, "longest_ms": round(longest / 1000, 1), "first": arguments.first,
+              "wall_seconds": round(time.time() - began), "findings": findings}
+    if arguments.report:
+        with open(arguments.report, "w") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
+    return result
+
+
+next_number, end = arguments.first, arguments.first + arguments.count
+while next_number < end and time.time() - began < arguments.seconds:
+    status, (at, done, good, slowest), output, errors = child(next_number, min(BATCH, end - next_number))
+    executions, decoded, longest = executions + done, decoded + good, max(longest, slowest)
+    for line in output.splitlines():
+        kind, number, amount = line.split()
+        if kind == "slow":
+            add("slow", int(number), f"{amount} ms")
+        elif child(int(number), 1)[0] == 3:  # alone as well, so not what others left behind
+            add("large", int(number), f"{amount} kB")
+    if status == 0:
+        next_number += done
+    elif status in (3, 4):
+        next_number = at + 1
+    else:
+        add("hang" if status == "hang" else "crash", at, errors.strip().splitlines()[0][:200] if errors.strip() else str(status))
+        executions += 1
+        next_number = at + 1
+    report()
+result = report()
+print(f"objects: {result['mutants']} archives, {result['decoded']} decoded, {len(findings)} findings, longest {result['longest_ms']} ms")
+sys.exit(1 if findings else 0)
