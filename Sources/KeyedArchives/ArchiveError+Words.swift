@@ -71,7 +71,7 @@ extension ArchiveError.Limit {
     case .expansion: "strings and data would take more than \(allowed) bytes for each byte of the archive"
     case .classNameBytes: "the name of a class has more than \(allowed) bytes"
     case .output: "it would be written with more than \(allowed) bytes for each byte of the archive"
-    case .comparisons: "filling sets and dictionaries would take more than \(allowed) comparisons"
+    case .comparisons: "comparing what it holds would take more than \(allowed) steps"
     }
   }
 }

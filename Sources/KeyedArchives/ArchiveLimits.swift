@@ -28,7 +28,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   public var dataBytes = 16 << 20
   /// Bytes of strings and data that decoding may create, for each byte of input; 8 (and 1 MiB on top).
   public var expansion = 8
-  /// Comparisons that elements with equal hashes may cost while sets and dictionaries are filled; 4,194,304.
+  /// Steps of a few tenths of a microsecond that hashing, comparing and compiling may cost while objects are built, and that one
+  /// comparison of any container with another may cost; 4,194,304.
   public var comparisons = 4 << 20
 
   /// Bytes of the name of a class; 2,048.

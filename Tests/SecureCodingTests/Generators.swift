@@ -11,8 +11,10 @@ enum Generators {
       Array((String(repeating: "<array>", count: count) + String(repeating: "</array>", count: count)).utf8)
     case "unfoldingContainers": unfoldingContainers(count)
     case "unfoldingReferences": layers(count, "NSArray").binary()
+    case "sharedArrays": layers(count, "NSArray").binary()
     case "setsOfSets": setsOfSets(count).binary()
     case "equalHashes": equalHashes(count).binary()
+    case _ where CostlyArchives.make(name, count) != nil: CostlyArchives.make(name, count)?.binary() ?? []
     case "countedSet":
       PlistValue.archive([
         .dict([

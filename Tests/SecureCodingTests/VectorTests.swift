@@ -80,6 +80,8 @@ import Testing
     case let value as NSData:
       "<\(Data(referencing: value).map { String(Int($0) + 0x100, radix: 16).dropFirst() }.joined())>"
     case let value as NSArray: "[\(value.map { words($0) }.joined(separator: ", "))]"
+    case let value as NSIndexSet where value.count >= 100:
+      "ranges \((value as IndexSet).rangeView.map { "\($0.lowerBound) \($0.count)" }.joined(separator: " "))"
     case let value as NSIndexSet: "{\(value.map(String.init).joined(separator: " "))}"
     case let value as NSIndexPath:
       "path \((0..<value.length).map { "\(value.index(atPosition: $0))" }.joined(separator: " "))"
@@ -89,6 +91,9 @@ import Testing
     case let value as NSDateInterval: "interval \(value.startDate.timeIntervalSinceReferenceDate) \(value.duration)"
     case let value as NSAttributedString: "text \(value.string)"
     case let value as NSDateComponents: "components \(value.year)"
+    case let value as NSValue
+    where unsafe String(cString: value.objCType) == String(cString: NSValue(range: NSRange()).objCType):
+      "range \(value.rangeValue.location) \(value.rangeValue.length)"
     case let value as NSValue: "point \(value.pointValue.x) \(value.pointValue.y)"
     default: "something else"
     }

@@ -6,7 +6,11 @@ import KeyedArchives
 /// The order of Foundation's own containers differs from process to process. Texts come in order of their bytes, and
 /// before everything else; other elements in order of the bytes that each is archived as by itself.
 enum CanonicalOrder {
-  static func sorted(_ elements: [AnyObject], _ fields: FieldsWriter) throws(ArchiveError) -> [AnyObject] {
+  /// Keys that are archived as the same bytes, as two objects of a class without an equality of its own are, come in the order
+  /// of what `value` gives for them.
+  static func sorted(
+    _ elements: [AnyObject], _ fields: FieldsWriter, value: (AnyObject) -> AnyObject? = { _ in nil }
+  ) throws(ArchiveError) -> [AnyObject] {
     for element in elements where isUnusable(element) { throw fields.refused(.unusableElement) }
     guard elements.count > 1 else { return elements }
     var texts: [(key: String, element: AnyObject)] = []
@@ -20,7 +24,29 @@ enum CanonicalOrder {
     }
     texts.sort { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
     others.sort { $0.key.lexicographicallyPrecedes($1.key) }
+    for index in others.indices.dropFirst() where others[index].key == others[index - 1].key {
+      let first = others[..<index].lastIndex { $0.key != others[index].key }.map { $0 + 1 } ?? 0
+      try place(index, from: first, &others, fields, value)
+    }
     return texts.map(\.element) + others.map(\.element)
+  }
+
+  /// Moves the last of several elements with one key to where its value belongs.
+  private static func place(
+    _ last: Int, from first: Int, _ elements: inout [(key: [UInt8], element: AnyObject)], _ fields: FieldsWriter,
+    _ value: (AnyObject) -> AnyObject?
+  ) throws(ArchiveError) {
+    var index = last
+    while index > first {
+      guard let one = value(elements[index - 1].element), let other = value(elements[index].element) else { return }
+      let (before, after) = (
+        try fields.archiver.sortKeys.key(of: one, fields.archiver),
+        try fields.archiver.sortKeys.key(of: other, fields.archiver)
+      )
+      guard after.lexicographicallyPrecedes(before) else { return }
+      elements.swapAt(index - 1, index)
+      index -= 1
+    }
   }
 
   /// Foundation on Linux cannot compare such elements, so no reader there can fill a set with them.

@@ -124,6 +124,7 @@ extension SecureArchiver {
         let isBoxed = TypeNames.shown(ownClass) == "Swift value"
         throw refused(isBoxed ? .swiftValue : ownClass is any NSCoding.Type ? .notWritten : .notCoding)
       }
+      if !Self.alwaysReadable.contains(writer.chain[0]) { needsRehearsal = true }
       try writer.write(object, FieldsWriter(self, className: writer.chain[0]))
       return writer.chain
     }
@@ -138,6 +139,11 @@ extension SecureArchiver {
     coding.encode(with: self)
     return chain
   }
+
+  /// Classes whose objects the reader refuses for what they hold alone. Dictionaries are judged by their keys.
+  private static let alwaysReadable: Set<String> = [
+    "NSArray", "NSMutableArray", "NSDictionary", "NSMutableDictionary", "NSNull", "NSUUID", "NSDate",
+  ]
 
   /// A string, number or data stands for itself; `nil` for anything else.
   private func scalar(_ object: AnyObject) throws(ArchiveError) -> UInt32? {

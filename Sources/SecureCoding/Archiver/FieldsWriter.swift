@@ -20,7 +20,15 @@ struct FieldsWriter {
   func flag(_ key: String, _ value: Bool) { archiver.set(key) { archiver.builder.add(bool: value) } }
   /// A string or data that stands inline.
   func text(_ key: String, _ value: String) { archiver.set(key) { archiver.builder.add(text: value) } }
-  func data(_ key: String, _ value: Data) { archiver.set(key) { archiver.builder.add(data: value) } }
+  func data(_ key: String, _ value: Data) {
+    archiver.set(key) { () throws(ArchiveError) in
+      archiver.dataBytes = archiver.dataBytes.saturatingSum(value.count)
+      guard archiver.dataBytes <= archiver.limits.inputBytes else {
+        throw .overLimit(.inputBytes, allowed: archiver.limits.inputBytes, at: archiver.here)
+      }
+      return archiver.builder.add(data: value)
+    }
+  }
 
   /// A reference to an object; nil is a reference to nil.
   func object(_ key: String, _ value: Any?) {

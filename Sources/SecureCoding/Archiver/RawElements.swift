@@ -26,7 +26,8 @@ enum RawElements {
   }
 
   private static let storedArray = StoredProperty<[AnyObject]>("_storage", of: [NSArray.self, NSMutableArray.self])
-  private static let storedSet = StoredProperty<Set<NSObject>>("_storage", of: [NSSet.self, NSMutableSet.self])
+  private static let storedSet = StoredProperty<Set<NSObject>>(
+    "_storage", of: [NSSet.self, NSMutableSet.self, NSCountedSet.self])
   private static let storedOrder = StoredProperty<NSArray>(
     "_orderedStorage", of: [NSOrderedSet.self, NSMutableOrderedSet.self])
   private static let storedPairs = StoredProperty<[NSObject: AnyObject]>(

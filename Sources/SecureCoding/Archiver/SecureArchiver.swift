@@ -36,6 +36,10 @@ public final class SecureArchiver: NSCoder {
   /// Shared with the archivers that only make keys to sort by.
   var sortKeys = SortKeys()
   private(set) var isSorting = false
+  /// Whether the archive holds something that the reader might refuse, so that it is read once before it is handed out.
+  var needsRehearsal = false
+  /// Bytes of the data that stand inline in objects of Foundation. A bitmap may be large where the set it is of is not.
+  var dataBytes = 0
   var conditional: [(reference: UInt32, object: AnyObject)] = []
   var frames: [Frame] = [Frame()]
   var path: [ArchivePath.Step] = []
@@ -102,7 +106,8 @@ public final class SecureArchiver: NSCoder {
     return Data(bytes)
   }
 
-  /// What could not be read again is not written: more than the limits allow, or a conditional reference that leads back.
+  /// What could not be read again is not written: more than the limits allow, a conditional reference that leads back, or a
+  /// value that the reader refuses.
   private func confirm(_ bytes: [UInt8]) throws(ArchiveError) {
     let table = try ArchiveTable(bytes, limits: limits)
     if let back = table.graph.backReferences.first { throw .cycle(at: table.path(toObject: back.to)) }
@@ -112,6 +117,7 @@ public final class SecureArchiver: NSCoder {
     guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {
       throw .overLimit(.references, allowed: limits.references, at: ArchivePath())
     }
+    if needsRehearsal { try SecureUnarchiver.rehearse(table, limits: limits) }
   }
 
   // The calls of NSCoder. What each does stands beside it in the files of this folder.

@@ -1,59 +1,216 @@
 import Foundation
 import KeyedArchives
 
-/// What comparing objects costs.
+/// What comparing, hashing and converting objects costs, in steps of a few tenths of a microsecond.
 ///
-/// Foundation on Linux gives containers their count as a hash, and long strings a hash of some of their characters; so a
-/// small archive of sets in sets can make filling them take years. Before a set or dictionary is filled, its elements are
-/// grouped by hash: within a group each may be compared with each other one, and each comparison costs what the elements
-/// consist of.
+/// Foundation on Linux gives containers their count as a hash, and long strings and data a hash of some of their bytes. It
+/// also turns each container into a Swift value whenever it is looked at, and hashes all of a set anew while it does; so
+/// sets in sets cost twice as much with each level, and a small archive of them would take years. What each object costs is
+/// therefore known before anything is done with it.
 extension SecureUnarchiver {
-  /// Takes what filling a container with `elements` may cost, and notes what comparing it as a whole may cost later.
-  func takeComparisons(_ elements: [NSObject], ofObject number: Int) throws(ArchiveError) {
-    var groups: [Int: (count: Int, cost: Int)] = [:]
-    groups.reserveCapacity(elements.count)
-    var total = 0
-    for (element, reference) in zip(elements, references(ofObject: number)) {
-      // Asking Foundation on Linux for the hash of these ends the process.
-      guard !(element is NSDecimalNumber), !(element is NSError) else {
-        throw .invalidValue(ofClass: ClassNames.name(of: type(of: element)), reason: "it has no hash", at: here)
+  /// The price of one object.
+  struct Cost {
+    /// Of turning it into a Swift value.
+    var conversion: Int
+    /// Of comparing it with another one.
+    var comparison: Int
+
+    static func + (one: Cost, other: Cost) -> Cost {
+      Cost(
+        conversion: one.conversion.saturatingSum(other.conversion),
+        comparison: one.comparison.saturatingSum(other.comparison))
+    }
+  }
+
+  /// Notes what an object of Foundation costs that has no price of its own: a comparison converts each part once more.
+  func noteParts(of fields: Fields) throws(ArchiveError) {
+    guard costs[fields.object] == nil else { return }
+    let parts = partCosts(of: fields.object)
+    try note(Cost(conversion: parts.conversion, comparison: parts.comparison.saturatingSum(parts.conversion)), fields)
+  }
+
+  /// Checks the elements of a set, or the keys of a dictionary, before Foundation hashes or compares the first of them, and
+  /// takes what filling the container may cost. Elements that are equal are refused.
+  func hashable(
+    _ elements: [Fields.Element], in kind: HashedKind, _ fields: Fields
+  ) throws(ArchiveError) -> [NSObject] {
+    var objects: [NSObject] = []
+    var texts: Set<String> = []
+    objects.reserveCapacity(elements.count)
+    for element in elements {
+      guard let object = element.object as? NSObject else { throw fields.invalid("an element has no hash") }
+      if let defect = kind.defect(of: object) {
+        throw .invalidValue(ofClass: ClassNames.name(of: type(of: object)), reason: defect, at: here)
       }
-      let cost = reference < 0 ? 1 : comparisonCost(ofObject: reference)
-      total = total.saturatingSum(cost)
-      let group = groups[element.hash] ?? (0, 0)
-      groups[element.hash] = (group.count + 1, group.cost.saturatingSum(cost))
+      // Two spellings of one text are equal, but their hashes are not, so that Foundation finds only some of them.
+      if let text = object as? NSString, !isASCII(element), !texts.insert(String(describing: text)).inserted {
+        throw fields.twice
+      }
+      objects.append(object)
     }
-    var comparisons = 0
-    var largest = 1
+    let costs = elements.map(cost(of:))
+    let collisions = try takeFilling(objects, costs, fields)
+    try noteHashed(costs, collisions: collisions, kind, fields)
+    return objects
+  }
+
+  /// Elements with one hash are compared with each other; so are all that are equal without having equal hashes.
+  ///
+  /// - Returns: what comparing elements with one hash costs, and doing so with their Swift values while they are converted.
+  ///   Swift hashes all of a text.
+  private func takeFilling(_ objects: [NSObject], _ costs: [Cost], _ fields: Fields) throws(ArchiveError) -> Cost {
+    var groups: [Int: (count: Int, cost: Int, isText: Bool)] = [:]
+    var unsound: [NSObject] = []
+    var unsoundCost = 0
+    for (object, cost) in zip(objects, costs) {
+      // Texts and data are not converted before they are compared.
+      let isPlain = object is NSString || object is NSData
+      let price = isPlain ? cost.comparison : cost.comparison.saturatingSum(cost.conversion)
+      guard HashedKind.isSound(object) else {
+        unsound.append(object)
+        unsoundCost = unsoundCost.saturatingSum(price.saturatingProduct(2))
+        continue
+      }
+      let group = groups[object.hash] ?? (0, 0, true)
+      groups[object.hash] = (
+        group.count + 1, group.cost.saturatingSum(price), group.isText && object is NSString
+      )
+    }
+    let pairs = unsoundCost.saturatingProduct(max(0, unsound.count - 1))
+    var collisions = Cost(conversion: pairs, comparison: pairs)
     for group in groups.values where group.count > 1 {
-      comparisons = comparisons.saturatingSum(group.cost.saturatingProduct(group.count))
-      largest = max(largest, group.count)
+      let price = group.cost.saturatingProduct(group.count - 1)
+      collisions = collisions + Cost(conversion: group.isText ? 0 : price, comparison: price)
     }
-    try budget.take(comparisons: comparisons, at: here)
-    comparisonCosts[number] = 1.saturatingSum(total.saturatingProduct(largest))
+    let total = collisions.comparison
+    // Each is compared with itself, and an ordered set looks each up again.
+    try budget.take(comparisons: total.saturatingSum(unsoundCost).saturatingProduct(2), at: here)
+    // What is not equal to itself, as no number that is none, gets lost between the parts of an ordered set.
+    for object in objects where !(object is NSString || object is NSData) && !object.isEqual(object) {
+      throw fields.invalid("an element or key is not equal to itself")
+    }
+    for (index, object) in unsound.enumerated() {
+      for other in unsound[..<index] where HashedKind.areEqual(object, other) { throw fields.twice }
+    }
+    return collisions
   }
 
-  /// Notes that comparing an object goes through everything it consists of.
-  func noteCost(ofObject number: Int, elements: Int) {
-    var total = 1
+  /// Notes what a set or dictionary costs: converting it hashes and compares its elements.
+  private func noteHashed(
+    _ costs: [Cost], collisions: Cost, _ kind: HashedKind, _ fields: Fields
+  ) throws(ArchiveError) {
+    let elements = costs.reduce(Cost(conversion: 1, comparison: 1), +)
+    let once = elements.comparison.saturatingSum(elements.conversion).saturatingSum(collisions.conversion)
+    switch kind {
+    case .orderedSet, .mutableOrderedSet:
+      try note(Cost(conversion: 1, comparison: once.saturatingSum(collisions.comparison)), fields)
+    case .set:
+      let comparison = once.saturatingSum(collisions.comparison).saturatingProduct(2)
+      try note(Cost(conversion: once, comparison: comparison), fields)
+    case .keys:
+      let all = partCosts(of: fields.object)
+      let whole = all.comparison.saturatingSum(all.conversion).saturatingSum(once)
+        .saturatingSum(collisions.comparison)
+      try note(
+        Cost(conversion: once.saturatingSum(all.conversion), comparison: whole.saturatingSum(all.conversion)), fields)
+    }
+  }
+
+  /// Keeps a price, and refuses an object that nobody could compare or print.
+  func note(_ cost: Cost, _ fields: Fields) throws(ArchiveError) {
+    guard cost.comparison <= limits.comparisons else {
+      throw .overLimit(.comparisons, allowed: limits.comparisons, at: here)
+    }
+    costs[fields.object] = cost
+  }
+
+  /// The price of an object: as it was noted, else of its bytes, else of as many objects as it unfolds to.
+  private func cost(ofObject number: Int) -> Cost {
+    if let cost = costs[number] { return cost }
+    guard case .value = table.records[number] else {
+      let unfolded = Int(clamping: table.graph.unfolded[number])
+      return Cost(conversion: unfolded, comparison: unfolded.saturatingProduct(4))
+    }
+    return cost(of: table.list.nodes[table.node(ofObject: number)])
+  }
+
+  private func cost(of node: Node) -> Cost {
+    switch node.kind {
+    case .ascii, .utf8, .utf16: Cost(conversion: 1, comparison: 1 + node.size / 512)
+    // Foundation on Linux compares data byte by byte.
+    case .data: Cost(conversion: 1, comparison: 1 + node.size / 2)
+    default: Cost(conversion: 1, comparison: 1)
+    }
+  }
+
+  /// Whether an element is a text that has one spelling only.
+  private func isASCII(_ element: Fields.Element) -> Bool {
+    let node = table.list.nodes[element.node]
+    return (node.kind == .uid ? table.list.nodes[table.node(ofObject: Int(node.payload))] : node).kind == .ascii
+  }
+
+  /// The price of an element of a container.
+  func cost(of element: Fields.Element) -> Cost {
+    let node = table.list.nodes[element.node]
+    return node.kind == .uid ? cost(ofObject: Int(node.payload)) : cost(of: node)
+  }
+
+  /// The sum of the prices of all that an object refers to, or holds inline. A container in it is converted several times
+  /// while it is compared.
+  private func partCosts(of number: Int) -> Cost {
+    var sum = Cost(conversion: 1, comparison: 1)
     for reference in table.graph.references(of: number) {
-      total = total.saturatingSum(comparisonCost(ofObject: Int(reference)))
+      let cost = cost(ofObject: Int(reference))
+      sum = sum + cost
+      if cost.conversion > 1 { sum.comparison = sum.comparison.saturatingSum(cost.conversion.saturatingProduct(3)) }
     }
-    comparisonCosts[number] = total
+    for node in table.list.values(table.list.nodes[table.node(ofObject: number)]) {
+      let value = table.list.nodes[Int(node)]
+      if value.isString || value.kind == .data { sum = sum + cost(of: value) }
+    }
+    return sum
+  }
+}
+
+/// What a container does with the hashes of its elements.
+enum HashedKind {
+  case set, orderedSet, mutableOrderedSet, keys
+
+  /// Why Foundation on Linux cannot hold `object`; nil where it can.
+  func defect(of object: NSObject) -> String? {
+    switch object {
+    // Asking for the hash of these ends the process.
+    case is NSDecimalNumber, is NSError: "it has no hash"
+    case let measurement as NSMeasurement where Int(exactly: measurement.doubleValue.rounded(.towardZero)) == nil:
+      "it is too large for a hash"
+    // Comparing sets with such elements, or copying a mutable ordered set, casts their Swift counterparts, which have no hash.
+    case is NSArray, is NSDictionary:
+      self == .orderedSet ? nil : "Foundation on Linux cannot compare it as an element or key"
+    // Its Swift counterpart has no counts, so that one that holds another is not equal to itself.
+    case is NSCountedSet: "Foundation on Linux cannot compare it as an element or key"
+    // These are never found again.
+    case is NSDateInterval, is NSPersonNameComponents:
+      self == .keys ? "Foundation on Linux cannot compare it as an element or key" : nil
+    default: nil
+    }
   }
 
-  /// What comparing one object with another may cost: as much as was noted, else as much as it unfolds to.
-  private func comparisonCost(ofObject number: Int) -> Int {
-    comparisonCosts[number] ?? Int(clamping: table.graph.unfolded[number])
+  /// Whether objects that are equal have equal hashes, also after they became Swift values. A caller's own classes are trusted.
+  static func isSound(_ object: NSObject) -> Bool {
+    switch object {
+    case is NSString, is NSNumber, is NSData, is NSDate, is NSURL, is NSUUID, is NSLocale, is NSTimeZone,
+      is NSIndexPath,
+      is NSIndexSet, is NSCharacterSet, is NSArray, is NSDictionary, is NSValue:
+      true
+    default: !ClassNames.isFoundation(type(of: object))
+    }
   }
 
-  /// The objects that the elements of a container are, in their order; -1 without end where they are not references.
-  private func references(ofObject number: Int) -> some Sequence<Int> {
-    let references = table.graph.references(of: number)
-    return sequence(state: references.startIndex) { (index: inout Int) -> Int? in
-      guard index < references.endIndex else { return -1 }
-      defer { index += 1 }
-      return Int(references[index])
-    }
+  /// Whether two objects are equal, as they are or as Swift values.
+  static func areEqual(_ one: NSObject, _ other: NSObject) -> Bool {
+    if one.isEqual(other) { return true }
+    let values = NSArray(array: [one, other])
+    guard let one = values[0] as? AnyHashable, let other = values[1] as? AnyHashable else { return false }
+    return one == other
   }
 }

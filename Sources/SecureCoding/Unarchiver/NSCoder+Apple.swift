@@ -70,7 +70,7 @@ extension SecureUnarchiver {
         fields.has("NS.objects")
         ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
       leaveContainer()
-      return elements
+      return elements.map(\.object)
     }
   }
 
@@ -83,15 +83,10 @@ extension SecureUnarchiver {
       guard keys.count == values.count else {
         throw fields.invalid("it has \(keys.count) keys, \(values.count) values")
       }
-      var objects: [NSObject] = []
-      for key in keys {
-        guard let object = key as? NSObject else { throw fields.invalid("a key has no hash") }
-        objects.append(object)
-      }
-      try takeComparisons(objects, ofObject: fields.object)
-      guard Set(objects).count == objects.count else { throw fields.invalid("two of its keys are equal") }
+      let objects = try hashable(keys, in: .keys, fields)
+      guard Set(objects).count == objects.count else { throw fields.twice }
       leaveContainer()
-      return Array(zip(objects, values))
+      return Array(zip(objects, values.map(\.object)))
     }
   }
 

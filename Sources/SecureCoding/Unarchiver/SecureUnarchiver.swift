@@ -25,6 +25,9 @@ public final class SecureUnarchiver: NSCoder {
 
   let table: ArchiveTable
   private(set) var allowed: AllowedClasses
+  /// Whether every class may stand everywhere, and those of callers are only looked through: to see that what was written
+  /// can be read.
+  let isRehearsal: Bool
   /// The first failure.
   var failure: ArchiveError?
   var path: [ArchivePath.Step] = []
@@ -32,8 +35,8 @@ public final class SecureUnarchiver: NSCoder {
   var budget: Budget
   /// What each object became.
   var built: [Any?]
-  /// What comparing an object with another may cost, for containers that were built.
-  var comparisonCosts: [Int: Int] = [:]
+  /// What objects cost that were built, where that is more than their number tells.
+  var costs: [Int: Cost] = [:]
   var isBeingBuilt: [Bool]
   /// What each class of the archive stands for, once all are checked.
   var entries: [ResolvedClass?] = []
@@ -59,9 +62,30 @@ public final class SecureUnarchiver: NSCoder {
     table = try ArchiveTable([UInt8](data), limits: limits)
     try table.checkEnvelope()
     self.allowed = allowed
+    isRehearsal = false
     self.matching = matching
     self.limits = limits
     frames = [Frame(dictionary: table.top, site: ClassSite(classes: allowed.classes, matching: matching))]
+    budget = Budget(limits, inputBytes: table.inputBytes)
+    built = Array(repeating: nil, count: table.records.count)
+    isBeingBuilt = Array(repeating: false, count: table.records.count)
+    super.init()
+  }
+
+  /// Throws what reading an archive that was just written would throw.
+  static func rehearse(_ table: ArchiveTable, limits: ArchiveLimits) throws(ArchiveError) {
+    let unarchiver = SecureUnarchiver(rehearsing: table, limits: limits)
+    unarchiver.buildFields()
+    try unarchiver.finish()
+  }
+
+  private init(rehearsing table: ArchiveTable, limits: ArchiveLimits) {
+    self.table = table
+    self.limits = limits
+    allowed = AllowedClasses()
+    isRehearsal = true
+    matching = .exact
+    frames = [Frame(dictionary: table.top, site: ClassSite(classes: [], matching: .exact))]
     budget = Budget(limits, inputBytes: table.inputBytes)
     built = Array(repeating: nil, count: table.records.count)
     isBeingBuilt = Array(repeating: false, count: table.records.count)

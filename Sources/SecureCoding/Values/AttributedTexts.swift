@@ -42,6 +42,19 @@ extension ValueClass {
     return text
   }
 
+  /// Whether Foundation on Linux can compare an attribute's value. It reads the beginning of each as that of an object of its C
+  /// library, which only some of its own classes are: with any other, what stands there decides whether the process ends.
+  static func isComparable(_ value: Any?) -> Bool {
+    guard let object = value as AnyObject? else { return false }
+    switch object {
+    case is NSDecimalNumber: return false
+    case is NSString, is NSNumber, is NSData, is NSDate, is NSURL, is NSArray, is NSDictionary, is NSSet, is NSLocale,
+      is NSTimeZone, is NSCalendar, is NSCharacterSet, is NSAttributedString:
+      return true
+    default: return false
+    }
+  }
+
   private static func site(_ fields: Fields) -> ClassSite { fields.site.with(ClassSite.propertyList) }
 
   private static func attributes(_ object: Any?, _ fields: Fields) throws(ArchiveError) -> [NSAttributedString.Key: Any]
@@ -50,7 +63,9 @@ extension ValueClass {
     var attributes: [NSAttributedString.Key: Any] = [:]
     for key in dictionary.allKeys {
       guard let name = key as? NSString else { throw fields.invalid("an attribute's name is not a string") }
-      attributes[NSAttributedString.Key(String(describing: name))] = dictionary.object(forKey: key)
+      let value = dictionary.object(forKey: key)
+      guard isComparable(value) else { throw fields.invalid("Foundation on Linux cannot compare an attribute of its") }
+      attributes[NSAttributedString.Key(String(describing: name))] = value
     }
     return attributes
   }

@@ -19,12 +19,16 @@ extension ValueClass {
 
   private static func characterSet(_ fields: Fields) throws(ArchiveError) -> CharacterSet {
     let set = try plainSet(fields)
-    return try fields.flag("NSIsInverted") ? set.inverted : set
+    guard try fields.flag("NSIsInverted") else { return set }
+    // Its bitmap, which archiving it makes, has all planes and takes 12 milliseconds.
+    try fields.coder.budget.take(comparisons: 32_768, at: fields.coder.here)
+    return set.inverted
   }
 
   private static func plainSet(_ fields: Fields) throws(ArchiveError) -> CharacterSet {
     if let number = try fields.integerIfPresent("NSBuiltinID") {
       guard let set = builtIn[number] else { throw fields.invalid("no built-in set has its number") }
+      try fields.coder.budget.take(comparisons: 8_192, at: fields.coder.here)
       return set
     }
     if let packed = try fields.integerIfPresent("NSRange") {
@@ -32,27 +36,85 @@ extension ValueClass {
       guard location >= 0, location + length <= 0x110000 else {
         throw fields.invalid("its range is not one of characters")
       }
+      try take(planes: length >> 16 + 1, work: 8, fields)
       return NSCharacterSet(range: NSRange(location: location, length: length)) as CharacterSet
     }
-    if let text = try fields.textIfPresent("NSString") { return CharacterSet(charactersIn: text) }
+    if let text = try fields.textIfPresent("NSString") {
+      let planes = Set(text.unicodeScalars.map { $0.value >> 16 }).count
+      try take(planes: planes, work: 8 + text.utf8.count / 8, fields)
+      return CharacterSet(charactersIn: text)
+    }
     guard let bitmap = try fields.dataIfPresent("NSBitmap") else { return CharacterSet() }
-    try checkBitmap([UInt8](bitmap), fields)
-    return CharacterSet(bitmapRepresentation: bitmap)
+    return try set([UInt8](bitmap), fields)
   }
 
-  /// One bit for each character of the first plane; then for others the plane's number and its bits, in order.
-  private static func checkBitmap(_ bytes: [UInt8], _ fields: Fields) throws(ArchiveError) {
-    let plane = 8_192
-    guard bytes.count >= plane, (bytes.count - plane) % (plane + 1) == 0 else {
+  /// Takes what a set occupies: up to a bitmap for each plane that it has characters of.
+  private static func take(planes: Int, work: Int, _ fields: Fields) throws(ArchiveError) {
+    try fields.coder.budget.take(bytes: (planes - 1).saturatingProduct(planeBytes), at: fields.coder.here)
+    try fields.coder.budget.take(comparisons: work, at: fields.coder.here)
+    try fields.coder.note(SecureUnarchiver.Cost(conversion: 1, comparison: planes.saturatingProduct(16)), fields)
+  }
+
+  private static let planeBytes = 8_192
+
+  /// The set of a bitmap: one bit for each character of the first plane; then for others the plane's number and its bits, in
+  /// order.
+  ///
+  /// Foundation on Linux frees the bits of some bitmaps while it still uses them, so that sets are put together from ranges.
+  private static func set(_ bytes: [UInt8], _ fields: Fields) throws(ArchiveError) -> CharacterSet {
+    guard bytes.count >= planeBytes, (bytes.count - planeBytes) % (planeBytes + 1) == 0 else {
       throw fields.invalid("its bitmap has \(bytes.count) bytes")
     }
+    var ranges = ranges(bytes[..<planeBytes], plane: 0)
     var last = 0
-    for start in stride(from: plane, to: bytes.count, by: plane + 1) {
+    for start in stride(from: planeBytes, to: bytes.count, by: planeBytes + 1) {
       guard Int(bytes[start]) > last, bytes[start] <= 16 else {
         throw fields.invalid("its bitmap's planes are not in order")
       }
       last = Int(bytes[start])
+      ranges += self.ranges(bytes[(start + 1)...(start + planeBytes)], plane: last)
     }
+    try take(planes: bytes.count / planeBytes, work: 8 + bytes.count / 64 + ranges.count / 16, fields)
+    if let text = text(of: ranges) { return CharacterSet(charactersIn: text) }
+    guard let set = (CharacterSet() as NSCharacterSet).mutableCopy() as? NSMutableCharacterSet else {
+      throw fields.invalid("its bitmap cannot be read")
+    }
+    for range in ranges { set.addCharacters(in: range) }
+    return set as CharacterSet
+  }
+
+  /// The characters of ranges, if they are few and none is half of one. A set of these is not one that can be changed.
+  private static func text(of ranges: [NSRange]) -> String? {
+    guard ranges.reduce(0, { $0.saturatingSum($1.length) }) <= 1_024 else { return nil }
+    var text = String.UnicodeScalarView()
+    for range in ranges {
+      for value in range.location..<range.location + range.length {
+        guard let scalar = Unicode.Scalar(UInt32(value)) else { return nil }
+        text.append(scalar)
+      }
+    }
+    return String(text)
+  }
+
+  /// The ranges of bits that are set, as characters of a plane.
+  private static func ranges(_ bytes: ArraySlice<UInt8>, plane: Int) -> [NSRange] {
+    var ranges: [NSRange] = []
+    var start: Int?
+    func end(_ position: Int) {
+      if let begin = start { ranges.append(NSRange(location: plane << 16 + begin, length: position - begin)) }
+      start = nil
+    }
+    for (index, byte) in bytes.enumerated() {
+      if byte == 0xFF {
+        start = start ?? 8 * index
+        continue
+      }
+      for bit in 0..<8 {
+        if byte & (1 << bit) == 0 { end(8 * index + bit) } else { start = start ?? (8 * index + bit) }
+      }
+    }
+    end(8 * planeBytes)
+    return ranges
   }
 
   private static let builtIn: [Int: CharacterSet] = [

@@ -17,8 +17,6 @@ extension ValueClass {
     let elements =
       fields.has("NS.objects")
       ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
-    // An array compares its elements one by one.
-    fields.coder.noteCost(ofObject: fields.object, elements: elements.count)
-    return elements
+    return elements.map(\.object)
   }
 }

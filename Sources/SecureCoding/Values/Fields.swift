@@ -25,6 +25,9 @@ struct Fields {
     .invalidValue(ofClass: className, reason: reason, at: coder.here)
   }
 
+  /// On Linux two spellings of one text are equal, too.
+  var twice: ArchiveError { invalid("two of its elements or keys are equal") }
+
   func missing(_ key: String) -> ArchiveError { .missingValue(at: coder.here.appending(.key(key))) }
 
   /// The node under `key`; nil where it is absent or nil.
@@ -147,11 +150,17 @@ struct Fields {
     return list.elements(node)
   }
 
+  /// An element of a container, and the node that it was built from.
+  struct Element {
+    let object: Any
+    let node: Int
+  }
+
   /// The objects of an array of references, each of the site's classes; nil elements are refused, because leaving them
   /// out would move the others.
-  func elements(_ key: String, at site: ClassSite? = nil) throws(ArchiveError) -> [Any] {
+  func elements(_ key: String, at site: ClassSite? = nil) throws(ArchiveError) -> [Element] {
     guard let references = try references(key) else { return [] }
-    var objects: [Any] = []
+    var objects: [Element] = []
     objects.reserveCapacity(references.count)
     coder.path.append(.key(key))
     for (index, node) in references.enumerated() {
@@ -159,7 +168,7 @@ struct Fields {
       guard let object = try coder.value(Int(node), at: site ?? self.site) else {
         throw ArchiveError.missingValue(at: coder.here)
       }
-      objects.append(object)
+      objects.append(Element(object: object, node: Int(node)))
       coder.path.removeLast()
     }
     coder.path.removeLast()
@@ -167,13 +176,13 @@ struct Fields {
   }
 
   /// The objects under `prefix` and a number that counts up from 0, until one is absent.
-  func numberedElements(_ prefix: String) throws(ArchiveError) -> [Any] {
-    var objects: [Any] = []
+  func numberedElements(_ prefix: String) throws(ArchiveError) -> [Element] {
+    var objects: [Element] = []
     while let position = coder.node(forRawKey: "\(prefix)\(objects.count)") {
       let key = "\(prefix)\(objects.count)"
       let object = try within(key) { () throws(ArchiveError) in try coder.value(position, at: site) }
       guard let object else { throw missing(key) }
-      objects.append(object)
+      objects.append(Element(object: object, node: position))
     }
     return objects
   }

@@ -37,7 +37,7 @@ extension ValueClass {
   /// A range whose end is a number too. `NSNotFound` with length 0 means "none".
   static func range(_ location: Int, _ length: Int, _ fields: Fields) throws(ArchiveError) -> NSRange {
     if location == NSNotFound, length == 0 { return NSRange(location: location, length: 0) }
-    guard location >= 0, length >= 0, length <= Int(Int32.max) << 20, location <= Int.max - length else {
+    guard location >= 0, length >= 0, location <= Int.max - length else {
       throw fields.invalid("a range is not valid")
     }
     return NSRange(location: location, length: length)

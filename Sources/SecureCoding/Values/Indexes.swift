@@ -28,7 +28,7 @@ extension ValueClass {
     var end = 0
     for pair in stride(from: 0, to: numbers.count, by: 2) {
       let range = try range(numbers[pair], numbers[pair + 1], fields)
-      guard range.length > 0, range.location >= end, range.location + range.length < NSNotFound else {
+      guard range.length > 0, range.location >= end, range.location + range.length <= NSNotFound else {
         throw fields.invalid("its ranges are not in order")
       }
       end = range.location + range.length

@@ -12,8 +12,13 @@ extension ValueClass {
   private static func error(_ fields: Fields) throws(ArchiveError) -> Any {
     let site = fields.site.with(ClassSite.propertyList + [NSURL.self, NSUUID.self, NSNull.self, NSError.self])
     let information = try fields.objectIfPresent("NSUserInfo", of: site.classes)
+    let (domain, code) = (try fields.text("NSDomain"), try fields.integer("NSCode"))
+    // Asking Foundation on Linux for the description of any other one ends the process.
+    guard domain != NSPOSIXErrorDomain || Int32(exactly: code) != nil else {
+      throw fields.invalid("its code is not one of POSIX")
+    }
     return NSError(
-      domain: try fields.text("NSDomain"), code: try fields.integer("NSCode"),
+      domain: domain, code: code,
       userInfo: try information.map { object throws(ArchiveError) in try strings(object, fields) })
   }
 

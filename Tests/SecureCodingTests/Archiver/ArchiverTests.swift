@@ -161,9 +161,15 @@ import Testing
     for _ in 0..<40 { array = NSArray(array: [array, array]) }
     let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: array) }
     #expect(error?.code == "overLimit.references")
-    var set = NSSet(array: [Address(city: "0")])
-    for level in 0..<40 { set = NSSet(array: [set, Address(city: "a \(level)"), Address(city: "b \(level)")]) }
-    _ = try SecureArchiver.archivedData(withRootObject: set)
+    func sets(_ levels: Int) -> NSSet {
+      (0..<levels).reduce(NSSet(array: [Address(city: "0")])) { set, level in
+        NSSet(array: [set, Address(city: "a \(level)"), Address(city: "b \(level)")])
+      }
+    }
+    _ = try SecureArchiver.archivedData(withRootObject: sets(6))
+    // Sorting them takes little time, but reading them would take twice as much with each level.
+    let refusal = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: sets(40)) }
+    #expect(refusal?.code == "overLimit.comparisons")
   }
 
   @Test func `what could not be read again is not written`() throws {

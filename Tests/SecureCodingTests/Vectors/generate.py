@@ -191,7 +191,17 @@ limit("600 containers of an XML list in each other", "nestedXML", 600, "nesting"
 limit("a list that unfolds to billions", "unfoldingContainers", 30, "values")
 limit("references that unfold to billions", "unfoldingReferences", 40, "references")
 limit("sets in sets", "setsOfSets", 25, "comparisons", limits={"references": 2**60})
-limit("strings with one hash", "equalHashes", 4000, "comparisons")
+limit("data with one hash", "equalData", 900, "comparisons", ask="NSSet NSData")
+for name in ("NSSet", "NSMutableSet"):
+    limit(f"{name} in itself 16 deep", "nestedSets:" + name, 16, "comparisons", ask=name + " NSString")
+vector("limit", "sets in sets eight deep", None, "NSSet NSString", value="something else", generator="nestedSets:NSSet", count=8)
+limit("dictionaries of dictionaries that share", "sharedDictionaries", 22, "comparisons", ask="NSDictionary NSString")
+limit("arrays that share arrays", "sharedArrays", 18, "comparisons")
+limit("URLs relative to each other", "relativeURLs", 100, "expansion", ask="NSURL")
+limit("sets of emoji in an expression", "emojiPattern", 100, "comparisons", ask="NSRegularExpression")
+limit("properties in an expression, case ignored", "propertyPattern", 5000, "comparisons", ask="NSArray NSRegularExpression")
+limit("inverted sets of characters", "invertedSets", 200, "comparisons", ask="NSArray NSCharacterSet")
+limit("sets of characters in every plane", "planeSets", 400, "expansion", ask="NSArray NSCharacterSet")
 limit("a set that counts 10^9", "countedSet", 10**9, "elements", ask="NSCountedSet NSString")
 limit("a set that counts 10^6", "countedSet", 10**6, "comparisons", ask="NSCountedSet NSString")
 limit("mutable strings that share one text", "sharedText", 2000, "expansion", ask="NSArray NSString")
@@ -232,6 +242,56 @@ one("an expression with unknown options", "NSRegularExpression", "NSRegularExpre
 one("an expression that does not compile", "NSRegularExpression", "NSRegularExpression", "invalidValue", fields={"NSPattern": uid(3), "NSOptions": 0}, more=["("])
 one("a character set with a negative range", "NSCharacterSet", "NSCharacterSet", "invalidValue", fields={"NSRange": -1})
 one("a character set with half a bitmap", "NSCharacterSet", "NSCharacterSet", "invalidValue", fields={"NSBitmap": data(bytes(100))})
+# What Foundation on Linux takes and then ends the process for.
+url = lambda text, base=0: {"NS.base": uid(base), "NS.relative": text}
+for text in ("", "http!://x", "http://[::1", "1:", "http://h:x"):
+    one(f"a URL of '{text}'", "NSURL", "NSURL", "invalidValue", "root", fields=url(text))
+    one(f"a URL relative to '{text}'", "NSURL", "NSURL", "invalidValue", "root → NS.base", fields=url("a", 3), more=[{**url(text), "$class": uid(2)}])
+holders = {"NSError": ({"NSDomain": "d", "NSCode": 1, "NSUserInfo": uid(3)}, "root → NSUserInfo → NS.objects[0]"),
+           "NSNotification": ({"NS.name": "n", "NS.userinfo": uid(3)}, "root → NS.userinfo → NS.objects[0]"),
+           "NSAttributedString": ({"NSString": "ab", "NSAttributes": uid(3)}, "root → NSAttributes → NS.objects[0]")}
+for name, (fields, path) in holders.items():
+    one(f"a URL that is none in {name}", name + " NSDictionary NSString NSURL", name, "invalidValue", path, fields=fields,
+        more=[obj(4, NS__keys=["k"], NS__objects=[uid(5)]), cls("NSDictionary"), {**url("1:"), "$class": uid(6)}, cls("NSURL")])
+for text in ("nan", "inf", "-inf", "1e19", "-1e300"):
+    measurement = [obj(4, NS__value=real(text), NS__unit=uid(5)), cls("NSMeasurement"), obj(6, NS__symbol="m"), cls("NSUnit")]
+    one(f"a set of a measurement of {text}", "NSSet NSMeasurement", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3)]}, more=measurement)
+    one(f"a dictionary whose key is a measurement of {text}", "NSDictionary NSMeasurement", "NSDictionary", "invalidValue", "root",
+        fields={"NS.keys": [uid(3)], "NS.objects": [uid(3)]}, more=measurement)
+one("an error of POSIX with a code of 33 bits", "NSError", "NSError", "invalidValue", "root", fields={"NSDomain": "NSPOSIXErrorDomain", "NSCode": 2**32 + 5})
+one("a date that is no number", "NSDate", "NSDate", "invalidValue", "root", fields={"NS.time": real("nan")})
+one("an ordered set of a number that is none", "NSOrderedSet NSNumber", "NSOrderedSet", value="something else", fields={"NS.object.0": uid(3)}, more=[real("nan")])
+one("a set of one measurement in two units", "NSSet NSMeasurement NSUnitLength", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3), uid(4)]},
+    allow="NSSet NSMeasurement", more=[obj(5, NS__value=real("1"), NS__unit=uid(6)), obj(5, NS__value=real("1000"), NS__unit=uid(7)), cls("NSMeasurement"),
+    obj(8, NS__symbol="km", NS__converter=uid(9)), obj(8, NS__symbol="m", NS__converter=uid(10)), cls("NSUnitLength"),
+    obj(11, NS__coefficient=real("1000"), NS__constant=real("0")), obj(11, NS__coefficient=real("1"), NS__constant=real("0")), cls("NSUnitConverterLinear")])
+one("a set of two equal attributed strings", "NSSet NSAttributedString", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3), uid(4)]},
+    more=[obj(5, NSString="a"), obj(5, NSString="a"), cls("NSAttributedString")])
+for name, ask in (("NSSet", "NS.objects"), ("NSDictionary", "NS.keys")):
+    one(f"two spellings of one text in {name}", name + " NSString", name, "invalidValue", "root", fields={"NS.objects": [uid(3), uid(4)], ask: [uid(3), uid(4)]},
+        more=["\u00e9", "e\u0301"])
+one("a set of two nulls", "NSSet NSNull", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3), uid(4)]}, more=[obj(5), obj(5), cls("NSNull")])
+one("a set of a counted set", "NSSet NSCountedSet", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3)]}, more=[{"NS.count": 0, "$class": uid(4)}, cls("NSCountedSet")])
+one("an ordered set of a dictionary", "NSOrderedSet NSDictionary", "NSOrderedSet", value="something else", fields={"NS.object.0": uid(3)},
+    more=[obj(4, NS__keys=[], NS__objects=[]), cls("NSDictionary")])
+one("a mutable ordered set of a dictionary", "NSMutableOrderedSet NSDictionary", "NSMutableOrderedSet", "invalidValue", "root", fields={"NS.object.0": uid(3)},
+    more=[obj(4, NS__keys=[], NS__objects=[]), cls("NSDictionary")])
+date_fields = [obj(7, NS__time=real("10")), cls("NSDate")]
+attributes = {"NSValue": [{"NS.special": 4, "NS.rangeval.location": 1, "NS.rangeval.length": 2}], "NSDateComponents": [{"NS.year": 2024}],
+              "NSError": [{"NSDomain": "d", "NSCode": 1}], "NSNull": [{}], "NSPersonNameComponents": [{}], "NSUUID": [{"NS.uuidbytes": data(bytes(16))}],
+              "NSUnitConverterLinear": [{"NS.coefficient": real("1"), "NS.constant": real("0")}], "SecureCodingTests.Address": [{"city": uid(8)}]}
+for name, (fields,) in attributes.items():
+    ask = name.split(".")[-1]
+    for runs in (1, 2):
+        one(f"an attributed string with {ask} in {runs} runs", f"NSAttributedString NSArray NSDictionary NSString {ask}", "NSAttributedString", "invalidValue", "root",
+            fields={"NSString": "ab", "NSAttributes": uid(3 if runs == 2 else 4), **({"NSAttributeInfo": data(b"\1\0\1\1")} if runs == 2 else {})},
+            more=[obj(10, NS__objects=[uid(4), uid(5)]), obj(9, NS__keys=["k"], NS__objects=[uid(6)]), obj(9, NS__keys=["k"], NS__objects=[uid(11)]),
+                  {**fields, "$class": uid(7)}, cls(name), "x", cls("NSDictionary"), cls("NSArray"), {**fields, "$class": uid(7)}])
+for name, bitmap in (("dense", b"\xAA" * 8192), ("dense in two planes", b"\xAA" * 8192 + b"\x02" + b"\x55" * 8192), ("full but for one", b"\xFF" * 8191 + b"\x7F")):
+    one(f"a character set whose bitmap is {name}", "NSCharacterSet", "NSCharacterSet", value="characters" + (" a b c" if name[0] == "f" else " a c"), fields={"NSBitmap": data(bitmap)})
+one("an index set up to the last index", "NSIndexSet", "NSIndexSet", value="ranges 0 50 9223372036854775757 50", fields={"NSRangeCount": 2, "NSRangeData": data(b"\0\x32" + b"\xCD" + b"\xFF" * 7 + b"\x7F" + b"\x32")})
+one("an index set of 2^62 indexes", "NSIndexSet", "NSIndexSet", value=f"ranges 5 {2**62}", fields={"NSRangeCount": 1, "NSLocation": 5, "NSLength": big(2**62)})
+one("a range of 2^62", "NSValue", "NSValue", value=f"range 1 {2**62}", fields={"NS.special": 4, "NS.rangeval.location": 1, "NS.rangeval.length": big(2**62)})
 one("a character set", "NSCharacterSet", "NSCharacterSet", value="characters a b", fields={"NSString": "ab"})
 one("a mutable character set", "NSCharacterSet", "NSMutableCharacterSet", value="characters a b", fields={"NSString": "ab"})
 one("a checking result without anything", "NSTextCheckingResult", "NSTextCheckingResult", "missingValue", "root → NSRegularExpression")

@@ -42,8 +42,16 @@ extension ValueWriter {
   private static func write(_ dictionary: NSDictionary, _ fields: FieldsWriter) throws(ArchiveError) {
     let pairs = RawElements.of(dictionary)
     let values = Dictionary(pairs.map { (ObjectIdentifier($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
-    let keys = try CanonicalOrder.sorted(pairs.map(\.key), fields)
+    let keys = try CanonicalOrder.sorted(pairs.map(\.key), fields) { values[ObjectIdentifier($0)] }
+    // Foundation hashes all of a short text, and one of ASCII has one spelling, so the reader takes such keys.
+    if !keys.allSatisfy({ ($0 as? NSString).map(isAlwaysAKey) ?? false }) {
+      fields.archiver.needsRehearsal = true
+    }
     fields.objects("NS.keys", keys)
     fields.objects("NS.objects", keys.compactMap { values[ObjectIdentifier($0)] })
+  }
+
+  private static func isAlwaysAKey(_ text: NSString) -> Bool {
+    text.length <= 96 && String(describing: text).utf8.count == text.length
   }
 }

@@ -21,6 +21,7 @@ extension ValueWriter {
       fields.data("NS.uuidbytes", Data(bytes))
     },
     ValueWriter(NSDate.self, "NSDate") { date, fields throws(ArchiveError) in
+      guard !date.timeIntervalSinceReferenceDate.isNaN else { throw fields.refused(.noForm) }
       fields.real("NS.time", date.timeIntervalSinceReferenceDate)
     },
   ]

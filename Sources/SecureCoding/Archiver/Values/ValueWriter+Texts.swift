@@ -30,12 +30,15 @@ extension ValueWriter {
     fields.object("NSString", text.string)
     var dictionaries: [NSDictionary] = []
     var runs: [Int] = []
-    unsafe text.enumerateAttributes(in: NSRange(location: 0, length: text.length)) { attributes, range, _ in
+    // The longest ranges would be found by comparing attributes, which Foundation on Linux can do with few classes only.
+    unsafe text.enumerateAttributes(
+      in: NSRange(location: 0, length: text.length), options: .longestEffectiveRangeNotRequired
+    ) { attributes, range, _ in
       let dictionary = NSDictionary(
         objects: Array(attributes.values), forKeys: attributes.keys.map { NSString(string: $0.rawValue) })
       let slot = dictionaries.firstIndex { $0.isEqual(dictionary) } ?? dictionaries.count
       if slot == dictionaries.count { dictionaries.append(dictionary) }
-      runs += [range.length, slot]
+      if runs.last == slot { runs[runs.count - 2] += range.length } else { runs += [range.length, slot] }
     }
     if dictionaries.allSatisfy({ $0.count == 0 }) { return }
     if dictionaries.count == 1 { return fields.object("NSAttributes", dictionaries[0]) }

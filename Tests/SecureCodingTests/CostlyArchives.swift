@@ -1,0 +1,83 @@
+import TestSupport
+
+/// Small archives whose objects cost far more than their size to hash, compare or compile.
+enum CostlyArchives {
+  static func make(_ name: String, _ count: Int) -> PlistValue? {
+    switch name {
+    case "nestedSets:NSSet", "nestedSets:NSMutableSet": nestedSets(count, String(name.dropFirst(11)))
+    case "equalData":
+      container(
+        "NSSet", (0..<count).map { .data(Array(repeating: 1, count: 200) + [UInt8($0 & 0xFF), UInt8($0 >> 8)]) })
+    case "sharedDictionaries": sharedDictionaries(count)
+    case "relativeURLs": relativeURLs(count)
+    case "emojiPattern": expression(String(repeating: "\\p{RGI_Emoji}", count: count))
+    case "propertyPattern":
+      container(
+        "NSArray", (0..<count).map { _ in .uid(0) },
+        shared: [("NSPattern", .string("[\\p{L}]")), ("NSOptions", .int(1))], "NSRegularExpression")
+    case "invertedSets":
+      container(
+        "NSArray", (0..<count).map { _ in .uid(0) }, shared: [("NSBuiltinID", .int(5)), ("NSIsInverted", .bool(true))],
+        "NSCharacterSet")
+    case "planeSets":
+      container(
+        "NSArray", (0..<count).map { _ in .uid(0) },
+        shared: [
+          (
+            "NSString",
+            .string(String(String.UnicodeScalarView((1...16).compactMap { Unicode.Scalar(UInt32($0) << 16 + 5) })))
+          )
+        ], "NSCharacterSet")
+    default: nil
+    }
+  }
+
+  /// A container of elements; where fields are given, each element is an object of its own with them.
+  private static func container(
+    _ name: String, _ elements: [PlistValue], shared fields: [(String, PlistValue)]? = nil, _ className: String = ""
+  ) -> PlistValue {
+    let objects =
+      fields.map { fields in elements.map { _ in PlistValue.dict(fields + [("$class", .uid(3))]) } } ?? elements
+    return .archive(
+      [
+        .dict([("NS.objects", .array(objects.indices.map { .uid(UInt64(4 + $0)) })), ("$class", .uid(2))]),
+        .describe(name),
+        .describe(className.isEmpty ? "NSNull" : className),
+      ] + objects)
+  }
+
+  /// A set in a set in a set, with one text in the innermost.
+  private static func nestedSets(_ count: Int, _ name: String) -> PlistValue {
+    let sets = (0..<count).map { index -> PlistValue in
+      .dict([("NS.objects", .array([.uid(UInt64(index + 3))])), ("$class", .uid(2))])
+    }
+    return .archive([sets[0], .describe(name)] + sets.dropFirst() + [.string("x")])
+  }
+
+  /// Each dictionary holds the next one under two keys.
+  private static func sharedDictionaries(_ count: Int) -> PlistValue {
+    let dictionaries = (0..<count).map { index -> PlistValue in
+      let next: [PlistValue] = index + 1 < count ? [.uid(UInt64(index + 3)), .uid(UInt64(index + 3))] : []
+      let keys = ["a", "b"].prefix(next.count).map { PlistValue.string($0) }
+      return .dict([("NS.keys", .array(keys)), ("NS.objects", .array(next)), ("$class", .uid(2))])
+    }
+    return .archive([dictionaries[0], .describe("NSDictionary")] + dictionaries.dropFirst())
+  }
+
+  /// A chain of URLs that all have one long relative text.
+  private static func relativeURLs(_ count: Int) -> PlistValue {
+    let text = PlistValue.string(String(repeating: "a/", count: 4_000))
+    let urls = (0..<count).map { index -> PlistValue in
+      let base = index + 1 < count ? UInt64(index + 3) : 0
+      return .dict([("NS.base", .uid(base)), ("NS.relative", text), ("$class", .uid(2))])
+    }
+    return .archive([urls[0], .describe("NSURL")] + urls.dropFirst())
+  }
+
+  private static func expression(_ pattern: String) -> PlistValue {
+    .archive([
+      .dict([("NSPattern", .string(pattern)), ("NSOptions", .int(0)), ("$class", .uid(2))]),
+      .describe("NSRegularExpression"),
+    ])
+  }
+}
