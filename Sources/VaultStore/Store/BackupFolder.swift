@@ -52,7 +52,11 @@ struct BackupFolder: ~Copyable {
     }
     let old = try folder.folder(draftName, .secret())
     try old.file.lock(waiting: 0)
-    guard !folder.contains(IdentityFolder.folderName) else { throw .taken }
+    guard !folder.contains(IdentityFolder.folderName) else {
+      // That backup is complete: the process ended after everything had been moved out of the draft.
+      try folder.removeTree(draftName)
+      throw .taken
+    }
     // They were moved out of the draft already when the process ended.
     if folder.contains(IdentityFolder.groupsName) { try folder.removeTree(IdentityFolder.groupsName) }
     try folder.removeTree(draftName)
