@@ -54,14 +54,36 @@ import Testing
       expectSilence(path + [marked, marked, marked], onOutput: isSilent)
       expectSilence(path + ["--" + marked], onOutput: isSilent)
       for option in command.options where !["-h", "--help"].contains(option) {
-        let value =
-          ["--output", "--file", "--key-file", "--new-key-file"].contains(option) ? "/nonexistent/\(marked)" : marked
+        let isPath = ["--output", "-o", "--file", "--key-file", "--new-key-file"].contains(option)
+        let value = isPath ? "/nonexistent/\(marked)" : marked
         expectSilence(path + ["a", option, value, "--json"], onOutput: false)
         expectSilence(path + ["a", option + "=" + value], onOutput: false)
+        // With as many arguments as the command takes, so that it gets as far as using the value. Behind an option that
+        // takes none it is an argument itself, and may be the name of an item from then on, so the store is emptied.
+        // An editor can only be waited for by a process of its own.
+        for others in command.path == "vault edit"
+          ? [] : [[], ["a"], ["/nonexistent/a", "b"], ["--", "/nonexistent/x"]]
+        {
+          expectSilence(path + [option, "/nonexistent/\(marked)"] + others, onOutput: false)
+        }
+        if store.run("list").output.contains(marked) { empty() }
       }
+    }
+    for arguments in [
+      ["inject", "-i", marked], ["run", "--env-file", marked, "--", "/nonexistent/program"],
+      ["credential", "docker", marked], ["credential", "git", marked],
+    ] {
+      expectSilence(arguments)
     }
     expectSilence(["verify", marked], 10)
     expectSilence(["verify", "default", marked, "--json"], 10)
+  }
+
+  /// Takes every item out of the store.
+  private func empty() {
+    let names = store.run("list").output.split(separator: "\n").compactMap { $0.split(separator: "\t").first }
+    for name in names { #expect(store.run("remove", "--destroy", "--", String(name)).status == 0) }
+    #expect(store.run("group", "compact", "default").status == 0)
   }
 
   @Test func `a key file or an output that cannot be used is not named`() {

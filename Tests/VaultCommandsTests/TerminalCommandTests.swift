@@ -33,6 +33,32 @@ import Testing
     #expect(store.folder.mode("out") == 0o600)
   }
 
+  /// Marks that reorder text, which a label may hold; before them what only a value may: CSI, OSC, DEL, a line separator.
+  private static let label = "a\u{202E}b\u{61C}\u{FEFF}é日"
+  private static let steering = "\u{9B}2J\u{9D}0;t\u{7F}\u{2028}" + label
+
+  @Test(arguments: ["list", "info", "history", "get"], ["text", "json"])
+  func `JSON on a terminal holds no character that could command it`(command: String, name: String) throws {
+    let value = name == "json" ? #"{"password":"\#(Self.steering)"}"# : Self.steering
+    let options = [
+      "--label", Self.label, "-a", "\(Self.label)=\(Self.label)", "--type", name == "json" ? "json" : "string",
+    ]
+    let set = Transcript(["set", name] + options, input: Array(value.utf8), environment: store.environment)
+    try #require(set.status == 0, "\(set.errors)")
+    let arguments = command == "list" ? [command, "--json"] : [command, name, "--json"]
+    #expect(store.run(arguments, on: terminal).status == 0)
+    let shown = terminal.shown()
+    // History has no label.
+    #expect(shown.contains("é日") || command == "history")
+    for scalar in shown.unicodeScalars where !["\r", "\n"].contains(scalar) {
+      #expect(UTF8Text.onOneLine(String(scalar)) == String(scalar), "\(scalar.value)")
+    }
+    // What a program reads is what was set.
+    guard command == "get" else { return }
+    let told = try readJSON(store.run("get", name, "--json").output)
+    #expect((told["value"] as? String ?? (told["value"] as? [String: String])?["password"]) == Self.steering)
+  }
+
   @Test(arguments: [(40, 60), (80, 80), (200, 100)])
   func `help fits the terminal, and breaks its lines between words`(columns: Int, width: Int) {
     let terminal = PseudoTerminal(columns: UInt16(columns))

@@ -1,6 +1,7 @@
 /// Writes JSON (RFC 8259) piece by piece, keys in the order they are given, one line to each element of the top array.
 ///
-/// Strings pass through no memory but the wiped buffer of `Output`: a value may be among them.
+/// Strings pass through no memory but the wiped buffer of `Output`: a value may be among them. Characters that could
+/// command a terminal are escaped wherever they stand, because nobody knows where the text will be shown.
 struct JSONWriter {
   private let output: Output
   private var needsComma = false
@@ -43,14 +44,14 @@ struct JSONWriter {
   mutating func text(_ key: StaticString, _ bytes: UnsafeRawBufferPointer) throws(Failure) {
     try begin(key)
     try output.write(UInt8(ascii: "\""))
-    for position in bytes.indices { try escape(unsafe bytes[position]) }
+    try unsafe escape(bytes, \.isSpecialInString)
     try output.write(UInt8(ascii: "\""))
   }
 
-  /// JSON that was made elsewhere.
+  /// JSON that was made elsewhere. What commands a terminal can only stand in its strings, where an escape means the same.
   mutating func verbatim(_ key: StaticString, _ json: UnsafeRawBufferPointer) throws(Failure) {
     try begin(key)
-    try unsafe output.write(json)
+    try unsafe escape(json) { $0 == 0x7F }
   }
 
   /// A string of bytes in base64 (RFC 4648, with padding).
@@ -109,26 +110,55 @@ struct JSONWriter {
   }
 
   private func quote(_ text: String) throws(Failure) {
+    var text = text
     try output.write(UInt8(ascii: "\""))
-    for byte in text.utf8 { try escape(byte) }
-    try output.write(UInt8(ascii: "\""))
-  }
-
-  private func escape(_ byte: UInt8) throws(Failure) {
-    switch byte {
-    case UInt8(ascii: "\""): try output.write("\\\"")
-    case UInt8(ascii: "\\"): try output.write("\\\\")
-    case UInt8(ascii: "\n"): try output.write("\\n")
-    case UInt8(ascii: "\r"): try output.write("\\r")
-    case UInt8(ascii: "\t"): try output.write("\\t")
-    case 0..<0x20, 0x7F:
-      try output.write("\\u00")
-      try output.write(Self.hexadecimal[Int(byte >> 4)])
-      try output.write(Self.hexadecimal[Int(byte & 0xF)])
-    default: try output.write(byte)
+    var failure: Failure?
+    text.withUTF8 { bytes in
+      do throws(Failure) {
+        try unsafe escape(UnsafeRawBufferPointer(bytes), \.isSpecialInString)
+      } catch {
+        failure = error
+      }
     }
+    if let failure { throw failure }
+    try output.write(UInt8(ascii: "\""))
   }
 
-  private static let hexadecimal = Array("0123456789abcdef".utf8)
+  /// Writes UTF-8: runs of bytes as they are; escaped, the ASCII characters that `isSpecial` and all that steer terminals.
+  private func escape(_ bytes: UnsafeRawBufferPointer, _ isSpecial: (UInt8) -> Bool) throws(Failure) {
+    var run = 0
+    var position = 0
+    while position < bytes.count {
+      let byte = unsafe bytes[position]
+      let steering = byte < 0x80 ? nil : unsafe UTF8Text.steering(bytes, at: position)
+      guard isSpecial(byte) || steering != nil else {
+        position += 1
+        continue
+      }
+      try unsafe output.write(UnsafeRawBufferPointer(rebasing: bytes[run..<position]))
+      switch byte {
+      case UInt8(ascii: "\""): try output.write("\\\"")
+      case UInt8(ascii: "\\"): try output.write("\\\\")
+      case UInt8(ascii: "\n"): try output.write("\\n")
+      case UInt8(ascii: "\r"): try output.write("\\r")
+      case UInt8(ascii: "\t"): try output.write("\\t")
+      default:
+        let scalar = steering?.scalar ?? UInt32(byte)
+        try output.write("\\u")
+        try output.write(String(0x1_0000 + scalar, radix: 16).dropFirst().description)
+      }
+      position += steering?.byteCount ?? 1
+      run = position
+    }
+    try unsafe output.write(UnsafeRawBufferPointer(rebasing: bytes[run...]))
+  }
+
   private static let base64 = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+}
+
+extension UInt8 {
+  /// A character of ASCII that does not stand for itself in a JSON string, or should not.
+  fileprivate var isSpecialInString: Bool {
+    self < 0x20 || self == 0x7F || self == UInt8(ascii: "\"") || self == UInt8(ascii: "\\")
+  }
 }

@@ -34,6 +34,27 @@ enum UTF8Text {
     }
   }
 
+  /// The scalar of two or three bytes at `position` if it steers terminals, as C1 does, or makes text look like other text.
+  static func steering(_ bytes: UnsafeRawBufferPointer, at position: Int) -> (scalar: UInt32, byteCount: Int)? {
+    func continuation(_ offset: Int) -> UInt32? {
+      guard position + offset < bytes.count else { return nil }
+      let byte = unsafe bytes[position + offset]
+      return byte & 0xC0 == 0x80 ? UInt32(byte & 0x3F) : nil
+    }
+    let first = unsafe UInt32(bytes[position])
+    guard let second = continuation(1) else { return nil }
+    let found: (scalar: UInt32, byteCount: Int)
+    if first & 0xE0 == 0xC0 {
+      found = ((first & 0x1F) << 6 | second, 2)
+    } else if first & 0xF0 == 0xE0, let third = continuation(2) {
+      found = ((first & 0x0F) << 12 | second << 6 | third, 3)
+    } else {
+      return nil
+    }
+    guard let scalar = Unicode.Scalar(found.scalar), isControl(scalar) || isDeceptive(scalar) else { return nil }
+    return found
+  }
+
   /// The text for one line of a terminal or a pipe: whatever could break the line is shown as `\u{…}`.
   static func onOneLine(_ text: String) -> String {
     if isPrintableASCII(text) { return text }

@@ -117,7 +117,7 @@ struct ProgramEnvironment {
 
   private static func text(of path: String) throws -> String {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw DescriptorInput.failure(UTF8Text.onOneLine(path), errno) }
+    guard descriptor >= 0 else { throw DescriptorInput.failure("the file of --env-file", errno) }
     defer { close(descriptor) }
     let bytes = try DescriptorInput(descriptor, UTF8Text.onOneLine(path)).readAll(limit: fileLimit)
     guard bytes.count <= fileLimit else {

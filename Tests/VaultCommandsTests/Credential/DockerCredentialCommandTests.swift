@@ -71,7 +71,7 @@ import Testing
     expect(store.run("credential", "docker"), 1, usage)
     expect(store.run("credential", "docker", "-g", "default"), 1, usage)
     expect(store.run("credential", "docker", "get", "list"), 1, usage)
-    expect(ask("login"), 1, "docker-credential-vault: unknown action: login\n")
+    expect(ask("login"), 1, "docker-credential-vault: unknown action\n")
     expect(ask("list"), 0, "{}\n")
     expect(ask("version"), 0, "docker-credential-vault (vault) v\(Versions.vault)\n")
   }

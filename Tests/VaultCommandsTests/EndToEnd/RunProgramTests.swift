@@ -69,7 +69,7 @@ import Testing
     (["--set", "vault:///db/user"], 64, "--set needs NAME=vault://GROUP/NAME"),
     (["--set", "A=vault:///server#absent"], 10, "--set A: the value has no such field"),
     (["--set", "A=vault:///db/user#x"], 18, "a field is named, and the value is"),
-    (["--env-file", "/nonexistent"], 64, "/nonexistent cannot be read"),
+    (["--env-file", "/nonexistent"], 64, "the file of --env-file cannot be read"),
     (["--prefix", "x"], 64, "--prefix needs --group"),
   ]) func `where one cannot be read, nothing starts`(options: [String], status: Int32, words: String) {
     let result = output(options, "echo started")

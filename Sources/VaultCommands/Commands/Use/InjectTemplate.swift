@@ -54,7 +54,8 @@ struct InjectTemplate: SessionCommand {
     let bytes: WipedBytes
     if let input, input != "-" {
       let descriptor = unsafe open(input, O_RDONLY | O_CLOEXEC)
-      guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
+      // What cannot be opened may be no path, but a secret in the wrong place.
+      guard descriptor >= 0 else { throw DescriptorInput.failure("the template", errno) }
       defer { close(descriptor) }
       try refuseWritingOver(descriptor)
       bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit)

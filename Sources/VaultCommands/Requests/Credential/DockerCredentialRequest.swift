@@ -38,7 +38,7 @@ struct DockerCredentialRequest: Equatable {
     case "erase": try erase(DockerCredentialRequest.server(session), session)
     case "list": try list(session)
     case "version": try session.output.write("docker-credential-vault (vault) v\(Versions.vault)\n")
-    default: throw Failure(.usage, "docker-credential-vault: unknown action: \(operations[0])")
+    default: throw Failure(.usage, "docker-credential-vault: unknown action")
     }
   }
 
