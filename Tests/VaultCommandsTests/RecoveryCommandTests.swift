@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -142,7 +143,7 @@ import Testing
   }
 
   @Test func `killed at any time, a recovery is finished by the same command`() {
-    for delay in stride(from: 5, through: RunLength.of(400, sample: 165), by: RunLength.of(5, sample: 40)) {
+    for delay in RunLength.positions(in: 400, sample: 5) {
       try? FileManager.default.removeItem(atPath: store.folder.file("new"))
       let arguments = [
         "init", "--recover", store.folder.file("backup"), "--key-file", store.folder.file("new-key"), "--recovery-fd",

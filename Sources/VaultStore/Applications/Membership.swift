@@ -42,7 +42,7 @@ extension SecretStore {
 
   /// Takes an application out of a group, which gets a new key.
   ///
-  /// What the application could read until now it may have copied: see ``exposure(progress:)``.
+  /// What the application could read until now it may have copied: see ``exposure(leftOut:progress:)``.
   ///
   /// What nobody signed cannot keep it in: it is left behind, with a notice. A file too damaged to be changed where it lies is
   /// made new in the same step.

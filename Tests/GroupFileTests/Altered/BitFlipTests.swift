@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -19,7 +20,7 @@ import Testing
     #expect(group.before.refused.isEmpty)
     let file = try OpenFile(group.fixture.folder + "/" + name)
     var refused = 0
-    for bit in Sampling.positions(in: file.count * 8, sample: sample) {
+    for bit in RunLength.positions(in: file.count * 8, sample: sample) {
       ConnectionPool.closeIdle(at: place)
       let byte = file[bit / 8]
       file[bit / 8] = byte ^ (1 << UInt8(bit % 8))

@@ -46,7 +46,7 @@ import Testing
 
   @Test func `no bit of the stored form can change`() throws {
     let stored = signed().sealed(with: keys)
-    for bit in Sampling.positions(in: stored.count * 8, sample: 400) {
+    for bit in RunLength.positions(in: stored.count * 8, sample: 400) {
       var changed = stored
       changed[bit / 8] ^= 1 << UInt8(bit % 8)
       #expect(throws: GroupFileError.damaged(.roster, "seal")) {
@@ -79,7 +79,7 @@ import Testing
   @Test func `no bit under the signature can change`() throws {
     let content = try content()
     let count = 4 + signed().roster.body().count + 64
-    for bit in Sampling.positions(in: (count - 4) * 8, sample: 400) {
+    for bit in RunLength.positions(in: (count - 4) * 8, sample: 400) {
       var changed = content
       changed[4 + bit / 8] ^= 1 << UInt8(bit % 8)
       #expect(opening(changed) == .damaged(.roster, "signature"))

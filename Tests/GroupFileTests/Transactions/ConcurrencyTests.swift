@@ -23,7 +23,7 @@ import Testing
   {
     let group = try GroupFixture(keep: 1_000)
     try group.set(["counter": "0"])
-    let rounds = Sampling.isFull ? 100 : 6
+    let rounds = RunLength.isFull ? 100 : 6
     // One object for all threads, as in a service; or one for each, as in as many processes, but with locks in common.
     let shared = try group.open()
     let files = try (0..<16).map { _ in isShared ? shared : try group.open() }

@@ -1,4 +1,5 @@
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile

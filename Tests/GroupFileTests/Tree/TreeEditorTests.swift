@@ -1,4 +1,5 @@
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -48,7 +49,7 @@ import Testing
 
   @Test(arguments: [0, 1, 2, 31, 32, 33, 34, 100, 300])
   func `any order of changes gives the tree of the format`(_ count: Int) throws {
-    for round in 0..<(Sampling.isFull ? 30 : 2) {
+    for round in 0..<(RunLength.isFull ? 30 : 2) {
       var generator = SeededGenerator(seed: UInt64(count * 1_000 + round))
       try check(TreeRows.random(count, using: &generator), seed: UInt64(round))
     }

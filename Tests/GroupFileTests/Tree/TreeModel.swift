@@ -1,5 +1,7 @@
 import Sealing
 
+import TestSupport
+
 @testable import GroupFile
 
 /// The tree as the format article says it, written down a second time and in the plainest way: for comparison.

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -78,7 +79,7 @@ import Testing
     try fill()
     for operation in Operation.all {
       startAgain()
-      for point in try store.systemCalls(of: arguments(of: operation), input: operation.input, sample: 2) {
+      for point in try store.systemCalls(of: arguments(of: operation), input: operation.input, sample: 3) {
         try expectWhole(operation, killedAt: point)
       }
     }

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// What this machine lets a test do. A test that needs more is skipped, and says why.
@@ -34,32 +35,4 @@ extension Trait where Self == ConditionTrait {
   }
   static var needsKeyring: Self { .enabled(if: Machine.keepsKeys, "needs a kernel that keeps keys") }
   static var needsTime: Self { .enabled(if: RunLength.isFull, "takes long: only with VAULT_TEST_FULL=1") }
-}
-
-/// How much is run: all of a test with VAULT_TEST_FULL=1, otherwise a sample that is the same each time.
-enum RunLength {
-  static let isFull = isSet("VAULT_TEST_FULL")
-  /// Whether the programs that are tested together with ours are here, which `tools/test --with-clients` sees to.
-  static let hasClients = isSet("VAULT_TEST_CLIENTS")
-
-  static func of(_ full: Int, sample: Int) -> Int { isFull ? full : sample }
-
-  private static func isSet(_ variable: String) -> Bool {
-    unsafe getenv(variable).map { unsafe String(cString: $0) } == "1"
-  }
-}
-
-/// SplitMix64: the same numbers from the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
-  }
 }

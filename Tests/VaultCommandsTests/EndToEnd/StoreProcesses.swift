@@ -1,3 +1,5 @@
+import TestSupport
+
 @testable import VaultCommands
 
 /// The executable, run on the store of a test.

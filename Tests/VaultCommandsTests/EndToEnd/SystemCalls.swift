@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -47,8 +48,6 @@ extension TestStore {
       return SystemCall(name: name, number: counts[name]!)
     }
     try #require(!all.isEmpty)
-    guard !RunLength.isFull else { return all }
-    var random = SeededGenerator(seed: UInt64(all.count))
-    return Array(all.shuffled(using: &random).prefix(sample))
+    return RunLength.positions(in: all.count, sample: sample).map { all[$0] }
   }
 }

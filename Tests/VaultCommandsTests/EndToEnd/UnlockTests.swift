@@ -176,11 +176,28 @@ import Testing
 
   @Test(.needsOtherUsers) func `another user does not find it`() throws {
     try unlock()
-    // The store itself is made readable, so that the key alone is missing.
-    let script = "chmod -R a+rX '\(folder.path)'; exec setpriv --reuid=34999 --clear-groups cat /proc/keys"
-    let seen = Executable(["-c", script], program: "/bin/sh", environment: environment).wait()
-    #expect(seen.status == 0)
-    #expect(!seen.output.contains("vault1:"))
+    let line = try #require(kernelsLine()).split(separator: " ")
+    let (number, title) = (try #require(Int32(line[0], radix: 16)), line[8].dropLast())
+    // The store itself is made readable, so that the key alone is missing. The calls read, describe, link, look for and
+    // take away the key: KEYCTL_READ, DESCRIBE, LINK into the session's keyring, SEARCH from the user's, and REVOKE.
+    let script = """
+      chmod -R a+rX "$folder" && mkdir -m 777 "$folder/other"
+      as() { setpriv --reuid=34999 --clear-groups "$@"; }
+      as cat /proc/keys | grep -c vault1:
+      as perl -e '
+        my $keyctl = { x86_64 => 250, aarch64 => 219 }->{(split " ", `uname -m`)[0]};
+        my ($number, $title, $type, $buffer) = (shift, shift, "user", "\\0" x 4096);
+        print join(" ", map { syscall($keyctl, @$_) } [11, $number + 0, $buffer, 4096], [6, $number + 0, $buffer, 4096],
+          [8, $number + 0, -3], [10, -4, $type, $title, 0], [3, $number + 0]), "\\n";
+      ' \(number) '\(title)'
+      VAULT_STATE="$folder/other" as "$vault" get token || echo refused
+      chmod -R go-rwx "$folder/store" && "$vault" get token
+      """
+    let seen = Executable(
+      ["-c", script], program: "/bin/sh",
+      environment: environment.merging(["vault": Executable.path, "folder": folder.path, "PATH": Machine.path]) { $1 }
+    ).wait()
+    #expect(seen.output == "0\n-1 -1 -1 -1 -1\nrefused\ns3cr3t", "\(seen.errors)")
   }
 
   @Test(arguments: ["0s", "8d", "1", "m", "-1m", "1.5h", "99999999999999999d", ""])

@@ -195,7 +195,7 @@ extension SecretStore {
     #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
-  @Test func `a credential of another owner opens nothing here`() throws {
+  @Test func `a credential of the same application of another store opens nothing here`() throws {
     let store = try StoreFixture()
     let other = try StoreFixture()
     try store.issue("com.example.api")
