@@ -170,6 +170,32 @@ import Testing
     #expect("abcz".utf16.map { characters.characterIsMember($0) } == [true, true, false, true])
   }
 
+  @Test(arguments: [
+    [0..<1, 65_535..<65_536, 65_536..<131_072, 131_072..<196_608, 262_144..<327_679], [65_535..<131_073],
+    [0..<1_114_112], [1..<0xD801, 0xE001..<0x10_FFFF], [0x1_F600..<0x1_F650, 0x2_0000..<0x2_A6DF],
+    [0x10_0000..<0x11_0000],
+  ])
+  func `a bitmap has the characters of each plane`(_ ranges: [Range<Int>]) throws {
+    var bits = [UInt8](repeating: 0, count: 17 * 8_192)
+    for character in ranges.joined() { bits[character >> 3] |= 1 << UInt8(character & 7) }
+    var bitmap = Array(bits[..<8_192])
+    for plane in 1..<17 where bits[(plane * 8_192)..<((plane + 1) * 8_192)].contains(where: { $0 != 0 }) {
+      bitmap += [UInt8(plane)] + bits[(plane * 8_192)..<((plane + 1) * 8_192)]
+    }
+    for name in ["NSCharacterSet", "NSMutableCharacterSet"] {
+      let set = try read(name, NSCharacterSet.self, [("NSBitmap", .data(bitmap))])
+      let borders: [Int] = (0..<17).flatMap { plane -> [Int] in
+        let first = plane << 16
+        return [first, first + 1, first + 0xFFFE, first + 0xFFFF]
+      }
+      let ends: [Int] = ranges.flatMap { range -> [Int] in [range.lowerBound, range.upperBound - 1, range.upperBound] }
+      for character in borders + ends where character < 0x11_0000 {
+        let isMember = ranges.contains { $0.contains(character) }
+        #expect(set.longCharacterIsMember(UInt32(character)) == isMember, "\(character)")
+      }
+    }
+  }
+
   @Test func `attributed texts have their runs`() throws {
     let plain = try read("NSAttributedString", NSAttributedString.self, [("NSString", .uid(3))], [.string("hello")])
     #expect(plain.string == "hello")

@@ -162,7 +162,7 @@ extension SecureUnarchiver {
     for reference in table.graph.references(of: number) {
       let cost = cost(ofObject: Int(reference))
       sum = sum + cost
-      if cost.conversion > 1 { sum.comparison = sum.comparison.saturatingSum(cost.conversion.saturatingProduct(3)) }
+      if cost.conversion > 1 { sum.comparison = sum.comparison.saturatingSum(cost.conversion.saturatingProduct(8)) }
     }
     for node in table.list.values(table.list.nodes[table.node(ofObject: number)]) {
       let value = table.list.nodes[Int(node)]
@@ -183,6 +183,8 @@ enum HashedKind {
     case is NSDecimalNumber, is NSError: "it has no hash"
     case let measurement as NSMeasurement where Int(exactly: measurement.doubleValue.rounded(.towardZero)) == nil:
       "it is too large for a hash"
+    // Its Swift counterpart may resolve to something else, and is not found again.
+    case let url as NSURL where !((url as URL) as NSURL).isEqual(url): "its Swift counterpart is another one"
     // Comparing sets with such elements, or copying a mutable ordered set, casts their Swift counterparts, which have no hash.
     case is NSArray, is NSDictionary:
       self == .orderedSet ? nil : "Foundation on Linux cannot compare it as an element or key"

@@ -60,26 +60,29 @@ extension ValueClass {
   /// The set of a bitmap: one bit for each character of the first plane; then for others the plane's number and its bits, in
   /// order.
   ///
-  /// Foundation on Linux frees the bits of some bitmaps while it still uses them, so that sets are put together from ranges.
+  /// Foundation on Linux takes the bits of a dense first plane for something else, and puts ranges of different planes together
+  /// wrongly. So the first plane is put together from ranges, and each other one is a bitmap of its own, behind an empty plane.
   private static func set(_ bytes: [UInt8], _ fields: Fields) throws(ArchiveError) -> CharacterSet {
     guard bytes.count >= planeBytes, (bytes.count - planeBytes) % (planeBytes + 1) == 0 else {
       throw fields.invalid("its bitmap has \(bytes.count) bytes")
     }
-    var ranges = ranges(bytes[..<planeBytes], plane: 0)
+    let ranges = ranges(bytes[..<planeBytes])
+    var planes: [Data] = []
     var last = 0
     for start in stride(from: planeBytes, to: bytes.count, by: planeBytes + 1) {
       guard Int(bytes[start]) > last, bytes[start] <= 16 else {
         throw fields.invalid("its bitmap's planes are not in order")
       }
       last = Int(bytes[start])
-      ranges += self.ranges(bytes[(start + 1)...(start + planeBytes)], plane: last)
+      planes.append(Data(repeating: 0, count: planeBytes) + bytes[start...(start + planeBytes)])
     }
     try take(planes: bytes.count / planeBytes, work: 8 + bytes.count / 64 + ranges.count / 16, fields)
-    if let text = text(of: ranges) { return CharacterSet(charactersIn: text) }
+    if planes.isEmpty, let text = text(of: ranges) { return CharacterSet(charactersIn: text) }
     guard let set = (CharacterSet() as NSCharacterSet).mutableCopy() as? NSMutableCharacterSet else {
       throw fields.invalid("its bitmap cannot be read")
     }
     for range in ranges { set.addCharacters(in: range) }
+    for plane in planes { set.formUnion(with: CharacterSet(bitmapRepresentation: plane)) }
     return set as CharacterSet
   }
 
@@ -96,12 +99,12 @@ extension ValueClass {
     return String(text)
   }
 
-  /// The ranges of bits that are set, as characters of a plane.
-  private static func ranges(_ bytes: ArraySlice<UInt8>, plane: Int) -> [NSRange] {
+  /// The ranges of bits that are set.
+  private static func ranges(_ bytes: ArraySlice<UInt8>) -> [NSRange] {
     var ranges: [NSRange] = []
     var start: Int?
     func end(_ position: Int) {
-      if let begin = start { ranges.append(NSRange(location: plane << 16 + begin, length: position - begin)) }
+      if let begin = start { ranges.append(NSRange(location: begin, length: position - begin)) }
       start = nil
     }
     for (index, byte) in bytes.enumerated() {

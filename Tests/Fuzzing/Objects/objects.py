@@ -33,7 +33,7 @@ state_file = tempfile.NamedTemporaryFile()
 state_file.write(bytes(64))
 state_file.flush()
 state = mmap.mmap(state_file.fileno(), 64)
-environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
+environment = {**os.environ, "SWIFT_BACKTRACE": "enable=yes,color=no,threads=crashed,images=none,interactive=no"}
 findings, executions, decoded, longest = [], 0, 0, 0
 began = time.time()
 
@@ -94,7 +94,8 @@ while next_number < end and time.time() - began < arguments.seconds:
     elif status in (3, 4):
         next_number = at + 1
     else:
-        add("hang" if status == "hang" else "crash", at, errors.strip().splitlines()[0][:200] if errors.strip() else str(status))
+        lines = [line.strip() for line in errors.splitlines() if " in " in line or "rror:" in line]
+        add("hang" if status == "hang" else "crash", at, " | ".join(lines[:6])[:600] or str(status))
         executions += 1
         next_number = at + 1
     report()

@@ -247,6 +247,8 @@ url = lambda text, base=0: {"NS.base": uid(base), "NS.relative": text}
 for text in ("", "http!://x", "http://[::1", "1:", "http://h:x"):
     one(f"a URL of '{text}'", "NSURL", "NSURL", "invalidValue", "root", fields=url(text))
     one(f"a URL relative to '{text}'", "NSURL", "NSURL", "invalidValue", "root → NS.base", fields=url("a", 3), more=[{**url(text), "$class": uid(2)}])
+one("a dictionary whose key is a URL that resolves to two things", "NSDictionary NSURL", "NSDictionary", "invalidValue", "root", fields={"NS.keys": [uid(3)], "NS.objects": [uid(3)]},
+    more=[{**url("//h", 4), "$class": uid(5)}, {**url("file://h/a"), "$class": uid(5)}, cls("NSURL")])
 holders = {"NSError": ({"NSDomain": "d", "NSCode": 1, "NSUserInfo": uid(3)}, "root → NSUserInfo → NS.objects[0]"),
            "NSNotification": ({"NS.name": "n", "NS.userinfo": uid(3)}, "root → NS.userinfo → NS.objects[0]"),
            "NSAttributedString": ({"NSString": "ab", "NSAttributes": uid(3)}, "root → NSAttributes → NS.objects[0]")}
