@@ -49,7 +49,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     }
   }
 
-  /// One line for the help and the README.
+  /// One line for the help and docs/statuses.md.
   public var meaning: String {
     switch self {
     case .success: "done"

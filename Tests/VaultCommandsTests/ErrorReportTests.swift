@@ -164,13 +164,13 @@ import VaultStore
     #expect(words.hasPrefix("\u{1B}[31mvault: error:\u{1B}[0m no such item\n\u{1B}[33mvault: hint:\u{1B}[0m "))
   }
 
-  @Test func `the README lists every exit status`() throws {
+  @Test func `the documentation lists every exit status`() throws {
     let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
-    let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+    let page = try String(contentsOf: root.appending(path: "docs/statuses.md"), encoding: .utf8)
     for status in ExitStatus.allCases where ![.notExecutable, .commandNotFound].contains(status) {
-      #expect(readme.contains("| \(status.rawValue) |"), "\(status)")
+      #expect(page.contains("| \(status.rawValue) |"), "\(status)")
     }
-    #expect(readme.contains("| 126, 127 |"))
+    #expect(page.contains("| 126, 127 |"))
   }
 }
