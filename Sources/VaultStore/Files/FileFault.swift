@@ -48,9 +48,25 @@ enum FileFault: Error, Equatable {
 struct FileTrust: Equatable {
   var owners: [uid_t]
   var forbiddenMode: mode_t
+  /// The same for a file of root's.
+  var forbiddenModeOfRoots: mode_t
+
+  init(owners: [uid_t], forbiddenMode: mode_t, forbiddenModeOfRoots: mode_t? = nil) {
+    self.owners = owners
+    self.forbiddenMode = forbiddenMode
+    self.forbiddenModeOfRoots = forbiddenModeOfRoots ?? forbiddenMode
+  }
 
   /// For secrets: ours or root's, and closed to everybody else.
   static func secret(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user, 0], forbiddenMode: 0o077) }
+
+  /// For a credential that the system hands over: ours and closed to everybody else, or root's and readable by one Unix group.
+  ///
+  /// Kubernetes gives a Secret to the pod's group that way. systemd puts the service's user on the access list of root's file,
+  /// and the bits of the file's group then say what the list allows at most. Either way root alone decided who may read it.
+  static func handedOver(user: uid_t = geteuid()) -> FileTrust {
+    FileTrust(owners: [user, 0], forbiddenMode: 0o077, forbiddenModeOfRoots: 0o037)
+  }
 
   /// For what others may see but not change.
   static func visible(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user, 0], forbiddenMode: 0o022) }
@@ -59,7 +75,9 @@ struct FileTrust: Equatable {
   func check(_ status: stat) throws(FileFault) {
     guard owners.contains(status.st_uid) else { throw .foreignOwner }
     let mode = status.st_mode & 0o7777
-    guard mode & forbiddenMode == 0 else { throw .openToOthers(mode: mode) }
+    guard mode & (status.st_uid == 0 ? forbiddenModeOfRoots : forbiddenMode) == 0 else {
+      throw .openToOthers(mode: mode)
+    }
   }
 }
 

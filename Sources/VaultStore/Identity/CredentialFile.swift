@@ -6,11 +6,14 @@ internal import Sealing
 enum CredentialFile {
   /// Reads a credential.
   ///
+  /// The path may be a link, as Kubernetes makes them for a Secret, if nobody but root and `user` could have put it there.
+  ///
   /// - Throws: `locked` with the reason if the file is gone or not as it must be; what ``Credential/init(parsing:)`` throws.
   static func read(_ path: String, user: uid_t = geteuid()) throws(IdentityError) -> Credential {
     let bytes: GuardedBytes
     do throws(FileFault) {
-      bytes = try SecretFile.read(path, .secret(user: user), size: 0...Credential.byteLimit)
+      let path = try CanonicalPath.followingLinks(path, user: user)
+      bytes = try SecretFile.read(path, .handedOver(user: user), size: 0...Credential.byteLimit)
     } catch {
       if case .storage(let failure) = error { throw .storage(failure) }
       throw .locked(.credential(error))

@@ -18,7 +18,7 @@ enum SystemdCredential {
   static func read(_ path: String) throws(IdentityError) -> SystemdCredential? {
     let bytes: GuardedBytes
     do throws(FileFault) {
-      bytes = try SecretFile.read(path, .givenBySystemd(), size: 0...Credential.byteLimit)
+      bytes = try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit)
     } catch {
       if error == .missing { return nil }
       if case .storage(let failure) = error { throw .storage(failure) }
@@ -28,15 +28,5 @@ enum SystemdCredential {
       return .slotKey(SlotKey(try sealing { () throws(SealingError) in try Key(bytes) }))
     }
     return .application(try Credential(parsing: bytes))
-  }
-}
-
-extension FileTrust {
-  /// Where the file system has access lists, systemd leaves the file root's and puts the service's user on its list; the bits
-  /// of the file's group then say what the list allows at most, and nothing of the group.
-  fileprivate static func givenBySystemd() -> FileTrust {
-    var trust = FileTrust.secret()
-    trust.forbiddenMode &= ~0o040
-    return trust
   }
 }

@@ -102,12 +102,9 @@ import Testing
     let temporary = TemporaryFolder()
     let path = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
     #expect(try CredentialFile.read(path).application == "com.example.notes")
-    temporary.setMode("credential", 0o440)
-    #expect(throws: IdentityError.locked(.credential(.openToOthers(mode: 0o440)))) { try CredentialFile.read(path) }
+    temporary.setMode("credential", 0o444)
+    #expect(throws: IdentityError.locked(.credential(.openToOthers(mode: 0o444)))) { try CredentialFile.read(path) }
     #expect(throws: IdentityError.locked(.credential(.missing))) { try CredentialFile.read(temporary.file("gone")) }
-    #expect(throws: IdentityError.locked(.credential(.link))) {
-      try CredentialFile.read(temporary.makeLink("link", to: path))
-    }
     #expect(throws: IdentityError.locked(.credential(.wrongKind))) {
       try CredentialFile.read(temporary.makeFIFO("FIFO"))
     }
@@ -116,6 +113,58 @@ import Testing
     }
     #expect(throws: IdentityError.damaged(.credential, "it is not a vault credential")) {
       try CredentialFile.read(temporary.write("empty", []))
+    }
+  }
+
+  @Test func `a credential of root's may be readable by one Unix group, and nobody else's may`() throws {
+    func check(owner: uid_t, mode: mode_t) throws(FileFault) {
+      var status = stat()
+      status.st_uid = owner
+      status.st_mode = S_IFREG | mode
+      try FileTrust.handedOver(user: 1000).check(status)
+    }
+    try check(owner: 0, mode: 0o440)
+    try check(owner: 1000, mode: 0o400)
+    #expect(throws: FileFault.openToOthers(mode: 0o440)) { try check(owner: 1000, mode: 0o440) }
+    #expect(throws: FileFault.openToOthers(mode: 0o460)) { try check(owner: 0, mode: 0o460) }
+    #expect(throws: FileFault.openToOthers(mode: 0o444)) { try check(owner: 0, mode: 0o444) }
+    #expect(throws: FileFault.foreignOwner) { try check(owner: 1001, mode: 0o400) }
+  }
+
+  @Test func `links to a credential count where only root and the user can change them`() throws {
+    let temporary = TemporaryFolder()
+    // As Kubernetes mounts a Secret.
+    _ = temporary.makeFolder("secret")
+    _ = temporary.makeFolder("secret/..2026", mode: 0o755)
+    _ = temporary.write("secret/..2026/credential", ForeignBytes.credential, mode: 0o400)
+    _ = temporary.makeLink("secret/..data", to: "..2026")
+    let path = temporary.makeLink("secret/credential", to: "..data/credential")
+    for mode: mode_t in [0o1777, 0o755, 0o700] {
+      temporary.setMode("secret", mode)
+      #expect(try CredentialFile.read(path).application == "com.example.notes")
+    }
+    for mode: mode_t in [0o777, 0o720, 0o702] {
+      temporary.setMode("secret", mode)
+      #expect(throws: IdentityError.locked(.credential(.link))) { try CredentialFile.read(path) }
+    }
+    #expect(throws: IdentityError.locked(.credential(.link))) {
+      try CredentialFile.read(temporary.makeLink("circle", to: "circle"))
+    }
+    #expect(throws: IdentityError.locked(.credential(.missing))) {
+      try CredentialFile.read(temporary.makeLink("dangling", to: "nothing"))
+    }
+  }
+
+  @Test func `a link that somebody else made is not followed`() throws {
+    let temporary = TemporaryFolder()
+    _ = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
+    let path = temporary.makeLink("link", to: "credential")
+    // As seen by a user who is neither root nor the one who made it.
+    if geteuid() != 0 {
+      #expect(throws: FileFault.link) { try CanonicalPath.followingLinks(path, user: geteuid() + 1) }
+    } else {
+      #expect(unsafe lchown(path, 12_345, 12_345) == 0)
+      #expect(throws: FileFault.link) { try CanonicalPath.followingLinks(path, user: 1000) }
     }
   }
 }
