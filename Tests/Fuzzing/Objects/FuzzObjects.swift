@@ -44,8 +44,12 @@ enum FuzzObjects {
       if tryOut(archive, watch) == "decoded" { state[2] += 1 }
       let taken = watch.longest
       state[1] += 1
-      state[3] = max(state[3], UInt64(taken * 1e6))
+      if UInt64(taken * 1e6) > state[3] {
+        state[3] = UInt64(taken * 1e6)
+        state[4] = number
+      }
       let resident = residentKilobytes()
+      state[5] = UInt64(resident)
       if taken > longest { print("slow \(number) \(Int(taken * 1000))") }
       if resident > largest {
         print("large \(number) \(resident)")
@@ -165,7 +169,8 @@ final class TestPerson: NSObject, NSSecureCoding {
   }
 }
 
-/// Numbers that another process reads: the archive at work, archives so far, those that were decoded, the longest in µs.
+/// Numbers that another process reads: the archive at work, archives so far, those that were decoded, the longest call in µs
+/// and its archive, and the most memory in kilobytes.
 struct State {
   private let numbers: UnsafeMutablePointer<UInt64>
 
