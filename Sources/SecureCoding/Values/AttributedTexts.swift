@@ -44,12 +44,13 @@ extension ValueClass {
 
   /// Whether Foundation on Linux can compare an attribute's value. It reads the beginning of each as that of an object of its C
   /// library, which only some of its own classes are: with any other, what stands there decides whether the process ends.
+  /// Locales, time zones and calendars keep a pointer there, so that only a few of them do.
   static func isComparable(_ value: Any?) -> Bool {
     guard let object = value as AnyObject? else { return false }
     switch object {
     case is NSDecimalNumber: return false
-    case is NSString, is NSNumber, is NSData, is NSDate, is NSURL, is NSArray, is NSDictionary, is NSSet, is NSLocale,
-      is NSTimeZone, is NSCalendar, is NSCharacterSet, is NSAttributedString:
+    case is NSString, is NSNumber, is NSData, is NSDate, is NSURL, is NSArray, is NSDictionary, is NSSet,
+      is NSCharacterSet, is NSAttributedString:
       return true
     default: return false
     }
