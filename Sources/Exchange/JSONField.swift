@@ -1,14 +1,14 @@
-/// Finds one member of a JSON object (RFC 8259), without making anything of the rest.
+/// Finds one member of a JSON object (RFC 8259) without parsing the rest into values.
 public enum JSONField {
-  /// The value of the member `key` of the object `text`: a string's content, or the JSON of anything else.
+  /// The value of the member `key` of the object `text`: the content of a string, or the JSON of any other value.
   ///
   /// - Parameter text: valid JSON, in UTF-8.
-  /// - Returns: `nil` where `text` is no object, or has no such member; of several, the last counts.
+  /// - Returns: `nil` if `text` is not an object or has no such member. If there are several, the last counts.
   public static func value(of key: String, in text: [UInt8]) -> [UInt8]? {
     member(key, of: text).map { $0.first == UInt8(ascii: "\"") ? decoded($0) : Array($0) }
   }
 
-  /// The content of the string that is the member `key`, as `value(of:in:)`; `nil` where it is no string.
+  /// The content of the member `key`, as for `value(of:in:)`; `nil` if it is not a string.
   public static func string(of key: String, in text: [UInt8]) -> [UInt8]? {
     member(key, of: text).flatMap { $0.first == UInt8(ascii: "\"") ? decoded($0) : nil }
   }
@@ -27,9 +27,9 @@ public enum JSONField {
     return found
   }
 
-  /// The text of a string with its quotes.
+  /// The text of a quoted string.
   ///
-  /// - Returns: `nil` where an escape in it is none of JSON's.
+  /// - Returns: `nil` if it contains an escape that JSON does not define.
   static func text(of string: ArraySlice<UInt8>) -> String? {
     var rest = string.dropFirst().dropLast()
     while let byte = rest.popFirst() {
@@ -46,7 +46,7 @@ public enum JSONField {
     return String(decoding: decoded(string), as: UTF8.self)
   }
 
-  /// The bytes that a string with its quotes stands for; an escaped half of a surrogate pair alone stands for U+FFFD.
+  /// The bytes that a quoted string represents. An escaped lone surrogate becomes U+FFFD.
   private static func decoded(_ string: ArraySlice<UInt8>) -> [UInt8] {
     var units: [UInt16] = []
     var bytes: [UInt8] = []
@@ -88,7 +88,7 @@ public enum JSONField {
 
     var peek: UInt8? { rest.first }
 
-    /// Takes `byte` and the white space behind it.
+    /// Consumes `byte` and the white space after it.
     mutating func take(_ byte: UInt8) -> Bool {
       guard rest.first == byte else { return false }
       rest = rest.dropFirst()
@@ -96,7 +96,7 @@ public enum JSONField {
       return true
     }
 
-    /// A string with its quotes.
+    /// A quoted string.
     mutating func string() -> ArraySlice<UInt8> {
       let start = rest
       rest = rest.dropFirst()
