@@ -13,6 +13,46 @@ public enum JSONField {
     member(key, of: text).flatMap { $0.first == UInt8(ascii: "\"") ? decoded($0) : nil }
   }
 
+  /// What a member's value is.
+  public enum Kind: Sendable { case string, number, bool, null, container }
+
+  /// What the member `key` of the object `text` is, as `value(of:in:)`.
+  public static func kind(of key: String, in text: [UInt8]) -> Kind? {
+    switch member(key, of: text)?.first {
+    case nil: nil
+    case UInt8(ascii: "\""): .string
+    case UInt8(ascii: "{"), UInt8(ascii: "["): .container
+    case UInt8(ascii: "t"), UInt8(ascii: "f"): .bool
+    case UInt8(ascii: "n"): .null
+    default: .number
+    }
+  }
+
+  /// The object `text` with the member `key` set to `value`; all the rest stays byte for byte.
+  ///
+  /// - Parameters:
+  ///   - value: valid JSON.
+  ///   - text: valid JSON, in UTF-8.
+  /// - Returns: `nil` where `text` is no object.
+  public static func setting(_ key: String, to value: [UInt8], in text: [UInt8]) -> [UInt8]? {
+    if let present = member(key, of: text) {
+      return text[..<present.startIndex] + value + text[present.endIndex...]
+    }
+    var scanner = Scanner(text)
+    guard scanner.take(UInt8(ascii: "{")), let end = text.lastIndex(of: UInt8(ascii: "}")) else { return nil }
+    var added: [UInt8] = scanner.peek == UInt8(ascii: "}") ? [] : [UInt8(ascii: ",")]
+    JSONObject.quote(key.utf8, to: &added)
+    added.append(UInt8(ascii: ":"))
+    return text[..<end] + added + value + text[end...]
+  }
+
+  /// The JSON string that stands for `text`, which is UTF-8.
+  public static func quoted(_ text: [UInt8]) -> [UInt8] {
+    var json: [UInt8] = []
+    JSONObject.quote(text, to: &json)
+    return json
+  }
+
   private static func member(_ key: String, of text: [UInt8]) -> ArraySlice<UInt8>? {
     var scanner = Scanner(text)
     guard scanner.take(UInt8(ascii: "{")) else { return nil }

@@ -38,6 +38,15 @@ struct GroupOptions: ParsableArguments {
   var group: String?
 }
 
+/// The field of a JSON value that a command on an item is about.
+struct FieldOptions: ParsableArguments {
+  @Option(
+    name: .customLong("field"),
+    help: ArgumentHelp(
+      "This field of the value, as NAME#FIELD; an empty one means the whole value.", valueName: "field"))
+  var field: String?
+}
+
 struct JSONOption: ParsableArguments {
   @Flag(help: "Print JSON, and errors as one JSON object on stderr.")
   var json = false

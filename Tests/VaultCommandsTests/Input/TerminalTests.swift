@@ -65,7 +65,7 @@ import VaultStore
 }
 
 /// Types from another thread, once the terminal has fallen silent.
-private final class Typist: @unchecked Sendable {
+final class Typist: @unchecked Sendable {
   private var thread = pthread_t()
   private let pty: PseudoTerminal
   private let text: String
