@@ -78,14 +78,19 @@ final class Terminal {
 
   /// Asks for a new passphrase, and once more to be sure.
   ///
-  /// - Throws: as `ask`; `usage` if the two differ or nothing was typed.
+  /// A second entry that differs is a typing error in one of the two, and both are asked for again, twice at most.
+  ///
+  /// - Throws: as `ask`; `usage` if the two differ again and again, or nothing was typed.
   func askTwice(_ prompt: String, again: String) throws(Failure) -> WipedBytes {
     let silence = try Silence(descriptor)
     defer { silence.end() }
-    let first = try readLine(prompt, silence)
-    guard first.count > 0 else { throw .usage("nothing was typed") }
-    guard try readLine(again, silence).equals(first) else { throw .usage("the two are not the same") }
-    return first
+    for attempt in 1...3 {
+      let first = try readLine(prompt, silence)
+      guard first.count > 0 else { throw Failure(.usage, "nothing was typed") }
+      if try readLine(again, silence).equals(first) { return first }
+      if attempt < 3 { try show("the two differ; once more\n") }
+    }
+    throw Failure(.usage, "the two differ")
   }
 
   /// Asks a question that `yes` agrees to, and shows what is typed.
