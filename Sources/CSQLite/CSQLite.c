@@ -22,7 +22,7 @@ static void count_fork(void) { fork_generation++; }
 
 static void prepare(void) {
   pthread_atfork(NULL, NULL, count_fork);
-  // A library built for one thread has no mutexes at all.
+  // An SQLite built for a single thread has no mutexes at all.
   registered = sqlite3_threadsafe() ? guarding_vfs_register() : SQLITE_MISUSE;
 }
 
@@ -39,7 +39,7 @@ static const struct { int option, value; } options[] = {
   {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0},
 };
 
-// The schema of a file is parsed before it can be compared, so these bound what parsing it can cost.
+// A file's schema is parsed before it can be checked, so these limits bound the cost of parsing it.
 static const struct { int limit, value; } limits[] = {
   {SQLITE_LIMIT_LENGTH, 2 << 20},    {SQLITE_LIMIT_SQL_LENGTH, 4096},  {SQLITE_LIMIT_COLUMN, 16},
   {SQLITE_LIMIT_EXPR_DEPTH, 16},     {SQLITE_LIMIT_COMPOUND_SELECT, 2}, {SQLITE_LIMIT_VDBE_OP, 25000},
@@ -148,7 +148,7 @@ int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int
 int csqlite_rename_new(const char *from, const char *to) {
   if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
-  // File systems without that flag have links, which fail where the name is taken.
+  // File systems that do not support that flag have hard links, and link() fails if the name is taken.
   return link(from, to) == 0 ? unlink(from) : -1;
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// A file that is being made has this ending; only the log of such a file may be deleted.
+// A file that is being created has this ending. Only the log of such a file may be deleted.
 static const char unplaced_log[] = ".new-wal";
 
 static int ends_with(const char *name, const char *ending) {
@@ -15,7 +15,7 @@ static int ends_with(const char *name, const char *ending) {
 
 static sqlite3_vfs *base(sqlite3_vfs *vfs) { return vfs->pAppData; }
 
-// Opening a FIFO would hang, and a link leads elsewhere. What stat cannot answer is left to the open, whose errno counts.
+// Opening a FIFO would hang, and a link leads elsewhere. If lstat fails, the open that follows reports why.
 static int is_foreign(const char *name) {
   struct stat status;
   return lstat(name, &status) == 0 && !S_ISREG(status.st_mode);
@@ -30,15 +30,16 @@ static int is_foreign_index(const char *name) {
   return is_foreign(index);
 }
 
-// What the system's VFS does with a log, and the same but for its size.
+// The system VFS's methods for a log, and a copy that differs only in the file size.
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 static const sqlite3_io_methods *base_log_methods;
 static sqlite3_io_methods log_methods;
 
 enum { log_header_size = 32 };
 
-// A log of a header alone, as a killed writer leaves it, is as good as empty. SQLite knows that where it may write the
-// index. Where it may only read it, it tries for ten seconds to understand how the header and the empty index agree.
+// A log with only a header, which a killed writer may leave, is as good as empty. SQLite recognizes that if it may
+// write the index. If it may only read the index, it tries for ten seconds to reconcile the header with the empty
+// index.
 static int log_size(sqlite3_file *file, sqlite3_int64 *size) {
   int code = base_log_methods->xFileSize(file, size);
   if (code == SQLITE_OK && *size == log_header_size) *size = 0;
@@ -60,14 +61,14 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
   file->pMethods = NULL;
   if (name == NULL) return SQLITE_CANTOPEN;
   if (flags & SQLITE_OPEN_MAIN_DB) {
-    // The main file always exists: SQLite creates none, it initialises the empty file that creation made.
+    // The main file always exists. SQLite never creates it, but initialises an empty file that was created before.
     if (flags & SQLITE_OPEN_CREATE) return SQLITE_CANTOPEN;
     if (is_foreign(name) || is_foreign_index(name)) return SQLITE_NOTADB;
   } else if (flags & SQLITE_OPEN_WAL) {
     if (!ends_with(name, "-wal")) return SQLITE_CANTOPEN;
     if (is_foreign(name)) return SQLITE_NOTADB;
   } else {
-    // A rollback or super journal names files to delete; temporary files would leave rows behind.
+    // A rollback or super journal names files to delete, and temporary files would leave rows on the disk.
     return SQLITE_CANTOPEN;
   }
   int code = base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
@@ -87,7 +88,7 @@ static int file_exists(sqlite3_vfs *vfs, const char *name, int what, int *answer
   return base(vfs)->xAccess(base(vfs), name, what, answer);
 }
 
-// Paths come resolved; SQLite's own function would look at each folder of them again.
+// Paths are already resolved. SQLite's own function would check each of their folders again.
 static int full_path(sqlite3_vfs *vfs, const char *name, int capacity, char *full) {
   size_t length = strlen(name);
   if (name[0] != '/' || length >= (size_t)capacity || length >= (size_t)base(vfs)->mxPathname) return SQLITE_CANTOPEN;
@@ -147,7 +148,7 @@ static sqlite3_vfs guarding_vfs = {
 };
 
 int guarding_vfs_register(void) {
-  // By name: a program that uses the library may have put another default in its place.
+  // Looked up by name, because a program that uses the library may have registered another default.
   sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
   if (!unix_vfs) return SQLITE_ERROR;
   guarding_vfs.szOsFile = unix_vfs->szOsFile;

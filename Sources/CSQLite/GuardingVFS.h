@@ -1,4 +1,4 @@
-// A VFS around SQLite's own that lets a connection reach a group file and its log, and nothing else on the disk.
+// A VFS that wraps SQLite's own and lets a connection access a group file and its log, and nothing else on the disk.
 #pragma once
 
 #define GUARDING_VFS_NAME "vault-guard"

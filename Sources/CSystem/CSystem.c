@@ -1,4 +1,4 @@
-// _GNU_SOURCE must not reach the header: Swift's own view of glibc has no such definition.
+// _GNU_SOURCE is defined only here, not in the header, because Swift imports glibc without it.
 #define _GNU_SOURCE
 #include "CSystem.h"
 #include <fcntl.h>

@@ -1,16 +1,16 @@
-/// A table of texts between commas, as RFC 4180 says it: rows end with CRLF, LF or CR; a field in quotes may hold commas, line
-/// breaks, and quotes written twice.
+/// A comma-separated table as in RFC 4180. Rows end with CRLF, LF or CR. A quoted field may contain commas, line breaks
+/// and doubled quotes.
 struct CSVFile {
   struct Row {
-    /// The line on which the row begins, from 1.
+    /// The line on which the row begins, counted from 1.
     let line: Int
     var fields: [String] = []
   }
 
-  /// The rows in their order; lines with nothing on them are none.
+  /// The rows in their order, without empty lines.
   let rows: [Row]
 
-  /// - Throws: a quote that is never closed, or has something behind it.
+  /// - Throws: if a quote is never closed, or if text follows a closing quote.
   init(_ text: String) throws(ImportFault) {
     var scanner = Scanner(text)
     var rows: [Row] = []
@@ -26,7 +26,7 @@ struct CSVFile {
 
     init(_ text: String) {
       let bytes = Array(text.utf8)
-      // A byte-order mark, which spreadsheets put there.
+      // Skip the byte-order mark that spreadsheets write.
       rest = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes[3...] : bytes[...]
     }
 
@@ -56,7 +56,7 @@ struct CSVFile {
         if byte == UInt8(ascii: "\"") {
           guard rest.first == UInt8(ascii: "\"") else {
             guard [nil, UInt8(ascii: ","), 0x0A, 0x0D].contains(rest.first) else {
-              throw ImportFault("something stands behind a closing quote", at: "line \(line)")
+              throw ImportFault("text follows a closing quote", at: "line \(line)")
             }
             return String(decoding: field, as: UTF8.self)
           }

@@ -1,6 +1,6 @@
-/// The items of a table of names and values, or of the logins that a browser or password manager wrote.
+/// Reads items from a table of names and values, or from the logins that a browser or password manager exported.
 package enum CSVItems {
-  /// - Throws: what is wrong, with its line; a text of the table is in no message.
+  /// - Throws: the first fault and its line. The message contains no text from the table.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
     let rows = try CSVFile(text).rows
     guard let header = rows.first else { throw ImportFault("it holds no header") }
@@ -18,7 +18,7 @@ package enum CSVItems {
       }
       let entry = try Entry(row, columns)
       if columns.areLogins, entry.login.isEmpty {
-        imported.losses.append("line \(row.line): there is nothing but a name")
+        imported.losses.append("line \(row.line): it has only a name")
       } else {
         entries.append(entry)
       }
@@ -31,14 +31,14 @@ package enum CSVItems {
     return imported
   }
 
-  /// Leaves out entries that say the same as another; gives those of one name the user's name, and if that does not tell them
-  /// apart a number.
+  /// Leaves out duplicate entries. Entries that share a name get the user's name added, and a number if that is not
+  /// enough.
   private static func distinct(_ entries: [Entry], _ areLogins: Bool, _ losses: inout [String]) -> [ImportedItem] {
     var lines: [String: [[UInt8]: Int]] = [:]
     var kept: [Entry] = []
     for entry in entries {
       if let line = lines[entry.name]?[entry.login.json] {
-        losses.append("line \(entry.line): it says the same as line \(line)")
+        losses.append("line \(entry.line): it is the same as line \(line)")
       } else {
         lines[entry.name, default: [:]][entry.login.json] = entry.line
         kept.append(entry)
@@ -54,7 +54,7 @@ package enum CSVItems {
         let wish = user.isEmpty ? entry.name : "\(entry.name) (\(user))"
         var number = numbers[wish, default: 0] + 1
         name = number == 1 ? wish : "\(wish) (\(number))"
-        // The name alone is for one entry without a user.
+        // Only one entry, which has no user, may keep the plain name.
         while number > 1 || wish != entry.name, !taken.insert(name).inserted {
           number += 1
           name = "\(wish) (\(number))"
@@ -68,7 +68,7 @@ package enum CSVItems {
     }
   }
 
-  /// One row.
+  /// The item of one row.
   private struct Entry {
     let line: Int
     var name = ""
@@ -99,7 +99,7 @@ package enum CSVItems {
       if !group.isEmpty { name = "\(group)/\(name)" }
     }
 
-    /// `example.com:8080` of `https://example.com:8080/login`; the whole text where it has no host.
+    /// `example.com:8080` for `https://example.com:8080/login`; the whole text if it has no host.
     private static func host(of url: String) -> String {
       guard let scheme = url.firstRange(of: "://") else { return url }
       let host = url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }

@@ -1,5 +1,6 @@
 extension EnvironmentFile {
-  /// An item of text for each name; of several values of one name the last counts, as it does for whoever loads the file.
+  /// A text item for each name. If a name has several values the last one counts, as it does for programs that load the
+  /// file.
   package var importedItems: ImportedItems {
     var imported = ImportedItems()
     var last: [String: Int] = [:]

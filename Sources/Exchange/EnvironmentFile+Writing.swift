@@ -1,10 +1,10 @@
 extension EnvironmentFile {
-  /// How one name with its value stands in a file, so that this reader and python-dotenv read back exactly both.
+  /// The form of one name and value in a file that both this reader and python-dotenv read back exactly.
   ///
   /// ```
-  /// NAME=value           where no byte could mean anything else
-  /// NAME='two words'     \' and \\ stand for ' and \
-  /// NAME="two\nlines"    where there are line breaks or tabs
+  /// NAME=value           if no byte has a special meaning
+  /// NAME='two words'     \' and \\ mean ' and \
+  /// NAME="two\nlines"    if there are line breaks or tabs
   /// 'db/pass word'=x     a name that is not plain
   /// ```
   package struct Line: Sendable {
@@ -13,27 +13,28 @@ extension EnvironmentFile {
     private let name: [UInt8]
     private let quotes: Quotes
 
-    /// Why a file cannot hold a name or a value.
+    /// Why a name or value cannot be written to a file.
     package enum Fault: Error, Sendable, Equatable {
-      /// The name holds a quote besides what needs quoting.
+      /// The name needs quotes but itself contains a quote.
       case name
-      /// The value is not UTF-8, or holds a zero byte.
+      /// The value is not UTF-8, or contains a zero byte.
       case notText
-      /// The value ends with a backslash and needs quotes, which readers would take for part of it.
+      /// The value needs quotes and ends with a backslash, so readers would take the closing quote as part of the
+      /// value.
       case endsWithBackslash
     }
 
     /// Chooses the form.
     ///
     /// - Parameters:
-    ///   - name: any name of an item; it is kept as it is.
+    ///   - name: any item name; it is written unchanged.
     ///   - value: the bytes that will be written.
     package init(_ name: String, _ value: Span<UInt8>) throws(Fault) {
       self.name = try Line.form(ofName: name)
       quotes = try Line.quotes(for: value)
     }
 
-    /// Writes the line with its line break, byte by byte.
+    /// Writes the line and its line break, byte by byte.
     ///
     /// - Parameter value: the bytes that the form was chosen for.
     package func write<Failure>(
@@ -82,15 +83,15 @@ extension EnvironmentFile.Line {
     guard (try? UTF8Span(validating: value)) != nil else { throw .notText }
     if isPlain { return .none }
     guard value[value.count - 1] == UInt8(ascii: "\\") else { return hasControls ? .double : .single }
-    // python-dotenv takes \\' at the end for a quote inside of the value, and reads on: without quotes, a backslash is
-    // only itself.
+    // python-dotenv reads \\' at the end as a quote inside the value and continues. Without quotes, a backslash has no
+    // special meaning.
     let first = value[0]
     let isFirstPlain = (0x21...0x7E).contains(first) && first != UInt8(ascii: "'") && first != UInt8(ascii: "\"")
     guard isFirstPlain, !hasControls, !hasHash else { throw .endsWithBackslash }
     return .none
   }
 
-  /// Letters, digits and signs that mean nothing to any reader, shells among them.
+  /// Letters, digits and punctuation that have no special meaning to any reader, including shells.
   private static func isPlain(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -110,14 +111,15 @@ extension EnvironmentFile.Line.Quotes {
     }
   }
 
-  /// What stands behind a backslash for `byte`; `nil` where it stands for itself.
+  /// The character after a backslash that represents `byte`; `nil` if `byte` needs no escape.
   fileprivate func escape(of byte: UInt8) -> UInt8? {
     guard let mark else { return nil }
     if byte == mark || byte == UInt8(ascii: "\\") { return byte }
     return self == .double ? Self.controls[byte] : nil
   }
 
-  /// Control characters that have a letter. A carriage return must be written so: readers of text make it a line feed.
+  /// Control characters that have a letter escape. A carriage return must be escaped, because readers in text mode turn
+  /// it into a line feed.
   fileprivate static let controls: [UInt8: UInt8] = [
     7: UInt8(ascii: "a"), 8: UInt8(ascii: "b"), 9: UInt8(ascii: "t"), 10: UInt8(ascii: "n"), 11: UInt8(ascii: "v"),
     12: UInt8(ascii: "f"), 13: UInt8(ascii: "r"),

@@ -1,9 +1,10 @@
-/// An environment file (`.env`): names and values, line by line, as python-dotenv reads them without expanding anything.
+/// An environment file (`.env`): names and values, line by line, as python-dotenv reads them without expanding
+/// variables.
 ///
 /// ```
 /// # a comment
 /// NAME=value            ends at the line's end, or before white space and a `#`
-/// export NAME='value'   everything between the quotes, line breaks too; \' and \\ stand for ' and \
+/// export NAME='value'   everything between the quotes, including line breaks; \' and \\ mean ' and \
 /// NAME="value"          the same, with \n \t \" and the like
 /// ```
 public struct EnvironmentFile: Sendable, Equatable {
@@ -11,22 +12,22 @@ public struct EnvironmentFile: Sendable, Equatable {
   public struct Entry: Sendable, Equatable {
     public let name: String
     public let value: String
-    /// The line on which the name stands, from 1.
+    /// The line of the name, counted from 1.
     public let line: Int
   }
 
-  /// The entries in the order of the file; a name may be there more than once, and then the last counts.
+  /// The entries in the order of the file. If a name occurs more than once, the last entry counts.
   public let entries: [Entry]
 
-  /// What is wrong with a file, and where. The line's text is not repeated: it may hold a secret.
+  /// What is wrong with a file, and where. The line's text is not included, because it may contain a secret.
   public enum Fault: Error, Sendable, Equatable {
     /// A line that is neither a comment nor `NAME=value`.
     case malformed(line: Int)
     /// A quote that is never closed.
     case unclosedQuote(line: Int)
-    /// A name that no environment variable can have: empty, or with a NUL.
+    /// A name that is not valid for an environment variable: empty, or with a NUL.
     case badName(line: Int)
-    /// A value with a NUL, which no environment can hold.
+    /// A value with a NUL, which an environment variable cannot hold.
     case badValue(line: Int)
   }
 
@@ -47,7 +48,7 @@ extension EnvironmentFile {
 
     init(_ scalars: [Unicode.Scalar]) {
       self.scalars = scalars
-      // A byte-order mark, which some editors put there.
+      // Skip the byte-order mark that some editors write.
       if scalars.first == "\u{FEFF}" { offset = 1 }
     }
 
@@ -108,7 +109,7 @@ extension EnvironmentFile {
       return name
     }
 
-    /// What stands between quotes; `escapes` says what a backslash and a character stand for.
+    /// The text between quotes. `escapes` maps the character after a backslash to the character that it represents.
     private mutating func quoted(
       _ start: Int, escapes: [Unicode.Scalar: Unicode.Scalar]
     ) throws(Fault) -> [Unicode.Scalar] {
@@ -142,11 +143,11 @@ extension EnvironmentFile {
         break
       }
       while value.last?.isSpace == true { value.removeLast() }
-      // A comment right behind the equals sign leaves nothing.
+      // If a comment follows the equals sign directly, the value is empty.
       return value
     }
 
-    /// Nothing but white space and a comment may follow a value.
+    /// Only white space and a comment may follow a value.
     private mutating func endLine(_ start: Int) throws(Fault) {
       skip(while: \.isSpace)
       if peek == "#" { skip { !$0.isLineEnd } }
@@ -176,7 +177,7 @@ extension EnvironmentFile {
 }
 
 extension Unicode.Scalar {
-  /// What Python calls white space within a line: pasted text may end with a no-break space that nobody sees.
+  /// White space within a line as Python defines it, because pasted text may end with an invisible no-break space.
   fileprivate var isSpace: Bool {
     guard value > 0x7F else { return self == " " || self == "\t" || self == "\u{B}" || self == "\u{C}" || isSeparator }
     return properties.isWhitespace

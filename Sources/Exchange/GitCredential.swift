@@ -1,35 +1,35 @@
-/// A credential as git describes it to a helper: where it is for, and as far as it is known who and what.
+/// A credential as git describes it to a helper: where it is used and, if known, the user and the secrets.
 ///
-/// A description without a path, a username and so on stands for every credential that agrees with what it has.
+/// A description that lacks a path, a username and so on matches every credential that agrees with the fields it has.
 public struct GitCredential: Sendable, Equatable {
-  /// How the host is spoken to, such as `https`: git's `protocol`.
+  /// The protocol used to reach the host, such as `https`: git's `protocol`.
   public var scheme: [UInt8]?
-  /// The host, with a port where there is one.
+  /// The host, with a port if it has one.
   public var host: [UInt8]?
   public var path: [UInt8]?
   public var username: [UInt8]?
   public var secrets = Secrets()
-  /// When the password is of no use any more, in seconds since 1970.
+  /// When the password expires, in seconds since 1970.
   public var expiry: UInt64?
 
-  /// What nobody else shall know, and what goes with it.
+  /// The secrets of a credential, and the fields that belong to them.
   public struct Secrets: Sendable, Equatable {
     public var password: [UInt8]?
     public var oauthRefreshToken: [UInt8]?
-    /// The scheme of an `Authorization` header, such as `Bearer`, and what stands behind it there.
+    /// The scheme of an `Authorization` header, such as `Bearer`; `credential` is the value that follows it there.
     public var authtype: [UInt8]?
     public var credential: [UInt8]?
-    /// What helpers said to be told again.
+    /// State that helpers asked git to pass back to them.
     public var state: [[UInt8]] = []
 
     public init() {}
 
-    /// Whether it is enough to log in with.
+    /// Whether these are enough to log in.
     public func areUsable(withAuthtype: Bool) -> Bool {
       password != nil || withAuthtype && authtype != nil && credential != nil
     }
 
-    /// Whether these may be what `other` describes, which may lack either.
+    /// Whether these match `other`, which may lack a password or a credential.
     public func agree(with other: Secrets) -> Bool {
       (other.password == nil || password == other.password)
         && (other.credential == nil || credential == other.credential)
@@ -38,7 +38,7 @@ public struct GitCredential: Sendable, Equatable {
 
   public init() {}
 
-  /// Whether this is a credential that `pattern` stands for, whatever their secrets are.
+  /// Whether `pattern` matches this credential, regardless of their secrets.
   public func isMeant(by pattern: GitCredential) -> Bool {
     (pattern.scheme == nil || scheme == pattern.scheme) && (pattern.host == nil || host == pattern.host)
       && (pattern.path == nil || path == pattern.path) && (pattern.username == nil || username == pattern.username)
@@ -46,7 +46,7 @@ public struct GitCredential: Sendable, Equatable {
 }
 
 extension GitCredential {
-  /// What git can do beyond the first version of the protocol.
+  /// The extensions of the first protocol version that git supports.
   public struct Capabilities: OptionSet, Sendable {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
@@ -56,7 +56,7 @@ extension GitCredential {
     /// `state[]`.
     public static let state = Capabilities(rawValue: 2)
 
-    /// Their names, in the order in which they are told.
+    /// Their names, in the order in which they are announced.
     public static let names: [(capability: Capabilities, name: String)] = [(.authtype, "authtype"), (.state, "state")]
 
     public init(_ message: GitCredentialMessage) {
@@ -65,7 +65,7 @@ extension GitCredential {
     }
   }
 
-  /// Reads a description; what goes with a capability that was not told is left out.
+  /// Reads a description. Fields of a capability that was not announced are left out.
   public init(_ message: GitCredentialMessage) {
     let capabilities = Capabilities(message)
     scheme = message.value(of: "protocol")
@@ -79,22 +79,22 @@ extension GitCredential {
       secrets.credential = message.value(of: "credential")
     }
     if capabilities.contains(.state) { secrets.state = message.list(of: "state") }
-    // As git reads it: the digits at the beginning; zero, and what is no number, mean that there is none.
+    // As in git: only the leading digits count. Zero, or text that is not a number, means no expiry.
     expiry = message.value(of: "password_expiry_utc").flatMap {
       UInt64(String(decoding: $0.prefix { (0x30...0x39).contains($0) }, as: UTF8.self))
     }
     if expiry == 0 { expiry = nil }
   }
 
-  /// Whether `message` forbids that its credential is kept.
+  /// Whether `message` forbids storing its credential.
   public static func isEphemeral(_ message: GitCredentialMessage) -> Bool {
     !["", "0", "false", "no", "off"].contains(
       String(decoding: message.value(of: "ephemeral") ?? [], as: UTF8.self).lowercased())
   }
 
-  /// The answer to git: the capabilities that both know, and of the credential what goes with them.
+  /// The answer to git: the shared capabilities, and the fields of the credential that they permit.
   ///
-  /// - Throws: `unfit` where something in it cannot be told.
+  /// - Throws: `unfit` if a field cannot be sent.
   public func answer(_ capabilities: Capabilities) throws(GitCredentialMessage.Fault) -> GitCredentialMessage {
     var answer = GitCredentialMessage()
     for (capability, name) in Capabilities.names where capabilities.contains(capability) {

@@ -1,16 +1,56 @@
-/// Finds one member of a JSON object (RFC 8259), without making anything of the rest.
+/// Finds one member of a JSON object (RFC 8259) without parsing the rest into values.
 public enum JSONField {
-  /// The value of the member `key` of the object `text`: a string's content, or the JSON of anything else.
+  /// The value of the member `key` of the object `text`: the content of a string, or the JSON of any other value.
   ///
   /// - Parameter text: valid JSON, in UTF-8.
-  /// - Returns: `nil` where `text` is no object, or has no such member; of several, the last counts.
+  /// - Returns: `nil` if `text` is not an object or has no such member. If there are several, the last counts.
   public static func value(of key: String, in text: [UInt8]) -> [UInt8]? {
     member(key, of: text).map { $0.first == UInt8(ascii: "\"") ? decoded($0) : Array($0) }
   }
 
-  /// The content of the string that is the member `key`, as `value(of:in:)`; `nil` where it is no string.
+  /// The content of the member `key`, as for `value(of:in:)`; `nil` if it is not a string.
   public static func string(of key: String, in text: [UInt8]) -> [UInt8]? {
     member(key, of: text).flatMap { $0.first == UInt8(ascii: "\"") ? decoded($0) : nil }
+  }
+
+  /// What a member's value is.
+  public enum Kind: Sendable { case string, number, bool, null, container }
+
+  /// What the member `key` of the object `text` is, as `value(of:in:)`.
+  public static func kind(of key: String, in text: [UInt8]) -> Kind? {
+    switch member(key, of: text)?.first {
+    case nil: nil
+    case UInt8(ascii: "\""): .string
+    case UInt8(ascii: "{"), UInt8(ascii: "["): .container
+    case UInt8(ascii: "t"), UInt8(ascii: "f"): .bool
+    case UInt8(ascii: "n"): .null
+    default: .number
+    }
+  }
+
+  /// The object `text` with the member `key` set to `value`; all the rest stays byte for byte.
+  ///
+  /// - Parameters:
+  ///   - value: valid JSON.
+  ///   - text: valid JSON, in UTF-8.
+  /// - Returns: `nil` where `text` is no object.
+  public static func setting(_ key: String, to value: [UInt8], in text: [UInt8]) -> [UInt8]? {
+    if let present = member(key, of: text) {
+      return text[..<present.startIndex] + value + text[present.endIndex...]
+    }
+    var scanner = Scanner(text)
+    guard scanner.take(UInt8(ascii: "{")), let end = text.lastIndex(of: UInt8(ascii: "}")) else { return nil }
+    var added: [UInt8] = scanner.peek == UInt8(ascii: "}") ? [] : [UInt8(ascii: ",")]
+    JSONObject.quote(key.utf8, to: &added)
+    added.append(UInt8(ascii: ":"))
+    return text[..<end] + added + value + text[end...]
+  }
+
+  /// The JSON string that stands for `text`, which is UTF-8.
+  public static func quoted(_ text: [UInt8]) -> [UInt8] {
+    var json: [UInt8] = []
+    JSONObject.quote(text, to: &json)
+    return json
   }
 
   private static func member(_ key: String, of text: [UInt8]) -> ArraySlice<UInt8>? {
@@ -27,9 +67,9 @@ public enum JSONField {
     return found
   }
 
-  /// The text of a string with its quotes.
+  /// The text of a quoted string.
   ///
-  /// - Returns: `nil` where an escape in it is none of JSON's.
+  /// - Returns: `nil` if it contains an escape that JSON does not define.
   static func text(of string: ArraySlice<UInt8>) -> String? {
     var rest = string.dropFirst().dropLast()
     while let byte = rest.popFirst() {
@@ -46,7 +86,7 @@ public enum JSONField {
     return String(decoding: decoded(string), as: UTF8.self)
   }
 
-  /// The bytes that a string with its quotes stands for; an escaped half of a surrogate pair alone stands for U+FFFD.
+  /// The bytes that a quoted string represents. An escaped lone surrogate becomes U+FFFD.
   private static func decoded(_ string: ArraySlice<UInt8>) -> [UInt8] {
     var units: [UInt16] = []
     var bytes: [UInt8] = []
@@ -88,7 +128,7 @@ public enum JSONField {
 
     var peek: UInt8? { rest.first }
 
-    /// Takes `byte` and the white space behind it.
+    /// Consumes `byte` and the white space after it.
     mutating func take(_ byte: UInt8) -> Bool {
       guard rest.first == byte else { return false }
       rest = rest.dropFirst()
@@ -96,7 +136,7 @@ public enum JSONField {
       return true
     }
 
-    /// A string with its quotes.
+    /// A quoted string.
     mutating func string() -> ArraySlice<UInt8> {
       let start = rest
       rest = rest.dropFirst()

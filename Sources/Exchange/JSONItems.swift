@@ -1,9 +1,9 @@
 internal import KeyedArchives
 
-/// The items of what `vault export --to json` wrote: an object with `items`, each an object with `name`, `kind`, `value` or
-/// `valueBase64`, and perhaps `type`, `label`, `attributes` and `expires`.
+/// Reads the items that `vault export --to json` wrote: an object with `items`. Each item is an object with `name`,
+/// `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`.
 package enum JSONItems {
-  /// - Throws: what is wrong, with its line or its item's number.
+  /// - Throws: the first fault, with its line or the number of its item.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
     guard case .array(let elements)? = try JSONValue(parsing: text)["items"] else {
       throw ImportFault("it has no member 'items' with an array")
@@ -22,7 +22,7 @@ package enum JSONItems {
     guard let name = element["name"]?.text else { throw ImportFault("it has no 'name'", at: place) }
     let kindName = element["kind"]?.text ?? "string"
     guard let kind = ImportedItem.Kind(rawValue: kindName) else {
-      throw ImportFault("its 'kind' is none that there is", at: place)
+      throw ImportFault("its 'kind' is not a known kind", at: place)
     }
     var item = ImportedItem(name, kind, try value(of: element, place), at: place)
     item.typeName = element["type"]?.text
@@ -37,7 +37,7 @@ package enum JSONItems {
     }
     if let expires = element["expires"], expires != .null {
       guard let moment = expires.text.flatMap(UTCDate.moment), moment.milliseconds >= 0 else {
-        throw ImportFault("its 'expires' is no moment such as 2027-01-31T12:00:00Z", at: place)
+        throw ImportFault("its 'expires' is not a time such as 2027-01-31T12:00:00Z", at: place)
       }
       item.expires = UInt64(moment.milliseconds)
     }

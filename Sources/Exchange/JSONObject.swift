@@ -1,4 +1,4 @@
-/// Writes a JSON object (RFC 8259) whose members are texts, in the order in which they are added.
+/// Writes a JSON object (RFC 8259) whose members are strings, in the order in which they are added.
 public struct JSONObject: Sendable {
   private var members: [UInt8] = []
 
@@ -14,7 +14,7 @@ public struct JSONObject: Sendable {
     Self.quote(text, to: &members)
   }
 
-  /// The object, on one line without white space around what it consists of.
+  /// The object on one line, without white space between its parts.
   public var bytes: [UInt8] { [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")] }
 
   /// Writes a string.

@@ -1,4 +1,4 @@
-/// A JSON text (RFC 8259) as a tree. Numbers stay the texts that they are.
+/// A JSON text (RFC 8259) as a tree. Numbers are kept as text.
 enum JSONValue: Sendable, Equatable {
   case null
   case bool(Bool)
@@ -10,11 +10,11 @@ enum JSONValue: Sendable, Equatable {
   struct Member: Sendable, Equatable {
     let name: String
     let value: JSONValue
-    /// The line on which the member begins, from 1.
+    /// The line on which the member begins, counted from 1.
     let line: Int
   }
 
-  /// How deep arrays and objects may lie in each other.
+  /// How deep arrays and objects may be nested.
   static let depth = 64
 
   /// - Throws: `this is not JSON`, with the line.
@@ -23,7 +23,7 @@ enum JSONValue: Sendable, Equatable {
     self = try parser.document()
   }
 
-  /// The member `name` of an object; of several, the last.
+  /// The member `name` of an object. If there are several, the last.
   subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     return members.last { $0.name == name }?.value

@@ -1,13 +1,13 @@
-/// What a password manager keeps of one account. As an item it is a JSON object with a member for each text that is not
-/// empty, so that `vault://group/name#username` names one of them.
+/// A password manager's record of one account. As an item it is a JSON object with a member for each non-empty text, so
+/// `vault://group/name#username` refers to one of them.
 struct Login {
   var username = ""
   var password = ""
   var url = ""
   var notes = ""
-  /// What one-time codes are made of: an `otpauth://` URL, or its secret alone.
+  /// The source of one-time codes: an `otpauth://` URL, or its secret alone.
   var totp = ""
-  /// Members of other names.
+  /// Members with other names.
   var others: [(name: String, text: String)] = []
 
   private var members: [(name: String, text: String)] {
@@ -22,7 +22,7 @@ struct Login {
     return object.bytes
   }
 
-  /// The item that holds it. Whose account it is shows in the lists, too.
+  /// The item that holds it. Its label is the user's name, so that lists show it.
   func item(_ name: String, at place: String) -> ImportedItem {
     var item = ImportedItem(name, .json, json, at: place)
     if !username.isEmpty, username.utf8.count <= 1_024, !username.unicodeScalars.contains(where: \.isControl) {
@@ -33,6 +33,6 @@ struct Login {
 }
 
 extension Unicode.Scalar {
-  /// Whether no label can hold it.
+  /// Whether it is not allowed in a label.
   fileprivate var isControl: Bool { properties.generalCategory == .control || value == 0x2028 || value == 0x2029 }
 }

@@ -1,17 +1,17 @@
-/// What the columns of a table of passwords are, by their names in its first row.
+/// The meaning of the columns of a password table, by their names in its first row.
 ///
-/// One table of names serves them all: Chrome and its kin (name, url, username, password, note), Firefox (url, username,
-/// password and times), Safari and Apple's Passwords (Title, URL, Username, Password, Notes, OTPAuth), KeePassXC (Group, Title,
-/// Username, Password, URL, Notes, TOTP and times), Bitwarden (folder, name, notes, fields, login_uri, login_username,
-/// login_password, login_totp), and tables that somebody made of `name` and `value`.
+/// One table of names covers Chrome and browsers based on it (name, url, username, password, note), Firefox (url,
+/// username, password and times), Safari and Apple's Passwords (Title, URL, Username, Password, Notes, OTPAuth),
+/// KeePassXC (Group, Title, Username, Password, URL, Notes, TOTP and times), Bitwarden (folder, name, notes, fields,
+/// login_uri, login_username, login_password, login_totp), and hand-made tables of `name` and `value`.
 struct LoginColumns {
   enum Role: String {
     case group, name, value, password, username, url, notes, totp, fields
   }
 
-  /// For each column what it is; `nil` for one that no item keeps.
+  /// The role of each column; `nil` for a column that is not imported.
   let roles: [Role?]
-  /// Whether a group's name begins with that of the whole database, as KeePassXC writes it.
+  /// Whether group names begin with the name of the whole database, as in KeePassXC's tables.
   let groupsHaveRoot: Bool
 
   private static let names: [String: Role] = [
@@ -21,8 +21,8 @@ struct LoginColumns {
     "otpauth": .totp, "login_totp": .totp, "fields": .fields,
   ]
 
-  /// - Throws: where it is not clear what would be imported. The header is not repeated: a file without one begins with a
-  ///   password.
+  /// - Throws: if it is not clear what to import. The header is not included in the message, because the first line of
+  ///   a file without a header may contain a password.
   init(header: CSVFile.Row) throws(ImportFault) {
     let names = header.fields.map { $0.lowercased() }
     var roles = names.map { Self.names[$0] }
@@ -37,7 +37,7 @@ struct LoginColumns {
     guard found.contains(.name) || found.contains(.url) else {
       throw ImportFault("the header names no column 'name', 'title' or 'url'", at: place)
     }
-    // A table of values has no logins.
+    // A table of values contains no logins.
     if found.contains(.value) {
       roles = roles.map { $0.map { [.group, .name, .value].contains($0) } == true ? $0 : nil }
     }
@@ -45,7 +45,7 @@ struct LoginColumns {
     groupsHaveRoot = names.contains("group") && names.contains("title")
   }
 
-  /// Whether each row is a login; otherwise it is a name with a text.
+  /// Whether each row is a login; otherwise it is a name and a value.
   var areLogins: Bool {
     roles.contains { $0.map { [.username, .url, .notes, .totp, .fields].contains($0) } == true }
   }

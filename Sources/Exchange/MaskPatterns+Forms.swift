@@ -1,19 +1,21 @@
 extension MaskPatterns {
-  /// The largest value, in bytes, that is also looked for in other forms.
+  /// The size in bytes of the largest value that is also searched for in other forms.
   private static let largestWithForms = 65_536
-  /// Lines of fewer bytes are looked for only as a part of their value.
+  /// Shorter lines, in bytes, are searched for only as part of their value.
   private static let shortestLine = 8
-  /// Pieces of base64 of fewer characters could stand in other words.
+  /// Shorter pieces of base64, in characters, could occur in ordinary words.
   private static let shortestBase64 = 6
 
-  /// Looks for values as they are, and for what programs make of them:
+  /// Searches for values as they are, and in the forms in which programs write them:
   ///
-  /// - without the newlines at the end;
-  /// - the lines of a value with several, each of at least eight bytes;
-  /// - in base64 and base64url, also inside of a longer text (`user:password`), and in lines of 64 or 76 characters;
-  /// - percent-encoded (RFC 3986), with or without `/`, and as the inside of a JSON string, with or without `\u` for what is
-  ///   not ASCII and for what HTML reads, and with or without `\` before `/`;
-  /// - the texts in a value that is a JSON object or array, as ``texts(in:)`` gives them, in the same forms.
+  /// - without trailing newlines;
+  /// - each line of a multi-line value, if it has at least eight bytes;
+  /// - in base64 and base64url, also as part of a longer encoded text (`user:password`), and in lines of 64 or 76
+  ///   characters;
+  /// - percent-encoded (RFC 3986), with or without `/`;
+  /// - as the content of a JSON string, with or without `\u` for non-ASCII and HTML characters, and with or without `\`
+  ///   before `/`;
+  /// - the strings in a value that is a JSON object or array (``texts(in:)``), in the same forms.
   public init(values: some Sequence<[UInt8]>) {
     var patterns: [[UInt8]] = []
     for value in values.flatMap({ [$0] + MaskPatterns.texts(in: $0) }) where value.count >= MaskPatterns.shortestValue {
@@ -29,7 +31,7 @@ extension MaskPatterns {
     self.init(exactly: patterns)
   }
 
-  /// Whether a value stays in sight, newlines at its end aside, although it is one.
+  /// Whether a value is too short to be concealed, not counting trailing newlines.
   public static func isTooShort(_ value: [UInt8]) -> Bool {
     !value.isEmpty && trimmed(value).count < shortestValue
   }
@@ -43,7 +45,7 @@ extension MaskPatterns {
   private static func lines(of value: [UInt8]) -> [[UInt8]] {
     let lines = value.split { $0 == 0x0A || $0 == 0x0D }
     guard lines.count > 1 else { return [] }
-    // The first and the last line of a PEM text are no secret, and the same for everybody.
+    // The first and last lines of a PEM text are not secret and are the same for everybody.
     return lines.filter { $0.count >= shortestLine && !$0.starts(with: "-----".utf8) }.map(Array.init)
   }
 
@@ -51,7 +53,7 @@ extension MaskPatterns {
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  /// The value alone, and what of it is the same whatever stands before and behind it.
+  /// The value alone, and the characters of it that are the same whatever comes before and after it.
   private static func base64(_ value: [UInt8]) -> [[UInt8]] {
     var forms = [base64Characters(value)]
     for offset in 0..<3 {
@@ -62,11 +64,11 @@ extension MaskPatterns {
     let urlForms = forms.map {
       $0.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 }
     }
-    // The second one, too, ends before what depends on the bytes behind the value.
+    // The second form also ends before the characters that depend on the bytes after the value.
     return forms + urlForms + forms[..<2].flatMap { wrapped($0, 64) + wrapped($0, 76) }
   }
 
-  /// The lines that programs make of a long text in base64.
+  /// The lines into which programs break long base64.
   private static func wrapped(_ characters: [UInt8], _ columns: Int) -> [[UInt8]] {
     guard characters.count > columns else { return [] }
     return stride(from: 0, to: characters.count, by: columns).map {
@@ -110,7 +112,8 @@ extension MaskPatterns {
     }
   }
 
-  /// How writers of JSON differ: what they write as `\u` and four digits although they need not, and whether they escape `/`.
+  /// How writers of JSON differ: which characters they escape as `\u` and four digits without need, and whether they
+  /// escape `/`.
   private static let escapes: [(unicode: Bool, html: Bool, slash: Bool)] = [
     (false, false, false), (true, false, false), (false, true, false), (false, false, true), (true, false, true),
   ]

@@ -1,11 +1,12 @@
 extension MaskPatterns {
-  /// Members with these names say whose account it is and where. Both stand in much that a program writes, and are no secret.
+  /// Members with these names say whose account it is and where. Both occur often in a program's output and are not
+  /// secret.
   private static let shownMembers: Set<String> = ["name", "url", "username"]
 
-  /// The texts in a value that is a JSON object or array, however deep they lie: a login's password is one.
+  /// The strings in a value that is a JSON object or array, at any depth, such as a login's password.
   ///
-  /// Names of members are none of them, and neither are the texts of members called `name`, `username` or `url`; a URL with an
-  /// `@` may hold a password, and is one.
+  /// Names of members are not included, and neither are the strings of members called `name`, `username` or `url`. A
+  /// URL with an `@` may contain a password and is included.
   static func texts(in value: [UInt8]) -> [[UInt8]] {
     guard let first = value.first(where: { !" \t\r\n".utf8.contains($0) }),
       first == UInt8(ascii: "{") || first == UInt8(ascii: "["),

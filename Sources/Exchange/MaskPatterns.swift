@@ -1,8 +1,8 @@
-/// What a ``Masker`` looks for: values, and other forms in which programs write the same values.
+/// The patterns that a ``Masker`` searches for: values, and other forms in which programs write the same values.
 ///
-/// All of them stand in one automaton (Aho and Corasick, 1975), so that the number of values costs no time.
+/// All are in one automaton (Aho and Corasick, 1975), so the search time does not depend on the number of values.
 public struct MaskPatterns: Sendable {
-  /// Values of fewer bytes are not looked for: they stand everywhere.
+  /// Shorter values, in bytes, are not searched for, because they occur everywhere.
   public static let shortestValue = 4
 
   private var bytes: [UInt8] = [0]
@@ -10,13 +10,13 @@ public struct MaskPatterns: Sendable {
   private var sibling: [Int32] = [0]
   private var fallback: [Int32] = [0]
   private var depths: [Int32] = [0]
-  /// The length of the longest pattern that ends here; 0 where none does.
+  /// The length of the longest pattern that ends at each node; 0 if none does.
   private var matches: [Int32] = [0]
-  /// The length of the shortest pattern that goes through here.
+  /// The length of the shortest pattern that passes through each node.
   private var shortest: [Int32] = [.max]
   private var children = [Int32](repeating: 0, count: 256)
 
-  /// - Parameter patterns: what is looked for, exactly as it is; empty ones are not.
+  /// - Parameter patterns: the patterns to search for, without other forms. Empty ones are ignored.
   init(exactly patterns: some Sequence<[UInt8]>) {
     for pattern in patterns where !pattern.isEmpty { insert(pattern) }
     link()
@@ -45,7 +45,8 @@ public struct MaskPatterns: Sendable {
     return node
   }
 
-  /// Finds for each node the longest shorter beginning of a pattern that its end is, level by level.
+  /// Finds the fallback of each node, level by level: the node of its longest proper suffix that is also a prefix of a
+  /// pattern.
   private mutating func link() {
     var queue: [Int32] = [0]
     var next = 0
@@ -70,7 +71,7 @@ public struct MaskPatterns: Sendable {
 
   // MARK: Walking
 
-  /// Where one is after `byte`; 0 is where one begins.
+  /// The state after `byte`. The initial state is 0.
   func step(from state: Int32, _ byte: UInt8) -> Int32 {
     var state = state
     while true {
@@ -86,10 +87,11 @@ public struct MaskPatterns: Sendable {
   /// How many of the last bytes may be the beginning of a pattern.
   func depth(_ state: Int32) -> Int { Int(depths[Int(state)]) }
 
-  /// The length of the longest pattern that the last bytes are; 0 if they are none.
+  /// The length of the longest pattern that ends with the last byte; 0 if none does.
   func match(_ state: Int32) -> Int { Int(matches[Int(state)]) }
 
-  /// Whether the last bytes tell little of every pattern that they may begin: at most four bytes, and a quarter of it.
+  /// Whether the last bytes reveal little of each pattern that they may begin: at most four bytes and at most a quarter
+  /// of the pattern.
   func tellsLittle(_ state: Int32) -> Bool {
     var state = state
     while state != 0 {

@@ -1,20 +1,20 @@
-/// Replaces secret values in a stream of bytes, however it is cut into pieces.
+/// Replaces secret values in a stream of bytes, however the stream is divided into pieces.
 ///
-/// A byte that belongs to any occurrence of a value is left out, and a run of them becomes one ``placeholder``; all others stay.
-/// Bytes that may be the beginning of a value are held back until it is known whether they are.
+/// Bytes that belong to an occurrence of a value are left out, and each run of them becomes one ``placeholder``. All
+/// other bytes are kept. Bytes that may be the beginning of a value are held back until that is certain.
 public struct Masker: Sendable {
-  /// What is written in place of a value.
+  /// The text that replaces a value.
   public static let placeholder = "<concealed by vault>"
 
   private let patterns: MaskPatterns
   private var state: Int32 = 0
-  /// The bytes from `written` on.
+  /// The bytes from position `written` on.
   private var held: [UInt8] = []
-  /// How many bytes of the stream are decided and given out.
+  /// The number of bytes of the stream that have been decided and returned.
   private var written = 0
-  /// Where occurrences lie that are not given out yet: apart from each other, in order.
+  /// The ranges of occurrences not yet returned, disjoint and in order.
   private var concealed: [Range<Int>] = []
-  /// Where the last run that became a placeholder ends.
+  /// The end of the last run that became a placeholder.
   private var lastEnd = -1
 
   public init(_ patterns: MaskPatterns) { self.patterns = patterns }
@@ -22,14 +22,14 @@ public struct Masker: Sendable {
   /// Whether bytes are held back.
   public var isHolding: Bool { !held.isEmpty }
 
-  /// Takes the next bytes of the stream.
+  /// Processes the next bytes of the stream.
   ///
-  /// - Returns: what is certain now.
+  /// - Returns: the output that is now certain.
   public mutating func take(_ bytes: some Sequence<UInt8>) -> [UInt8] {
     var next = held.count
     held += bytes
     while true {
-      // Most bytes begin no value, and need no more than this look.
+      // Most bytes do not begin a value and need only this check.
       if state == 0 { while next < held.count, !patterns.isFirst(held[next]) { next += 1 } }
       guard next < held.count else { break }
       state = patterns.step(from: state, held[next])
@@ -40,16 +40,17 @@ public struct Masker: Sendable {
     return giveOut(upTo: position - patterns.depth(state))
   }
 
-  /// Says that nothing came for a while, so that somebody may be waiting for what is held back: a prompt may end like a value
-  /// begins.
+  /// Call this after a pause in the stream, when someone may be waiting for bytes that are held back: the end of a
+  /// prompt may look like the beginning of a value.
   ///
-  /// - Returns: what is held back, where that is at most four bytes and a quarter of any value it may begin. If the rest of
-  ///   such a value follows, a placeholder stands for the rest. Longer beginnings stay until more comes.
+  /// - Returns: the bytes held back, if they are at most four bytes and at most a quarter of each value that they may
+  ///   begin. If the rest of such a value follows, a placeholder replaces that rest. Longer beginnings are held back
+  ///   until more bytes come.
   public mutating func pause() -> [UInt8] { patterns.tellsLittle(state) ? giveOut(upTo: position) : [] }
 
   /// Ends the stream.
   ///
-  /// - Returns: what was held back: it was no value.
+  /// - Returns: the bytes held back, which turned out not to be a value.
   public mutating func finish() -> [UInt8] {
     defer { self = Masker(patterns) }
     return giveOut(upTo: position)

@@ -1,20 +1,21 @@
-/// What one-time codes are made of, as services give it: `otpauth://totp/NAME?secret=…&algorithm=SHA1&digits=6&period=30`, or the
-/// secret alone: 16 or more characters of base32.
+/// The source of one-time codes, as services provide it:
+/// `otpauth://totp/NAME?secret=…&algorithm=SHA1&digits=6&period=30`, or the secret alone in 16 or more characters of
+/// base32.
 package struct OneTimeSource: Sendable, Equatable {
   /// The secret's bytes.
   package var key: [UInt8] = []
   /// `SHA1`, `SHA256` or `SHA512`.
   package var algorithm = "SHA1"
-  /// How many digits a code has, 6 to 8.
+  /// The number of digits of a code, 6 to 8.
   package var digits = 6
-  /// For how many seconds a code is good.
+  /// The number of seconds for which a code is valid.
   package var period = 30
 
-  /// Why a text is none. Nothing of the text is in it.
+  /// Why a text is not such a source. It contains nothing of the text.
   package enum Fault: Error, Sendable, Equatable {
     /// Neither a URL of this kind nor a secret in base32.
     case noSource
-    /// Codes that count uses (HOTP), which change the secret's state with each use.
+    /// Counter-based codes (HOTP), which would have to store a new counter after each use.
     case countsUses
     case noSecret
     case badSecret
@@ -26,9 +27,9 @@ package struct OneTimeSource: Sendable, Equatable {
   package init(_ text: String) throws(Fault) {
     let scheme = "otpauth://"
     guard text.lowercased().hasPrefix(scheme) else {
-      // Services show it in groups of four.
+      // Services show the secret in groups of four characters.
       let secret = text.utf8.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "-") && $0 != 0x0A && $0 != 0x0D }
-      // A short one is more likely a password that happens to have the letters.
+      // A shorter text is more likely a password that happens to consist of base32 characters.
       guard secret.count >= 16, let key = Base32.decoded(secret) else { throw .noSource }
       self.key = key
       return
@@ -64,7 +65,7 @@ package struct OneTimeSource: Sendable, Equatable {
     case "period":
       guard let number = Int(text), (1...86_400).contains(number) else { throw .badPeriod }
       period = number
-    // The issuer, a picture, and the like.
+    // Other parameters, such as the issuer or a picture, are ignored.
     default: break
     }
   }
@@ -72,14 +73,14 @@ package struct OneTimeSource: Sendable, Equatable {
 
 /// RFC 4648, section 6.
 enum Base32 {
-  /// - Returns: `nil` for what is no base32; padding may be there or not, and letters of any case.
+  /// - Returns: `nil` if `text` is not base32. Padding is optional, and letters may have any case.
   static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var word: UInt32 = 0
     var bitCount = 0
     var rest = Array(text)
     while rest.last == UInt8(ascii: "=") { rest.removeLast() }
-    // Lengths that no number of bytes has.
+    // No number of bytes encodes to these lengths.
     guard ![1, 3, 6].contains(rest.count % 8) else { return nil }
     for byte in rest {
       let digit: UInt8

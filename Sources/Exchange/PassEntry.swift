@@ -1,12 +1,12 @@
-/// An entry of pass, the standard Unix password manager: the password on the first line, and what else there is behind it.
+/// An entry of pass, the standard Unix password manager: the password on the first line, followed by other data.
 package enum PassEntry {
-  /// The item of one entry: a single line is an item of text; with more lines it is a login, in which `login:`, `user:`,
-  /// `username:`, `url:` and `otpauth://` lines have their members, once each, and all other lines are notes. What is not UTF-8,
-  /// such as a picture, is kept as bytes.
+  /// The item of one entry. A single line is a text item. Several lines are a login, in which the first `login:`,
+  /// `user:` or `username:` line, the first `url:` line and the first `otpauth://` line have their own members, and all
+  /// other lines are notes. An entry that is not UTF-8, such as a picture, is kept as bytes.
   ///
   /// - Parameters:
   ///   - name: the entry's path in the store, without `.gpg`.
-  ///   - content: what its file holds.
+  ///   - content: the content of its file.
   package static func item(_ name: String, _ content: [UInt8]) -> ImportedItem {
     let place = "'\(name)'"
     guard let text = String(validating: content, as: UTF8.self) else {
@@ -16,7 +16,7 @@ package enum PassEntry {
     while lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }
     guard lines.count > 1 else { return ImportedItem(name, .string, Array(lines[0].utf8), at: place) }
     var login = Login()
-    // pass-otp makes entries that begin with it.
+    // pass-otp creates entries whose first line is an `otpauth://` URL.
     if !take(lines[0], codesOnly: true, into: &login) { login.password = lines[0] }
     var notes: [String] = []
     for line in lines.dropFirst() where !take(line, codesOnly: false, into: &login) { notes.append(line) }
@@ -24,7 +24,7 @@ package enum PassEntry {
     return login.item(name, at: place)
   }
 
-  /// - Returns: false for a line that has no member of its own, or whose member is taken.
+  /// - Returns: false if the line has no member of its own, or the member is already set.
   private static func take(_ line: String, codesOnly: Bool, into login: inout Login) -> Bool {
     if line.lowercased().hasPrefix("otpauth://"), login.totp.isEmpty {
       login.totp = line

@@ -1,8 +1,8 @@
-/// Bytes written as text in which `%` and two hexadecimal digits stand for one byte (RFC 3986, section 2.1).
+/// Text in which `%` and two hexadecimal digits represent one byte (RFC 3986, section 2.1).
 public enum PercentEncoding {
-  /// Writes each byte that `isPlain` refuses, and every `%`, as `%` and two digits.
+  /// Writes each byte that `isPlain` rejects, and every `%`, as `%` and two digits.
   ///
-  /// What comes out is UTF-8 where `isPlain` takes bytes from 0x80 on only of valid text.
+  /// The result is UTF-8 if `isPlain` accepts bytes from 0x80 on only in valid text.
   public static func encoded(
     _ bytes: some Sequence<UInt8>, keeping isPlain: (UInt8) -> Bool
   ) -> [UInt8] {
@@ -18,7 +18,7 @@ public enum PercentEncoding {
     return encoded
   }
 
-  /// The bytes that `text` stands for; `nil` where a `%` is not followed by two hexadecimal digits.
+  /// The bytes that `text` represents; `nil` if a `%` is not followed by two hexadecimal digits.
   public static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var rest = text[...]

@@ -1,29 +1,29 @@
 package import KeyedArchives
 
-/// The items of an app's preferences: a property list, binary or XML, with a dictionary at its top.
+/// Reads items from an app's preferences: a property list, binary or XML, with a dictionary at its top.
 ///
-/// A dictionary in a dictionary gives names such as `window/frame/width`. An array is one JSON text where JSON can say all of it;
-/// one with data, dates or numbers that JSON has no word for gives `name/0`, `name/1` and so on. Data that is a keyed archive
-/// is kept as one.
+/// A dictionary in a dictionary gives names such as `window/frame/width`. An array becomes one JSON text if JSON can
+/// represent all of it. An array with data, dates or numbers that JSON cannot represent gives `name/0`, `name/1` and so
+/// on. Data that is a keyed archive becomes an archive item.
 package struct PropertyListItems {
-  /// How many bytes the items may take for each byte of the list, and 1 MiB on top: their names, places and values, and
-  /// ``bytesPerItem`` for each. A binary list can share its parts, so that a few bytes unfold to many items.
+  /// How many bytes the items may take for each byte of the list, plus 1 MiB. This counts their names, positions and
+  /// values, and ``bytesPerItem`` for each. A binary list can share its parts, so a few bytes may expand to many items.
   package static let expansion = 16
-  /// What an item takes besides its texts.
+  /// The bytes counted for an item in addition to its texts.
   package static let bytesPerItem = 256
 
   private let list: PropertyList
   private var imported = ImportedItems()
-  /// Bytes that the items may still take.
+  /// The bytes that the items may still take.
   private var budget: Int
-  /// For each node, whether JSON can say it; nil while unknown.
+  /// For each node, whether JSON can represent it; nil while unknown.
   private var isJSON: [Bool?]
-  /// For each node of data, the item that it makes, so that what the list shares is looked into once.
+  /// The item of each data node, so that shared data is inspected once.
   private var dataItems: [Int: ImportedItem] = [:]
 
-  /// The items of a list that was read from `byteCount` bytes.
+  /// Reads the items of a list that was parsed from `byteCount` bytes.
   ///
-  /// - Throws: where the list is no dictionary, or is one keyed archive; for a key that is empty; and where the items would
+  /// - Throws: if the list is not a dictionary or is itself a keyed archive, if a key is empty, or if the items would
   ///   take more than ``expansion`` allows.
   package static func items(of list: PropertyList, byteCount: Int) throws(ImportFault) -> ImportedItems {
     let top = list.nodes[list.top]
@@ -42,7 +42,7 @@ package struct PropertyListItems {
     isJSON = Array(repeating: nil, count: list.nodes.count)
   }
 
-  /// Takes bytes from the budget.
+  /// Charges bytes to the budget.
   private mutating func spend(_ count: Int) throws(ImportFault) {
     budget -= count
     guard budget >= 0 else {
@@ -51,7 +51,8 @@ package struct PropertyListItems {
     }
   }
 
-  /// Where a value stands. Two may have one name, such as those of `a/b` and of `b` in `a`, but not one place.
+  /// The position of a value. Two values may have the same name, such as `a/b` and `b` in `a`, but never the same
+  /// position.
   private struct Path {
     var name: String
     /// The keys one by one, for people.
@@ -66,7 +67,7 @@ package struct PropertyListItems {
     func element(_ index: Int) -> Path { Path(name: "\(name)/\(index)", place: "\(place) > \(index)") }
   }
 
-  /// Recursion is safe: the limits that the list was read with bound its nesting.
+  /// Recursion is safe: the limits that the list was parsed with bound its nesting.
   private mutating func take(_ position: Int, _ path: Path) throws(ImportFault) {
     try spend(path.byteCount)
     let node = list.nodes[position]
@@ -103,7 +104,7 @@ package struct PropertyListItems {
     if canBeJSON(position) {
       var json: [UInt8] = []
       try writeJSON(position, to: &json)
-      // What was written is paid for.
+      // `writeJSON` has already charged the text.
       try spend(Self.bytesPerItem)
       imported.items.append(ImportedItem(path.name, .json, json, at: path.place))
     } else {
@@ -130,7 +131,7 @@ package struct PropertyListItems {
 
   private func dataItem(_ position: Int) -> ImportedItem {
     var item = ImportedItem("", .bytes, Array(list.rawBytes(list.nodes[position])), at: "")
-    // Looking into an archive builds nothing; who reads the item names the classes that they take.
+    // Inspecting an archive builds no objects. Readers of the item name the classes that they accept.
     if let archive = try? ArchiveInspection(item.value) {
       item.kind = .archive
       item.typeName = archive.rootTypeName
@@ -152,7 +153,7 @@ package struct PropertyListItems {
     imported.losses.append("\(path.place): \(what)")
   }
 
-  /// Whether JSON has a word for a value and for everything in it. Recursion is safe, as above.
+  /// Whether JSON can represent a value and everything in it. Recursion is safe, as above.
   private mutating func canBeJSON(_ position: Int) -> Bool {
     if let known = isJSON[position] { return known }
     let node = list.nodes[position]
@@ -171,7 +172,7 @@ package struct PropertyListItems {
     return can
   }
 
-  /// Writes a value that can be JSON.
+  /// Writes a value that JSON can represent.
   private mutating func writeJSON(_ position: Int, to json: inout [UInt8]) throws(ImportFault) {
     let start = json.count
     let node = list.nodes[position]

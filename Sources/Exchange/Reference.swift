@@ -1,8 +1,8 @@
 /// A reference to a value in a store: `vault://group/name#field`.
 ///
-/// The group ends at the first `/`; all that follows, further slashes included, is the item's name, and what follows a `#` the
-/// field of a value with fields. An empty group stands for the store's default. In each part `%` and two hexadecimal digits
-/// stand for one byte; `%`, `#`, white space and control characters are always written so.
+/// The group ends at the first `/`. The item's name follows and may contain further slashes. After a `#` follows the
+/// field of a value with fields. An empty group means the store's default. In each part, `%` and two hexadecimal digits
+/// represent one byte; `%`, `#`, white space and control characters are always written this way.
 public struct Reference: Sendable, Equatable {
   /// The access group; `nil` for the store's default.
   public let group: String?
@@ -17,23 +17,23 @@ public struct Reference: Sendable, Equatable {
     self.field = field
   }
 
-  /// What every reference begins with.
+  /// The beginning of every reference.
   public static let scheme = "vault://"
 
-  /// Whether `text` is meant as a reference: nobody's password begins like this.
+  /// Whether `text` is intended as a reference. No real password begins like this.
   public static func isMeant(by text: String) -> Bool { text.hasPrefix(scheme) }
 
-  /// Why a text is no reference.
+  /// Why a text is not a reference.
   public enum Fault: Error, Sendable, Equatable {
     /// It does not begin with `vault://`.
     case noScheme
-    /// There is no `/` after the group, or nothing behind it.
+    /// There is no `/` after the group, or nothing after the `/`.
     case noName
-    /// A `%` without two hexadecimal digits, or bytes that are no UTF-8 in the end.
+    /// A `%` without two hexadecimal digits, or decoded bytes that are not UTF-8.
     case badEscape
     /// A character that must be written as `%` and digits: white space, a control character, or a second `#`.
     case unescaped
-    /// A `#` with nothing behind it.
+    /// A `#` with nothing after it.
     case emptyField
   }
 }
@@ -41,7 +41,7 @@ public struct Reference: Sendable, Equatable {
 extension Reference {
   /// Reads a reference.
   ///
-  /// - Throws: why it is none; the text is not repeated, because it may have been a secret.
+  /// - Throws: why the text is not a reference. The text is not included, because it may be a secret.
   public init(_ text: String) throws(Fault) {
     guard Reference.isMeant(by: text) else { throw .noScheme }
     let bytes = Array(text.utf8.dropFirst(Reference.scheme.utf8.count))

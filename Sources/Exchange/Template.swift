@@ -1,30 +1,30 @@
-/// A text with references in it, which become values.
+/// A text with references that are replaced by values.
 ///
 /// ```
-/// password: {{ vault://group/name }}     white space around the reference is part of the mark
-/// password: vault://group/name#field     without braces it ends before a character that is none of A-Z a-z 0-9 - _ . / % #
-/// note: \vault://group/name              behind one of A-Z a-z 0-9 - + . \ it is no reference
-/// other: {{ whatever }}                  braces around anything else are left alone
+/// password: {{ vault://group/name }}     white space inside the braces is removed with them
+/// password: vault://group/name#field     without braces it ends before any character except A-Z a-z 0-9 - _ . / % #
+/// note: \vault://group/name              not a reference, because it follows one of A-Z a-z 0-9 - + . \
+/// other: {{ whatever }}                  braces around anything else are left unchanged
 /// ```
 public struct Template: Sendable, Equatable {
   public enum Part: Sendable, Equatable {
-    /// Bytes that stay.
+    /// Bytes that are kept.
     case text([UInt8])
-    /// A reference, and the line that it begins in, from 1.
+    /// A reference, and the line on which it begins, counted from 1.
     case reference(Reference, line: Int)
   }
 
   public let parts: [Part]
 
-  /// What is wrong with a template, and where. The text is not repeated: it may hold a secret.
+  /// What is wrong with a template, and where. The text is not included, because it may contain a secret.
   public enum Fault: Error, Sendable, Equatable {
-    /// Braces with a reference in them that no braces close.
+    /// A reference in braces that are never closed.
     case unclosed(line: Int)
-    /// What stands in place of a reference is none.
+    /// An invalid reference.
     case badReference(Reference.Fault, line: Int)
   }
 
-  /// Reads a template, of any bytes.
+  /// Reads a template, which may contain any bytes.
   public init(_ bytes: [UInt8]) throws(Fault) {
     var scanner = Scanner(bytes)
     var parts: [Part] = []
@@ -45,7 +45,7 @@ extension Template {
     mutating func next() throws(Fault) -> Part? {
       guard offset < bytes.count else { return nil }
       if let reference = try reference() { return reference }
-      // One byte at least: what stands here is no reference.
+      // At least one byte is text, because there is no reference here.
       let start = offset
       repeat { advance(to: offset + 1) } while offset < bytes.count && !mayBeginReference(at: offset)
       return .text(Array(bytes[start..<offset]))
@@ -105,7 +105,7 @@ extension UInt8 {
     }
   }
 
-  /// What makes `vault://` behind it a part of something else.
+  /// Whether a `vault://` after this byte is part of something else.
   fileprivate var goesBeforeText: Bool { isLetterOrDigit || "-+.\\".utf8.contains(self) }
 
   fileprivate var mayStandBare: Bool { isLetterOrDigit || "-_./%#".utf8.contains(self) }

@@ -1,7 +1,8 @@
 extension VariableName {
-  /// Whether programs take orders from this variable: what they run, load or read first, or what a shell reckons with.
+  /// Whether this variable can hijack a program: it controls what the program runs, loads or reads first, or how a
+  /// shell works.
   ///
-  /// Whoever may write a group gives its items their names, and must not run code in those who read it.
+  /// Writers of a group choose the names of its items, and must not be able to run code in its readers.
   public static func givesOrders(_ name: String) -> Bool {
     orders.contains(name) || families.contains { name.hasPrefix($0) }
   }

@@ -1,9 +1,9 @@
-/// The environment variable that an item's name gives: `db/password` is `DB_PASSWORD`.
+/// The environment variable for an item's name: `db/password` becomes `DB_PASSWORD`.
 public enum VariableName {
-  /// Letters become capitals, digits stay, and whatever else stands between becomes one `_` each; a digit in front gets one,
-  /// too.
+  /// Letters become capitals, digits are kept, and each other character becomes `_`. A leading digit gets a `_` before
+  /// it.
   ///
-  /// - Returns: `nil` for a name in which no letter or digit of ASCII is left.
+  /// - Returns: `nil` for a name without any ASCII letter or digit.
   public static func of(_ itemName: String) -> String? {
     var name = itemName.unicodeScalars.map { scalar -> Character in
       switch scalar {

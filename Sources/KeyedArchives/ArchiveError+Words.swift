@@ -7,9 +7,9 @@ extension ArchiveError: CustomStringConvertible {
     case .brokenArchive(let defect, let path): "broken archive at \(path): \(defect.rawValue)"
     case .wrongType(let expected, let found, let path): "\(path) is \(found), not \(expected)"
     case .numberDoesNotFit(let type, let path): "the number at \(path) does not fit \(type)"
-    case .missingValue(let path): "nothing stands at \(path)"
+    case .missingValue(let path): "there is no value at \(path)"
     case .invalidValue(let name, let reason, let path): "the \(Printable.name(name)) at \(path) is not valid: \(reason)"
-    case .cycle(let path): "the object at \(path) is reached again from itself"
+    case .cycle(let path): "the object at \(path) refers back to itself"
     case .classRefused(let name, let allowed, let path):
       "class '\(Printable.name(name))' is not allowed at \(path); allowed: \(Self.list(allowed))"
     case .unusableClass(let name, let reason): "class '\(Printable.name(name))' cannot be allowed: \(reason.words)"
@@ -19,7 +19,7 @@ extension ArchiveError: CustomStringConvertible {
     case .overLimit(let limit, let allowed, let path): "\(limit.words(allowed)), at \(path)"
     case .notArchivable(let type, let reason, let path):
       "a value of '\(Printable.name(type))' cannot be archived at \(path): \(reason.words)"
-    case .noStableName(let type): "type '\(Printable.name(type))' has no name that would mean the same elsewhere"
+    case .noStableName(let type): "type '\(Printable.name(type))' has no name that means the same in other programs"
     case .otherType(let found, let expected):
       "the archive holds a '\(Printable.name(found))', not a '\(Printable.name(expected))'"
     case .notInXML(let what): "the XML format has no form for \(what)"
@@ -27,7 +27,7 @@ extension ArchiveError: CustomStringConvertible {
     }
   }
 
-  /// What to do about it, where something can be done.
+  /// What the caller can do about it, if anything.
   public var hint: String? {
     switch self {
     case .notAPropertyList: "is it an archive of the StructArchiver library, or encrypted?"
@@ -38,8 +38,8 @@ extension ArchiveError: CustomStringConvertible {
     case .wrongType(_, let found, _) where found == "a reference": "it was archived as an object: decode it as one"
     case .refusedByClass: "its init(coder:) returned nil"
     case .notArchivable(_, .notCoding, _): "adopt NSSecureCoding, or Encodable for a Swift type"
-    case .noStableName: "name it yourself: 'named:' takes the name that the archive shall have"
-    case .otherType: "ask for the type that is there, or say under which name yours was archived"
+    case .noStableName: "choose a name for it and pass it as 'named:'"
+    case .otherType: "decode the type that was found, or pass the name that yours was archived under"
     case .notInXML: "write the binary format"
     default: nil
     }
@@ -56,22 +56,22 @@ extension ArchiveError: CustomStringConvertible {
 }
 
 extension ArchiveError.Limit {
-  /// What lies beyond the limit, with `allowed` as it was set.
+  /// A message that says which limit was exceeded; `allowed` is its value.
   func words(_ allowed: Int) -> String {
     switch self {
     case .inputBytes: "the archive has more than \(allowed) bytes"
     case .values: "the property list has more than \(allowed) values, counting each use of a shared one"
-    case .nesting: "containers lie in each other more than \(allowed) deep"
+    case .nesting: "containers are nested more than \(allowed) deep"
     case .objects: "the archive has more than \(allowed) objects"
     case .depth: "objects refer to each other more than \(allowed) deep"
-    case .references: "shared references unfold to more than \(allowed) objects"
+    case .references: "shared references expand to more than \(allowed) objects"
     case .elements: "a container has more than \(allowed) elements"
     case .stringBytes: "a string has more than \(allowed) bytes"
     case .dataBytes: "a data value has more than \(allowed) bytes"
     case .expansion: "strings and data would take more than \(allowed) bytes for each byte of the archive"
     case .classNameBytes: "the name of a class has more than \(allowed) bytes"
-    case .output: "it would be written with more than \(allowed) bytes for each byte of the archive"
-    case .comparisons: "comparing what it holds would take more than \(allowed) steps"
+    case .output: "the output would take more than \(allowed) bytes for each byte of the archive"
+    case .comparisons: "comparing its contents would take more than \(allowed) steps"
     }
   }
 }
@@ -79,7 +79,7 @@ extension ArchiveError.Limit {
 extension ArchiveError.UnusableClass {
   var words: String {
     switch self {
-    case .everyClass: "every class descends from it"
+    case .everyClass: "every class inherits from it"
     case .notCoding: "it does not adopt NSSecureCoding"
     case .notSecure: "it does not declare secure coding"
     case .foundationSubclass: "the init(coder:) that it inherits from Foundation works with Foundation's own coder only"
@@ -105,11 +105,11 @@ extension ArchiveError.NotArchivable {
     switch self {
     case .notCoding: "it adopts neither NSSecureCoding nor Encodable"
     case .notSecure: "its class does not declare secure coding"
-    case .notWritten: "its class, or the class of Foundation that it descends from, is not one that is written"
+    case .notWritten: "writing its class, or the Foundation class that it inherits from, is not supported"
     case .failed: "its own code reported a failure"
-    case .swiftValue: "among objects only texts, numbers, data, dates and other objects are; use Codable for all of it"
+    case .swiftValue: "objects can hold only strings, numbers, data, dates and objects; use Codable for the whole value"
     case .unusableElement: "arrays and dictionaries cannot be elements of a set, or keys, on Linux"
-    case .noForm: "it holds something that archives have no form for"
+    case .noForm: "it holds something that archives cannot represent"
     }
   }
 }

@@ -1,4 +1,4 @@
-/// Why an archive was refused. It can grow: switch over it with a `default`.
+/// Why an archive was refused. Cases may be added: switch over it with a `default`.
 ///
 /// No case holds a value of the archive: payloads are names of classes and keys, positions and counts, so an error may
 /// end up in a log.
@@ -8,39 +8,39 @@ public enum ArchiveError: Error, Sendable, Equatable {
   case notAPropertyList
   /// The property list is broken, at `offset` bytes from its beginning.
   case brokenPropertyList(PropertyListDefect, offset: Int)
-  /// The property list is no keyed archive, or one that contradicts itself.
+  /// The property list is not a keyed archive, or it contradicts itself.
   case brokenArchive(ArchiveDefect, at: ArchivePath)
-  /// A value does not have the type that its place asks for.
+  /// A value does not have the type that is expected where it was found.
   case wrongType(expected: String, found: String, at: ArchivePath)
   /// A number does not fit the type that was asked for.
   case numberDoesNotFit(type: String, at: ArchivePath)
-  /// A value that must be there is not.
+  /// A required value is missing.
   case missingValue(at: ArchivePath)
-  /// A Foundation object's fields contradict each other, or say something that cannot be built.
+  /// A Foundation object's fields contradict each other, or describe something that cannot be built.
   case invalidValue(ofClass: String, reason: String, at: ArchivePath)
-  /// An object refers to itself, straight or through others.
+  /// An object refers to itself, directly or through others.
   case cycle(at: ArchivePath)
-  /// A class is not on the list of what is allowed here.
+  /// A class is not on the list of allowed classes.
   case classRefused(name: String, allowed: [String], at: ArchivePath)
-  /// A class cannot be put on a list.
+  /// A class cannot be put on a list of allowed classes.
   case unusableClass(name: String, reason: UnusableClass)
   /// The initializer of a class returned nil, without any decoding call having failed.
   case refusedByClass(name: String, at: ArchivePath)
-  /// Code of the caller reported a failure through `failWithError(_:)`; what it said is not repeated.
+  /// The caller's own code reported a failure through `failWithError(_:)`. Its text is not repeated here.
   case failedByClass(at: ArchivePath)
-  /// A call that keyed archives have no answer for.
+  /// A call that keyed archives do not support.
   case unsupportedCall(String, at: ArchivePath)
-  /// More than a limit allows.
+  /// The archive exceeds a limit.
   case overLimit(Limit, allowed: Int, at: ArchivePath)
-  /// A value cannot be archived, or not so that it could be read back.
+  /// A value cannot be archived in a form that could be read back.
   case notArchivable(type: String, reason: NotArchivable, at: ArchivePath)
-  /// A type has no name of its own that would mean the same in another program: it is private, local or generic.
+  /// The type has no name that means the same in another program: it is private, local or generic.
   case noStableName(type: String)
-  /// An archive holds a value of another type than the one that was asked for.
+  /// An archive holds a value of a type other than the requested one.
   case otherType(found: String, expected: String)
-  /// The XML format has no form for a value.
+  /// The XML format cannot represent a value.
   case notInXML(String)
-  /// The bytes are no archive of the StructArchiver library.
+  /// The bytes are not an archive of the StructArchiver library.
   case brokenStructArchive(StructArchiveDefect, offset: Int)
 
   /// The limits of ``ArchiveLimits``, by name.
@@ -50,7 +50,7 @@ public enum ArchiveError: Error, Sendable, Equatable {
     case comparisons, classNameBytes, output
   }
 
-  /// Why a class cannot be put on a list.
+  /// Why a class cannot be put on a list of allowed classes.
   @nonexhaustive
   public enum UnusableClass: String, Sendable {
     /// It would allow every class.
@@ -76,17 +76,17 @@ public enum ArchiveError: Error, Sendable, Equatable {
     case notSecure
     /// It is a class of Foundation that this module does not write, or a subclass of one.
     case notWritten
-    /// Its own encoding code threw, or reported a failure.
+    /// The value's own encoding code threw or reported a failure.
     case failed
-    /// It is a Swift value among objects.
+    /// It is a Swift value inside an object graph.
     case swiftValue
     /// A set or dictionary has an array or dictionary as an element or key, which Foundation on Linux cannot compare.
     case unusableElement
-    /// It holds numbers or text that the format has no form for.
+    /// It holds numbers or text that the format cannot represent.
     case noForm
   }
 
-  /// What kind of failure it is, for callers that only tell these apart.
+  /// The kind of failure, for callers that need no finer distinction.
   public enum Category: Sendable {
     /// The bytes are at fault.
     case broken

@@ -1,23 +1,23 @@
-/// How much an archive may ask for before it is refused.
+/// How much an archive may demand before it is refused.
 ///
-/// The defaults lie well above the largest of several thousand archives that Apple's systems wrote: 1.5 MB of input,
-/// 6,110 objects, references 32 deep, 924 elements in one container, 85 kB in one string. Each limit can be set; each is
-/// reported by its own ``ArchiveError/Limit``. Whatever the limits, memory stays in proportion to the input: property
-/// lists whose parts overlap are refused, and shared parts are never copied. Two limits that nobody has to set hold that, too:
-/// a property list unfolds to no more than four values for each byte, and text is no longer than ``output`` allows.
+/// The defaults are well above the largest of several thousand archives that Apple's systems wrote: 1.5 MB of input,
+/// 6,110 objects, references 32 deep, 924 elements in one container, 85 kB in one string. Each limit can be set, and
+/// each is reported by its own ``ArchiveError/Limit``. Whatever the limits, memory stays in proportion to the input:
+/// property lists whose parts overlap are refused, and shared parts are never copied. Two more bounds always apply: a
+/// property list expands to at most four values for each byte, and text is no longer than ``output`` allows.
 public struct ArchiveLimits: Sendable, Equatable {
   /// Bytes of the archive; 16 MiB.
   public var inputBytes = 16 << 20
-  /// Values in the property list, counting each use of a shared one; 4,194,304.
-  /// Never more than four for each byte of input, whatever stands here.
+  /// Values in the property list, counting each use of a shared one; 4,194,304. Whatever the setting, never more than
+  /// four for each byte of input.
   public var values = 4 << 20
-  /// How deep property-list containers may lie in each other within one object; 64. More than 512 counts as 512.
+  /// How deep property-list containers may be nested within one object; 64. More than 512 counts as 512.
   public var nesting = 64
   /// Entries of the archive's table of objects; 262,144.
   public var objects = 1 << 18
   /// How deep objects may refer to each other; 128. More than ``deepest`` counts as ``deepest``.
   public var depth = 128
-  /// Objects that appear when every shared reference is followed anew; 8,388,608. Building shares them, but comparing or
+  /// The number of objects when every use of a shared object counts; 8,388,608. Building shares them, but comparing or
   /// printing the result would not.
   public var references = 8 << 20
   /// Elements of one container, and counts of a counted set; 1,048,576.
@@ -28,8 +28,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   public var dataBytes = 16 << 20
   /// Bytes of strings and data that decoding may create, for each byte of input; 8 (and 1 MiB on top).
   public var expansion = 8
-  /// Steps of a few tenths of a microsecond that hashing, comparing and compiling may cost while objects are built, and that one
-  /// comparison of any container with another may cost; 4,194,304.
+  /// Steps that hashing, comparing and compiling may take while objects are built, and that one comparison of any
+  /// container with another may take; 4,194,304. A step is a few tenths of a microsecond.
   public var comparisons = 4 << 20
 
   /// Bytes of the name of a class; 2,048.
@@ -37,25 +37,25 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Bytes that inspection may write, as text or in another format, for each byte of the archive; 32 (and 1 MiB on top).
   public var output = 32
 
-  /// The deepest that ``depth`` reaches: each level needs stack, and a user class needs some of its own.
+  /// The largest effective ``depth``: each level needs stack, and a user class needs some of its own.
   public static let deepest = 1024
 
-  /// The limits that calls use unless told otherwise.
+  /// The default limits.
   public static let standard = ArchiveLimits()
 
-  /// The standard limits, to be changed one by one.
+  /// Creates the standard limits. Change them one by one.
   public init() {}
 
-  /// The allowed nesting, never beyond what the stack can carry.
+  /// The allowed nesting, capped at what the stack can hold.
   var effectiveNesting: Int { min(nesting, 512) }
-  /// The allowed depth, never beyond what the stack can carry.
+  /// The allowed depth, capped at what the stack can hold.
   package var effectiveDepth: Int { min(depth, Self.deepest) }
 
 }
 
 /// How many bytes may be written about an archive.
 struct OutputLimit {
-  /// No limit, for what was put together here.
+  /// No limit, for values that were created in this process.
   static let none = OutputLimit(byteCount: .max, factor: .max)
 
   private let byteCount: Int
@@ -66,13 +66,13 @@ struct OutputLimit {
     self.factor = factor
   }
 
-  /// The limit of an archive of `inputBytes`.
+  /// The limit for an archive of `inputBytes` bytes.
   init(_ limits: ArchiveLimits, inputBytes: Int) {
     factor = max(0, limits.output)
     byteCount = inputBytes.saturatingProduct(factor).saturatingSum(1 << 20)
   }
 
-  /// Throws where `count` bytes are more than that.
+  /// Throws if `count` bytes exceed the limit.
   func check(_ count: Int) throws(ArchiveError) {
     guard count <= byteCount else { throw .overLimit(.output, allowed: factor, at: ArchivePath()) }
   }

@@ -1,26 +1,26 @@
-/// Where in an archive something lies: `root → NS.objects[3] → age`.
+/// A position in an archive: `root → NS.objects[3] → age`.
 ///
-/// A path names keys, which programs choose, and positions; never a value. The keys of an archived dictionary are values,
-/// so a path shows their position.
+/// A path contains keys, which programs choose, and positions. It never contains a value. The keys of an archived
+/// dictionary are values, so a path shows their position.
 public struct ArchivePath: Sendable, Equatable, CustomStringConvertible {
   /// One step down.
   public enum Step: Sendable, Equatable {
     /// To the value under a key.
     case key(String)
-    /// To the element at a position, counted from 0, of what the step before it led to.
+    /// To the element at a position, counted from 0, of the array that the previous step led to.
     case index(Int)
-    /// To an entry of the table of objects, where nothing is known about how it is reached.
+    /// To an entry of the table of objects, when the way to it is not known.
     case object(Int)
   }
 
   /// The steps, from the top.
   public var steps: [Step]
 
-  /// A path of `steps`; none is the archive as a whole.
+  /// A path of `steps`; no steps mean the archive as a whole.
   public init(_ steps: [Step] = []) { self.steps = steps }
 
-  /// The steps, joined by arrows; "the archive" for none. Keys are cut at 80 characters and control characters in
-  /// them are escaped, because they may come from hostile bytes; of a long path the middle is left out.
+  /// The steps, joined by arrows; "the archive" if there are none. Keys are cut at 80 characters and control characters
+  /// in them are escaped, because they may come from hostile bytes. The middle of a long path is left out.
   public var description: String {
     guard !steps.isEmpty else { return "the archive" }
     guard steps.count > 24 else { return Self.words(steps[...]) }
@@ -46,9 +46,9 @@ public struct ArchivePath: Sendable, Equatable, CustomStringConvertible {
   package func appending(_ step: Step) -> ArchivePath { ArchivePath(steps + [step]) }
 }
 
-/// Names out of hostile bytes, made fit for a terminal or a log.
+/// Makes names from hostile bytes safe to print on a terminal or in a log.
 package enum Printable {
-  /// After how many characters a name is cut.
+  /// The number of characters after which a name is cut.
   static let shown = 80
 
   /// `name` with control and format characters as `\u{…}`, cut at 80 characters.
@@ -58,7 +58,7 @@ package enum Printable {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Appends what ``name(_:)`` gives, in UTF-8.
+  /// Appends the result of ``name(_:)`` as UTF-8.
   static func append(_ name: String, to text: inout [UInt8]) {
     var count = 0
     for scalar in name.unicodeScalars {

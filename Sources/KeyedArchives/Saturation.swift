@@ -1,4 +1,4 @@
-/// Sums and products of numbers out of hostile bytes: the largest number where they overflow.
+/// Sums and products of numbers from hostile bytes: on overflow they give the largest number.
 extension Int {
   package func saturatingSum(_ other: Int) -> Int {
     let (sum, overflows) = addingReportingOverflow(other)

@@ -1,9 +1,9 @@
-/// Reads the format's layouts from bytes that nobody vouches for: it throws, and never reads past the end.
+/// Reads the format's layouts from untrusted bytes. It throws on any mismatch and never reads past the end.
 package struct ByteReader: Sendable {
   private let bytes: [UInt8]
   private let end: Int
 
-  /// Where in the bytes the reading stands.
+  /// The current position in the bytes.
   package private(set) var offset: Int
 
   package init(_ bytes: [UInt8]) { self.init(bytes, in: bytes.indices) }
@@ -15,17 +15,17 @@ package struct ByteReader: Sendable {
     end = range.upperBound
   }
 
-  /// Bytes that do not follow their layout.
+  /// The bytes do not follow their layout.
   package enum Failure: Error, Equatable {
     /// The bytes end before the layout does.
     case truncated(offset: Int, needed: Int)
     /// The layout ends before the bytes do.
     case leftover(count: Int)
-    /// A label, flag or count is not one that the layout allows.
+    /// The layout does not allow this label, flag or count.
     case unexpected(offset: Int)
   }
 
-  /// How many bytes are left.
+  /// The number of bytes left.
   package var remaining: Int { end - offset }
 
   /// Reads `count` bytes.
@@ -35,7 +35,7 @@ package struct ByteReader: Sendable {
     return bytes[offset..<offset + count]
   }
 
-  // Overloads for each width, and not one generic method: other modules would call that unspecialized.
+  // Overloads for each width instead of one generic method, which other modules would call unspecialized.
 
   /// Reads one byte.
   package mutating func read(_: UInt8.Type) throws(Failure) -> UInt8 { UInt8(truncatingIfNeeded: try readInteger(1)) }
@@ -98,7 +98,7 @@ package struct ByteReader: Sendable {
     return Array(try read(count: Int(count)))
   }
 
-  /// Ends the reading: throws if a byte is left.
+  /// Finishes reading. Throws if any bytes are left.
   package func finish() throws(Failure) {
     guard remaining == 0 else { throw .leftover(count: remaining) }
   }

@@ -1,11 +1,11 @@
 /// Builds the format's layouts: big-endian integers, fixed bytes, counted bytes.
 package struct ByteWriter: Sendable {
-  /// What was written so far.
+  /// The bytes written so far.
   package private(set) var bytes: [UInt8] = []
 
   package init(reservingCapacity capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
-  // Overloads for each type, and not generic methods: other modules would call those unspecialized.
+  // Overloads for each type instead of generic methods, which other modules would call unspecialized.
 
   /// Appends one byte.
   package mutating func write(_ value: UInt8) { bytes.append(value) }

@@ -1,6 +1,6 @@
 /// Thirty-two bytes held in place: a digest, a public key, a group id or a commitment.
 ///
-/// Compares in byte order. It is not for secrets: it is copied freely and its comparison stops at the first difference.
+/// Compares in byte order. Not for secrets: values are copied freely, and comparison stops at the first difference.
 package struct Bytes32: Hashable, Sendable, Comparable {
   // Big-endian words, so that comparing the words compares the bytes.
   private var words: (UInt64, UInt64, UInt64, UInt64)
@@ -13,7 +13,7 @@ package struct Bytes32: Hashable, Sendable, Comparable {
 
   private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
 
-  // Overloads for each kind of bytes, and not one generic initializer: other modules would call that unspecialized.
+  // Overloads for each kind of bytes instead of one generic initializer, which other modules would call unspecialized.
 
   /// Makes a value from exactly 32 bytes; `nil` for any other count.
   package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Bytes32($0) }) }
@@ -60,7 +60,7 @@ package struct Bytes32: Hashable, Sendable, Comparable {
   package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }
 
   package func hash(into hasher: inout Hasher) {
-    // Digests are uniform, so one word tells them apart; an equal word still compares in full.
+    // Digests are uniform, so one word is enough for a hash. Values with equal hashes are still compared in full.
     hasher.combine(words.0)
   }
 }
@@ -69,5 +69,5 @@ package struct Bytes32: Hashable, Sendable, Comparable {
 package typealias Digest = Bytes32
 /// An Ed25519 public key.
 package typealias PublicKey = Bytes32
-/// The random name of one access group, for ever.
+/// The permanent random id of an access group.
 package typealias GroupID = Bytes32

@@ -1,17 +1,18 @@
 internal import CSodium
 
-/// A fixed number of bytes in guarded memory: locked where the system allows it, left out of core dumps, wiped on release.
+/// A fixed number of bytes in guarded memory: locked if the system allows it, left out of core dumps, wiped on release.
 ///
-/// Up to 4,096 bytes come from a pool of slots that all threads share, more get an allocation of their own. There is no
-/// `description`, no `==` and no subscript: bytes are lent by closure, and the pointer must not leave it.
+/// Up to 4,096 bytes come from a pool of slots that all threads share; larger sizes get an allocation of their own.
+/// There is no `description`, no `==` and no subscript. Bytes are lent by closure, and the pointer must not leave it.
 ///
-/// It is `Sendable` on one condition that the owner keeps: bytes are written before the value is shared, never after.
+/// It is `Sendable` on one condition, which the owner must keep: bytes are written before the value is shared, never
+/// after.
 @safe package final class GuardedBytes: @unchecked Sendable {
   /// The number of bytes.
   package let count: Int
 
   @usableFromInline let memory: UnsafeMutableRawPointer
-  // Nil where the memory is an allocation of its own.
+  // Nil if the memory is an allocation of its own.
   private let pool: SlotPool?
 
   /// Makes `count` zero bytes.
@@ -35,7 +36,7 @@ internal import CSodium
     unsafe pool.giveBack(memory)
   }
 
-  /// Makes a copy of `bytes`; the caller wipes its own.
+  /// Copies `bytes`. The caller wipes the original.
   ///
   /// - Throws: ``SealingError/outOfMemory``.
   package convenience init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
@@ -52,7 +53,7 @@ internal import CSodium
     return try unsafe body(UnsafeRawBufferPointer(start: memory, count: count))
   }
 
-  /// Lends the bytes for writing, which ends before another thread may see them.
+  /// Lends the bytes for writing. Writing must end before another thread may see them.
   @inlinable
   package func withUnsafeMutableBytes<Result: ~Copyable, Failure>(
     _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
@@ -61,7 +62,7 @@ internal import CSodium
     return try unsafe body(UnsafeMutableRawBufferPointer(start: memory, count: count))
   }
 
-  /// Whether both hold the same bytes, in a time that depends on their number only.
+  /// Whether both hold the same bytes, in a time that depends only on their number.
   package func equals(_ other: GuardedBytes) -> Bool {
     guard count == other.count else { return false }
     defer { extendLifetime((self, other)) }

@@ -2,9 +2,10 @@ internal import CSodium
 
 /// `H(label, message)`: BLAKE2b-256 with the label as personal value, no key, salt zero (format article, "Conventions").
 ///
-/// For a message in one piece call ``digest(_:_:)-swift.type.method``; for one in several, make a value, feed it and finish it.
+/// For a message in one piece, call ``digest(_:_:)-swift.type.method``. For several pieces, create a value, update it
+/// with each piece and finish it.
 @safe package struct Hash: ~Copyable {
-  // Outside the struct because libsodium wants it on a 64-byte boundary.
+  // Allocated separately because libsodium requires a 64-byte boundary.
   private let state: OpaquePointer
 
   /// Begins a hash for one use.
@@ -15,7 +16,7 @@ internal import CSodium
     let status = unsafe label.padded.withUnsafeBufferPointer {
       unsafe crypto_generichash_blake2b_init_salt_personal(state, nil, 0, Digest.byteCount, nil, $0.baseAddress)
     }
-    // It fails only for sizes that are not passed here.
+    // It fails only for sizes that are not used here.
     precondition(status == 0)
   }
 
@@ -32,7 +33,7 @@ internal import CSodium
   /// Adds the 32 bytes of `value` to the message.
   package mutating func update(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe update($0) } }
 
-  /// Ends the message and gives its digest.
+  /// Ends the message and returns its digest.
   package consuming func finish() -> Digest {
     unsafe Digest { _ = unsafe crypto_generichash_blake2b_final(state, $0, Digest.byteCount) }
   }
@@ -61,7 +62,7 @@ enum Blake2b {
         output, Digest.byteCount,
         message.octets, UInt64(message.count), key.octets, key.count, nil, personal.baseAddress)
     }
-    // It fails only for sizes that this function does not pass.
+    // It fails only for sizes that are not used here.
     precondition(status == 0)
   }
 }

@@ -2,26 +2,26 @@ internal import CSodium
 
 /// A 32-byte key in guarded memory: for MACs, for derivation and for sealing.
 ///
-/// It cannot be copied by accident, printed, encoded or compared; ``copy()`` says that a second holder is meant.
+/// It cannot be copied by accident, printed, encoded or compared. ``copy()`` makes a second holder explicit.
 package struct Key: ~Copyable, Sendable {
   /// The number of bytes: 32.
   package static let byteCount = 32
 
-  // Never written after the initializer, so that copies may share it.
+  // Never written after the initializer, so copies may share it.
   private let bytes: GuardedBytes
 
   private init(sharing bytes: GuardedBytes) { self.bytes = bytes }
 
   /// Takes over `bytes` as a key.
   ///
-  /// The caller does not write to them any more.
-  /// - Throws: ``SealingError/wrongCount(_:expected:)`` if they are not 32.
+  /// The caller must not write to them any more.
+  /// - Throws: ``SealingError/wrongCount(_:expected:)`` if their number is not 32.
   package init(_ bytes: GuardedBytes) throws(SealingError) {
     guard bytes.count == Key.byteCount else { throw .wrongCount(bytes.count, expected: Key.byteCount) }
     self.bytes = bytes
   }
 
-  /// Makes a key from a copy of 32 bytes; the caller wipes its own.
+  /// Makes a key from a copy of 32 bytes. The caller wipes the original.
   ///
   /// - Throws: ``SealingError/wrongCount(_:expected:)`` or ``SealingError/outOfMemory``.
   package init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
@@ -38,7 +38,7 @@ package struct Key: ~Copyable, Sendable {
     return Key(sharing: bytes)
   }
 
-  /// `H(label, message)` of a message that is as secret as the key: neither leaves guarded memory.
+  /// `H(label, message)` of a secret message. Neither the message nor the resulting key leaves guarded memory.
   ///
   /// - Throws: ``SealingError/outOfMemory``.
   package static func hash(_ label: Label, _ message: GuardedBytes) throws(SealingError) -> Key {
@@ -69,17 +69,17 @@ package struct Key: ~Copyable, Sendable {
 // MARK: - MAC: keyed BLAKE2b-256 with the label as personal value, salt zero (format article, "Conventions")
 
 extension Key {
-  /// `MAC(key, label, message)` for a result that may be seen: check values, slot ids, tokens, commitments.
+  /// `MAC(key, label, message)` for a result that is not secret: check values, slot ids, tokens, commitments.
   package borrowing func mac(_ label: Label, _ message: [UInt8]) -> Bytes32 {
     unsafe message.withUnsafeBytes { unsafe mac(label, $0) }
   }
 
-  /// `MAC(key, label, message)` for a result that may be seen.
+  /// `MAC(key, label, message)` for a result that is not secret.
   package borrowing func mac(_ label: Label, _ message: UnsafeRawBufferPointer) -> Bytes32 {
     unsafe Bytes32 { unsafe writeMAC(label, message, to: $0) }
   }
 
-  /// `MAC(key, label, message)` for a result that is a key itself and never leaves guarded memory.
+  /// `MAC(key, label, message)` for a result that is itself a key. It never leaves guarded memory.
   ///
   /// - Throws: ``SealingError/outOfMemory``.
   package borrowing func derive(_ label: Label, _ message: [UInt8] = []) throws(SealingError) -> Key {
@@ -91,7 +91,7 @@ extension Key {
     return Key(sharing: result)
   }
 
-  /// `MAC(key, label, other ‖ suffix)`: the message holds a key, so it is put together in guarded memory.
+  /// `MAC(key, label, other ‖ suffix)`. The message contains a key, so it is assembled in guarded memory.
   ///
   /// - Throws: ``SealingError/outOfMemory``.
   package borrowing func derive(_ label: Label, _ other: borrowing Key, _ suffix: Bytes32) throws(SealingError) -> Key {

@@ -1,7 +1,7 @@
 /// The name of one use of a hash, a key or a signature, zero-padded to 16 bytes (format article, "Conventions").
 ///
-/// A label is the BLAKE2b *personal* value of its use, or the first 16 bytes of what is signed or bound, so that bytes
-/// made for one use mean nothing in another.
+/// A label is the BLAKE2b *personal* value of its use, or the first 16 bytes of the signed or bound data. So bytes made
+/// for one use are invalid in any other.
 package struct Label: Sendable, Hashable {
   /// The ASCII name, zero-padded to 16 bytes.
   package let padded: [UInt8]

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// A value that one thread at a time may use.
+/// A value that one thread at a time can use.
 ///
-/// What `Synchronization.Mutex` is, over a lock that Thread Sanitizer can see: the sanitizer reports a race for everything
-/// that the standard library's own mutex protects on Linux.
+/// Like `Synchronization.Mutex`, but with a lock that Thread Sanitizer can see. On Linux, the sanitizer reports a race
+/// for everything that the standard library's mutex protects.
 @safe package final class Locked<Value: ~Copyable>: @unchecked Sendable {
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private var value: Value
@@ -20,7 +20,7 @@ internal import Glibc
     unsafe mutex.deallocate()
   }
 
-  /// Lends the value; other threads wait until `body` returns, and `body` does not come here again.
+  /// Lends the value while other threads wait. `body` must not call this method again.
   package func withLock<Result: ~Copyable, Failure>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {

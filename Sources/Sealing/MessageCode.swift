@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// HMAC (RFC 2104) with the hashes that one-time codes are made with.
+/// HMAC (RFC 2104) with the hashes that one-time codes use.
 package enum MessageCode: Sendable {
   case sha1, sha256, sha512
 

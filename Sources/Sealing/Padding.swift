@@ -1,12 +1,12 @@
-/// Hides how long a sealed text is: u32 length ‖ bytes ‖ zeros (format article, "Rows").
+/// Hides the length of a sealed text: u32 length ‖ bytes ‖ zeros (format article, "Rows").
 ///
-/// Sizes are at least 32, multiples of 16 up to 64, of 32 up to 512, then Padmé (Nikitin et al., PURBs, 2019): at most 12 %
-/// more, and the size tells O(log log n) bits.
+/// Sizes are at least 32, multiples of 16 up to 64, of 32 up to 512, then Padmé (Nikitin et al., PURBs, 2019): at most
+/// 12 % more, and the size reveals O(log log n) bits.
 package enum Padding {
-  /// How many bytes stand before the text: 4.
+  /// The number of bytes of the length field: 4.
   static let lengthByteCount = 4
 
-  /// The padded size of a text of `count` bytes, its length included.
+  /// The padded size of a text of `count` bytes, including the length field.
   package static func padded(count: Int) -> Int {
     let size = lengthByteCount + count
     switch size {
@@ -34,7 +34,7 @@ package enum Padding {
     return result
   }
 
-  /// Pads a text that is not secret enough for guarded memory.
+  /// Pads a text that need not be in guarded memory.
   package static func padUnguarded(_ text: [UInt8]) -> [UInt8] {
     let size = padded(count: text.count)
     var writer = ByteWriter(reservingCapacity: size)
@@ -43,9 +43,10 @@ package enum Padding {
     return writer.bytes
   }
 
-  /// Where the text lies in padded bytes.
+  /// The range of the text in padded bytes.
   ///
-  /// - Throws: ``SealingError/wrongPadding`` if the size is not the one that this text gets, or a byte behind it is not zero.
+  /// - Throws: ``SealingError/wrongPadding`` if the size is wrong for a text of this length, or a byte after the text
+  ///   is not zero.
   package static func unpad(_ padded: UnsafeRawBufferPointer) throws(SealingError) -> Range<Int> {
     guard padded.count >= lengthByteCount else { throw .wrongPadding }
     let count = Int(UInt32(bigEndian: unsafe padded.loadUnaligned(as: UInt32.self)))
@@ -55,7 +56,7 @@ package enum Padding {
     return text
   }
 
-  /// Where the text lies in padded bytes that are not secret.
+  /// The range of the text in padded bytes that are not secret.
   ///
   /// - Throws: ``SealingError/wrongPadding``, as ``unpad(_:)``.
   package static func textRange(inUnguarded padded: [UInt8]) throws(SealingError) -> Range<Int> {

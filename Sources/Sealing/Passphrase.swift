@@ -1,12 +1,12 @@
 internal import CSodium
 
-/// Makes keys out of passphrases: Argon2id 1.3 (RFC 9106) with one lane.
+/// Derives keys from passphrases: Argon2id 1.3 (RFC 9106) with one lane.
 package enum Passphrase {
-  /// What stretching costs; the format's limits are checked by ``stretch(_:salt:cost:)``.
+  /// The cost of stretching. ``stretch(_:salt:cost:)`` checks the format's limits.
   package struct Cost: Sendable, Equatable {
-    /// How often the memory is gone through: 1 to 16.
+    /// The number of passes over the memory: 1 to 16.
     package let passes: UInt32
-    /// How much memory it takes: 8 MiB to 1 GiB, in KiB.
+    /// The memory that it takes, in KiB: 8 MiB to 1 GiB.
     package let memoryKiB: UInt32
 
     package init(passes: UInt32, memoryKiB: UInt32) {
@@ -14,10 +14,10 @@ package enum Passphrase {
       self.memoryKiB = memoryKiB
     }
 
-    /// What new slots cost: 3 passes over 256 MiB, about half a second (libsodium's MODERATE).
+    /// The cost of new slots: 3 passes over 256 MiB, about half a second (libsodium's MODERATE).
     package static let moderate = Cost(passes: 3, memoryKiB: 256 * 1024)
 
-    /// Whether a reader pays it: within both ranges, and memory × passes at most 4 GiB.
+    /// Whether a reader accepts it: within both ranges, and memory × passes at most 4 GiB.
     package var isWithinLimits: Bool {
       (1...16).contains(passes) && (8 * 1024...1024 * 1024).contains(memoryKiB)
         && UInt64(passes) * UInt64(memoryKiB) <= 4 * 1024 * 1024
@@ -27,7 +27,7 @@ package enum Passphrase {
   /// The number of bytes of a salt: 16.
   package static let saltByteCount = 16
 
-  /// The key of a passphrase.
+  /// Derives the key of a passphrase.
   ///
   /// - Parameter salt: 16 bytes, random and new for every slot.
   /// - Throws: ``SealingError/overLimit`` before anything is allocated; ``SealingError/wrongCount(_:expected:)`` for the
@@ -45,7 +45,7 @@ package enum Passphrase {
           salt, UInt64(cost.passes), Int(cost.memoryKiB) * 1024, crypto_pwhash_ALG_ARGON2ID13)
       }
     }
-    // With costs in range, libsodium fails only where it gets no memory.
+    // With costs in range, libsodium fails only if it gets no memory.
     guard status == 0 else { throw .outOfMemory }
     return try Key(key)
   }

@@ -1,5 +1,5 @@
-/// SHA-1 (RFC 3174), for the one-time codes that services make with it, and for nothing else: collisions of it are known, and
-/// what HMAC needs of it still holds.
+/// SHA-1 (RFC 3174), only for the one-time codes of services that use it. Its collisions are known, but HMAC does not
+/// depend on collision resistance.
 enum SHA1 {
   static let byteCount = 20
   static let blockByteCount = 64

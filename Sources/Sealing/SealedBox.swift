@@ -1,11 +1,11 @@
 internal import CSodium
 
-/// The number used once of a sealed box: 24 bytes, so many that random ones do not meet.
+/// The nonce of a sealed box: 24 bytes, long enough that random nonces do not repeat.
 package struct Nonce: Sendable, Hashable {
   /// The number of bytes: 24.
   package static let byteCount = 24
 
-  // In place rather than in an array: one is read with every row.
+  // Inline instead of an array, because one is read with every row.
   private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
 
   /// Makes a random nonce.
@@ -14,10 +14,10 @@ package struct Nonce: Sendable, Hashable {
     unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe randombytes_buf($0.baseAddress!, Nonce.byteCount) }
   }
 
-  /// Makes a nonce of 24 given bytes; `nil` for any other count.
+  /// Makes a nonce from 24 bytes; `nil` for any other count.
   package init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == Nonce.byteCount else { return nil }
-    // Bytes that lie together are copied as they are: a generic copy looks up its types at run time, once per process.
+    // Contiguous bytes are copied directly: a generic copy looks up its types at run time, once per process.
     let copied: Void? = unsafe Swift.withUnsafeMutableBytes(of: &words) { words in
       bytes.withContiguousStorageIfAvailable { unsafe words.copyMemory(from: UnsafeRawBufferPointer($0)) }
     }
@@ -41,10 +41,10 @@ package struct Nonce: Sendable, Hashable {
 
 /// `seal(key, nonce, binding, message)`: XChaCha20-Poly1305-IETF (draft-irtf-cfrg-xchacha-03).
 ///
-/// A box is the encrypted message and a 16-byte tag. It opens only with the same key, nonce and binding; the binding
+/// A box is the encrypted message and a 16-byte tag. It opens only with the same key, nonce and binding. The binding
 /// says where the box belongs and is not part of it.
 package enum SealedBox {
-  /// How many bytes a box is longer than its message: 16.
+  /// The number of bytes that a box adds to its message: 16.
   package static let overhead = 16
 
   /// Seals `message`.
@@ -71,13 +71,13 @@ package enum SealedBox {
   package static func seal(
     _ message: GuardedBytes, key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) -> [UInt8] {
-    // Closures cannot capture a borrowed key, so the message's lifetime is held by hand.
+    // Closures cannot capture a borrowed key, so the message's lifetime is extended manually.
     defer { extendLifetime(message) }
     return unsafe seal(
       UnsafeRawBufferPointer(start: message.memory, count: message.count), key: key, nonce: nonce, binding: binding)
   }
 
-  /// Seals `message`, which is not secret enough for guarded memory.
+  /// Seals `message`, which need not be in guarded memory.
   package static func seal(_ message: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]) -> [UInt8] {
     unsafe message.withUnsafeBytes { unsafe seal($0, key: key, nonce: nonce, binding: binding) }
   }
@@ -107,7 +107,7 @@ package enum SealedBox {
     }
   }
 
-  /// Opens a box into ordinary memory, which nobody wipes: for attributes, rosters and manifests, never for a secret.
+  /// Opens a box into ordinary memory, which is not wiped: for attributes, rosters and manifests, never for a secret.
   ///
   /// - Throws: ``SealingError/doesNotOpen``, as ``open(_:key:nonce:binding:)-swift.type.method``.
   package static func openUnguarded(
@@ -116,7 +116,7 @@ package enum SealedBox {
     guard box.count >= overhead else { throw .doesNotOpen }
     let count = box.count - overhead
     var opens = false
-    // At least one byte of room, so that the buffer has an address.
+    // At least one byte of capacity, so that the buffer has an address.
     let message = unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, initialized in
       opens = unsafe open(box, key: key, nonce: nonce, binding: binding, into: buffer.baseAddress!)
       initialized = opens ? count : 0
@@ -125,7 +125,7 @@ package enum SealedBox {
     return message
   }
 
-  /// Opens a box into ordinary memory, which nobody wipes.
+  /// Opens a box into ordinary memory, which is not wiped.
   ///
   /// - Throws: ``SealingError/doesNotOpen``.
   package static func openUnguarded(
@@ -155,6 +155,6 @@ package enum SealedBox {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The start, as libsodium takes it.
+  /// The start as the pointer type that libsodium takes.
   var octets: UnsafePointer<UInt8>? { unsafe baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }

@@ -1,13 +1,14 @@
-/// What can go wrong in this module. No case carries bytes.
+/// The errors of this module. No case carries bytes.
 package enum SealingError: Error, Equatable {
-  /// The system gives no more memory, guarded or for passphrase stretching.
+  /// The system has no more memory, guarded or for passphrase stretching.
   case outOfMemory
-  /// A sealed box does not open. Another key, another binding, altered bytes and a box that is too short look alike.
+  /// A sealed box does not open. A wrong key, a wrong binding, altered bytes and a box that is too short all give this
+  /// error.
   case doesNotOpen
-  /// Costs that the format does not allow; nothing was allocated for them.
+  /// The format does not allow these costs. Nothing was allocated for them.
   case overLimit
-  /// Opened bytes whose length, size or zeros do not follow the padding rule.
+  /// The length, size or zeros of opened bytes do not follow the padding rule.
   case wrongPadding
-  /// Bytes for a key or a salt that are not as many as it takes.
+  /// A key or a salt has the wrong number of bytes.
   case wrongCount(Int, expected: Int)
 }

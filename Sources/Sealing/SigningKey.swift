@@ -2,15 +2,15 @@ internal import CSodium
 
 /// An Ed25519 signing key (RFC 8032) in guarded memory.
 ///
-/// What is signed begins with a ``Label``, so that a signature for one use means nothing in another.
+/// Signed messages begin with a ``Label``, so a signature for one use is invalid in any other.
 package struct SigningKey: ~Copyable, Sendable {
   /// The number of bytes of a signature: 64.
   package static let signatureByteCount = 64
 
-  /// The key that verifies what this one signs.
+  /// The key that verifies this key's signatures.
   package let publicKey: PublicKey
 
-  // Seed and public key side by side, as libsodium keeps them.
+  // The seed followed by the public key, as libsodium expects them.
   private let expanded: GuardedBytes
 
   /// Makes the signing key of a 32-byte seed; the same seed gives the same key.

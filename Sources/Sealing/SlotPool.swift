@@ -1,18 +1,18 @@
 internal import CSodium
 
-/// Slots of guarded memory that are handed out again and again, because `sodium_malloc` and its free cost 24–40 µs.
+/// A pool of reusable slots of guarded memory, because `sodium_malloc` and its free cost 24–40 µs.
 ///
-/// One slab per `sodium_malloc`: guard pages around it, locked into memory where the system allows it, left out of core
-/// dumps. Inside a slab the slots lie side by side, so that a guard page catches what leaves the slab, not what leaves the
-/// slot. A slot in the pool is all zeros. Slabs stay until the process ends: their number follows the largest number of
-/// slots that were in use at once.
+/// Each `sodium_malloc` makes one slab, with guard pages around it, locked into memory if the system allows it, and
+/// left out of core dumps. Slots are adjacent inside a slab, so a guard page catches an overrun of the slab but not of
+/// a slot. A slot in the pool is all zeros. Slabs stay until the process ends: their number depends on the largest
+/// number of slots in use at once.
 final class SlotPool: Sendable {
-  /// How many bytes a slot holds.
+  /// The number of bytes in a slot.
   let slotSize: Int
   private let slotsPerSlab: Int
   private let free = Locked(FreeSlots())
 
-  // Pointers into slabs that nobody else knows; the mutex hands them from thread to thread.
+  // Pointers to free slots, which nothing else refers to. The lock passes them safely between threads.
   @safe private struct FreeSlots: @unchecked Sendable {
     var addresses: [UnsafeMutableRawPointer] = unsafe []
     var slabCount = 0
@@ -31,7 +31,7 @@ final class SlotPool: Sendable {
     SlotPool(slotSize: 4096, slotsPerSlab: 8),
   ]
 
-  /// The pool whose slots fit `count` bytes most closely; `nil` if they need memory of their own.
+  /// The pool with the smallest slots that hold `count` bytes; `nil` if they need an allocation of their own.
   static func fitting(_ count: Int) -> SlotPool? {
     switch count {
     case ...64: shared[0]
@@ -42,10 +42,10 @@ final class SlotPool: Sendable {
     }
   }
 
-  /// How many slabs were allocated so far.
+  /// The number of slabs allocated so far.
   var slabCount: Int { free.withLock { $0.slabCount } }
 
-  /// Takes a slot, all zeros; `nil` if the system gives no more memory.
+  /// Takes a slot, all zeros; `nil` if the system has no more memory.
   func take() -> UnsafeMutableRawPointer? {
     unsafe free.withLock { free in
       if unsafe free.addresses.isEmpty { addSlab(to: &free) }
@@ -68,10 +68,10 @@ final class SlotPool: Sendable {
 
 /// `sodium_malloc`, zero-filled.
 enum GuardedMemory {
-  /// Allocates `count` zero bytes between guard pages; `nil` if the system gives no more memory.
+  /// Allocates `count` zero bytes between guard pages; `nil` if the system has no more memory.
   ///
-  /// Memory that the system refuses to lock (`RLIMIT_MEMLOCK`) is used all the same: it may reach swap space, and that
-  /// is said in SECURITY.md.
+  /// Memory that the system refuses to lock (`RLIMIT_MEMLOCK`) is used anyway. It may reach swap space, as SECURITY.md
+  /// says.
   static func allocate(_ count: Int) -> UnsafeMutableRawPointer? {
     Sodium.ready
     guard let memory = unsafe sodium_malloc(count) else { return nil }
@@ -79,9 +79,9 @@ enum GuardedMemory {
     return unsafe memory
   }
 
-  /// Wipes and releases what `allocate` gave.
+  /// Wipes and releases memory from `allocate`.
   static func release(_ memory: UnsafeMutableRawPointer) { unsafe sodium_free(memory) }
 
-  /// Sets `count` bytes to zero in a way that no optimizer removes.
+  /// Sets `count` bytes to zero. The compiler cannot optimize this away.
   static func wipe(_ memory: UnsafeMutableRawPointer, count: Int) { unsafe sodium_memzero(memory, count) }
 }

@@ -1,11 +1,11 @@
 internal import CSodium
 
-/// The one place where libsodium is started.
+/// The one place that initializes libsodium.
 enum Sodium {
-  /// Touched before every call into libsodium: picks the processor's fastest code, once per process.
+  /// Accessed before every call into libsodium. Once per process, it selects the fastest code for the processor.
   ///
-  /// Without it `sodium_malloc` aborts and every primitive runs its slowest form. It fails only where the system has no
-  /// randomness at all, and nothing in this module could be kept then.
+  /// Without it, `sodium_malloc` aborts and every primitive runs its slowest code. It fails only if the system has no
+  /// randomness at all, and then nothing in this module could be secure.
   static let ready: Void = {
     guard sodium_init() >= 0 else { preconditionFailure("libsodium does not start: the system gives no random bytes") }
   }()
@@ -13,13 +13,13 @@ enum Sodium {
 
 /// The versions of the libraries that this module calls, for `vault --version` and bug reports.
 package enum LibraryVersions {
-  /// libsodium's, as it calls itself: `1.0.18`.
+  /// libsodium's own version string: `1.0.18`.
   package static var sodium: String { unsafe String(cString: sodium_version_string()) }
 }
 
-/// Random bytes of the system that are not secret: salts, identifiers, file names.
+/// Random bytes that are not secret: salts, identifiers, file names.
 ///
-/// Secret ones are made where they stay: ``Key/random()``.
+/// Secret random bytes are created in guarded memory: ``Key/random()``.
 package enum Randomness {
   /// Makes `count` random bytes.
   package static func bytes(_ count: Int) -> [UInt8] {

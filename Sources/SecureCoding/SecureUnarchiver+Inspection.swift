@@ -4,8 +4,8 @@ public import Foundation
 extension SecureUnarchiver {
   /// Reads any keyed archive as a tree, without building anything.
   ///
-  /// Throws ``ArchiveError`` where `data` is not a keyed archive, contradicts itself or exceeds a limit; another
-  /// archiver's name, another version, cycles and unknown classes are no errors here.
+  /// Throws ``ArchiveError`` if `data` is not a keyed archive, contradicts itself or exceeds a limit. Another
+  /// archiver's name, another version, cycles and unknown classes are not errors here.
   public static func inspect(
     _ data: Data, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> ArchiveInspection {

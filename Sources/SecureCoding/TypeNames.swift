@@ -1,11 +1,11 @@
 /// The names of Swift types in archives.
 enum TypeNames {
-  /// The key, beside `root`, under which an archive names the Swift type that it holds.
+  /// The key, next to `root`, under which an archive names the Swift type that it holds.
   static let key = "vault.type"
 
-  /// `Module.Person`; `nil` where the name would not mean the same in another program: of a private, local or generic type.
+  /// `Module.Person`; `nil` for a private, local or generic type, whose name does not mean the same in another program.
   ///
-  /// Containers of the standard library have a name if what they hold has one: `Swift.Array<Module.Person>`.
+  /// Standard containers have a name if their elements have one: `Swift.Array<Module.Person>`.
   static func stable(_ type: Any.Type) -> String? {
     let name = _typeName(type, qualified: true)
     guard !name.contains("("), !name.contains(" in ") else { return nil }
@@ -18,11 +18,11 @@ enum TypeNames {
     return name
   }
 
-  /// A name for errors.
+  /// The name of a type in error messages.
   static func shown(_ type: Any.Type) -> String {
     let name = _typeName(type, qualified: true)
     if name == "Foundation.__SwiftValue" { return "Swift value" }
-    // Of a local type it holds an address.
+    // The name of a local type contains a memory address.
     return name.split(separator: ".").filter { !$0.hasPrefix("(unknown context") }.joined(separator: ".")
   }
 

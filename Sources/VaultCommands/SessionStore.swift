@@ -6,6 +6,7 @@ extension Session {
   func openStore(_ key: KeySource) throws -> SecretStore {
     let location = try StoreLocation(environment: environment)
     let store = try SecretStore.open(at: location, unlocking: unlocking(key, asking: true))
+    question?.storeIsOpen()
     atEnd { session in
       for notice in store.takeNotices() { session.warn(notice.message) }
     }
@@ -16,18 +17,6 @@ extension Session {
   func openGroup(_ name: String?, _ key: KeySource) throws -> AccessGroup {
     let store = try openStore(key)
     return try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
-  }
-
-  /// Opens a backup with its recovery code, which comes from a descriptor or is asked for.
-  func openRecovery(from backup: String, descriptor: Int32?) throws -> StoreRecovery {
-    let location = try StoreLocation(environment: environment)
-    let question = Question { [terminal = streams.terminal] in
-      if let descriptor { return try KeySource.recoveryCode(descriptor: descriptor) }
-      return try Question.ask(
-        "recovery code: ", on: terminal, else: "there is no terminal to ask for the recovery code on (--recovery-fd N)")
-    }
-    self.question = question
-    return try StoreRecovery(from: backup, at: location) { () throws(VaultError) in try question.ask() }
   }
 
   /// What can be said of the store without asking anybody.
@@ -56,11 +45,37 @@ extension Session {
           throw .locked("the store opens with a passphrase, which this command does not ask for")
         })
       }
+      let prompt = passphrasePrompt
       let question = Question { [terminal = streams.terminal] in
-        try Question.ask("passphrase: ", on: terminal, else: "there is no terminal to ask for the passphrase on")
+        try Question.ask(
+          prompt($0), on: terminal, else: "there is no terminal to ask for the passphrase on")
       }
       self.question = question
       return .automatic(prompt: { () throws(VaultError) in try question.ask() })
     }
+  }
+
+  /// Whose passphrase is asked for, and why: the question may come up in the middle of another program.
+  private var passphrasePrompt: @Sendable (_ isOpen: Bool) -> String {
+    let store = (try? StoreLocation(environment: environment)).map { shown($0.home) } ?? "the store"
+    let purpose =
+      switch NamedCommand(arguments).path {
+      case "vault credential git": "git"
+      case "vault credential docker": "docker"
+      case let path: "'\(path)'"
+      }
+    return { isOpen in
+      isOpen
+        ? "the store is unlocked for items alone, and \(purpose) needs its owner\npassphrase of \(store): "
+        : "passphrase of \(store), for \(purpose): "
+    }
+  }
+
+  /// A path for people: with `~` for the home folder.
+  func shown(_ path: String) -> String {
+    guard let home = variable("HOME"), home.count > 1, path.hasPrefix(home + "/") else {
+      return UTF8Text.onOneLine(path)
+    }
+    return UTF8Text.onOneLine("~" + path.dropFirst(home.count))
   }
 }

@@ -6,7 +6,7 @@ extension VaultError: CustomStringConvertible {
   public var exitStatus: ExitStatus {
     switch self {
     case .notFound: .notFound
-    case .locked, .noKeyring, .otherDevice: .locked
+    case .locked, .ownerNeeded, .noKeyring, .otherDevice: .locked
     case .denied: .denied
     case .damaged, .unproved: .damaged
     case .rolledBack: .rolledBack
@@ -51,6 +51,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.member): "the application is not a member of this group"
     case .notFound(.slot(let number)): "there is no slot \(number)"
     case .locked(let reason): "locked: \(reason)"
+    case .ownerNeeded(let reason): "the store is unlocked for items alone, and this needs its owner: \(reason)"
     case .noKeyring(let reason): "the kernel keeps no key for this user: \(reason)"
     case .otherDevice(let group, let reason): "locked: '\(group)' opens only on the machine it was made on; \(reason)"
     case .denied(.notAMember): "not a member of this group"
@@ -111,6 +112,7 @@ extension VaultError: CustomStringConvertible {
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
+    case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
     case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
     case .otherDevice: "use it there; where its device key should be: vault paths"
     case .denied(.permissions):

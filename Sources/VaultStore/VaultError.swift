@@ -10,6 +10,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case notFound(Missing)
   /// No usable source opens the store.
   case locked(String)
+  /// The store is unlocked, which opens items alone, and this needs its owner; the reason why nothing opens the rest.
+  case ownerNeeded(String)
   /// The kernel keeps no keys here, so that the store cannot be unlocked for a time.
   case noKeyring(String)
   /// The group opens only on the machine that it was made on; `reason` says what is here instead of its device key.

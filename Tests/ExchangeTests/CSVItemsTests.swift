@@ -98,7 +98,7 @@ import Testing
       """
     let found = try CSVItems.items(of: text)
     #expect(found.items.map(\.name) == ["a (ann)", "a (bob)", "a (ann) (2)", "a", "b"])
-    #expect(found.losses == ["line 5: it says the same as line 3"])
+    #expect(found.losses == ["line 5: it is the same as line 3"])
     #expect(try items("name,username,password\na,ann,1\na,ann,1\n").map { $0[0] } == ["a"])
     #expect(try items("name,value\na,1\na,2\na,3\na (2),4\n").map { $0[0] } == ["a", "a (3)", "a (4)", "a (2)"])
     let clash = "name,username,password\na,ann,1\na,bob,2\na (ann),eve,3\n"
@@ -107,7 +107,7 @@ import Testing
 
   @Test func `a row with nothing but a name is told`() throws {
     let found = try CSVItems.items(of: "name,username,password\na,,\n")
-    #expect(found.items.isEmpty && found.losses == ["line 2: there is nothing but a name"])
+    #expect(found.items.isEmpty && found.losses == ["line 2: it has only a name"])
   }
 
   @Test(arguments: [
@@ -116,7 +116,7 @@ import Testing
     ("name,title,value\n", "line 1", "two columns of the header mean the same"),
     ("name,value\n\na,hunter2,x\n", "line 3", "it has 3 fields, and the header 2"),
     ("name,value\na\n", "line 2", "it has 1 fields, and the header 2"),
-    ("name,value\na,\"x\ny\"hunter2\n", "line 3", "something stands behind a closing quote"),
+    ("name,value\na,\"x\ny\"hunter2\n", "line 3", "text follows a closing quote"),
     ("name,value\na,\"hunter2\nb,c", "line 2", "a quote is never closed"),
     ("name,value\n,hunter2\n", "line 2", "it has neither a name nor an address"),
   ]) func `a defect is named with its line`(text: String, place: String?, words: String) {

@@ -45,10 +45,10 @@ import Testing
     (#"{"items":[{"name":"a"}]}"#, "item 1", "it needs one string, 'value' or 'valueBase64'"),
     (#"{"items":[{"name":"a","value":7}]}"#, "item 1", "it needs one string, 'value' or 'valueBase64'"),
     (#"{"items":[{"name":"a","valueBase64":"hunter2"}]}"#, "item 1", "its 'valueBase64' is not base64"),
-    (#"{"items":[{"name":"a","value":"x","kind":"hunter2"}]}"#, "item 1", "its 'kind' is none that there is"),
+    (#"{"items":[{"name":"a","value":"x","kind":"hunter2"}]}"#, "item 1", "its 'kind' is not a known kind"),
     (
       #"{"items":[{"name":"a","value":"x","expires":"hunter2"}]}"#, "item 1",
-      "its 'expires' is no moment such as 2027-01-31T12:00:00Z"
+      "its 'expires' is not a time such as 2027-01-31T12:00:00Z"
     ),
   ]) func `a defect is named with its place`(text: String, place: String?, words: String) {
     #expect(throws: ImportFault(words, at: place)) { try JSONItems.items(of: text) }

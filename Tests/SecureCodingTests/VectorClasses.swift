@@ -16,7 +16,7 @@ enum VectorClasses {
     "NSDateInterval": NSDateInterval.self, "NSAttributedString": NSAttributedString.self,
     "NSDateComponents": NSDateComponents.self, "NSTimeZone": NSTimeZone.self, "NSCalendar": NSCalendar.self,
     "NSNotification": NSNotification.self, "NSMeasurement": NSMeasurement.self, "NSUnitLength": UnitLength.self,
-    "NSNull": NSNull.self, "NSPersonNameComponents": NSPersonNameComponents.self,
+    "NSLocale": NSLocale.self, "NSNull": NSNull.self, "NSPersonNameComponents": NSPersonNameComponents.self,
     "NSUnitConverterLinear": UnitConverterLinear.self, "NSMutableSet": NSMutableSet.self,
     "NSMutableOrderedSet": NSMutableOrderedSet.self,
     "Box": Box.self, "Evil": Evil.self, "ListBox": ListBox.self, "AnyBox": AnyBox.self, "Insecure": Insecure.self,

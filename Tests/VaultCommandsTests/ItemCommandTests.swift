@@ -138,7 +138,7 @@ import Testing
     #expect(store.run("restore", "a", "--version", "1").status == 0)
     #expect(store.run("get", "a").output == "one")
     #expect(store.run("restore", "a").status == 18)
-    #expect(store.run("remove", "a", "--destroy").status == 0)
+    #expect(store.run("remove", "a", "--destroy", "--yes").status == 0)
     #expect(store.run("restore", "a").status == 10)
   }
 

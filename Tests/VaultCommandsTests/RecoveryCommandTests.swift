@@ -66,12 +66,39 @@ import Testing
   @Test func `the code and a new passphrase are asked for`() {
     let terminal = PseudoTerminal()
     terminal.type(code.lowercased().replacing("-", with: " "))
-    terminal.type("new\nnew\n")
+    terminal.type("new one\nnew one\n")
     let recovered = run("init", "--recover", store.folder.file("backup"), terminal: terminal.path)
     #expect(recovered.status == 0, "\(recovered.errors)")
-    #expect(terminal.shown().hasSuffix("recovery code: \r\nnew passphrase: \r\nthe same again: \r\n"))
-    #expect(run("get", "a", "--passphrase-fd", descriptor("new\n")).output == "value of a")
+    #expect(terminal.shown().contains("recovery code of "))
+    #expect(run("get", "a", "--passphrase-fd", descriptor("new one\n")).output == "value of a")
     #expect(run("slot", "list").output == "2\trecovery code\t\n3\tpassphrase\t3 passes over 256 MiB\n")
+  }
+
+  @Test func `a key file that opens the backup brings everything back, and opens the new store`() {
+    let recovered = run("init", "--recover", store.folder.file("backup"), "--key-file", store.keyFile)
+    #expect(recovered.status == 0, "\(recovered.errors)")
+    expectEverything()
+    #expect(run("slot", "list").output == "1\tkey file\t\n")
+  }
+
+  @Test func `the backup's passphrase brings everything back, from a descriptor or typed`() {
+    #expect(store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("old phrase\n")).status == 0)
+    #expect(store.run("slot", "remove", "2", "--yes").status == 0)
+    let backup = store.folder.file("codeless")
+    #expect(store.run("backup", backup).status == 0)
+    let wrong = run("init", "--recover", backup, "--passphrase-fd", descriptor("another phrase\n"))
+    #expect(wrong.status == 11)
+    #expect(!store.folder.exists("new"))
+    let recovered = run("init", "--recover", backup, "--passphrase-fd", descriptor("old phrase\n"))
+    #expect(recovered.status == 0, "\(recovered.errors)")
+    #expect(run("get", "a", "--passphrase-fd", descriptor("old phrase\n")).output == "value of a")
+    try? FileManager.default.removeItem(atPath: store.folder.file("new"))
+    let terminal = PseudoTerminal()
+    terminal.type("old phrase\n")
+    let typed = run("init", "--recover", backup, terminal: terminal.path)
+    #expect(typed.status == 0, "\(typed.errors)")
+    #expect(terminal.shown().contains("passphrase of "))
+    #expect(run("slot", "list").output == "3\tpassphrase\t3 passes over 256 MiB\n")
   }
 
   @Test func `a wrong code makes nothing, and is not repeated`() {
@@ -92,8 +119,9 @@ import Testing
   @Test func `what is no backup, has no code, or is asked for in a way that makes no sense is refused`() {
     _ = store.folder.write("file", [1])
     for folder in ["nowhere", "file", "state"] { #expect(recover(from: folder).status == 13, "\(folder)") }
-    #expect(store.run("slot", "remove", "2").status == 0)
+    #expect(store.run("slot", "remove", "2", "--yes").status == 0)
     #expect(store.run("backup", store.folder.file("codeless")).status == 0)
+    #expect(store.run("backup", store.folder.file("codeless-too")).errors.contains("there is no recovery code"))
     let codeless = recover(from: "codeless")
     #expect(codeless.status == 11)
     #expect(codeless.errors.hasPrefix("vault: error: locked: the store has no slot for a recovery code\n"))

@@ -14,7 +14,7 @@ import Testing
     for app in ["web", "api"] {
       store.run("app", "issue", app, "--output", store.folder.file("\(app).credential"), "--group", "team:write")
     }
-    store.run("group", "compact", "team")
+    store.run("group", "compact", "team", "--yes")
   }
 
   private func run(_ arguments: [String]) -> Transcript { Transcript(arguments, environment: store.environment) }

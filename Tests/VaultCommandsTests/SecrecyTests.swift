@@ -29,7 +29,8 @@ import Testing
       expectSilence(command + ["--json"], 0)
     }
     for command in [
-      ["remove", "a"], ["restore", "a"], ["remove", "a", "--destroy"], ["group", "compact", "default"],
+      ["remove", "a"], ["restore", "a"], ["remove", "a", "--destroy", "--yes"],
+      ["group", "compact", "default", "--yes"],
     ] {
       expectSilence(command, 0)
     }
@@ -82,8 +83,8 @@ import Testing
   /// Takes every item out of the store.
   private func empty() {
     let names = store.run("list").output.split(separator: "\n").compactMap { $0.split(separator: "\t").first }
-    for name in names { #expect(store.run("remove", "--destroy", "--", String(name)).status == 0) }
-    #expect(store.run("group", "compact", "default").status == 0)
+    for name in names { #expect(store.run("remove", "--destroy", "--yes", "--", String(name)).status == 0) }
+    #expect(store.run("group", "compact", "default", "--yes").status == 0)
   }
 
   @Test func `a key file or an output that cannot be used is not named`() {

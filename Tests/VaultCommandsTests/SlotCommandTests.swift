@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func `slots are listed with their costs, and without what opens them`() throws {
-    #expect(store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("a\n")).status == 0)
+    #expect(store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("orange\n")).status == 0)
     try FileManager.default.removeItem(atPath: store.keyFile)
     #expect(store.run("slot", "list").output == "1\tkey file\t\n2\tpassphrase\t3 passes over 256 MiB\n")
     #expect(
@@ -52,7 +52,7 @@ import Testing
     #expect(store.folder.mode("second") == 0o600 && store.folder.read("second").count == 32)
     #expect(store.run("list", "--key-file", path).status == 0)
     #expect(store.run("slot", "add", "key-file", "--new-key-file", path).status == 22)
-    #expect(store.run("slot", "remove", "2").status == 0)
+    #expect(store.run("slot", "remove", "2", "--yes").status == 0)
     #expect(store.run("list", "--key-file", path).status == 16)
     #expect(store.run("slot", "add", "key-file", "--new-key-file", store.folder.file("store/key")).status == 11)
     #expect(store.run("slot", "add", "key-file").status == 64)
@@ -73,7 +73,7 @@ import Testing
       "passphrase", "change", "--recovery-fd", descriptor(code), "--new-passphrase-fd", descriptor("new\n"))
     #expect(changed.status == 0, "\(changed.errors)")
     #expect(store.run("get", "a", "--passphrase-fd", descriptor("new\n")).output == "value")
-    #expect(store.run("slot", "remove", "1", "--recovery-fd", descriptor(code)).status == 0)
+    #expect(store.run("slot", "remove", "1", "--yes", "--recovery-fd", descriptor(code)).status == 0)
     #expect(store.run("get", "a", "--recovery-fd", descriptor(code), "--key-file", store.keyFile).status == 64)
   }
 
@@ -90,7 +90,7 @@ import Testing
     result = store.run("list", "--recovery-fd", descriptor(groups.joined(separator: "-")))
     #expect(result.status == 16)
     #expect(result.errors.hasPrefix("vault: error: groups 1 and 7 of the recovery code are in each other's places\n"))
-    #expect(store.run("slot", "remove", "2").status == 0)
+    #expect(store.run("slot", "remove", "2", "--yes").status == 0)
     _ = try self.code("slot", "add", "recovery")
     result = store.run("status", "--recovery-fd", descriptor(code), "--json")
     #expect(result.status == 16)
@@ -140,7 +140,7 @@ import Testing
 
   @Test func `the last slot stays`() {
     let before = store.folder.read("store/identity/identity")
-    let last = store.run("slot", "remove", "1")
+    let last = store.run("slot", "remove", "1", "--yes")
     #expect(last.status == 18)
     #expect(last.errors == "vault: error: the last slot cannot be removed: nothing would open the store\n")
     #expect(
@@ -152,7 +152,7 @@ import Testing
 
   @Test func `a new passphrase is asked for twice`() {
     let terminal = PseudoTerminal()
-    terminal.type("one\ntwo\n")
+    terminal.type("one\ntwo\none\ntwo\none\ntwo\n")
     #expect(store.run(["slot", "add", "passphrase"], on: terminal).status == 64)
     terminal.type("one\none\n")
     #expect(store.run(["slot", "add", "passphrase"], on: terminal).status == 0)
@@ -181,7 +181,7 @@ import Testing
       #expect(store.run("list", "--recovery-fd", descriptor(result.output)).status == 0)
     }
     for number in 0..<8 { #expect(store.run("list", "--key-file", store.folder.file("k\(number)")).status == 0) }
-    let removals = (2...25).map { Executable(["slot", "remove", String($0)], environment: store.environment) }
+    let removals = (2...25).map { Executable(["slot", "remove", String($0), "--yes"], environment: store.environment) }
     #expect(removals.map { $0.wait().status } == [Int32](repeating: 0, count: 24))
     #expect(store.run("slot", "list").output == "1\tkey file\t\n")
   }

@@ -92,15 +92,18 @@ import Testing
   }
 
   @Test func `a passphrase is asked for twice to make a store, and once to open it`() {
-    let environment = ["VAULT_HOME": store.folder.file("other"), "VAULT_STATE": store.folder.file("other-state")]
+    let environment = [
+      "VAULT_HOME": store.folder.file("other"), "VAULT_STATE": store.folder.file("other-state"),
+      "HOME": store.folder.path,
+    ]
     terminal.type("hunter2\nhunter2\n")
     let made = Transcript(["init"], environment: environment, terminal: terminal.path)
     #expect(made.status == 0)
     // What is typed before the question may be shown by the terminal itself.
-    #expect(terminal.shown().hasSuffix("new passphrase: \r\nthe same again: \r\n"))
+    #expect(terminal.shown().hasSuffix("new passphrase of ~/other: \r\nthe same again: \r\n"))
     terminal.type("hunter2\n")
     #expect(Transcript(["list"], environment: environment, terminal: terminal.path).status == 0)
-    #expect(terminal.shown().hasSuffix("passphrase: \r\n"))
+    #expect(terminal.shown().hasSuffix("passphrase of ~/other, for 'vault list': \r\n"))
     terminal.type("hunter3\n")
     let wrong = Transcript(["list"], environment: environment, terminal: terminal.path)
     #expect(wrong.status == 16)
@@ -112,10 +115,10 @@ import Testing
 
   @Test func `two different passphrases make no store`() {
     let environment = ["VAULT_HOME": store.folder.file("other"), "VAULT_STATE": store.folder.file("other-state")]
-    terminal.type("one\ntwo\n")
+    terminal.type("one\ntwo\none\ntwo\none\ntwo\n")
     let made = Transcript(["init"], environment: environment, terminal: terminal.path)
     #expect(made.status == 64)
-    #expect(made.errors.hasPrefix("vault: error: the two are not the same\n"))
+    #expect(made.errors.hasPrefix("vault: error: the two differ\n"))
     #expect(!store.folder.exists("other"))
   }
 }

@@ -40,6 +40,25 @@ extension AccessGroupFile {
   }
 }
 
+extension AccessGroupFile {
+  /// Copies one state of the file in `source` into `folder`, for whoever has no key to it: nothing of it is proved.
+  ///
+  /// - Parameter folder: is there, and empty.
+  /// - Throws: what keeps the file from being read; `overLimit` for one of more than 256 MiB, because no signature says how
+  ///   large it should be. There is no copy then.
+  package static func copyUnproved(from source: String, to folder: String) throws(GroupFileError) {
+    let connection = try Connection(at: ContainerPlace(folder: source), access: .reading)
+    defer { connection.close() }
+    try connection.begin(.reading)
+    defer { connection.rollback() }
+    try connection.quickCheck()
+    guard try connection.value("PRAGMA page_count") <= 1 << 16 else {
+      throw .overLimit("256 MiB in a file that nothing here can prove")
+    }
+    try connection.copy(to: ContainerPlace(folder: folder)) { _ in }
+  }
+}
+
 /// A group's file that nobody writes to, such as one in a backup. Nothing is made beside it, and no witness is asked.
 package final class RestingGroup {
   private let connection: Connection

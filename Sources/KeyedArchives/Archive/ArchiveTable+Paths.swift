@@ -1,5 +1,5 @@
 extension ArchiveTable {
-  /// A way from `$top` to the object with `number`, for an error; the shortest one.
+  /// The shortest path from `$top` to the object with `number`, for an error.
   package func path(toObject number: Int) -> ArchivePath {
     var from = [Int](repeating: -1, count: records.count)
     var queue: [Int] = []
@@ -27,7 +27,7 @@ extension ArchiveTable {
     }
   }
 
-  /// The key, and perhaps the position, under which a dictionary refers to an object.
+  /// The key under which a dictionary refers to an object, and the position if the key holds an array.
   private func steps(toObject number: Int, inDictionary dictionary: Int) -> [ArchivePath.Step] {
     let node = list.nodes[dictionary]
     for (key, value) in zip(list.keys(node), list.values(node)) {
@@ -43,15 +43,16 @@ extension ArchiveTable {
     return [.object(number)]
   }
 
-  /// A key as the program that wrote it named it: archives put one more `$` before keys that begin with one.
+  /// A key as the program named it: archives put an extra `$` before keys that begin with one.
   package func fieldName(_ key: UInt32) -> String { Self.programsName(keys.name(key)) ?? keys.name(key) }
 
-  /// The keys of a dictionary that programs gave, as they named them; the archive's own, such as `$0`, are none of them.
+  /// The keys that a program gave in a dictionary, as the program named them, without the archive's own such as `$0`.
   package func programsKeys(ofDictionary position: Int) -> [String] {
     list.keys(list.nodes[position]).compactMap { Self.programsName(keys.name($0)) }
   }
 
-  /// nil for a key of the archive's own. (Bytes are compared: a character that begins with `$` may be another one.)
+  /// nil for one of the archive's own keys. (Bytes are compared, because `$` followed by a combining mark is one
+  /// character and not equal to `$`.)
   private static func programsName(_ key: String) -> String? {
     guard key.utf8.first == UInt8(ascii: "$") else { return key }
     return key.utf8.starts(with: "$$".utf8) ? String(decoding: key.utf8.dropFirst(), as: UTF8.self) : nil

@@ -1,11 +1,11 @@
-/// A keyed archive as an immutable table of records: its envelope is checked, each reference points to an object, each
-/// object's class is known by name. Nothing has been built.
+/// A keyed archive as an immutable table of records. Its envelope is checked, each reference points to an object, and
+/// each object's class is known by name. No object has been built.
 package final class ArchiveTable: Sendable {
   /// What an entry of the table of objects is.
   package enum Record: Sendable {
-    /// The entry at 0, which stands for nil.
+    /// The entry at 0, which represents nil.
     case null
-    /// A string, number or data that stands for itself.
+    /// A string, number or data.
     case value
     /// An object with fields; the position of its class in `classes`.
     case instance(Int)
@@ -26,12 +26,12 @@ package final class ArchiveTable: Sendable {
   package let top: Int
   package let graph: ReferenceGraph
 
-  /// Reads an archive; throws what is wrong with its bytes, its envelope or its table, or the limit it exceeds.
+  /// Reads an archive. Throws if its bytes, its envelope or its table are invalid, or if it exceeds a limit.
   package convenience init(_ input: [UInt8], limits: ArchiveLimits) throws(ArchiveError) {
     try self.init(PropertyList(input, limits: limits), inputBytes: input.count, limits: limits)
   }
 
-  /// Reads an archive from a list that was read from `inputBytes` within `limits`.
+  /// Reads an archive from a list that was parsed from `inputBytes` bytes within `limits`.
   init(_ list: PropertyList, inputBytes: Int, limits: ArchiveLimits) throws(ArchiveError) {
     let keys = try KeyTable(list)
     let envelope = try Envelope(list)
@@ -53,7 +53,7 @@ package final class ArchiveTable: Sendable {
     graph = try ReferenceGraph(list, keys: keys, objects: envelope.objects, records: reader.records, top: envelope.top)
   }
 
-  /// Whether each reference of the list, wherever it stands, points into the table.
+  /// Throws unless every reference in the list points into the table, whether or not it is used.
   private static func checkReferences(_ list: PropertyList, objectCount: Int) throws(ArchiveError) {
     for node in list.nodes where node.kind == .uid && node.payload >= UInt64(objectCount) {
       throw .brokenArchive(.referenceOutOfRange, at: ArchivePath())
@@ -63,7 +63,7 @@ package final class ArchiveTable: Sendable {
   /// The node of the object with `number`.
   package func node(ofObject number: Int) -> Int { Int(objects[objects.startIndex + number]) }
 
-  /// Throws unless the envelope is one that Foundation would decode: NSKeyedArchiver's name, version 100000.
+  /// Throws unless Foundation would decode the envelope: the archiver is NSKeyedArchiver and the version 100000.
   package func checkEnvelope() throws(ArchiveError) {
     guard archiver == "NSKeyedArchiver" else { throw .brokenArchive(.foreignArchiver, at: ArchivePath()) }
     guard version == 100_000 else { throw .brokenArchive(.otherVersion, at: ArchivePath()) }

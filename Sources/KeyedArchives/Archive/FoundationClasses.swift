@@ -1,13 +1,13 @@
-/// What is known about the names of Foundation's classes in archives, wherever objects are not built.
+/// Names of Foundation's classes in archives, for code that does not build objects.
 package enum FoundationClasses {
-  /// Classes that an archive may hold without their being on a list: those of property lists, and three more that hold
-  /// nothing but a text or some bytes.
+  /// Classes that an archive may hold without being on the list of allowed classes: the property-list classes, and
+  /// three more that hold only a string or a few bytes.
   package static let alwaysKnown: Set<String> = [
     "NSArray", "NSMutableArray", "NSDictionary", "NSMutableDictionary", "NSString", "NSMutableString", "NSData",
     "NSMutableData", "NSNumber", "NSDate", "NSNull", "NSURL", "NSUUID",
   ]
 
-  /// Further classes that the archived form of a class consists of: allowing it allows them.
+  /// Other classes that appear in the archived form of a class. Allowing the class allows them too.
   package static func parts(of name: String) -> [String] {
     switch name {
     case "NSCalendar": ["NSTimeZone", "NSLocale"]
@@ -20,10 +20,10 @@ package enum FoundationClasses {
     }
   }
 
-  /// The class of the array that `NSValue` archives C arrays in.
+  /// The class of the array in which `NSValue` archives C arrays.
   package static let rawArray = "_NSKeyedCoderOldStyleArray"
 
-  /// What results of regular expressions are archived as.
+  /// The classes in which results of regular expressions are archived.
   package static let checkingResults = [
     "NSTextCheckingResult", "NSSimpleRegularExpressionCheckingResult", "NSExtendedRegularExpressionCheckingResult",
     "NSComplexRegularExpressionCheckingResult",

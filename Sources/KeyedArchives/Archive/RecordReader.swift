@@ -1,11 +1,10 @@
-/// Says for each object of an archive what it is, and reads the descriptions of classes.
+/// Classifies each object of an archive and reads the descriptions of classes.
 struct RecordReader {
   private let list: PropertyList
   private let objects: ArraySlice<UInt32>
   private let keys: KeyTable
   private let limits: ArchiveLimits
-  /// The description at each node, the text of each string and the texts of each array that were read, so that what the
-  /// archive shares is read once.
+  /// The class descriptions, strings and arrays of strings already read, by node, so that shared ones are read once.
   private var described: [UInt32: Int] = [:]
   private var texts: [UInt32: String] = [:]
   private var lists: [Int: [String]] = [:]

@@ -1,25 +1,26 @@
-/// Which objects refer to which: depth, cycles, and how far shared references unfold, found without recursion.
+/// Which objects refer to which: depth, cycles, and the size with shared references expanded, computed without
+/// recursion.
 package struct ReferenceGraph: Sendable {
-  /// For each object, where its references begin in `edges`; one more entry for the end.
+  /// For each object, the index of its first reference in `edges`; a final entry marks the end.
   private let starts: [UInt32]
   private let edges: [UInt32]
-  /// Objects that `$top` refers to, straight.
+  /// Objects that `$top` refers to directly.
   let roots: [UInt32]
 
-  /// How deep objects refer to each other, from `$top`; a way that leads back to itself is not followed.
+  /// How deep objects refer to each other, from `$top`. References that close a cycle are not followed.
   package let depth: Int
-  /// For each object, the number of objects it unfolds to, itself included; 0 for one that `$top` does not reach.
+  /// For each object, the number of objects it expands to, including itself; 0 if `$top` does not reach it.
   package let unfolded: [UInt64]
-  /// References that lead back to an object on the way to them: from, to.
+  /// References that close a cycle: each leads back to an object on its own path from `$top`.
   package var backReferences: some BidirectionalCollection<(from: Int, to: Int)> {
     packedBackReferences.lazy.map { (Int($0 >> 32), Int($0 & 0xFFFF_FFFF)) }
   }
-  /// The numbers of both objects of each, in one.
+  /// The same references, both object numbers packed into one integer.
   private let packedBackReferences: [UInt64]
 
-  /// Whether an object refers to itself, straight or through others.
+  /// Whether an object refers to itself, directly or through others.
   package var hasCycles: Bool { !packedBackReferences.isEmpty }
-  /// The number of objects when every reference from `$top` is followed anew; saturates.
+  /// The number of objects when every use of a shared object counts; saturates.
   package var unfoldedTotal: UInt64 { roots.reduce(0) { Self.sum($0, unfolded[Int($1)]) } }
 
   /// Collects the references of each object and walks them from `$top`.
@@ -59,7 +60,8 @@ package struct ReferenceGraph: Sendable {
 
   package func isReachable(_ object: Int) -> Bool { unfolded[object] > 0 }
 
-  /// Appends the references within one object. The whole list unfolds to a bounded number of values, so this does too.
+  /// Appends the references within one object. The whole list expands to a bounded number of values, so one object does
+  /// too.
   private static func collect(_ list: PropertyList, from node: Int, skipping: Int?, into edges: inout [UInt32]) {
     var stack = [node]
     while let next = stack.popLast() {
@@ -79,7 +81,7 @@ package struct ReferenceGraph: Sendable {
   }
 }
 
-/// A depth-first walk over references with a stack of its own.
+/// A depth-first walk over references with an explicit stack.
 private struct Walk {
   package let starts: [UInt32]
   package let edges: [UInt32]

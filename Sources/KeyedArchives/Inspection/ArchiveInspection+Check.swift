@@ -1,8 +1,9 @@
 extension ArchiveInspection {
-  /// Throws what would keep the archive from being built, as far as can be told without building: another archiver or
-  /// version, a class beyond `names`, a cycle, or a limit.
+  /// Throws if the archive could not be built, for a reason that shows without building it: another archiver or
+  /// version, a class not in `names`, a cycle, or a limit.
   ///
-  /// `names` are names as the archive has them; property-list classes, `NSURL`, `NSUUID` and `NSNull` need not be named.
+  /// `names` are class names as the archive spells them. Property-list classes, `NSURL`, `NSUUID` and `NSNull` need not
+  /// be named.
   public func check(allowing names: [String] = []) throws(ArchiveError) {
     try table.checkEnvelope()
     guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {

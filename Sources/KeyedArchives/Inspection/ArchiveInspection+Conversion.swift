@@ -1,13 +1,15 @@
 extension ArchiveInspection {
-  /// The archive in a format, with every object, key and value that it has, also those that nothing leads to.
+  /// The archive in a format, with every object, key and value, including objects that nothing refers to.
   ///
-  /// - Returns: always the same bytes for the same archive. Numbers of single precision are of double precision in XML.
-  /// - Throws: ``ArchiveError/notInXML(_:)``, and where it would be longer than ``ArchiveLimits/output`` allows.
+  /// - Returns: always the same bytes for the same archive. Single-precision numbers become double precision in XML.
+  /// - Throws: ``ArchiveError/notInXML(_:)``, and `overLimit` if the result would be longer than
+  ///   ``ArchiveLimits/output`` allows.
   public func archived(as format: ArchiveFormat) throws(ArchiveError) -> [UInt8] {
     try table.list.bytes(format, within: outputLimit)
   }
 
-  /// The name of what is archived under `root`: of a Swift type where one is recorded, or else of the object's class.
+  /// The type of the value archived under `root`: the name of the Swift type if one is recorded, otherwise the object's
+  /// class.
   public var rootTypeName: String? {
     if let recorded = topNode("vault.type"), recorded.size <= limits.classNameBytes,
       let name = table.list.name(recorded)

@@ -1,6 +1,6 @@
-/// A keyed archive as an immutable tree, with nothing built: its envelope, classes, keys, values and references.
+/// A keyed archive as an immutable tree of its envelope, classes, keys, values and references. No object is built.
 ///
-/// Any archive can be inspected, also one whose classes nobody has, and one whose objects lead back to themselves.
+/// Any archive can be inspected, even one whose classes are unknown or whose objects form cycles.
 public struct ArchiveInspection: Sendable {
   let table: ArchiveTable
   let limits: ArchiveLimits
@@ -8,8 +8,8 @@ public struct ArchiveInspection: Sendable {
 
   /// Reads any keyed archive, without building anything.
   ///
-  /// Throws ``ArchiveError`` where `bytes` are not a keyed archive, contradict themselves or exceed a limit; another
-  /// archiver's name, another version, cycles and unknown classes are no errors here.
+  /// Throws ``ArchiveError`` if `bytes` are not a keyed archive, contradict themselves or exceed a limit. Another
+  /// archiver's name, another version, cycles and unknown classes are not errors here.
   public init(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws(ArchiveError) {
     self.init(try ArchiveTable(bytes, limits: limits), limits)
   }
@@ -28,29 +28,29 @@ public struct ArchiveInspection: Sendable {
     tree = InspectedTree(table)
   }
 
-  /// How much may be written about it.
+  /// The limit on output about this archive.
   var outputLimit: OutputLimit { OutputLimit(limits, inputBytes: table.inputBytes) }
 
-  /// The format that it was read from; binary for JSON.
+  /// The format that it was read from; binary if it was read from JSON.
   public var format: ArchiveFormat { table.list.format }
-  /// Who wrote it, by its own words: `NSKeyedArchiver`.
+  /// The archiver that the archive names: `NSKeyedArchiver`.
   public var archiver: String { table.archiver }
-  /// The version of the format, by its own words: 100000.
+  /// The format version that the archive names: 100000.
   public var version: Int128 { table.version }
-  /// The values at the top, in their order; one under `root` where one object was archived.
+  /// The values at the top, in their order. If one object was archived, there is one, under `root`.
   public var top: [InspectedField] { tree.fields(ofDictionary: table.top) }
   /// The number of entries in the table of objects.
   public var objectCount: Int { table.records.count }
   /// The classes that the archive describes, in the order of the table.
   public var classes: [InspectedClass] { table.classes.map(Self.describe) }
-  /// How deep objects refer to each other; ways that lead back are not followed.
+  /// How deep objects refer to each other. References that close a cycle are not followed.
   public var depth: Int { table.graph.depth }
-  /// The number of objects when every shared reference is followed anew; saturates.
+  /// The number of objects when every use of a shared object counts; saturates.
   public var unfoldedCount: UInt64 { table.graph.unfoldedTotal }
-  /// References that lead back to an object on the way to them: the numbers of the object that refers and the one
-  /// referred to.
+  /// References that close a cycle: each leads back to an object on its own path from the top. The values are the
+  /// numbers of the object that refers and of the one referred to.
   public var backReferences: [(from: Int, to: Int)] { Array(table.graph.backReferences) }
-  /// Numbers of objects that nothing at the top leads to.
+  /// The numbers of objects that the top does not reach.
   public var unreachable: [Int] {
     table.records.indices.filter { number in
       switch table.records[number] {
@@ -60,7 +60,7 @@ public struct ArchiveInspection: Sendable {
     }
   }
 
-  /// The number of objects of each class that the top leads to, by the class's name.
+  /// The number of objects of each class that the top reaches, by the class's name.
   public var instanceCounts: [String: Int] {
     var byClass = [Int](repeating: 0, count: table.classes.count)
     for (number, record) in table.records.enumerated() where table.graph.isReachable(number) {
@@ -84,7 +84,7 @@ public struct ArchiveInspection: Sendable {
     }
   }
 
-  /// A way from the top to the object with `number`, the shortest.
+  /// The shortest path from the top to the object with `number`.
   public func path(toObject number: Int) -> ArchivePath {
     table.records.indices.contains(number) ? table.path(toObject: number) : ArchivePath([.object(number)])
   }

@@ -1,15 +1,16 @@
 extension ArchiveInspection {
-  /// The archive as indented lines for a person: what it is, then keys and values. Objects that are referred to more than
-  /// once carry `#` and their number, and stand in full once. Long text is cut; control characters do not appear.
+  /// The archive as indented lines for a person: a summary, then keys and values. Objects that are referred to more
+  /// than once are marked with `#` and their number, and written in full once. Long text is cut, and control characters
+  /// are escaped.
   ///
-  /// The text is UTF-8. Throws where it would be longer than ``ArchiveLimits/output`` allows.
+  /// The text is UTF-8. Throws if it would be longer than ``ArchiveLimits/output`` allows.
   public func outline() throws(ArchiveError) -> [UInt8] {
     var outline = Outline(self)
     return try outline.write()
   }
 }
 
-/// Goes through the table itself, so that nothing is made of what is not shown.
+/// Walks the table itself, so that nothing is created for values that are not shown.
 private struct Outline {
   private let archive: ArchiveInspection
   private let table: ArchiveTable
@@ -17,10 +18,10 @@ private struct Outline {
   private let deepest: Int
   private let limit: OutputLimit
   private var text: [UInt8] = []
-  /// For each object, whether more than one reference leads to it, and whether it stands already.
+  /// For each object, whether more than one reference leads to it, and whether it has been written.
   private var isShared: [Bool]
   private var isWritten: [Bool]
-  /// Strings as they are shown, each under its node's position modulo their number.
+  /// A cache of strings as they are shown, each at its node's position modulo the cache size.
   private var shownStrings: [(position: Int, bytes: [UInt8])]
   private static let remembered = 512
 
@@ -59,7 +60,7 @@ private struct Outline {
     try value(Int(position), depth)
   }
 
-  /// The fields of a dictionary; of an object's, without its class.
+  /// Writes the fields of a dictionary; for an object, without its class.
   private mutating func fields(_ position: Int, _ depth: Int, ofInstance: Bool = false) throws(ArchiveError) {
     let node = list.nodes[position]
     for (key, value) in zip(list.keys(node), list.values(node)) {
@@ -86,7 +87,7 @@ private struct Outline {
     }
   }
 
-  /// A string's beginning, made once for many uses: an archive can share one string without end.
+  /// Writes a string's beginning. It is cached, because an archive can refer to one string any number of times.
   private mutating func string(_ position: Int, _ node: Node) {
     if shownStrings[position % Self.remembered].position != position {
       var bytes = [UInt8(ascii: "\"")]

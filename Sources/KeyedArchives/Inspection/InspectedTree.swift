@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// The values of an archive's property list, each made once: what the list shares is shared here, too, so that they
-/// never take more memory than a fixed multiple of the archive.
+/// The values of an archive's property list, each created once. Values that the list shares are shared here too, so
+/// they never take more memory than a fixed multiple of the archive.
 final class InspectedTree: Sendable {
   private let table: ArchiveTable
-  /// For each node that is neither a number nor a reference, its value; empty until the first is asked for.
+  /// The value of each node that is neither a number nor a reference; empty until a value is first requested.
   private let made = Mutex<[InspectedValue?]>([])
 
   init(_ table: ArchiveTable) { self.table = table }
@@ -29,7 +29,7 @@ final class InspectedTree: Sendable {
     return zip(keys, fields(ofDictionary: position)).filter { table.keys.name($0.0) != "$class" }.map(\.1)
   }
 
-  /// Recursion is safe here: containers lie in each other no deeper than the limit of nesting.
+  /// Recursion is safe here: the nesting limit bounds it.
   private func value(_ position: Int, _ made: inout [InspectedValue?]) -> InspectedValue {
     if let value = made[position] { return value }
     let list = table.list

@@ -1,18 +1,18 @@
-/// A value as an archive holds it; no class of it has been built.
+/// A value as the archive holds it; no object has been built from it.
 public enum InspectedValue: Sendable, Equatable {
   case null
   case boolean(Bool)
   /// An integer of up to 128 bits.
   case integer(Int128)
   case real(Double)
-  /// Text. `isDamaged` where the archive's holds half of a surrogate pair, which stands as U+FFFD here.
+  /// Text. `isDamaged` if the archive's text holds a lone surrogate, which is replaced by U+FFFD here.
   case string(String, isDamaged: Bool)
   case data([UInt8])
   /// A time, in seconds since the beginning of 2001, UTC. Keyed archives hold times as objects instead.
   case date(Double)
-  /// Values that stand inline, one after the other.
+  /// An inline array of values.
   case array([InspectedValue])
-  /// Values that stand inline, under keys.
+  /// Inline values under keys.
   case dictionary([InspectedField])
   /// An object, by its number.
   case reference(Int)
@@ -26,9 +26,9 @@ public struct InspectedField: Sendable, Equatable {
 
 /// An entry of an archive's table of objects.
 public enum InspectedObject: Sendable, Equatable {
-  /// The entry at 0, which stands for nil.
+  /// The entry at 0, which represents nil.
   case null
-  /// A string, number or data that stands for itself.
+  /// A string, number or data.
   case value(InspectedValue)
   /// An object with fields; `$class` is not among them.
   case instance(of: InspectedClass, fields: [InspectedField])
@@ -41,8 +41,8 @@ public struct InspectedClass: Sendable, Equatable {
   /// The number of its description in the table of objects.
   public let number: Int
   public let name: String
-  /// The class and its superclasses, where the archive lists them.
+  /// The class and its superclasses, if the archive lists them.
   public let chain: [String]
-  /// Classes that may stand in for it, where the archive names any.
+  /// Classes that may be used instead of it, if the archive names any.
   public let hints: [String]
 }

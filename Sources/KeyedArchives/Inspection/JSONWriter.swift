@@ -1,8 +1,8 @@
-/// Writes JSON, within a number of bytes.
+/// Writes JSON up to a limit of bytes.
 struct JSONWriter {
   private(set) var bytes: [UInt8] = []
   private let limit: OutputLimit
-  /// For each open container: whether it has something already.
+  /// For each open container, whether it already has an element.
   private var hasElements: [Bool] = []
   private var followsKey = false
 
@@ -35,21 +35,21 @@ struct JSONWriter {
   mutating func bool(_ value: Bool) throws(ArchiveError) { try word(value ? "true" : "false") }
   mutating func integer(_ value: Int128) throws(ArchiveError) { try word(String(value)) }
 
-  /// The shortest digits that read back to the same bits, with a point or an exponent. What is not finite has no digits:
-  /// it is `{"$real": "nan"}`, `"inf"`, `"-inf"` or, for a NaN with bits of its own, these in hexadecimal.
+  /// Writes the shortest digits that read back to the same bits, with a point or an exponent. A number that is not
+  /// finite is `{"$real": "nan"}`, `"inf"`, `"-inf"` or, for a NaN other than the default one, its bits in hexadecimal.
   mutating func real(_ value: Double) throws(ArchiveError) {
     guard !value.isFinite else { return try word(value.description) }
     try tagged("$real") { writer throws(ArchiveError) in try writer.number(value) }
   }
 
-  /// As ``real(_:)``, where a tag says already that it is a number.
+  /// As ``real(_:)``, for use behind a tag that already says it is a number.
   mutating func number(_ value: Double) throws(ArchiveError) {
     guard !value.isFinite else { return try word(value.description) }
     let isPlain = value.bitPattern == Double.nan.bitPattern || value.isInfinite
     try string(isPlain ? "\(value)" : "0x" + String(value.bitPattern, radix: 16))
   }
 
-  /// `{tag: …}` with what `body` writes.
+  /// Writes `{tag: …}`; `body` writes the value.
   mutating func tagged(
     _ tag: String, _ body: (inout JSONWriter) throws(ArchiveError) -> Void
   ) throws(ArchiveError) {
@@ -64,7 +64,7 @@ struct JSONWriter {
     try quote(text.utf16)
   }
 
-  /// Text as code units; half of a surrogate pair stays what it is, as an escape.
+  /// Writes text given as code units; a lone surrogate is kept as an escape.
   mutating func string(codeUnits: some Sequence<UInt16>) throws(ArchiveError) {
     separate()
     try quote(codeUnits)
@@ -96,7 +96,7 @@ struct JSONWriter {
     }
   }
 
-  /// A value that is neither a container nor a reference.
+  /// Writes a value that is neither a container nor a reference.
   mutating func scalar(_ node: Node, _ list: PropertyList) throws(ArchiveError) {
     switch node.kind {
     case .bool: try bool(node.payload != 0)
@@ -108,7 +108,7 @@ struct JSONWriter {
     }
   }
 
-  /// Text of ours between values.
+  /// Writes our own text between values, unquoted.
   mutating func text(_ text: String) { append(text) }
 
   private mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
@@ -144,8 +144,8 @@ struct JSONWriter {
     try check()
   }
 
-  /// Control characters, C1 among them, and marks that reorder or break lines. JSON asks only for the first 32; the rest
-  /// is escaped because the text may be shown on a terminal.
+  /// Whether a unit is a control character (C0 or C1) or reorders or breaks lines. JSON requires escapes only for the
+  /// first 32; the others are escaped because the text may be shown on a terminal.
   private static func steersTerminals(_ unit: UInt16) -> Bool {
     switch unit {
     case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true

@@ -1,5 +1,5 @@
-/// Where in a JSON text a walk is, and where it was when it marked a place: marks share the steps that lead to them, so
-/// they take memory for each step and not for each step's text.
+/// The current position of a walk through a JSON text, and the positions it has marked. Marks share the steps that lead
+/// to them, so memory grows with the number of steps and not with the length of whole paths.
 struct PlaceStack {
   enum Step {
     case key(String)
@@ -14,7 +14,7 @@ struct PlaceStack {
   mutating func push(_ step: Step) { open.append((step, nil)) }
   mutating func pop() { open.removeLast() }
 
-  /// Remembers this place; -1 is the top.
+  /// Remembers this position; -1 is the top.
   mutating func mark() -> Int {
     var first = open.count
     while first > 0, open[first - 1].mark == nil { first -= 1 }
@@ -27,7 +27,7 @@ struct PlaceStack {
     return parent
   }
 
-  /// The JSON pointer (RFC 6901) to a marked place, as the fragment of a URI.
+  /// The JSON pointer (RFC 6901) to a marked position, as a URI fragment.
   func pointer(to mark: Int) -> String {
     var steps: [Step] = []
     var mark = mark

@@ -1,16 +1,16 @@
 extension ArchiveInspection {
-  /// The whole archive as it is, as JSON (UTF-8) without loss, in the order of its bytes: one object with `$archiver`,
-  /// `$version`, `$top` and `$objects`. ``init(json:limits:)`` reads it back.
+  /// The whole archive as lossless JSON (UTF-8), in the order of its bytes: one object with `$archiver`, `$version`,
+  /// `$top` and `$objects`. ``init(json:limits:)`` reads it back.
   ///
   /// References are `{"$uid": n}`, data is `{"$data": base64}`, a date `{"$date": seconds since 2001}`. Integers are
-  /// exact, up to 128 bits, and have neither point nor exponent. Reals have one of the two and read back to the same bits;
-  /// those that are not finite are `{"$real": "nan"}`, `"inf"` and `"-inf"`, and those of single precision
-  /// `{"$single": number}`. Half of a surrogate pair is an escape.
+  /// exact, up to 128 bits, and have neither point nor exponent. Reals have a point or an exponent and read back to the
+  /// same bits. Reals that are not finite are `{"$real": "nan"}`, `"inf"` and `"-inf"`, and single-precision reals are
+  /// `{"$single": number}`. A lone surrogate is an escape.
   ///
-  /// A dictionary whose first key is one of these is `{"$dictionary": {…}}`. A container that stood
-  /// before, because the archive shares it, is `{"$same": n}`: the one that began as number n, counted from 0.
+  /// A dictionary whose first key is one of these is `{"$dictionary": {…}}`. A container that was already written,
+  /// because the archive shares it, is `{"$same": n}`: the n-th container to begin, counted from 0.
   ///
-  /// Throws where the text would be longer than ``ArchiveLimits/output`` allows.
+  /// Throws if the text would be longer than ``ArchiveLimits/output`` allows.
   public func rawJSON() throws(ArchiveError) -> [UInt8] {
     var writer = JSONWriter(within: outputLimit)
     var walk = RawWalk(table, marksShared: true)
@@ -18,9 +18,9 @@ extension ArchiveInspection {
     return writer.bytes
   }
 
-  /// The table of objects as lines for a person (UTF-8): the envelope, then one line for each object, with its number and
-  /// what it is in the form of ``rawJSON()``, with shared containers in full. Throws where the text would be longer than
-  /// ``ArchiveLimits/output`` allows.
+  /// The table of objects as lines for a person (UTF-8): the envelope, then one line for each object, with its number
+  /// and its contents in the form of ``rawJSON()``, except that shared containers are written in full. Throws if the
+  /// text would be longer than ``ArchiveLimits/output`` allows.
   public func rawOutline() throws(ArchiveError) -> [UInt8] {
     var writer = JSONWriter(within: outputLimit)
     var walk = RawWalk(table, marksShared: false)
@@ -37,7 +37,7 @@ extension ArchiveInspection {
   }
 }
 
-/// The first member of an object in the raw form that is something else than a dictionary; it has no other.
+/// The only key of an object that represents something other than a plain dictionary in the raw form.
 enum RawTag: String {
   case uid = "$uid"
   case data = "$data"
@@ -48,18 +48,19 @@ enum RawTag: String {
   case same = "$same"
 }
 
-/// Writes a property list with a stack of its own.
+/// Writes a property list with an explicit stack.
 private struct RawWalk {
   private let list: PropertyList
   private var stack: [Frame] = []
-  /// For each container, which one it was that was begun, from 1; 0 before. Empty where shared ones are not marked.
+  /// For each container, its place in the order in which containers begin, from 1; 0 if not yet begun. Empty if shared
+  /// containers are not marked.
   private var begun: [UInt32] = []
   private var count: UInt32 = 0
 
   private struct Frame {
     let node: Node
     var next = 0
-    /// Whether the dictionary stands in `{"$dictionary": …}`.
+    /// Whether the dictionary is wrapped in `{"$dictionary": …}`.
     var isWrapped = false
   }
 
@@ -130,7 +131,7 @@ private struct RawWalk {
 }
 
 extension JSONWriter {
-  /// A key, with half of a surrogate pair as an escape.
+  /// Writes a key; a lone surrogate becomes an escape.
   fileprivate mutating func key(_ node: Node, _ list: PropertyList) throws(ArchiveError) {
     if node.kind == .utf16 { try key(codeUnits: list.codeUnits(node)) } else { try key(list.text(node) ?? "") }
   }

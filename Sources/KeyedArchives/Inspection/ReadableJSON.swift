@@ -1,16 +1,17 @@
 extension ArchiveInspection {
-  /// The archive's values as JSON (UTF-8) that a person can read: one object with the keys at the top.
+  /// The archive's values as readable JSON (UTF-8): one object with the keys at the top.
   ///
-  /// Arrays, dictionaries with strings as keys, strings, numbers and booleans are what they are in JSON. Data is
-  /// `{"$data": base64}`, a date `{"$date": "2001-01-01T00:00:00Z"}`, a URL `{"$url": text}`, a UUID `{"$uuid": text}`, a
-  /// number that is not finite `{"$real": "nan"}`. Any other object is its fields and `$class`. An object that was written
-  /// already is `{"$ref": pointer}`, with a JSON pointer into this text: so shared objects are told from equal ones, and
-  /// cycles end.
+  /// Arrays, dictionaries with string keys, strings, numbers and booleans are themselves in JSON. Data is `{"$data":
+  /// base64}`, a date `{"$date": "2001-01-01T00:00:00Z"}`, a URL `{"$url": text}`, a UUID `{"$uuid": text}`, a number
+  /// that is not finite `{"$real": "nan"}`. Any other object is its fields and `$class`. An object that was already
+  /// written is `{"$ref": pointer}`, with a JSON pointer into this text. This distinguishes shared objects from equal
+  /// ones and ends cycles.
   ///
-  /// Keys stand as in the archive, where those of programs that begin with `$` have one more: `$$class` is a field, and
-  /// `$0` the first value without a key. Any other key with one `$`, which no archiver writes, has `$:` instead of it.
+  /// Keys are those of the archive, in which a program's keys that begin with `$` get an extra one: `$$class` is a
+  /// field, and `$0` the first value without a key. Any other key with a single `$`, which no archiver writes, gets
+  /// `$:` instead of `$`.
   ///
-  /// Throws where objects refer to each other deeper than the limit, or the text would be longer than
+  /// Throws if objects refer to each other deeper than the limit, or if the text would be longer than
   /// ``ArchiveLimits/output`` allows.
   public func json() throws(ArchiveError) -> [UInt8] {
     var walk = ReadableWalk(table, depth: 2 * limits.effectiveDepth, within: outputLimit)
@@ -18,16 +19,15 @@ extension ArchiveInspection {
   }
 }
 
-/// Writes objects as nested JSON. Recursion is safe here: it ends at the limit of depth.
+/// Writes objects as nested JSON. Recursion is safe here: the depth limit bounds it.
 private struct ReadableWalk {
   private let table: ArchiveTable
   private let depth: Int
   private var writer: JSONWriter
   private var place = PlaceStack()
-  /// Where each object that was written stands.
+  /// The position of each object already written, by its number.
   private var places: [Int: Int] = [:]
-  /// The texts of keys of dictionaries, numbered, and the number of each node that was one: a key that the archive shares
-  /// is read once.
+  /// The texts of dictionary keys, and their numbers by text and by node, so that a shared key is read once.
   private var keyTexts: [String] = []
   private var keyNumbers: [KeyTable.Key: Int] = [:]
   private var keyNumberOfNode: [Int: Int] = [:]
@@ -45,7 +45,7 @@ private struct ReadableWalk {
     return writer.bytes
   }
 
-  /// The fields of a dictionary; of an object's, without its class.
+  /// Writes the fields of a dictionary; for an object, without its class.
   private mutating func fields(_ dictionary: Int, ofInstance: Bool = false) throws(ArchiveError) {
     let node = table.list.nodes[dictionary]
     for (key, value) in zip(table.list.keys(node), table.list.values(node)) {
@@ -55,7 +55,7 @@ private struct ReadableWalk {
     }
   }
 
-  /// A key that is none of ours: what begins with `$` and neither `$` nor a number behind it gets a colon.
+  /// Makes a key that cannot be mistaken for one of ours: `$` gets a colon unless `$` or a number follows.
   private static func escaped(_ key: String) -> String {
     guard key.utf8.first == UInt8(ascii: "$") else { return key }
     let rest = key.utf8.dropFirst()
@@ -124,7 +124,7 @@ private struct ReadableWalk {
     writer.close("}")
   }
 
-  /// Writes objects that are one plain value; returns whether this was one.
+  /// Writes an object that is a single plain value; returns false if it is not one.
   private mutating func leaf(_ name: String, _ position: Int) throws(ArchiveError) -> Bool {
     switch name {
     case "NSMutableString", "NSString":
@@ -156,7 +156,7 @@ private struct ReadableWalk {
     table.keys.number(of: key).flatMap { table.keys.value($0, at: dictionary, in: table.list) }
   }
 
-  /// The string, number or data under a key, inline or as an object.
+  /// The string, number or data under a key, whether inline or an object of its own.
   private func scalar(_ key: String, _ dictionary: Int) -> Node? {
     guard let position = find(key, dictionary) else { return nil }
     let node = table.list.nodes[position]
@@ -169,7 +169,8 @@ private struct ReadableWalk {
     return table.list.elements(table.list.nodes[position])
   }
 
-  /// The pairs of a dictionary, with the numbers of their keys, if these are different strings that are not taken for ours.
+  /// The pairs of a dictionary, with the numbers of their keys. nil unless the keys are distinct strings that cannot be
+  /// mistaken for ours.
   private mutating func pairs(_ dictionary: Int) -> [(key: Int, value: Int)]? {
     guard let keys = nodes("NS.keys", dictionary), let values = nodes("NS.objects", dictionary),
       keys.count == values.count
@@ -187,7 +188,7 @@ private struct ReadableWalk {
     return pairs
   }
 
-  /// The number of the text at a node, equal for equal texts; nil for what is no text.
+  /// The number of the text at a node, equal for equal texts; nil if the node is not text.
   private mutating func keyNumber(_ position: Int) -> Int? {
     if let number = keyNumberOfNode[position] { return number }
     guard let text = table.list.text(table.list.nodes[position]) else { return nil }
@@ -198,7 +199,7 @@ private struct ReadableWalk {
     return number
   }
 
-  /// 16 bytes as a UUID is written.
+  /// The text form of a UUID's 16 bytes.
   private static func identifier(_ bytes: ArraySlice<UInt8>) -> String {
     var text = ""
     for (index, byte) in bytes.enumerated() {

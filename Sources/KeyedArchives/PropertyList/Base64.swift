@@ -1,6 +1,6 @@
-/// Base64 (RFC 4648), as property lists and JSON hold data.
+/// Base64 (RFC 4648), the form of data in XML property lists and JSON.
 package enum Base64 {
-  /// Appends the text of `bytes`, padded and in one line.
+  /// Appends the encoded `bytes`, padded and without line breaks.
   package static func append(encoding bytes: some Collection<UInt8>, to text: inout [UInt8]) {
     text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
     var position = bytes.startIndex
@@ -23,7 +23,7 @@ package enum Base64 {
 
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  /// Appends what base64 `text` stands for; false where it is not valid. White space may stand anywhere.
+  /// Appends the decoded bytes of base64 `text`; returns false if it is invalid. White space is allowed anywhere.
   package static func append(decoding text: [UInt8], to bytes: inout [UInt8]) -> Bool {
     var bits: UInt32 = 0
     var digits = 0

@@ -1,7 +1,8 @@
 /// Reads a binary property list (`bplist00`) into a table of values.
 ///
-/// Every object of the file is read once, in the order of the offset table, without following references; so the work is
-/// in proportion to the input. Objects that overlap are refused: together they may not have more bytes than the file.
+/// Every object of the file is read once, in the order of the offset table, without following references, so the work
+/// is in proportion to the input. Overlapping objects are refused: together, objects may not have more bytes than the
+/// file.
 struct BinaryPropertyList {
   static let magic: [UInt8] = Array("bplist00".utf8)
 
@@ -22,7 +23,7 @@ struct BinaryPropertyList {
     self.limits = limits
   }
 
-  /// Reads all objects; throws what is wrong.
+  /// Reads all objects. Throws if one of them is invalid.
   mutating func read() throws(ArchiveError) {
     let trailer = try BinaryTrailer(bytes)
     guard trailer.objectCount <= limits.values else {
@@ -160,7 +161,7 @@ struct BinaryPropertyList {
 }
 
 extension [Node] {
-  /// Appends an integer in the narrowest kind that holds it.
+  /// Appends an integer as the narrowest kind that can hold it.
   mutating func append(integer value: Int128, wide: inout [Int128]) {
     if let small = Int64(exactly: value) {
       append(.integer(small))

@@ -6,7 +6,7 @@ struct BinaryTrailer {
   let referenceSize: Int
   let objectCount: Int
   let top: Int
-  /// Where the table of offsets begins, which is where the objects end.
+  /// The start of the offset table, which is also the end of the objects.
   let offsetTable: Int
 
   /// Reads and checks the trailer of `bytes`, which begin with the magic number.

@@ -1,18 +1,18 @@
-/// Reads the JSON that ``ArchiveInspection/rawJSON()`` writes into a table of values: its opposite.
+/// Parses the JSON that ``ArchiveInspection/rawJSON()`` writes into a table of values.
 ///
-/// Recursion is safe: it ends at the limit of nesting.
+/// Recursion is safe: the nesting limit bounds it.
 struct JSONPropertyList {
   private(set) var texts: [UInt8] = []
   private(set) var nodes: [Node] = []
   private(set) var children: [UInt32] = []
   private(set) var wideIntegers: [Int128] = []
-  /// For each node, where its text ends.
+  /// For each node, the offset at which its text ends.
   private(set) var offsets: [UInt32] = []
   private(set) var top = 0
 
   private var scanner: JSONScanner
   private let limits: ArchiveLimits
-  /// The node of each container, in the order in which they begin; nil while it is open.
+  /// The node of each container, in the order in which they begin; nil while the container is open.
   private var containers: [UInt32?] = []
   private var depth = 0
 
@@ -21,7 +21,7 @@ struct JSONPropertyList {
     self.limits = limits
   }
 
-  /// Reads the one value of the text; throws what is wrong.
+  /// Reads the one value of the text. Throws if the text is invalid.
   mutating func read() throws(ArchiveError) {
     top = Int(try value())
     guard scanner.peek() == nil else { throw scanner.broken(.trailing) }
@@ -67,7 +67,7 @@ struct JSONPropertyList {
     return try end(number, Node(.array, count: values.count), values)
   }
 
-  /// An object that begins with a tag is what the tag says.
+  /// An object whose first key is a tag represents the kind of value that the tag names.
   private mutating func object() throws(ArchiveError) -> UInt32 {
     try expect(UInt8(ascii: "{"))
     guard !scanner.take(UInt8(ascii: "}")) else { return try end(try begin(), Node(.dictionary), []) }
@@ -78,7 +78,7 @@ struct JSONPropertyList {
     return value
   }
 
-  /// A dictionary behind its first key.
+  /// The rest of a dictionary, after its first key.
   private mutating func dictionary(firstKey: Node) throws(ArchiveError) -> UInt32 {
     let number = try begin()
     var keys = [try append(firstKey)]
@@ -147,7 +147,7 @@ struct JSONPropertyList {
     }
   }
 
-  /// A number of 32 bits.
+  /// An unsigned 32-bit number.
   private mutating func count() throws(ArchiveError) -> UInt32 {
     _ = scanner.peek()
     guard let number = try scanner.number().integer, let count = UInt32(exactly: number) else {
@@ -156,7 +156,7 @@ struct JSONPropertyList {
     return count
   }
 
-  /// A number, or in quotes the name or the bits of one that is not finite.
+  /// A number, or a quoted name or bit pattern for one that is not finite.
   private mutating func real() throws(ArchiveError) -> Double {
     guard scanner.peek() == UInt8(ascii: "\"") else {
       guard let number = try scanner.number().real else { throw scanner.broken(.number) }

@@ -1,4 +1,4 @@
-/// Walks through JSON (RFC 8259): its marks, numbers and strings.
+/// Scans JSON (RFC 8259): punctuation, numbers and strings.
 struct JSONScanner {
   private let bytes: [UInt8]
   private(set) var position = 0
@@ -18,14 +18,14 @@ struct JSONScanner {
     return nil
   }
 
-  /// Takes a byte, and the white space before it; returns whether it was there.
+  /// Skips white space and consumes `byte` if it is next; returns whether it was.
   mutating func take(_ byte: UInt8) -> Bool {
     guard peek() == byte else { return false }
     position += 1
     return true
   }
 
-  /// Takes a word that begins here; returns whether it was there.
+  /// Consumes `word` if it begins here; returns whether it did.
   mutating func take(_ word: StaticString) -> Bool {
     guard word.withUTF8Buffer({ unsafe bytes[position...].starts(with: $0) }) else { return false }
     position += word.utf8CodeUnitCount
@@ -63,7 +63,7 @@ struct JSONScanner {
     return (integer, nil)
   }
 
-  /// Bytes of a number, as in XML.
+  /// The most bytes that a number may have, as in XML.
   private static let numberBytes = 512
 
   private mutating func digits() -> Int {
@@ -74,8 +74,7 @@ struct JSONScanner {
     return position - start
   }
 
-  /// Appends the text of the string that begins here: UTF-8, or UTF-16 with the higher byte first where it holds half of
-  /// a surrogate pair.
+  /// Appends the text of the string that begins here, as UTF-8, or as big-endian UTF-16 if it holds a lone surrogate.
   mutating func string(into texts: inout [UInt8]) throws(ArchiveError) -> Node.Kind {
     let begin = texts.count
     let start = position + 1
@@ -93,7 +92,7 @@ struct JSONScanner {
         let unit = try escape()
         if unit >= 0x80 { isASCII = false }
         guard let scalar = try scalar(unit) else {
-          // Half of a pair has no UTF-8: begin again, with code units.
+          // A lone surrogate has no UTF-8 form: start again with code units.
           position = start
           texts.removeLast(texts.count - begin)
           try codeUnits(into: &texts)
@@ -110,7 +109,7 @@ struct JSONScanner {
     throw broken(.truncated)
   }
 
-  /// The character that begins with `unit`, perhaps with a second escape; nil for half of a pair.
+  /// The character that begins with `unit` and may need a second escape; nil for a lone surrogate.
   private mutating func scalar(_ unit: UInt16) throws(ArchiveError) -> Unicode.Scalar? {
     if let scalar = Unicode.Scalar(unit) { return scalar }
     guard UTF16.isLeadSurrogate(unit), position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
@@ -121,7 +120,7 @@ struct JSONScanner {
     return Unicode.Scalar(0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(second) - 0xDC00))
   }
 
-  /// The code unit that an escape stands for.
+  /// The code unit that an escape represents.
   private mutating func escape() throws(ArchiveError) -> UInt16 {
     guard position + 1 < bytes.count else { throw broken(.truncated) }
     position += 2

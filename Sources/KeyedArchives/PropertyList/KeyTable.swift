@@ -1,7 +1,7 @@
-/// The keys of all dictionaries of a property list, numbered: equal keys have one number, so that looking up a field
+/// Numbers the keys of all dictionaries of a property list. Equal keys share a number, so that looking up a field
 /// compares numbers.
 package struct KeyTable: Sendable {
-  /// A key, equal to another one when its bytes are. (Swift compares strings by what they mean: "é" has two spellings.)
+  /// A key that is compared by its bytes. (Swift compares strings by canonical equivalence, and "é" has two encodings.)
   package struct Key: Hashable, Sendable {
     package let text: String
 
@@ -18,15 +18,15 @@ package struct KeyTable: Sendable {
   /// The text of each key, by its number; number 0 is no key.
   private(set) var names = [""]
   private var numbers: [Key: UInt32] = [:]
-  /// The number of each node that is a key; 0 for the others.
+  /// The number of each node that is a key; 0 for other nodes.
   private var byNode: [UInt32]
-  /// For dictionaries too large to be searched one by one: where a key's value is.
+  /// The positions of values, by dictionary and key, for dictionaries too large for linear search.
   private var index: [UInt64: UInt32] = [:]
 
-  /// Dictionaries with more pairs than this have an index.
+  /// Dictionaries with more pairs than this are indexed.
   static let searchable = 16
 
-  /// Numbers the keys of `list`; throws where one stands twice in one dictionary.
+  /// Numbers the keys of `list`. Throws if a dictionary has the same key twice.
   init(_ list: PropertyList) throws(ArchiveError) {
     byNode = Array(repeating: 0, count: list.nodes.count)
     var seen: [Int] = []
@@ -56,10 +56,10 @@ package struct KeyTable: Sendable {
     return number
   }
 
-  /// The text of the key that `node` is.
+  /// The text of the key at `node`.
   package func name(_ node: UInt32) -> String { names[Int(byNode[Int(node)])] }
 
-  /// The number of `key`; nil where no dictionary has it.
+  /// The number of `key`; nil if no dictionary has it.
   package func number(of key: String) -> UInt32? { numbers[Key(text: key)] }
 
   /// The value under the key with `number` in the dictionary at `position`.

@@ -1,4 +1,4 @@
-/// One value of a property list, in 16 bytes: what it is, and where its parts lie in the list's tables.
+/// One value of a property list, in 16 bytes: its kind, and where its contents are in the list's tables.
 package struct Node: Sendable {
   package enum Kind: UInt8, Sendable {
     case bool
@@ -8,9 +8,9 @@ package struct Node: Sendable {
     case unsigned
     /// `payload` is the position, in the list's table of wide integers, of a number that needs 128 bits.
     case wide
-    /// `payload` holds the bits of a `Double`; `count` is 4 where the archive holds a single-precision number.
+    /// `payload` holds the bits of a `Double`; `count` is 4 if the archive holds a single-precision number.
     case real
-    /// `payload` holds the bits of seconds since 2001.
+    /// `payload` holds the bits of a `Double`: seconds since 2001.
     case date
     /// `payload` and `count` are a range of the list's bytes.
     case data
@@ -18,13 +18,13 @@ package struct Node: Sendable {
     case ascii
     /// As for data; UTF-8.
     case utf8
-    /// As for data; `count` UTF-16 code units in big-endian order, perhaps with lone surrogates.
+    /// As for data; `count` UTF-16 code units in big-endian order, possibly with lone surrogates.
     case utf16
     /// `payload` is the number of an object.
     case uid
-    /// `payload` is where `count` children begin.
+    /// `payload` is the index of the first of `count` children.
     case array
-    /// `payload` is where `count` keys begin, followed by `count` values.
+    /// `payload` is the index of the first of `count` keys, which are followed by `count` values.
     case dictionary
   }
 
@@ -43,14 +43,14 @@ package struct Node: Sendable {
     Node(.real, count: single ? 4 : 8, payload: value.bitPattern)
   }
 
-  /// Where its bytes or children begin.
+  /// The index of its first byte or child.
   package var start: Int { Int(truncatingIfNeeded: payload) }
-  /// How many bytes, code units, children or pairs it has.
+  /// The number of its bytes, code units, children or pairs.
   package var size: Int { Int(count) }
   package var isString: Bool { kind == .ascii || kind == .utf8 || kind == .utf16 }
   package var isContainer: Bool { kind == .array || kind == .dictionary }
 
-  /// What it is, in words, for errors.
+  /// Its kind in words, for errors.
   package var words: String {
     switch kind {
     case .bool: "a boolean"

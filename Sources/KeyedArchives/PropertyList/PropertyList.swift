@@ -1,10 +1,10 @@
-/// A property list as an immutable table of values, read from its bytes within limits.
+/// A property list, parsed within limits into an immutable table of values.
 ///
-/// Shared values stay shared, so the table is never larger than a fixed multiple of the input; containers never contain
-/// themselves; the top is the value at `top`.
+/// Shared values stay shared, so the table is never larger than a fixed multiple of the input. No container contains
+/// itself. The outermost value is at `top`.
 package struct PropertyList: Sendable {
   package let format: ArchiveFormat
-  /// What strings and data are ranges of: the input itself, or the decoded texts of an XML list.
+  /// The buffer that strings and data are ranges of: the input itself, or the decoded strings of an XML list.
   package let bytes: [UInt8]
   package let nodes: [Node]
   /// The children of all containers, as positions in `nodes`.
@@ -12,12 +12,12 @@ package struct PropertyList: Sendable {
   /// Integers that need 128 bits.
   package let wideIntegers: [Int128]
   package let top: Int
-  /// For each node, where in the input it begins; empty for a binary list, whose own table says it.
+  /// For each node, its offset in the input. Empty for a binary list, which has an offset table of its own.
   private let offsets: [UInt32]
 
   /// Reads a binary or XML property list.
   ///
-  /// Throws what is wrong with it, or the limit that it exceeds: bytes, values, nesting, elements, strings, data.
+  /// Throws if it is invalid or exceeds a limit: bytes, values, nesting, elements, strings or data.
   package init(_ input: [UInt8], limits: ArchiveLimits) throws(ArchiveError) {
     guard input.count <= limits.inputBytes else {
       throw .overLimit(.inputBytes, allowed: limits.inputBytes, at: ArchivePath())
@@ -39,7 +39,7 @@ package struct PropertyList: Sendable {
 
   /// Reads a property list as ``ArchiveInspection/rawJSON()`` writes it.
   ///
-  /// Throws what is wrong with it, or the limit that it exceeds: bytes, values, nesting, elements, strings, data.
+  /// Throws if it is invalid or exceeds a limit: bytes, values, nesting, elements, strings or data.
   package init(json input: [UInt8], limits: ArchiveLimits) throws(ArchiveError) {
     guard input.count <= limits.inputBytes else {
       throw .overLimit(.inputBytes, allowed: limits.inputBytes, at: ArchivePath())
@@ -51,7 +51,7 @@ package struct PropertyList: Sendable {
     try shape.check(limits, inputBytes: input.count)
   }
 
-  /// A list that was put together here; its nodes are consistent.
+  /// A list that this module built, so its nodes are known to be consistent.
   init(bytes: [UInt8], nodes: [Node], children: [UInt32], top: Int) {
     format = .binary
     self.bytes = bytes
@@ -92,7 +92,7 @@ package struct PropertyList: Sendable {
     top = reader.top
   }
 
-  /// Where in the input a node begins, for an error.
+  /// The offset in the input at which a node begins, for an error.
   func offset(ofNode node: Int) -> Int {
     if offsets.indices.contains(node) { return Int(offsets[node]) }
     guard bytes.starts(with: BinaryPropertyList.magic), let trailer = try? BinaryTrailer(bytes),
@@ -113,7 +113,7 @@ extension PropertyList {
     children[(node.start + node.size)..<(node.start + 2 * node.size)]
   }
 
-  /// The bytes of data, or of a string as it is stored.
+  /// The bytes of data, or of a string in its stored encoding.
   package func rawBytes(_ node: Node) -> ArraySlice<UInt8> {
     bytes[node.start..<(node.start + (node.kind == .utf16 ? 2 * node.size : node.size))]
   }
@@ -131,7 +131,7 @@ extension PropertyList {
     }
   }
 
-  /// The text of a string; nil where it is not a string, or holds a lone surrogate.
+  /// The text of a string; nil if the node is not a string or holds a lone surrogate.
   package func text(_ node: Node) -> String? {
     switch node.kind {
     case .ascii, .utf8: String(decoding: rawBytes(node), as: UTF8.self)
@@ -140,7 +140,7 @@ extension PropertyList {
     }
   }
 
-  /// The beginning of a string: at least as much as ``Printable/name(_:)`` shows of it.
+  /// The beginning of a string, at least as long as ``Printable/name(_:)`` shows.
   func beginning(_ node: Node) -> String {
     var part = node
     // No character has more than four bytes, or two code units.
@@ -148,7 +148,7 @@ extension PropertyList {
     return name(part) ?? ""
   }
 
-  /// The text of a string, with lone surrogates replaced, as a name to be shown; nil where it is not a string.
+  /// The text of a string with lone surrogates replaced, for display; nil if the node is not a string.
   package func name(_ node: Node) -> String? {
     node.kind == .utf16 ? String(decoding: codeUnits(node), as: UTF16.self) : text(node)
   }
@@ -163,7 +163,7 @@ extension PropertyList {
     }
   }
 
-  /// The value under `key` in a dictionary whose keys need no index; only for the few fixed keys of the envelope.
+  /// The value under `key` in a dictionary, by linear search. Only for the few fixed keys of the envelope.
   package func value(_ key: StaticString, in node: Node) -> Int? {
     guard node.kind == .dictionary else { return nil }
     for (candidate, value) in zip(keys(node), values(node)) where isText(nodes[Int(candidate)], key) {

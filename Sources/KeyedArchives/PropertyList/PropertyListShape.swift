@@ -1,11 +1,11 @@
-/// Checks a table of values as a whole: no container contains itself, none lies too deep, and following every reference
-/// anew would not take more steps than the input is worth.
+/// Checks a table of values as a whole: no container contains itself, none is nested too deep, and the number of
+/// values, counting each use of a shared one, stays in proportion to the input.
 ///
-/// Containers of a binary list can be shared, so that a few bytes may unfold to billions of values. No writer shares
-/// them: an honest list unfolds to at most one value for each byte.
+/// Containers of a binary list can be shared, so a few bytes may expand to billions of values. No known writer shares
+/// them: an honest list expands to at most one value for each byte.
 struct PropertyListShape {
   private let list: PropertyList
-  /// For each node, the values it unfolds to; 0 while unknown.
+  /// For each node, the number of values it expands to; 0 while unknown.
   private var unfolded: [UInt32]
   private var height: [UInt32]
 
@@ -17,14 +17,14 @@ struct PropertyListShape {
 
   mutating func check(_ limits: ArchiveLimits, inputBytes: Int) throws(ArchiveError) {
     let allowed = max(0, min(limits.values, 4 * inputBytes, Int(UInt32.max) - 1))
-    // Containers that nothing refers to are never visited again; only the top's are checked.
+    // Only containers that the top reaches are checked, because no later walk visits the others.
     try measure(limits, allowed: allowed)
     guard Int(unfolded[list.top]) <= allowed else {
       throw .overLimit(.values, allowed: allowed, at: ArchivePath())
     }
   }
 
-  /// Visits children before their containers, with a stack of its own.
+  /// Visits children before their containers, with an explicit stack.
   private mutating func measure(_ limits: ArchiveLimits, allowed: Int) throws(ArchiveError) {
     var stack: [(node: Int, next: Int, total: Int, height: Int)] = []
     var open = [Bool](repeating: false, count: list.nodes.count)

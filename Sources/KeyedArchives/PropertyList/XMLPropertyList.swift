@@ -1,16 +1,16 @@
-/// Reads an XML property list into a table of values, with a stack of its own.
+/// Reads an XML property list into a table of values, with an explicit stack.
 struct XMLPropertyList {
   private(set) var texts: [UInt8] = []
   private(set) var nodes: [Node] = []
   private(set) var children: [UInt32] = []
   private(set) var wideIntegers: [Int128] = []
   private(set) var top = 0
-  /// For each node, where its tag begins; a container's, where its end tag does.
+  /// For each node, the offset of its tag; for a container, of its end tag.
   private(set) var offsets: [UInt32] = []
 
   private var scanner: XMLScanner
   private let limits: ArchiveLimits
-  /// The containers that are open, innermost last.
+  /// The open containers, innermost last.
   private var open: [Container] = []
 
   private struct Container {
@@ -19,7 +19,7 @@ struct XMLPropertyList {
     var values: [UInt32] = []
   }
 
-  /// Whether the first byte, past a byte order mark and white space, begins markup.
+  /// Whether the first byte after a byte order mark and white space begins markup.
   static func looksLikeXML(_ bytes: [UInt8]) -> Bool {
     let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
     return text.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 } == UInt8(ascii: "<")
@@ -30,7 +30,7 @@ struct XMLPropertyList {
     self.limits = limits
   }
 
-  /// Reads the one value of the document; throws what is wrong.
+  /// Reads the one value of the document. Throws if the document is invalid.
   mutating func read() throws(ArchiveError) {
     var token = try scanner.nextTag()
     let isWrapped = token == .start(.plist)
@@ -42,7 +42,7 @@ struct XMLPropertyList {
     guard try scanner.nextTag() == .finish else { throw scanner.broken(.trailing) }
   }
 
-  /// Takes one tag; returns the value that completes the document, if this one does.
+  /// Consumes one tag. Returns the top value if this tag completes it.
   private mutating func take(_ token: XMLScanner.Token) throws(ArchiveError) -> UInt32? {
     switch token {
     case .start(.dict), .start(.array):
@@ -71,7 +71,7 @@ struct XMLPropertyList {
     return nil
   }
 
-  /// Puts a value where it belongs; returns it where it is the top.
+  /// Adds a value to the innermost open container; returns it if it is the top.
   private mutating func place(_ node: Node) throws(ArchiveError) -> UInt32? {
     let number = try append(node)
     guard let last = open.indices.last else { return number }
@@ -105,7 +105,7 @@ struct XMLPropertyList {
     return try place(Node(.dictionary, count: container.keys.count, payload: UInt64(start)))
   }
 
-  /// A dictionary with the single key `CF$UID` and an integer is how XML spells a reference.
+  /// XML represents a reference as a dictionary with the single key `CF$UID` and an integer.
   private func reference(_ container: Container) throws(ArchiveError) -> Node? {
     guard container.keys.count == 1 else { return nil }
     let key = nodes[Int(container.keys[0])]
@@ -156,7 +156,7 @@ struct XMLPropertyList {
     return Node(.utf8, count: text.count, payload: UInt64(start))
   }
 
-  /// The text of a number, date or data, which leaves nothing in `texts`; numbers have at most 512 bytes.
+  /// The text of a number, date or data; it is not kept in `texts`. Numbers have at most 512 bytes.
   private mutating func content(
     _ tag: XMLScanner.Tag, isEmpty: Bool, limit: (ArchiveError.Limit, Int) = (.stringBytes, 512)
   ) throws(ArchiveError) -> [UInt8] {

@@ -1,6 +1,6 @@
 /// The numbers, dates and data of XML property lists.
 enum XMLScalars {
-  /// A decimal or `0x` hexadecimal integer of up to 128 bits, perhaps with a sign and with white space around it.
+  /// A decimal or `0x` hexadecimal integer of up to 128 bits, with an optional sign and white space around it.
   static func integer(_ text: [UInt8]) -> Int128? {
     var digits = trimmed(text)
     var isNegative = false
@@ -11,11 +11,11 @@ enum XMLScalars {
     let isHexadecimal = digits.starts(with: "0x".utf8) || digits.starts(with: "0X".utf8)
     if isHexadecimal { digits = digits.dropFirst(2) }
     guard let first = digits.first, Character(Unicode.Scalar(first)).isHexDigit else { return nil }
-    // The sign goes along, because the most negative number has no positive counterpart.
+    // Parse the sign together with the digits, because the most negative number has no positive counterpart.
     return Int128((isNegative ? "-" : "") + String(decoding: digits, as: UTF8.self), radix: isHexadecimal ? 16 : 10)
   }
 
-  /// A decimal real number, or the words that property lists have for those that are not finite.
+  /// A decimal real number, or one of the words that property lists use for infinities and NaN.
   static func real(_ text: [UInt8]) -> Double? {
     let word = String(decoding: trimmed(text), as: UTF8.self)
     switch word.lowercased() {

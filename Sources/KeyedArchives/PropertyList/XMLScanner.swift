@@ -1,5 +1,5 @@
-/// Walks through the markup of an XML property list: tags, text, comments; nothing of XML that a property list does not
-/// need, so no entities of the document's own and no external parts.
+/// Scans the markup of an XML property list: tags, text and comments. It supports only the XML that a property list
+/// needs, so no entities defined by the document and no external parts.
 struct XMLScanner {
   enum Token: Equatable {
     case start(Tag)
@@ -14,7 +14,7 @@ struct XMLScanner {
 
   let bytes: [UInt8]
   private(set) var position = 0
-  /// Where the tag begins that was read last; not the end tag of a text.
+  /// The offset of the last tag read, ignoring the end tags of texts.
   private(set) var tagStart = 0
 
   init(_ bytes: [UInt8]) {
@@ -24,7 +24,7 @@ struct XMLScanner {
 
   func broken(_ defect: PropertyListDefect) -> ArchiveError { .brokenPropertyList(defect, offset: position) }
 
-  /// The next tag, past white space, comments, processing instructions and the document type.
+  /// The next tag after any white space, comments, processing instructions and document type.
   mutating func nextTag() throws(ArchiveError) -> Token {
     while true {
       skipSpace()
@@ -141,7 +141,7 @@ struct XMLScanner {
     return UInt32(digits, radix: isHexadecimal ? 16 : 10).flatMap { $0 == 0 ? nil : Unicode.Scalar($0) }
   }
 
-  /// Skips `<?…?>`; refuses a declaration of another encoding than UTF-8 or ASCII.
+  /// Skips `<?…?>`; refuses a declared encoding other than UTF-8 or ASCII.
   private mutating func skipInstruction() throws(ArchiveError) {
     let start = position
     try skip(past: "?>")

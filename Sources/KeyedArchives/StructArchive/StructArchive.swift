@@ -1,6 +1,6 @@
-/// What the StructArchiver library of 2016 saved: Swift values with the names of their types, and nothing else around them.
+/// An archive of the StructArchiver library of 2016: Swift values with the names of their types and no envelope.
 ///
-/// The layout is recursive, lowest byte first, as the machines that it ran on had it:
+/// The layout is recursive and little-endian, as were the machines that it ran on:
 ///
 /// ```
 /// value   = length of name, 1 byte | name, UTF-8 | contents
@@ -11,22 +11,22 @@
 /// others  = name | Int: count | count × Int: length of a key | count × Int: length of a value | keys | values
 /// ```
 ///
-/// Others are dictionaries, `Dictionary<…>`, and structs, whose keys are the names of their properties.
+/// Other values are dictionaries, `Dictionary<…>`, and structs. A struct's keys are the names of its properties.
 public indirect enum StructArchive: Sendable, Equatable {
   case integer(Int64)
   case unsigned(UInt64)
   case single(Float)
   case real(Double)
   case string(String)
-  /// Elements, and the name of the array's type.
+  /// The name of the array's type, and its elements.
   case array(String, [StructArchive])
-  /// Values under keys in their order, and the name of the struct's or dictionary's type.
+  /// The name of the struct's or dictionary's type, and its keys and values in their order.
   case record(String, [(key: String, value: StructArchive)])
 
-  /// Reads `bytes`, all of them.
+  /// Reads all of `bytes`.
   ///
-  /// Throws ``ArchiveError/brokenStructArchive(_:offset:)``, or the limit that it exceeds: input bytes, nesting, values,
-  /// elements, string bytes.
+  /// Throws ``ArchiveError/brokenStructArchive(_:offset:)``, or `overLimit` for input bytes, nesting, values, elements
+  /// or string bytes.
   public init(_ bytes: [UInt8], limits: ArchiveLimits = .standard) throws(ArchiveError) {
     guard bytes.count <= limits.inputBytes else {
       throw .overLimit(.inputBytes, allowed: limits.inputBytes, at: ArchivePath())
@@ -51,15 +51,15 @@ public indirect enum StructArchive: Sendable, Equatable {
 }
 
 extension StructArchive {
-  /// The values as JSON (UTF-8): structs and dictionaries are objects, a struct's with its type under `$class`.
-  /// Nothing is shared in them, so the text is in proportion to the bytes that were read.
+  /// The values as JSON (UTF-8). Structs and dictionaries are objects, and a struct's object has its type under
+  /// `$class`. This format shares no values, so the text is in proportion to the bytes that were read.
   public func json() throws(ArchiveError) -> [UInt8] {
     var writer = JSONWriter(within: .none)
     try write(to: &writer)
     return writer.bytes
   }
 
-  /// Recursion is safe here: reading ended at the limit of nesting.
+  /// Recursion is safe here: the reader enforced the nesting limit.
   private func write(to writer: inout JSONWriter) throws(ArchiveError) {
     switch self {
     case .integer(let value): try writer.integer(Int128(value))
@@ -85,7 +85,7 @@ extension StructArchive {
     }
   }
 
-  /// The values as indented lines for a person (UTF-8), as ``ArchiveInspection/outline()`` writes them.
+  /// The values as indented lines for a person (UTF-8), in the style of ``ArchiveInspection/outline()``.
   public func outline() -> [UInt8] {
     var text = ""
     outline("value", 0, to: &text)

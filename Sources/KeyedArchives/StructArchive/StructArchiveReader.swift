@@ -1,4 +1,4 @@
-/// Reads the layout of ``StructArchive`` with every length checked. Recursion is safe: it ends at the limit of nesting.
+/// Reads the layout of ``StructArchive`` and checks every length. Recursion is safe: the nesting limit bounds it.
 struct StructArchiveReader {
   private let bytes: [UInt8]
   private let limits: ArchiveLimits
@@ -17,7 +17,7 @@ struct StructArchiveReader {
     return value
   }
 
-  /// The value that begins here and lies before `end`.
+  /// The value that begins here and ends no later than `end`.
   private mutating func value(end: Int) throws(ArchiveError) -> StructArchive {
     valueCount += 1
     guard valueCount <= limits.values else { throw .overLimit(.values, allowed: limits.values, at: ArchivePath()) }
@@ -96,7 +96,7 @@ struct StructArchiveReader {
 
   private mutating func count(end: Int) throws(ArchiveError) -> Int {
     let count = try length(end: end)
-    // Each element takes a length of 12 bytes here, so that a count never asks for more than there is.
+    // Each element has a length of 12 bytes here, so this bounds the count before anything is allocated.
     guard count <= (end - position) / 12 else { throw broken(.length) }
     guard count <= limits.elements else { throw .overLimit(.elements, allowed: limits.elements, at: ArchivePath()) }
     return count
@@ -108,7 +108,7 @@ struct StructArchiveReader {
     return lengths
   }
 
-  /// An archived `Int` that is a length.
+  /// A length, stored as an archived `Int`.
   private mutating func length(end: Int) throws(ArchiveError) -> Int {
     guard 4 <= end - position, bytes[position..<(position + 4)].elementsEqual([3] + Array("Int".utf8)) else {
       throw broken(.length)

@@ -1,6 +1,7 @@
-/// Digits behind a decimal point. Dates before 2001 count down, and their fractions up: in binary that would not come out.
+/// The digits behind a decimal point. Seconds before 2001 are negative while the fraction of a second in a date is
+/// positive, and converting between the two in binary floating point would not be exact.
 struct DecimalFraction: Equatable {
-  /// Digits of ASCII, without zeros at the end.
+  /// ASCII digits without trailing zeros.
   let digits: Substring
 
   init(_ digits: some StringProtocol) {
@@ -11,14 +12,14 @@ struct DecimalFraction: Equatable {
 
   var isZero: Bool { digits.isEmpty }
 
-  /// What is missing to one; of zero it is zero.
+  /// One minus this fraction; zero for zero.
   var complement: DecimalFraction {
     guard let last = digits.last, let value = last.wholeNumberValue else { return self }
     let nines = digits.dropLast().map { String(9 - ($0.wholeNumberValue ?? 0)) }.joined()
     return DecimalFraction(nines + String(10 - value))
   }
 
-  /// The whole seconds and the fraction of a number below 2^53 that is not negative, in its shortest digits.
+  /// The whole part and the fraction of a non-negative number below 2^53, from its shortest decimal form.
   static func parts(of number: Double) -> (whole: Int64, fraction: DecimalFraction) {
     let parts = number.description.split(separator: "e")
     let exponent = parts.count == 2 ? Int(parts[1]) ?? 0 : 0

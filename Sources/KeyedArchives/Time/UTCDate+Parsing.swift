@@ -1,13 +1,13 @@
 extension UTCDate {
-  /// A moment as ISO 8601 says it: whole seconds since 1970, and a fraction of one.
+  /// A moment read from ISO 8601 text: whole seconds since 1970, and a fraction of a second.
   package struct Moment: Equatable {
     let seconds: Int64
     let fraction: DecimalFraction
 
-    /// Since 1970, rounded down.
+    /// Milliseconds since 1970, rounded down.
     package var milliseconds: Int64 { seconds * 1_000 + (Int64((fraction.digits + "000").prefix(3)) ?? 0) }
 
-    /// Since 2001, as archives count: for the text that `text(secondsSince2001:)` wrote, exactly the number it was given.
+    /// Seconds since 2001, as in archives. For text from `text(secondsSince2001:)` it is exactly the original number.
     package var secondsSince2001: Double {
       let whole = seconds - daysTo2001 * 86_400
       if fraction.isZero { return Double(whole) }
@@ -16,10 +16,10 @@ extension UTCDate {
     }
   }
 
-  /// Reads `2027-01-31`, `2027-01-31T12:00Z`, `2027-01-31T12:00:30.25Z`, `2027-01-31T12:00:30+01:00`. A day without a time
-  /// means its beginning, in UTC.
+  /// Reads `2027-01-31`, `2027-01-31T12:00Z`, `2027-01-31T12:00:30.25Z`, `2027-01-31T12:00:30+01:00`. A day without a
+  /// time means the start of that day in UTC.
   ///
-  /// - Returns: nil for anything else, and for days that no calendar has.
+  /// - Returns: nil for anything else, and for days that do not exist.
   package static func moment(_ text: String) -> Moment? {
     let halves = text.split(separator: "T", omittingEmptySubsequences: false)
     let date = halves[0].split(separator: "-", omittingEmptySubsequences: false)

@@ -1,13 +1,13 @@
 import Foundation
 import KeyedArchives
 
-/// Puts the elements of a set, or the keys of a dictionary, into an order that depends on nothing but themselves.
+/// Sorts the elements of a set, or the keys of a dictionary, so that the order depends only on the elements.
 ///
-/// The order of Foundation's own containers differs from process to process. Texts come in order of their bytes, and
-/// before everything else; other elements in order of the bytes that each is archived as by itself.
+/// The order of Foundation's own containers differs from process to process. Strings come first, in byte order. Other
+/// elements follow in the byte order of their own archives.
 enum CanonicalOrder {
-  /// Keys that are archived as the same bytes, as two objects of a class without an equality of its own are, come in the order
-  /// of what `value` gives for them.
+  /// Sorts the elements. Elements whose archives have the same bytes (two objects of a class that does not define
+  /// equality may) come in the order of their `value`.
   static func sorted(
     _ elements: [AnyObject], _ fields: FieldsWriter, value: (AnyObject) -> AnyObject? = { _ in nil }
   ) throws(ArchiveError) -> [AnyObject] {
@@ -31,7 +31,7 @@ enum CanonicalOrder {
     return texts.map(\.element) + others.map(\.element)
   }
 
-  /// Moves the last of several elements with one key to where its value belongs.
+  /// Moves the last of several elements with the same sort key to the place that its value determines.
   private static func place(
     _ last: Int, from first: Int, _ elements: inout [(key: [UInt8], element: AnyObject)], _ fields: FieldsWriter,
     _ value: (AnyObject) -> AnyObject?
@@ -49,17 +49,18 @@ enum CanonicalOrder {
     }
   }
 
-  /// Foundation on Linux cannot compare such elements, so no reader there can fill a set with them.
+  /// Foundation on Linux cannot compare arrays and dictionaries as elements, so no reader there can fill a set with
+  /// them.
   private static func isUnusable(_ element: AnyObject) -> Bool { element is NSArray || element is NSDictionary }
 }
 
-/// The bytes that elements are sorted by, made once for each object, however deep sets lie in sets.
+/// The bytes that elements are sorted by, created once for each object, however deep sets are nested.
 final class SortKeys {
   private var keys: [ObjectIdentifier: [UInt8]] = [:]
   private var byteCount = 0
   private var pending: Set<ObjectIdentifier> = []
 
-  /// More than an archive may have in bytes, several times over.
+  /// Several times the bytes that an archive may have.
   private static let limit = 64 << 20
 
   func key(of element: AnyObject, _ outer: SecureArchiver) throws(ArchiveError) -> [UInt8] {

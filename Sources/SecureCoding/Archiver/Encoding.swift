@@ -7,10 +7,10 @@ extension SecureArchiver {
     private(set) var keys: [UInt32] = []
     private(set) var values: [UInt32] = []
     private var positions: [UInt32: Int] = [:]
-    /// How many values without keys were encoded.
+    /// The number of values without keys encoded so far.
     var unkeyed = 0
 
-    /// Puts `value` under `key`; a value that was there goes, as on Apple's systems.
+    /// Sets the value under `key` and replaces a previous one, as on Apple's systems.
     mutating func set(_ key: UInt32, _ value: UInt32) {
       if let present = positions[key] {
         values[present] = value
@@ -24,17 +24,18 @@ extension SecureArchiver {
 
   var here: ArchivePath { ArchivePath(path) }
 
-  /// Keeps `error` if it is the first.
+  /// Records `error` if it is the first.
   func fail(_ error: ArchiveError) {
     if failure == nil { failure = error }
   }
 
-  /// Puts what `make` makes under a key of the present object. Keys that begin with `$` get one more.
+  /// Sets the value under a key of the current object to the result of `make`. Keys that begin with `$` get an extra
+  /// one.
   func field(_ key: String, _ make: () throws(ArchiveError) -> UInt32) {
     set(key.utf8.first == UInt8(ascii: "$") ? "$" + key : key, make)
   }
 
-  /// Puts what `make` makes under the next number of the present object.
+  /// Sets the value under the next number of the current object to the result of `make`.
   func unkeyed(_ make: () throws(ArchiveError) -> UInt32) {
     let last = frames.count - 1
     let key = "$\(frames[last].unkeyed)"
@@ -42,7 +43,7 @@ extension SecureArchiver {
     set(key, make)
   }
 
-  /// Puts what `make` makes under a key as it is archived.
+  /// Sets the value under a key, given in its archived spelling, to the result of `make`.
   func set(_ rawKey: String, _ make: () throws(ArchiveError) -> UInt32) {
     guard failure == nil else { return }
     guard !isFinished else { return fail(.unsupportedCall("encoding into a finished archive", at: here)) }
@@ -58,7 +59,7 @@ extension SecureArchiver {
 
   // MARK: Objects
 
-  /// A reference to `value`, which is archived if it was not before.
+  /// A reference to `value`, which is archived on first use.
   func reference(to value: Any?) throws(ArchiveError) -> UInt32 {
     guard let value = value.flatMap(Self.unwrapped) else { return builder.add(uid: 0) }
     return builder.add(uid: try number(of: value as AnyObject, Swift.type(of: value)))
@@ -74,13 +75,13 @@ extension SecureArchiver {
     return reference
   }
 
-  /// What an optional within `Any` holds.
+  /// Unwraps an optional that is hidden inside `Any`.
   private static func unwrapped(_ value: Any) -> Any? {
     guard let optional = value as? any Wrapping else { return value }
     return optional.wrappedValue.flatMap(unwrapped)
   }
 
-  /// The number of `object` in the archive.
+  /// The number of `object` in the archive, which is archived on first use.
   private func number(of object: AnyObject, _ type: Any.Type) throws(ArchiveError) -> Int {
     if let place = object as? CodedPlace { return try number(of: place.value ?? CodedDictionary(), type) }
     if let number = numbers[ObjectIdentifier(object)] {
@@ -112,7 +113,7 @@ extension SecureArchiver {
 
   /// Encodes an object's fields.
   ///
-  /// - Returns: the name of its class, and of those it descends from.
+  /// - Returns: the names of its class and of its superclasses.
   private func encodeFields(of object: AnyObject, _ type: Any.Type) throws(ArchiveError) -> [String] {
     func refused(_ reason: ArchiveError.NotArchivable) -> ArchiveError {
       .notArchivable(type: TypeNames.shown(type), reason: reason, at: here)
@@ -140,12 +141,12 @@ extension SecureArchiver {
     return chain
   }
 
-  /// Classes whose objects the reader refuses for what they hold alone. Dictionaries are judged by their keys.
+  /// Classes whose objects can always be read if their contents can. For dictionaries, that also depends on their keys.
   private static let alwaysReadable: Set<String> = [
     "NSArray", "NSMutableArray", "NSDictionary", "NSMutableDictionary", "NSNull", "NSUUID", "NSDate",
   ]
 
-  /// A string, number or data stands for itself; `nil` for anything else.
+  /// A string, number or data is archived as itself; `nil` for anything else.
   private func scalar(_ object: AnyObject) throws(ArchiveError) -> UInt32? {
     let ownClass: AnyClass = Swift.type(of: object)
     guard ClassNames.isFoundation(ownClass) else { return nil }
@@ -160,7 +161,7 @@ extension SecureArchiver {
 
   // MARK: Classes
 
-  /// The names of a class of the caller and of its superclasses.
+  /// The names of one of the caller's classes and of its superclasses.
   private func chain(of type: AnyClass) throws(ArchiveError) -> [String] {
     if let name = classNames[ObjectIdentifier(type)] { return [name, "NSObject"] }
     var names: [String] = []
@@ -176,7 +177,7 @@ extension SecureArchiver {
     return names + ["NSObject"]
   }
 
-  /// Two classes under one name would come back as one.
+  /// Throws if another class was archived under `name`, because both would be read as one class.
   private func claim(_ name: String, for type: AnyClass) throws(ArchiveError) {
     if ClassNames.isFoundation(type) || ValueWriter.of(type) != nil { return }
     guard
@@ -184,7 +185,8 @@ extension SecureArchiver {
     else { throw .unusableClass(name: name, reason: .nameTaken) }
   }
 
-  /// The number of the description of a class; it stands behind its first object and all that this one holds.
+  /// The number of the description of a class. The description follows the first object of the class and everything
+  /// that this object holds.
   private func number(ofClass chain: [String]) -> Int {
     if let number = classNumbers[chain[0]] { return number }
     let names = chain.map { builder.add(text: $0) }
@@ -197,10 +199,10 @@ extension SecureArchiver {
 }
 
 extension PropertyListBuilder {
-  /// A string, with half characters as they are.
+  /// Adds a string.
   mutating func add(object text: NSString) -> UInt32 { add(text: String(describing: text)) }
 
-  /// A number, in the width and kind that it has.
+  /// Adds a number with its own width and kind.
   mutating func add(_ number: NSNumber) -> UInt32 {
     if number === NSNumber(value: true) || number === NSNumber(value: false) { return add(bool: number.boolValue) }
     switch unsafe UInt8(bitPattern: number.objCType.pointee) {
@@ -212,7 +214,7 @@ extension PropertyListBuilder {
   }
 }
 
-/// An optional of any kind, looked into without knowing which.
+/// Gives access to the value of an optional without knowing its type.
 private protocol Wrapping {
   var wrappedValue: Any? { get }
 }

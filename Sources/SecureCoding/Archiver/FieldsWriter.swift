@@ -1,7 +1,7 @@
 import Foundation
 import KeyedArchives
 
-/// Writes the fields of an archived Foundation object, under keys as they are archived.
+/// Writes the fields of an archived Foundation object, under keys in their archived spelling.
 struct FieldsWriter {
   let archiver: SecureArchiver
   let className: String
@@ -18,7 +18,7 @@ struct FieldsWriter {
   func integer(_ key: String, _ value: Int) { archiver.set(key) { archiver.builder.add(integer: Int64(value)) } }
   func real(_ key: String, _ value: Double) { archiver.set(key) { archiver.builder.add(real: value) } }
   func flag(_ key: String, _ value: Bool) { archiver.set(key) { archiver.builder.add(bool: value) } }
-  /// A string or data that stands inline.
+  /// Writes an inline string.
   func text(_ key: String, _ value: String) { archiver.set(key) { archiver.builder.add(text: value) } }
   func data(_ key: String, _ value: Data) {
     archiver.set(key) { () throws(ArchiveError) in
@@ -30,12 +30,12 @@ struct FieldsWriter {
     }
   }
 
-  /// A reference to an object; nil is a reference to nil.
+  /// Writes a reference to an object; nil becomes a reference to `$null`.
   func object(_ key: String, _ value: Any?) {
     archiver.set(key) { () throws(ArchiveError) in try archiver.reference(to: value) }
   }
 
-  /// An array of references.
+  /// Writes an array of references.
   func objects(_ key: String, _ values: [Any]) {
     archiver.set(key) { () throws(ArchiveError) in
       var references: [UInt32] = []

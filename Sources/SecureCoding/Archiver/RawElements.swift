@@ -1,12 +1,12 @@
 import Foundation
-// How Foundation on Linux keeps the elements of its containers is told by reflection alone.
+// Only reflection shows how Foundation on Linux stores the elements of its containers.
 @_spi(Reflection) internal import Swift
 
-/// The very objects in Foundation's containers.
+/// The original objects in Foundation's containers.
 ///
-/// Their public calls give Swift values for the objects that have a Swift counterpart: what was one object twice becomes two,
-/// what could be changed no longer can, and a counted set comes out empty. So the stored objects are looked at, where they
-/// are as expected; a container of another making is read by the public calls.
+/// The public methods convert objects that have a Swift counterpart to Swift values. Then one object that occurs twice
+/// becomes two, mutable objects become immutable, and a counted set comes out empty. So the stored objects are read
+/// directly if the storage has the expected layout. Other containers are read by their public methods.
 enum RawElements {
   static func of(_ array: NSArray) -> [AnyObject] {
     storedArray.value(in: array) ?? array.map { $0 as AnyObject }
@@ -34,14 +34,15 @@ enum RawElements {
     "_storage", of: [NSDictionary.self, NSMutableDictionary.self])
 }
 
-/// A stored property of some classes of Foundation, where each has it by this name and of exactly this type.
+/// A stored property of some Foundation classes, used only if a class has it by this name and with exactly this type.
 private struct StoredProperty<Value>: Sendable {
   private let offsets: [ObjectIdentifier: Int]
 
   init(_ name: String, of classes: [AnyClass]) {
     var offsets: [ObjectIdentifier: Int] = [:]
     for type in classes {
-      // The option for classes, whose name the compiler calls shared mutable state.
+      // 1 is the option for classes. Its named constant cannot be used, because the compiler treats it as shared
+      // mutable state.
       _ = unsafe _forEachField(of: type, options: _EachFieldOptions(rawValue: 1)) { field, offset, fieldType, _ in
         guard fieldType == Value.self, unsafe String(cString: field) == name else { return true }
         offsets[ObjectIdentifier(type)] = offset

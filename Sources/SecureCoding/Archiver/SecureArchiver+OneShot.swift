@@ -2,14 +2,14 @@ public import Foundation
 public import KeyedArchives
 
 extension SecureArchiver {
-  /// An archive of `object` under `root`.
+  /// Archives `object` under `root`.
   ///
   /// - Parameters:
-  ///   - object: an object whose class adopts `NSSecureCoding`, or one of Foundation's values, or an array or dictionary of
-  ///     these. What any other value in it would end as is never guessed: it throws.
+  ///   - object: an object whose class adopts `NSSecureCoding`, one of Foundation's values, or an array or dictionary
+  ///     of these. Any other value throws.
   ///   - format: binary, or XML.
   ///   - requiringSecureCoding: whether classes that adopt only `NSCoding` are refused.
-  ///   - names: under which names classes are archived, where it is not their own.
+  ///   - names: the names of classes in the archive, where they differ from the classes' own.
   /// - Returns: the archive's bytes, the same for the same value.
   /// - Throws: ``ArchiveError``.
   public static func archivedData(

@@ -1,20 +1,21 @@
 public import Foundation
 public import KeyedArchives
 
-/// Writes keyed archives that `NSKeyedUnarchiver` and ``SecureUnarchiver`` read, and throws where Foundation's own writer
-/// on Linux ends the process.
+/// Writes keyed archives that `NSKeyedUnarchiver` and ``SecureUnarchiver`` read. It throws an error where Foundation's
+/// own writer on Linux ends the process.
 ///
-/// It is an `NSCoder`, so that a class's `encode(with:)` works unchanged:
+/// It is an `NSCoder`, so a class's `encode(with:)` works unchanged:
 ///
 /// ```swift
 /// let data = try SecureArchiver.archivedData(withRootObject: person)
 /// ```
 ///
-/// The same value gives the same bytes in every process: what has no order is sorted. An object that is archived twice is
-/// one object in the archive, as it is in memory; one that leads back to itself is refused, because
+/// The same value gives the same bytes in every process, because unordered elements are sorted. An object that occurs
+/// twice is one object in the archive, as it is in memory. An object that refers back to itself is refused, because
 /// ``SecureUnarchiver`` would refuse it.
 ///
-/// The calls of `NSCoder` cannot throw. So the first failure is kept, and the call that ends the archive throws it.
+/// The methods of `NSCoder` cannot throw. So the first failure is recorded, and the call that finishes the archive
+/// throws it.
 public final class SecureArchiver: NSCoder {
   /// Whether a class must declare secure coding to be archived.
   private let requiresSecure: Bool
@@ -22,24 +23,25 @@ public final class SecureArchiver: NSCoder {
   let limits: ArchiveLimits
 
   var builder = PropertyListBuilder()
-  /// The node of each object; `$null` is the first.
+  /// The node of each object. The first is `$null`.
   var objects: [UInt32]
-  /// The number of each object in memory. The objects are kept, so that their addresses stay theirs.
+  /// The number of each object in memory. The objects are retained so that no other object can get their addresses.
   var numbers: [ObjectIdentifier: Int] = [:]
   var kept: [AnyObject] = []
   var isBeingEncoded: Set<Int> = []
   var classNumbers: [String: Int] = [:]
   var classNames: [ObjectIdentifier: String]
-  /// Which class each name stands for in this archive.
+  /// The class that each name means in this archive.
   var claimed: [String: ObjectIdentifier] = [:]
-  /// References that count only if their object is archived for another reason.
-  /// Shared with the archivers that only make keys to sort by.
+  /// Shared with the archivers that only create sort keys.
   var sortKeys = SortKeys()
   private(set) var isSorting = false
-  /// Whether the archive holds something that the reader might refuse, so that it is read once before it is handed out.
+  /// Whether the archive holds something that the reader might refuse, so that it must be read once before it is
+  /// returned.
   var needsRehearsal = false
-  /// Bytes of the data that stand inline in objects of Foundation. A bitmap may be large where the set it is of is not.
+  /// The bytes of inline data in Foundation objects so far. The bitmap of a small character set can be large.
   var dataBytes = 0
+  /// References that are kept only if something else archives their object.
   var conditional: [(reference: UInt32, object: AnyObject)] = []
   var frames: [Frame] = [Frame()]
   var path: [ArchivePath.Step] = []
@@ -47,13 +49,13 @@ public final class SecureArchiver: NSCoder {
   var failure: ArchiveError?
   private(set) var isFinished = false
 
-  /// Begins an archive.
+  /// Starts an archive.
   ///
   /// - Parameters:
   ///   - requiringSecureCoding: whether classes that adopt only `NSCoding` are refused.
-  ///   - names: under which names classes are archived, where it is not their own: an Objective-C name, or the one that an
-  ///     app expects which still reads such archives.
-  ///   - limits: those within which the archive shall be readable.
+  ///   - names: the names of classes in the archive, where they differ from the classes' own: an Objective-C name, or
+  ///     the name that an existing app expects.
+  ///   - limits: the limits within which the archive must be readable.
   public init(
     requiringSecureCoding: Bool = true, names: [(type: AnyClass, name: String)] = [], limits: ArchiveLimits = .standard
   ) {
@@ -65,9 +67,10 @@ public final class SecureArchiver: NSCoder {
     for mapping in names { setClassName(mapping.name, for: mapping.type) }
   }
 
-  /// Archives objects of class `type`, and of it alone, under `name`. To be called before the first of them is encoded.
+  /// Archives objects of class `type`, but not of its subclasses, under `name`. Call this before the first of them is
+  /// encoded.
   ///
-  /// A name that Foundation's classes have, or another class of the same archive, is a failure of the archive.
+  /// The archive fails if the name belongs to a Foundation class or to another class in the same archive.
   public func setClassName(_ name: String, for type: AnyClass) {
     guard !name.isEmpty, !name.hasPrefix("$"), name != "NSObject", ValueClass.named(name) == nil else {
       return fail(.unusableClass(name: name, reason: .nameTaken))
@@ -75,7 +78,7 @@ public final class SecureArchiver: NSCoder {
     classNames[ObjectIdentifier(type)] = name
   }
 
-  /// The bytes that `element` is archived as by itself.
+  /// The bytes of an archive of `element` alone.
   func sortKey(of element: AnyObject) throws(ArchiveError) -> [UInt8] {
     let archiver = SecureArchiver(requiringSecureCoding: requiresSecure, limits: limits)
     archiver.classNames = classNames
@@ -85,7 +88,7 @@ public final class SecureArchiver: NSCoder {
     return [UInt8](try archiver.finishEncoding())
   }
 
-  /// Ends the archive.
+  /// Finishes the archive.
   ///
   /// - Returns: its bytes.
   /// - Throws: ``ArchiveError``, the first failure of all calls so far.
@@ -106,8 +109,8 @@ public final class SecureArchiver: NSCoder {
     return Data(bytes)
   }
 
-  /// What could not be read again is not written: more than the limits allow, a conditional reference that leads back, or a
-  /// value that the reader refuses.
+  /// Throws if the archive could not be read back: it exceeds a limit, a conditional reference closes a cycle, or the
+  /// reader refuses a value.
   private func confirm(_ bytes: [UInt8]) throws(ArchiveError) {
     let table = try ArchiveTable(bytes, limits: limits)
     if let back = table.graph.backReferences.first { throw .cycle(at: table.path(toObject: back.to)) }
@@ -120,14 +123,14 @@ public final class SecureArchiver: NSCoder {
     if needsRehearsal { try SecureUnarchiver.rehearse(table, limits: limits) }
   }
 
-  // The calls of NSCoder. What each does stands beside it in the files of this folder.
+  // Overrides of NSCoder. Their implementations are in the other files of this folder.
 
   public override var allowsKeyedCoding: Bool { true }
   public override var requiresSecureCoding: Bool { requiresSecure }
   /// The first failure, an ``ArchiveError``.
   public override var error: (any Error)? { failure }
 
-  /// Takes a failure that a class reports about what it encodes. What `error` says is not kept, because it may hold
+  /// Records a failure that a class reports while encoding. The content of `error` is not kept, because it may contain
   /// values.
   public override func failWithError(_ error: any Error) {
     fail(error as? ArchiveError ?? .notArchivable(type: "", reason: .failed, at: here))
@@ -137,7 +140,8 @@ public final class SecureArchiver: NSCoder {
     field(key) { () throws(ArchiveError) in try self.reference(to: object) }
   }
 
-  /// Archives `object` under `key` only if it is archived for another reason, before or after; nil otherwise.
+  /// Archives a reference to `object` under `key` if something else in the archive, before or after, archives it; nil
+  /// otherwise.
   public override func encodeConditionalObject(_ object: Any?, forKey key: String) {
     field(key) { () throws(ArchiveError) in try self.conditionalReference(to: object) }
   }
@@ -181,7 +185,7 @@ public final class SecureArchiver: NSCoder {
     .unsupportedCall("encodeBytes without bytes", at: path)
   }
 
-  // What a coder that only writes has no answer for, and Foundation ends the process for.
+  // Methods that a write-only coder cannot support. Foundation's versions end the process.
 
   public override func containsValue(forKey key: String) -> Bool { false }
   public override func decodeObject() -> Any? { nil }

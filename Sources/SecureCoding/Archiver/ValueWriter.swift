@@ -1,12 +1,12 @@
 import Foundation
 import KeyedArchives
 
-/// How an object of one of Foundation's classes is archived, with the keys and types that Apple's systems use.
+/// Archives objects of a Foundation class with the keys and types that Apple's systems use.
 ///
-/// Foundation's own `encode(with:)` of these classes wants Foundation's own archiver, and ends the process without it.
+/// The `encode(with:)` of these classes requires Foundation's own archiver and ends the process with any other.
 struct ValueWriter: Sendable {
   let type: AnyClass
-  /// The class's name in archives, and those of its superclasses.
+  /// The names of the class and its superclasses in archives.
   let chain: [String]
   let write: @Sendable (AnyObject, FieldsWriter) throws(ArchiveError) -> Void
 
@@ -28,7 +28,7 @@ struct ValueWriter: Sendable {
   private static let byType = Dictionary(
     everything.map { (ObjectIdentifier($0.type), $0) }, uniquingKeysWith: { first, _ in first })
 
-  /// The writer for a class of Foundation, which may be a private one below a class that is known.
+  /// The writer for a Foundation class, which may be a private subclass of a known one.
   static func of(_ type: AnyClass) -> ValueWriter? {
     var next: AnyClass? = type
     while let current = next {

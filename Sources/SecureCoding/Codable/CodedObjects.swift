@@ -1,8 +1,8 @@
 import Foundation
 import KeyedArchives
 
-/// A dictionary on its way from a Swift value into an archive. Foundation's own takes two spellings of one text for the same
-/// key, and keeps no order.
+/// A dictionary that was encoded from a Swift value and is yet to be archived. Foundation's own would merge keys that
+/// are canonically equivalent, and keeps no order.
 final class CodedDictionary: NSObject {
   private(set) var pairs: [(key: String, value: AnyObject)] = []
   private var positions: [KeyTable.Key: Int] = [:]
@@ -17,18 +17,18 @@ final class CodedDictionary: NSObject {
   }
 }
 
-/// An array on its way from a Swift value into an archive.
+/// An array that was encoded from a Swift value and is yet to be archived.
 final class CodedArray: NSObject {
   var elements: [AnyObject] = []
 }
 
-/// A place for the value that an encoder is asked for, and may make later.
+/// Holds the value of a nested encoder, which may be set later.
 final class CodedPlace: NSObject {
   var value: AnyObject?
 }
 
 extension ValueWriter {
-  /// Swift values, in the order of their keys' bytes; and the numbers that an NSValue may hold.
+  /// Writers for encoded Swift values, with keys in byte order, and for the C arrays in an NSValue.
   static let own = [
     ValueWriter(CodedDictionary.self, "NSDictionary") { dictionary, fields throws(ArchiveError) in
       let pairs = dictionary.pairs.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }

@@ -1,11 +1,12 @@
 import Foundation
 import KeyedArchives
 
-/// A Swift value as the objects of a property list, which is what `encodeEncodable(_:forKey:)` archives on Apple's systems.
+/// Converts between a Swift value and property-list objects, which is what `encodeEncodable(_:forKey:)` archives on
+/// Apple's systems.
 enum EncodedValue {
-  /// The objects that `value` is archived as.
+  /// The objects that represent `value` in an archive.
   ///
-  /// - Parameter depth: how deep they may refer to each other.
+  /// - Parameter depth: how deep the objects may refer to each other.
   static func objects(of value: some Encodable, at path: ArchivePath, depth: Int) throws(ArchiveError) -> AnyObject {
     func refused(_ reason: ArchiveError.NotArchivable, _ steps: [any CodingKey]) -> ArchiveError {
       .notArchivable(type: TypeNames.shown(type(of: value)), reason: reason, at: path.appending(steps))
@@ -23,7 +24,7 @@ enum EncodedValue {
     }
   }
 
-  /// The value that `object`, which holds nothing but what a property list may, stands for.
+  /// The value that `object` represents. `object` contains only property-list objects.
   static func value<Value: Decodable>(
     _ type: Value.Type, from object: AnyObject, at path: ArchivePath
   ) throws(ArchiveError) -> Value {
@@ -41,7 +42,7 @@ enum EncodedValue {
 }
 
 extension ArchiveError {
-  /// What a type's own code threw, without what it says about it: that may hold values.
+  /// The error that a type's own code threw, without its text, because the text may contain values.
   fileprivate init(_ error: DecodingError, at path: ArchivePath) {
     switch error {
     case .keyNotFound(let key, let context):
@@ -58,7 +59,7 @@ extension ArchiveError {
 }
 
 extension ArchivePath {
-  /// This path and the steps of a coder, which may begin with this path.
+  /// This path followed by the steps of a coder. The coder's steps may already begin with this path.
   fileprivate func appending(_ keys: [any CodingKey]) -> ArchivePath {
     let steps = keys.map { $0.intValue.map { Step.index($0) } ?? .key($0.stringValue) }
     return steps.starts(with: self.steps) ? ArchivePath(steps) : ArchivePath(self.steps + steps)

@@ -2,11 +2,11 @@ public import Foundation
 public import KeyedArchives
 
 extension SecureArchiver {
-  /// Archives a Swift value under `key`, as Apple's `encodeEncodable(_:forKey:)` does: as the objects of a property list.
+  /// Archives a Swift value under `key` as property-list objects, as Apple's `encodeEncodable(_:forKey:)` does.
   ///
-  /// A class that adopts `NSSecureCoding` as well is archived by its `encode(with:)`.
+  /// A class that also adopts `NSSecureCoding` is archived by its `encode(with:)`.
   ///
-  /// - Throws: ``ArchiveError``; the archive cannot be finished then.
+  /// - Throws: ``ArchiveError``. The archive cannot be finished after that.
   public func encodeEncodable(_ value: some Encodable, forKey key: String) throws(ArchiveError) {
     if let object = value as? any NSSecureCoding, !ClassNames.isFoundation(type(of: object as AnyObject)) {
       encode(object, forKey: key)
@@ -18,13 +18,14 @@ extension SecureArchiver {
     if let failure { throw failure }
   }
 
-  /// An archive of a Swift value under `root`, with the name of its type beside it, under `vault.type`.
+  /// Archives a Swift value under `root`, and the name of its type under `vault.type`.
   ///
   /// - Parameters:
-  ///   - value: a structure, enumeration, class, or a single number or text.
-  ///   - name: the name of the type in the archive, where its own will not do: a private, local or generic type has none.
+  ///   - value: a structure, enumeration, class, or a single number or string.
+  ///   - name: the name of the type in the archive. Required for private, local and generic types, which have no stable
+  ///     name of their own.
   ///   - format: binary, or XML.
-  /// - Returns: the archive's bytes, the same for the same value, as far as its own `encode(to:)` keeps an order: the
+  /// - Returns: the archive's bytes. They are the same for the same value if its `encode(to:)` keeps an order; the
   ///   elements of a `Set` have none.
   /// - Throws: ``ArchiveError/noStableName(type:)``, ``ArchiveError/notArchivable(type:reason:at:)``.
   public static func archivedData<Value: Encodable>(

@@ -2,11 +2,11 @@ import Foundation
 import KeyedArchives
 
 extension StructArchive {
-  /// The value that these bytes of the StructArchiver library stand for.
+  /// Decodes the value that this archive of the StructArchiver library represents.
   ///
-  /// - Parameter name: the name that the library gave the type: without its module.
-  /// - Throws: ``ArchiveError/otherType(found:expected:)`` where a structure of another name is there, and as
-  ///   ``SecureUnarchiver/decoded(_:named:from:limits:)``.
+  /// - Parameter name: the name that the library gave the type, which has no module.
+  /// - Throws: ``ArchiveError/otherType(found:expected:)`` if the archive holds a structure of another name, and any
+  ///   other ``ArchiveError`` if its contents do not match the type.
   func decoded<Value: Decodable>(_ type: Value.Type, named name: String?) throws(ArchiveError) -> Value {
     if case .record(let found, _) = self, !found.hasPrefix("Dictionary<") {
       let expected = name ?? String(TypeNames.shown(type).split(separator: ".").last ?? "")
@@ -15,7 +15,7 @@ extension StructArchive {
     return try EncodedValue.value(type, from: objects as AnyObject, at: ArchivePath())
   }
 
-  /// The values as objects of a property list. Recursion is safe here: reading ended at the limit of nesting.
+  /// The values as property-list objects. Recursion is safe here: the reader enforced the nesting limit.
   private var objects: Any {
     switch self {
     case .integer(let value): NSNumber(value: value)

@@ -1,9 +1,10 @@
 import Foundation
 import KeyedArchives
 
-/// Makes a Swift value out of the objects of a property list that ``ValueEncoder`` made, or Apple's encoder.
+/// Creates a Swift value from the property-list objects that ``ValueEncoder`` or Apple's encoder made.
 ///
-/// A number that does not fit, a boolean where a text is asked for and the like are errors with the path, and never a value.
+/// A mismatch, such as a number that does not fit or a boolean instead of a string, is an error with the path. The
+/// error never contains a value.
 struct ValueDecoder: Decoder {
   let object: AnyObject
   let path: ArchivePath
@@ -58,7 +59,7 @@ struct ValueDecoder: Decoder {
     return String(describing: text)
   }
 
-  /// 0 and 1 are booleans too, as on Apple's systems.
+  /// The numbers 0 and 1 also decode as booleans, as on Apple's systems.
   fileprivate func flag() throws -> Bool {
     guard let number = object as? NSNumber else { throw wrong("a boolean") }
     if number.isBoolean { return number.boolValue }
@@ -83,7 +84,7 @@ struct ValueDecoder: Decoder {
     guard let number = object as? NSNumber, !number.isBoolean else { throw wrong("a number") }
     switch number.kind {
     case .real:
-      // A number of single precision was rounded when it was stored; one of double may not fit.
+      // Rounding is allowed, as it is when a single-precision number is stored. A double may be too large.
       let value = Number(number.doubleValue)
       guard value.isFinite || !number.doubleValue.isFinite else {
         throw ArchiveError.numberDoesNotFit(type: "\(Number.self)", at: path)
@@ -213,7 +214,7 @@ private struct UnkeyedValues: UnkeyedDecodingContainer {
 extension NSNumber {
   enum Kind { case signed, unsigned, real }
 
-  /// A boolean is one of two objects.
+  /// Foundation represents each boolean by a single object.
   var isBoolean: Bool { self === NSNumber(value: true) || self === NSNumber(value: false) }
 
   var kind: Kind {

@@ -1,11 +1,11 @@
 import Foundation
 import KeyedArchives
 
-/// Makes the objects of a property list out of a Swift value, as Foundation's `PropertyListEncoder` represents it: nil is the
-/// text `$null`, dates and data are objects of their own.
+/// Converts a Swift value to property-list objects in the form of Foundation's `PropertyListEncoder`: nil is the string
+/// `$null`, and dates and data are objects of their own.
 ///
-/// Foundation's own encoder follows a value without end, takes two spellings of one text for the same text, and tells values
-/// in its errors.
+/// Foundation's own encoder has no depth limit, merges keys that are canonically equivalent, and puts values into its
+/// errors.
 struct ValueEncoder: Encoder {
   let place: CodedPlace
   let codingPath: [any CodingKey]
@@ -14,12 +14,12 @@ struct ValueEncoder: Encoder {
 
   /// The objects for `value`.
   ///
-  /// - Parameter depth: how deep values may still lie in each other.
+  /// - Parameter depth: how many more levels of nesting are allowed.
   static func object(_ value: some Encodable, _ path: [any CodingKey], depth: Int) throws -> AnyObject {
     guard depth > 0 else { throw Failure.tooDeep(path) }
     switch value {
     case let text as String:
-      // It would read back as nil.
+      // This string would read back as nil.
       guard text != null else { throw Failure.noForm(path) }
       return NSString(string: text)
     case let data as Data: return NSData(data: data)
@@ -38,7 +38,7 @@ struct ValueEncoder: Encoder {
 
   static let null = "$null"
 
-  /// What keeps a value from being encoded. It holds nothing of it.
+  /// Why a value cannot be encoded. It contains no part of the value.
   enum Failure: Error {
     case tooDeep([any CodingKey])
     case noForm([any CodingKey])
@@ -147,7 +147,7 @@ private struct Unkeyed: UnkeyedEncodingContainer {
   }
 }
 
-/// One value; the last that is given counts, where Foundation ends the process.
+/// A single value. If it is set more than once the last one counts, while Foundation's encoder ends the process.
 private struct Single: SingleValueEncodingContainer {
   let encoder: ValueEncoder
   var codingPath: [any CodingKey] { encoder.codingPath }

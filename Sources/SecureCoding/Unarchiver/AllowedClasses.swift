@@ -1,21 +1,22 @@
 import Foundation
 public import KeyedArchives
 
-/// The classes that an unarchiver may build, by the names that archives have for them: a closed list.
+/// The closed list of classes that an unarchiver may build, by their names in archives.
 ///
-/// Names in an archive are compared with the names on the list; no class is ever looked up by a name that an archive
-/// gives, and neither a subclass nor what an archive says about superclasses adds anything. The list names every class of
-/// yours that the archive may hold, at any depth. Foundation's property-list classes, `NSURL`, `NSUUID` and `NSNull` need
-/// not be listed to be present in the archive; like all others they must be allowed where they are decoded.
+/// Names in an archive are compared with the names on the list. No class is ever looked up by a name from an archive,
+/// and neither subclasses nor the superclasses that an archive claims extend the list. List every class of yours that
+/// the archive may hold, at any depth. Foundation's property-list classes, `NSURL`, `NSUUID` and `NSNull` may be
+/// present in the archive without being listed. Like all other classes, they must be allowed by the call that decodes
+/// them.
 public struct AllowedClasses: Sendable {
   /// The classes on the list, in the order in which they were added.
   public private(set) var classes: [AnyClass] = []
   private var byName: [String: Entry] = [:]
   private var names: [String] = []
-  /// Classes of Foundation that those on the list consist of.
+  /// Foundation classes that appear in the archived form of those on the list.
   private var needed: Set<String> = []
 
-  /// What a name stands for.
+  /// The meaning of a name.
   enum Entry: Sendable {
     /// A class of Foundation, built by this module.
     case value(ValueClass)
@@ -30,26 +31,27 @@ public struct AllowedClasses: Sendable {
     }
   }
 
-  /// An empty list: only property-list values, which still must be allowed where they are decoded.
+  /// Creates an empty list. It admits only property-list values, which must still be allowed by the call that decodes
+  /// them.
   public init() {}
 
-  /// A list of `classes`, each under its own name. Throws ``ArchiveError/unusableClass(name:reason:)``.
+  /// Creates a list of `classes`, each under its own name. Throws ``ArchiveError/unusableClass(name:reason:)``.
   public init(_ classes: [AnyClass]) throws(ArchiveError) {
     for type in classes { try allow(type) }
   }
 
-  /// Adds `type`, under its own name and under `names`, which archives may have for it: an Objective-C name, or one that
-  /// it had before it was renamed or moved to another module.
+  /// Adds `type` under its own name and under `names`, its other names in archives: an Objective-C name, or a name from
+  /// before the class was renamed or moved to another module.
   ///
-  /// Throws ``ArchiveError/unusableClass(name:reason:)`` where `type` is `NSObject`, does not adopt `NSSecureCoding` or
-  /// does not support it, descends from a class of Foundation (whose `init(coder:)` would end the process), or where a
-  /// name is another class's. The list is not changed then.
+  /// Throws ``ArchiveError/unusableClass(name:reason:)`` if `type` is `NSObject`, does not adopt or support
+  /// `NSSecureCoding`, or inherits from a Foundation class (whose `init(coder:)` would end the process), or if a name
+  /// belongs to another class. The list is not changed in that case.
   public mutating func allow(_ type: AnyClass, named names: String...) throws(ArchiveError) {
     try add(type, named: names, insecurely: false)
   }
 
-  /// As ``allow(_:named:)``, for a class that adopts `NSCoding` only and so never checks what it decodes: whoever writes
-  /// the archive decides what its fields hold. Only for archives whose writer you trust.
+  /// As ``allow(_:named:)``, for a class that adopts only `NSCoding` and so does not check the classes that it decodes:
+  /// the writer of the archive decides which objects its fields hold. Only for archives whose writer you trust.
   public mutating func allowInsecurely(_ type: AnyClass, named names: String...) throws(ArchiveError) {
     try add(type, named: names, insecurely: true)
   }
@@ -89,7 +91,7 @@ public struct AllowedClasses: Sendable {
     return [(name, .user(type))]
   }
 
-  /// What an archive's name for a class stands for; nil where it is not on the list.
+  /// The entry for a class name from an archive; nil if it is not on the list.
   func entry(named name: String) -> Entry? {
     if let entry = byName[name] { return entry }
     guard let value = ValueClass.named(name) else { return nil }

@@ -1,6 +1,6 @@
 import KeyedArchives
 
-/// What decoding may still use up, in proportion to the input.
+/// How much decoding may still use, in proportion to the input.
 struct Budget {
   private let limits: ArchiveLimits
   private var bytes: Int
@@ -13,13 +13,13 @@ struct Budget {
     comparisons = limits.comparisons
   }
 
-  /// Takes `count` bytes for a string or data.
+  /// Charges `count` bytes for a string or data.
   mutating func take(bytes count: Int, at path: @autoclosure () -> ArchivePath) throws(ArchiveError) {
     bytes -= count
     guard bytes >= 0 else { throw .overLimit(.expansion, allowed: limits.expansion, at: path()) }
   }
 
-  /// Takes `count` comparisons, which may saturate.
+  /// Charges `count` comparisons, a number that may be saturated.
   mutating func take(comparisons count: Int, at path: @autoclosure () -> ArchivePath) throws(ArchiveError) {
     let (left, overflows) = comparisons.subtractingReportingOverflow(count)
     guard !overflows, left >= 0 else { throw .overLimit(.comparisons, allowed: limits.comparisons, at: path()) }

@@ -1,7 +1,7 @@
 import Foundation
 import KeyedArchives
 
-/// What a class of the archive stands for.
+/// What a class in the archive resolves to.
 enum ResolvedClass {
   case value(ValueClass)
   case user(AnyClass, any NSCoding.Type)
@@ -10,13 +10,14 @@ enum ResolvedClass {
     switch entry {
     case .value(let value): self = .value(value)
     case .user(let type):
-      // The list holds no other class that is not a value of Foundation; NSNull keeps this free of a trap.
+      // The list admits only classes that adopt `NSCoding`, so this cast succeeds. NSNull avoids a trap if it ever did
+      // not.
       self = (type as? any NSCoding.Type).map { .user(type, $0) } ?? .user(NSNull.self, NSNull.self)
     }
   }
 }
 
-/// What stands for an object of a caller's class while an archive is only looked through.
+/// Replaces objects of the caller's classes during a rehearsal. It only decodes their fields.
 private final class AnyFields: NSObject, NSCoding {
   init?(coder: NSCoder) {
     super.init()
@@ -27,16 +28,16 @@ private final class AnyFields: NSObject, NSCoding {
 }
 
 extension SecureUnarchiver {
-  /// Where decoding stands: the fields of an object, or the archive's top.
+  /// The object whose fields are being decoded, or the archive's top.
   struct Frame {
     let dictionary: Int
-    /// What the call accepted that led here; calls that name no class inherit it.
+    /// The classes that the call that led here accepts. Calls that name no class inherit them.
     let site: ClassSite
-    /// How many values without keys have been read.
+    /// The number of values without keys read so far.
     var unkeyed = 0
   }
 
-  /// Bytes with an address that stays, freed with the unarchiver.
+  /// Bytes at a stable address, freed with the unarchiver.
   @safe final class LentBytes {
     let pointer: UnsafeMutablePointer<UInt8>
     let count: Int
@@ -53,7 +54,8 @@ extension SecureUnarchiver {
 
   var here: ArchivePath { ArchivePath(path) }
 
-  /// Runs `body` unless something has failed; keeps its failure and returns `fallback`.
+  /// Runs `body` and returns its result. Returns `fallback` if `body` fails, which is recorded, or if an earlier call
+  /// failed.
   func attempt<T>(_ fallback: T, _ body: () throws(ArchiveError) -> T) -> T {
     guard failure == nil else { return fallback }
     do {
@@ -65,12 +67,12 @@ extension SecureUnarchiver {
     }
   }
 
-  /// Keeps `error` if it is the first.
+  /// Records `error` if it is the first.
   func fail(_ error: ArchiveError) {
     if failure == nil { failure = error }
   }
 
-  /// Compares every class that the archive's top reaches with the list, before the first object is built.
+  /// Checks every class that the archive's top reaches against the list, before the first object is built.
   func checkAllClasses() throws(ArchiveError) {
     guard !isChecked else { return }
     guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {
@@ -92,7 +94,7 @@ extension SecureUnarchiver {
     return ValueClass.named(name).map { .value($0) } ?? .user(AnyFields.self, AnyFields.self)
   }
 
-  /// Builds whatever the present fields refer to.
+  /// Builds all objects that the current fields refer to.
   func buildFields() {
     attempt(()) { () throws(ArchiveError) in
       let frame = frames[frames.count - 1]
@@ -107,7 +109,7 @@ extension SecureUnarchiver {
     }
   }
 
-  /// The object with `number`, built if it was not before, if `site` accepts its class.
+  /// The object with `number`, built on first use. Throws if `site` does not accept its class.
   func object(_ number: Int, at site: ClassSite) throws(ArchiveError) -> Any? {
     switch table.records[number] {
     case .null: return nil

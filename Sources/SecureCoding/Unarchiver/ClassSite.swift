@@ -6,7 +6,7 @@ struct ClassSite {
   let classes: [AnyClass]
   let matching: ClassMatching
 
-  /// Whether an object of `type` may stand here. `immutable` is the class that `type` is the mutable variant of.
+  /// Whether the call accepts an object of `type`. `immutable` is the class that `type` is the mutable variant of.
   func accepts(_ type: AnyClass, variantOf immutable: AnyClass?) -> Bool {
     for allowed in classes where allowed == type || allowed == immutable { return true }
     guard matching == .asOnApple else { return false }
@@ -14,7 +14,7 @@ struct ClassSite {
       || classes.contains { ClassNames.descends(type, from: $0) }
   }
 
-  /// The site for the elements of what stands here.
+  /// A site that accepts the classes `added` as well.
   func with(_ added: [AnyClass]) -> ClassSite { ClassSite(classes: classes + added, matching: matching) }
 
   var names: [String] { classes.map(ClassNames.name(of:)) }
@@ -22,16 +22,17 @@ struct ClassSite {
   static let propertyList: [AnyClass] = [
     NSArray.self, NSDictionary.self, NSString.self, NSNumber.self, NSData.self, NSDate.self,
   ]
-  /// What Apple's decoders let pass unasked.
+  /// Classes that Apple's decoders accept without being asked for them.
   private static let implicit: [AnyClass] = [NSString.self, NSNumber.self, NSData.self, NSDate.self]
 }
 
-/// How the class of an archived object is compared with the classes that a decoding call asks for.
+/// How the class of an archived object is compared with the classes that a decoding call names.
 public enum ClassMatching: Sendable {
-  /// The classes named, and for Foundation's own the mutable variant where the immutable class is named. Strings,
-  /// numbers and data only where they are named.
+  /// Accepts the named classes, and the mutable variant of a named Foundation class. Strings, numbers and data are
+  /// accepted only if named.
   case exact
-  /// As Foundation does on Apple's systems: also subclasses of a class that is named, as far as they are on the list of
-  /// ``AllowedClasses``, and strings, numbers, data and dates anywhere. It makes type confusion in your classes possible.
+  /// Behaves like Foundation on Apple's systems: also accepts subclasses of a named class, if they are on the list of
+  /// ``AllowedClasses``, and strings, numbers, data and dates anywhere. This makes type confusion in your classes
+  /// possible.
   case asOnApple
 }

@@ -1,18 +1,18 @@
 import Foundation
 import KeyedArchives
 
-/// What comparing, hashing and converting objects costs, in steps of a few tenths of a microsecond.
+/// The cost of comparing, hashing and converting objects, in steps of a few tenths of a microsecond.
 ///
-/// Foundation on Linux gives containers their count as a hash, and long strings and data a hash of some of their bytes. It
-/// also turns each container into a Swift value whenever it is looked at, and hashes all of a set anew while it does; so
-/// sets in sets cost twice as much with each level, and a small archive of them would take years. What each object costs is
-/// therefore known before anything is done with it.
+/// Foundation on Linux hashes a container by its count alone, and long strings and data by some of their bytes. It also
+/// converts a container to a Swift value on every access, which hashes all elements of a set again. So each level of
+/// nested sets doubles the cost, and comparing a small archive of them could take years. The cost of each object is
+/// therefore computed before the object is used.
 extension SecureUnarchiver {
-  /// The price of one object.
+  /// The cost of one object.
   struct Cost {
-    /// Of turning it into a Swift value.
+    /// The cost of converting it to a Swift value.
     var conversion: Int
-    /// Of comparing it with another one.
+    /// The cost of comparing it with another object.
     var comparison: Int
 
     static func + (one: Cost, other: Cost) -> Cost {
@@ -22,15 +22,15 @@ extension SecureUnarchiver {
     }
   }
 
-  /// Notes what an object of Foundation costs that has no price of its own: a comparison converts each part once more.
+  /// Records the cost of a Foundation object that has no recorded cost yet: a comparison converts each part once more.
   func noteParts(of fields: Fields) throws(ArchiveError) {
     guard costs[fields.object] == nil else { return }
     let parts = partCosts(of: fields.object)
     try note(Cost(conversion: parts.conversion, comparison: parts.comparison.saturatingSum(parts.conversion)), fields)
   }
 
-  /// Checks the elements of a set, or the keys of a dictionary, before Foundation hashes or compares the first of them, and
-  /// takes what filling the container may cost. Elements that are equal are refused.
+  /// Checks the elements of a set, or the keys of a dictionary, before Foundation hashes or compares any of them, and
+  /// charges the cost of filling the container. Equal elements are refused.
   func hashable(
     _ elements: [Fields.Element], in kind: HashedKind, _ fields: Fields
   ) throws(ArchiveError) -> [NSObject] {
@@ -42,7 +42,8 @@ extension SecureUnarchiver {
       if let defect = kind.defect(of: object) {
         throw .invalidValue(ofClass: ClassNames.name(of: type(of: object)), reason: defect, at: here)
       }
-      // Two spellings of one text are equal, but their hashes are not, so that Foundation finds only some of them.
+      // Canonically equivalent strings are equal but have different hashes, so Foundation would not find all
+      // duplicates.
       if let text = object as? NSString, !isASCII(element), !texts.insert(String(describing: text)).inserted {
         throw fields.twice
       }
@@ -54,16 +55,17 @@ extension SecureUnarchiver {
     return objects
   }
 
-  /// Elements with one hash are compared with each other; so are all that are equal without having equal hashes.
+  /// Elements with the same hash are compared with each other. So are all elements of classes whose equal objects may
+  /// have different hashes.
   ///
-  /// - Returns: what comparing elements with one hash costs, and doing so with their Swift values while they are converted.
-  ///   Swift hashes all of a text.
+  /// - Returns: the cost of comparing elements with the same hash: as objects, and as Swift values while they are
+  ///   converted. Converted strings do not collide, because Swift hashes all of a string.
   private func takeFilling(_ objects: [NSObject], _ costs: [Cost], _ fields: Fields) throws(ArchiveError) -> Cost {
     var groups: [Int: (count: Int, cost: Int, isText: Bool)] = [:]
     var unsound: [NSObject] = []
     var unsoundCost = 0
     for (object, cost) in zip(objects, costs) {
-      // Texts and data are not converted before they are compared.
+      // Strings and data are compared without being converted.
       let isPlain = object is NSString || object is NSData
       let price = isPlain ? cost.comparison : cost.comparison.saturatingSum(cost.conversion)
       guard HashedKind.isSound(object) else {
@@ -83,9 +85,9 @@ extension SecureUnarchiver {
       collisions = collisions + Cost(conversion: group.isText ? 0 : price, comparison: price)
     }
     let total = collisions.comparison
-    // Each is compared with itself, and an ordered set looks each up again.
+    // Doubled because each is also compared with itself, and an ordered set looks each up again.
     try budget.take(comparisons: total.saturatingSum(unsoundCost).saturatingProduct(2), at: here)
-    // What is not equal to itself, as no number that is none, gets lost between the parts of an ordered set.
+    // An ordered set would lose an element that is not equal to itself, such as NaN.
     for object in objects where !(object is NSString || object is NSData) && !object.isEqual(object) {
       throw fields.invalid("an element or key is not equal to itself")
     }
@@ -95,7 +97,7 @@ extension SecureUnarchiver {
     return collisions
   }
 
-  /// Notes what a set or dictionary costs: converting it hashes and compares its elements.
+  /// Records the cost of a set or dictionary: converting it hashes and compares its elements.
   private func noteHashed(
     _ costs: [Cost], collisions: Cost, _ kind: HashedKind, _ fields: Fields
   ) throws(ArchiveError) {
@@ -116,7 +118,7 @@ extension SecureUnarchiver {
     }
   }
 
-  /// Keeps a price, and refuses an object that nobody could compare or print.
+  /// Records a cost, and refuses an object that would take too long to compare or print.
   func note(_ cost: Cost, _ fields: Fields) throws(ArchiveError) {
     guard cost.comparison <= limits.comparisons else {
       throw .overLimit(.comparisons, allowed: limits.comparisons, at: here)
@@ -124,7 +126,8 @@ extension SecureUnarchiver {
     costs[fields.object] = cost
   }
 
-  /// The price of an object: as it was noted, else of its bytes, else of as many objects as it unfolds to.
+  /// The cost of an object: the recorded one, otherwise the cost of its bytes, otherwise that of the objects it expands
+  /// to.
   private func cost(ofObject number: Int) -> Cost {
     if let cost = costs[number] { return cost }
     guard case .value = table.records[number] else {
@@ -143,20 +146,20 @@ extension SecureUnarchiver {
     }
   }
 
-  /// Whether an element is a text that has one spelling only.
+  /// Whether an element is an ASCII string, which has no canonically equivalent variant.
   private func isASCII(_ element: Fields.Element) -> Bool {
     let node = table.list.nodes[element.node]
     return (node.kind == .uid ? table.list.nodes[table.node(ofObject: Int(node.payload))] : node).kind == .ascii
   }
 
-  /// The price of an element of a container.
+  /// The cost of an element of a container.
   func cost(of element: Fields.Element) -> Cost {
     let node = table.list.nodes[element.node]
     return node.kind == .uid ? cost(ofObject: Int(node.payload)) : cost(of: node)
   }
 
-  /// The sum of the prices of all that an object refers to, or holds inline. A container in it is converted several times
-  /// while it is compared.
+  /// The total cost of everything that an object refers to or holds inline. A nested container is converted several
+  /// times during a comparison.
   private func partCosts(of number: Int) -> Cost {
     var sum = Cost(conversion: 1, comparison: 1)
     for reference in table.graph.references(of: number) {
@@ -172,32 +175,34 @@ extension SecureUnarchiver {
   }
 }
 
-/// What a container does with the hashes of its elements.
+/// The kinds of containers that hash their elements.
 enum HashedKind {
   case set, orderedSet, mutableOrderedSet, keys
 
-  /// Why Foundation on Linux cannot hold `object`; nil where it can.
+  /// Why Foundation on Linux cannot hold `object` in such a container; nil if it can.
   func defect(of object: NSObject) -> String? {
     switch object {
     // Asking for the hash of these ends the process.
     case is NSDecimalNumber, is NSError: "it has no hash"
     case let measurement as NSMeasurement where Int(exactly: measurement.doubleValue.rounded(.towardZero)) == nil:
       "it is too large for a hash"
-    // Its Swift counterpart may resolve to something else, and is not found again.
-    case let url as NSURL where !((url as URL) as NSURL).isEqual(url): "its Swift counterpart is another one"
-    // Comparing sets with such elements, or copying a mutable ordered set, casts their Swift counterparts, which have no hash.
+    // Its Swift counterpart may resolve differently, and then a lookup does not find it.
+    case let url as NSURL where !((url as URL) as NSURL).isEqual(url): "its Swift counterpart is a different URL"
+    // Comparing sets with such elements, or copying a mutable ordered set, converts them to Swift values that have no
+    // hash.
     case is NSArray, is NSDictionary:
       self == .orderedSet ? nil : "Foundation on Linux cannot compare it as an element or key"
-    // Its Swift counterpart has no counts, so that one that holds another is not equal to itself.
+    // Its Swift counterpart has no counts, so a container that holds one is not equal to itself.
     case is NSCountedSet: "Foundation on Linux cannot compare it as an element or key"
-    // These are never found again.
+    // A lookup never finds these.
     case is NSDateInterval, is NSPersonNameComponents:
       self == .keys ? "Foundation on Linux cannot compare it as an element or key" : nil
     default: nil
     }
   }
 
-  /// Whether objects that are equal have equal hashes, also after they became Swift values. A caller's own classes are trusted.
+  /// Whether equal objects of this class have equal hashes, also after conversion to Swift values. The caller's own
+  /// classes are trusted.
   static func isSound(_ object: NSObject) -> Bool {
     switch object {
     case is NSString, is NSNumber, is NSData, is NSDate, is NSURL, is NSUUID, is NSLocale, is NSTimeZone,
@@ -208,7 +213,7 @@ enum HashedKind {
     }
   }
 
-  /// Whether two objects are equal, as they are or as Swift values.
+  /// Whether two objects are equal, either as objects or as Swift values.
   static func areEqual(_ one: NSObject, _ other: NSObject) -> Bool {
     if one.isEqual(other) { return true }
     let values = NSArray(array: [one, other])

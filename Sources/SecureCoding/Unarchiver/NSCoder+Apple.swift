@@ -1,16 +1,16 @@
 public import Foundation
 import KeyedArchives
 
-/// Calls that Apple's `NSCoder` has and Foundation on Linux lacks. With a ``SecureUnarchiver`` they work as described; with
-/// another coder the bytes are nil, and containers are decoded by its own calls.
+/// Methods that Apple's `NSCoder` has and Foundation on Linux lacks. With a ``SecureUnarchiver`` they work as
+/// described. With any other coder, `decodeBytes` returns nil and containers are decoded by that coder's own methods.
 extension NSCoder {
-  /// The array under `key`, whose elements all have class `cls`; containers in it are refused.
+  /// The array under `key`, whose elements must all have class `cls`. Nested containers are refused.
   public func decodeArrayOfObjects<T>(ofClass cls: T.Type, forKey key: String) -> [T]? where T: NSObject, T: NSCoding {
     decodeArrayOfObjects(ofClasses: [cls], forKey: key) as? [T]
   }
 
-  /// The array under `key`, whose elements each have one of `classes`; a container in it is refused unless its class is
-  /// one of them.
+  /// The array under `key`, whose elements must each have one of `classes`. A nested container is refused unless its
+  /// class is one of them.
   public func decodeArrayOfObjects(ofClasses classes: [AnyClass], forKey key: String) -> [Any]? {
     guard let unarchiver = self as? SecureUnarchiver else {
       return (decodeObject(of: [NSArray.self] + classes, forKey: key) as? NSArray).map(Array.init)
@@ -18,7 +18,7 @@ extension NSCoder {
     return unarchiver.array(of: classes, key)
   }
 
-  /// The dictionary under `key`, whose keys and values all have these classes; containers in it are refused.
+  /// The dictionary under `key`, whose keys and values must all have these classes. Nested containers are refused.
   public func decodeDictionary<K, V>(
     withKeyClass keyCls: K.Type, objectClass: V.Type, forKey key: String
   ) -> [K: V]? where K: NSObject, K: NSCoding, V: NSObject, V: NSCoding {
@@ -31,7 +31,7 @@ extension NSCoder {
     return dictionary
   }
 
-  /// The dictionary under `key`, whose keys and values have one of these classes.
+  /// The dictionary under `key`, whose keys and values must each have one of these classes.
   public func decodeDictionary(
     withKeyClasses keyClasses: [AnyClass], objectClasses: [AnyClass], forKey key: String
   ) -> [AnyHashable: Any]? {
@@ -41,7 +41,7 @@ extension NSCoder {
     return dictionary
   }
 
-  /// The bytes under `key`, which stay valid as long as the coder; nil where there are none.
+  /// The bytes under `key`, valid as long as the coder exists; nil if there are none.
   public func decodeBytes(
     forKey key: String, returnedLength length: UnsafeMutablePointer<Int>?
   ) -> UnsafePointer<UInt8>? {
@@ -90,7 +90,7 @@ extension SecureUnarchiver {
     }
   }
 
-  /// Enters the Foundation container under `key`; nil where it is absent or nil.
+  /// Enters the Foundation container under `key`; nil if it is absent or nil.
   private func container(_ key: String, _ type: AnyClass, site: ClassSite) throws(ArchiveError) -> Fields? {
     guard let position = node(forKey: key) else { return nil }
     path.append(.key(key))
@@ -127,7 +127,7 @@ extension SecureUnarchiver {
     return ValueClass.of(table.list.nodes[table.node(ofObject: number)]).name
   }
 
-  /// The bytes under `key`, at an address that stays as long as this unarchiver.
+  /// The bytes under `key`, at an address that is valid as long as this unarchiver exists.
   fileprivate func lentBytes(_ key: String) -> LentBytes? {
     guard let bytes = inlineBytes(key) else { return nil }
     return attempt(nil) { () throws(ArchiveError) -> LentBytes? in

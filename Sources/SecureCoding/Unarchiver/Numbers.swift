@@ -1,19 +1,20 @@
 import KeyedArchives
 
-/// What a number in an archive may be read as: never as something that it is not.
+/// How a number in an archive may be read. A conversion never changes the value, except by rounding to single
+/// precision.
 ///
-/// | stored | asked | result |
+/// | stored | requested | result |
 /// | --- | --- | --- |
-/// | integer | integer of any width | where it fits |
-/// | integer | real | where it is exact |
+/// | integer | integer of any width | if it fits |
+/// | integer | real | if it is exact |
 /// | integer | boolean | 0 and 1 |
-/// | real | integer | where it is integral and fits |
+/// | real | integer | if it is integral and fits |
 /// | real | single precision | rounded, unless it becomes infinite |
 /// | boolean | integer | 0 or 1 |
 ///
 /// Everything else is an error.
 enum Numbers {
-  /// Why a number cannot be read as what was asked.
+  /// Why a number cannot be read as the requested type.
   enum Mismatch: Error {
     case type, range
   }

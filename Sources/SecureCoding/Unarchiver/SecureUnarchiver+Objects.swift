@@ -17,8 +17,8 @@ extension SecureUnarchiver {
     attempt(nil) { () throws(ArchiveError) -> Any? in try decode(key, of: classes) }
   }
 
-  /// The object under `key` at the present place, throwing where the other calls return nil: for initializers that can
-  /// throw, and for calls at the top.
+  /// The object under `key` of the object being decoded. Throws where the other calls return nil, for use in throwing
+  /// initializers and at the top.
   public func require<T>(_ type: T.Type, forKey key: String) throws(ArchiveError) -> T where T: NSObject, T: NSCoding {
     let object = typedObject(type, key)
     if let failure { throw failure }
@@ -30,14 +30,14 @@ extension SecureUnarchiver {
     return object
   }
 
-  /// The object under `key` of one of `classes`; nil where it is absent. Throws the first failure.
+  /// The object under `key`, of one of `classes`; nil if it is absent. Throws the first failure.
   public func decode(_ classes: [AnyClass], forKey key: String) throws(ArchiveError) -> Any? {
     let object = anyObject(classes, key)
     try finish()
     return object
   }
 
-  /// What `key` holds, at a site of `classes`, or of those inherited.
+  /// The value under `key`, checked against `classes`, or against the inherited classes if nil.
   func decode(_ key: String, of classes: [AnyClass]?) throws(ArchiveError) -> Any? {
     let site = try site(of: classes)
     guard let node = node(forKey: key) else { return nil }
@@ -47,7 +47,7 @@ extension SecureUnarchiver {
     return object
   }
 
-  /// What a node holds: a reference, or a string, number or data that stands inline.
+  /// The value of a node, which is a reference or an inline string, number or data.
   func value(_ node: Int, at site: ClassSite) throws(ArchiveError) -> Any? {
     let value = table.list.nodes[node]
     switch value.kind {
@@ -59,7 +59,7 @@ extension SecureUnarchiver {
     }
   }
 
-  /// The site of a call; throws where it names `NSObject`, which would allow everything.
+  /// The site of a call. Throws if it names `NSObject`, which would allow everything.
   func site(of classes: [AnyClass]?) throws(ArchiveError) -> ClassSite {
     guard let classes else { return frames[frames.count - 1].site }
     for type in classes where ObjectIdentifier(type) == ClassNames.rootClass {
@@ -68,12 +68,12 @@ extension SecureUnarchiver {
     return ClassSite(classes: classes, matching: matching)
   }
 
-  /// The node under a key of the present fields. Keys that begin with `$` are archived with one more.
+  /// The node under a key of the current fields. Archives put an extra `$` before keys that begin with one.
   func node(forKey key: String) -> Int? {
     node(forRawKey: key.utf8.first == UInt8(ascii: "$") ? "$" + key : key)
   }
 
-  /// The node under a key as it is archived.
+  /// The node under a key in its archived spelling.
   func node(forRawKey key: String) -> Int? {
     guard let number = table.keys.number(of: key) else { return nil }
     return table.keys.value(number, at: frames[frames.count - 1].dictionary, in: table.list)

@@ -2,13 +2,13 @@ public import Foundation
 public import KeyedArchives
 
 extension SecureUnarchiver {
-  /// The object that `data` archives under `root`; nil where it archives nil.
+  /// Decodes the object archived under `root` in `data`; nil if it is nil in the archive.
   ///
   /// - Parameters:
   ///   - type: the class that the object must have.
-  ///   - allowed: further classes of yours that the archive holds.
+  ///   - allowed: other classes of yours that the archive holds.
   ///   - data: a binary or XML keyed archive.
-  ///   - limits: what the archive may ask for.
+  ///   - limits: how much the archive may demand.
   ///
   /// Throws ``ArchiveError``.
   public static func unarchivedObject<T>(
@@ -23,16 +23,16 @@ extension SecureUnarchiver {
     return typed
   }
 
-  /// The object that `data` archives under `root`, of one of `classes`, which also apply to what containers hold; nil
-  /// where it archives nil. Throws ``ArchiveError``.
+  /// Decodes the object archived under `root` in `data`; nil if it is nil in the archive. The object, and the elements
+  /// of containers in it, must be of one of `classes`. Throws ``ArchiveError``.
   public static func unarchivedObject(
     ofClasses classes: [AnyClass], from data: Data, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> Any? {
     try SecureUnarchiver(reading: data, allowing: classes, limits: limits).decodeRoot(classes)
   }
 
-  /// The array that `data` archives under `root`, whose elements all have class `type`; no arrays in it.
-  /// Throws ``ArchiveError``.
+  /// Decodes the array archived under `root` in `data`, whose elements must all have class `type`. Nested arrays are
+  /// refused. Throws ``ArchiveError``.
   public static func unarchivedArrayOfObjects<T>(
     ofClass type: T.Type, allowing allowed: [AnyClass] = [], from data: Data, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> [T]? where T: NSObject, T: NSCoding {
@@ -42,8 +42,8 @@ extension SecureUnarchiver {
     return objects
   }
 
-  /// The dictionary that `data` archives under `root`, whose keys and values have these classes; no containers in it.
-  /// Throws ``ArchiveError``.
+  /// Decodes the dictionary archived under `root` in `data`, whose keys and values must have these classes. Nested
+  /// containers are refused. Throws ``ArchiveError``.
   public static func unarchivedDictionary<K, V>(
     ofKeyClass keyType: K.Type, objectClass type: V.Type, allowing allowed: [AnyClass] = [], from data: Data,
     limits: ArchiveLimits = .standard
@@ -54,7 +54,7 @@ extension SecureUnarchiver {
     return objects
   }
 
-  /// What `root` holds; throws where the archive has no such key.
+  /// The value under `root`. Throws if the archive has no such key.
   private func decodeRoot(_ classes: [AnyClass]) throws(ArchiveError) -> Any? {
     guard containsValue(forKey: "root") else { throw .missingValue(at: ArchivePath([.key("root")])) }
     return try decode(classes, forKey: "root")

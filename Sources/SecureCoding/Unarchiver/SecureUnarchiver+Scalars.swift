@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension SecureUnarchiver {
-  /// A number under `key`; `absent` where there is none, or after a failure.
+  /// The number under `key`; `absent` if there is none, or after a failure.
   func number<T>(
     _ key: String, _ absent: T, _ read: (Node, PropertyList) throws(Numbers.Mismatch) -> T
   ) -> T {
@@ -26,7 +26,7 @@ extension SecureUnarchiver {
     }
   }
 
-  /// The data that stands inline under `key`.
+  /// The inline data under `key`.
   func inlineBytes(_ key: String) -> ArraySlice<UInt8>? {
     attempt(nil) { () throws(ArchiveError) -> ArraySlice<UInt8>? in
       guard let position = node(forKey: key) else { return nil }
@@ -54,17 +54,17 @@ extension SecureUnarchiver {
     }
   }
 
-  /// The text of a string, taken from the budget.
+  /// The text of a string, charged to the budget.
   func text(_ node: Node) throws(ArchiveError) -> String {
     guard node.isString else { throw .wrongType(expected: "a string", found: node.words, at: here) }
     try budget.take(bytes: node.size, at: here)
     guard let text = table.list.text(node) else {
-      throw .invalidValue(ofClass: "NSString", reason: "it holds half of a surrogate pair", at: here)
+      throw .invalidValue(ofClass: "NSString", reason: "it holds a lone surrogate", at: here)
     }
     return text
   }
 
-  /// The bytes of data, taken from the budget.
+  /// The bytes of data, charged to the budget.
   func data(_ node: Node) throws(ArchiveError) -> Data {
     guard node.kind == .data else { throw .wrongType(expected: "data", found: node.words, at: here) }
     try budget.take(bytes: node.size, at: here)

@@ -19,8 +19,8 @@ extension SecureUnarchiver {
     (nextObject([NSData.self]) as? NSData).map { Data(referencing: $0) }
   }
 
-  /// The next number without a key, written to `target` in the width that `type` asks for. For other types, and after a
-  /// failure, nothing is written.
+  /// Writes the next number without a key to `target`, in the width of `type`. For other types, and after a failure,
+  /// nothing is written.
   func nextValue(_ type: UnsafePointer<Int8>, into target: UnsafeMutableRawPointer) {
     let code = unsafe UInt8(bitPattern: type[0])
     guard unsafe code != 0 && type[1] == 0 else {
@@ -54,7 +54,7 @@ extension SecureUnarchiver {
     if let value { unsafe target.pointee = value }
   }
 
-  /// Where the next value without a key stands; nil where there are no more.
+  /// The position of the next value without a key; nil if there are no more.
   private func nextNode() -> (position: Int, step: ArchivePath.Step)? {
     let last = frames.count - 1
     let key = "$\(frames[last].unkeyed)"

@@ -1,47 +1,47 @@
 public import Foundation
 public import KeyedArchives
 
-/// Reads keyed archives, as `NSKeyedArchiver` on Apple's systems and on Linux writes them, and refuses where Foundation's
-/// own reader on Linux ends the process.
+/// Reads keyed archives that `NSKeyedArchiver` writes on Apple's systems and on Linux. It throws an error where
+/// Foundation's own reader on Linux ends the process.
 ///
-/// It is an `NSCoder`, so that a class's `init?(coder:)` works unchanged:
+/// It is an `NSCoder`, so a class's `init?(coder:)` works unchanged:
 ///
 /// ```swift
 /// let person = try SecureUnarchiver.unarchivedObject(of: Person.self, allowing: [Address.self], from: data)
 /// ```
 ///
-/// Before any class's code runs, the whole archive is read into an immutable table within limits, and each class in it is
-/// compared with the closed list. Each decoding call then checks again what it may return. Shared references give one
-/// object; an object that leads back to itself is refused.
+/// Before any class's code runs, the whole archive is read into an immutable table within limits, and each class in it
+/// is checked against the closed list. Each decoding call then checks again which classes it may return. References to
+/// the same object give one object. An object that refers back to itself is refused.
 ///
-/// The first failure is kept: from then on each decoding call returns nil or zero, and the call that began throws the
-/// failure. A class can still end the process in its own code, by forcing a value that is nil after a failure: prefer
-/// `guard let … else { return nil }`, or ``require(_:forKey:)``, which throws.
+/// The first failure is recorded. From then on each decoding call returns nil or zero, and the outermost call throws
+/// the failure. A class can still end the process in its own code by force-unwrapping a value that is nil after a
+/// failure. Prefer `guard let … else { return nil }`, or ``require(_:forKey:)``, which throws.
 public final class SecureUnarchiver: NSCoder {
   /// How classes are compared.
   public let matching: ClassMatching
-  /// The limits within which everything stays.
+  /// The limits that apply to the archive and to decoding.
   public let limits: ArchiveLimits
 
   let table: ArchiveTable
   private(set) var allowed: AllowedClasses
-  /// Whether every class may stand everywhere, and those of callers are only looked through: to see that what was written
-  /// can be read.
+  /// Whether this only checks that an archive just written can be read: every class is accepted everywhere, and the
+  /// fields of the caller's classes are decoded without running their code.
   let isRehearsal: Bool
   /// The first failure.
   var failure: ArchiveError?
   var path: [ArchivePath.Step] = []
   var frames: [Frame]
   var budget: Budget
-  /// What each object became.
+  /// The built objects, by number.
   var built: [Any?]
-  /// What objects cost that were built, where that is more than their number tells.
+  /// The cost of built objects that cost more than the number of their parts suggests.
   var costs: [Int: Cost] = [:]
   var isBeingBuilt: [Bool]
-  /// What each class of the archive stands for, once all are checked.
+  /// What each class in the archive resolves to, once all are checked.
   var entries: [ResolvedClass?] = []
   var isChecked = false
-  /// The containers that are being read element by element.
+  /// The containers whose elements are being decoded.
   var entered: [Int] = []
   /// Bytes that `decodeBytes(forKey:returnedLength:)` has lent.
   var lent: [LentBytes] = []
@@ -51,10 +51,10 @@ public final class SecureUnarchiver: NSCoder {
   /// - Parameters:
   ///   - data: a binary or XML keyed archive.
   ///   - allowed: every class of yours that the archive may hold.
-  ///   - matching: how classes are compared where they are decoded.
-  ///   - limits: what the archive may ask for.
+  ///   - matching: how each decoding call compares classes.
+  ///   - limits: how much the archive may demand.
   ///
-  /// Throws ``ArchiveError`` where the bytes are not an archive, contradict themselves or exceed a limit.
+  /// Throws ``ArchiveError`` if the bytes are not an archive, contradict themselves or exceed a limit.
   public init(
     reading data: Data, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
     limits: ArchiveLimits = .standard
@@ -72,7 +72,7 @@ public final class SecureUnarchiver: NSCoder {
     super.init()
   }
 
-  /// Throws what reading an archive that was just written would throw.
+  /// Reads an archive that was just written, and throws any error that a reader would get.
   static func rehearse(_ table: ArchiveTable, limits: ArchiveLimits) throws(ArchiveError) {
     let unarchiver = SecureUnarchiver(rehearsing: table, limits: limits)
     unarchiver.buildFields()
@@ -100,16 +100,16 @@ public final class SecureUnarchiver: NSCoder {
     try self.init(reading: data, allowing: try AllowedClasses(classes), matching: matching, limits: limits)
   }
 
-  /// Lets the archive's name `name` stand for `type`, as ``AllowedClasses/allow(_:named:)`` does; several names may stand
-  /// for one class. To be called before anything is decoded.
+  /// Maps the class name `name` in the archive to `type`, as ``AllowedClasses/allow(_:named:)`` does. Several names may
+  /// map to one class. Call this before anything is decoded.
   public func setClass(_ type: AnyClass, forClassName name: String) throws(ArchiveError) {
     try allowed.allow(type, named: name)
     frames[0] = Frame(dictionary: table.top, site: ClassSite(classes: allowed.classes, matching: matching))
     isChecked = false
   }
 
-  /// The keys under which the archive has values at its top, in their order; `root` where one object was archived. Values
-  /// that were archived without keys, under `$0`, `$1`, …, have none that a call could name.
+  /// The keys of the values at the archive's top, in their order; `root` if one object was archived. Values that were
+  /// archived without keys, under `$0`, `$1`, …, are not included.
   public var topKeys: [String] { table.programsKeys(ofDictionary: table.top) }
 
   /// Throws the first failure of the calls so far, if there was one.
@@ -117,7 +117,7 @@ public final class SecureUnarchiver: NSCoder {
     if let failure { throw failure }
   }
 
-  // The calls of NSCoder. What each does stands beside it in the files of this folder.
+  // Overrides of NSCoder. Their implementations are in the other files of this folder.
 
   public override var allowsKeyedCoding: Bool { true }
   public override var requiresSecureCoding: Bool { true }
@@ -126,23 +126,23 @@ public final class SecureUnarchiver: NSCoder {
   /// The first failure, an ``ArchiveError``.
   public override var error: (any Error)? { failure }
 
-  /// Takes a failure that a class reports about what it decoded. What `error` says is not kept, because it may hold
-  /// values; where it was reported is.
+  /// Records a failure that a class reports while decoding. The position is kept, but not the content of `error`, which
+  /// may contain values.
   public override func failWithError(_ error: any Error) { fail(error as? ArchiveError ?? .failedByClass(at: here)) }
 
   /// Whether there is a value, even nil, under `key`.
   public override func containsValue(forKey key: String) -> Bool { failure == nil && node(forKey: key) != nil }
 
-  /// Decodes the object under `key` if it is of class `cls`; nil where the key is absent or holds nil.
+  /// Decodes the object under `key` if it is of class `cls`; nil if the key is absent or holds nil.
   public override func decodeObject<DecodedObjectType>(
     of cls: DecodedObjectType.Type, forKey key: String
   ) -> DecodedObjectType? where DecodedObjectType: NSObject, DecodedObjectType: NSCoding { typedObject(cls, key) }
 
-  /// Decodes the object under `key` if it is of one of `classes`, which also apply to what containers hold. Without
-  /// `classes`, those of the call that led here apply.
+  /// Decodes the object under `key` if it is of one of `classes`, which also apply to the elements of containers. If
+  /// `classes` is nil, those of the enclosing decoding call apply.
   public override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? { anyObject(classes, key) }
 
-  /// Decodes the object under `key` if it is of one of the classes of the call that led here.
+  /// Decodes the object under `key` if it is of one of the classes of the enclosing decoding call.
   public override func decodeObject(forKey key: String) -> Any? { anyObject(nil, key) }
 
   /// Decodes a property list: arrays, dictionaries, strings, numbers, data and dates, at any depth.
@@ -156,7 +156,7 @@ public final class SecureUnarchiver: NSCoder {
   public override func decodeFloat(forKey key: String) -> Float { number(key, 0, Numbers.float) }
   public override func decodeDouble(forKey key: String) -> Double { number(key, 0, Numbers.double) }
 
-  /// Lends the bytes under `key`, nil where there are none, for the time of `body`.
+  /// Lends the bytes under `key` to `body` for the duration of the call; nil if there are none.
   public override func withDecodedUnsafeBytes<ResultType>(
     forKey key: String, body: (UnsafeRawBufferPointer?) throws -> ResultType
   ) rethrows -> ResultType {
@@ -164,7 +164,7 @@ public final class SecureUnarchiver: NSCoder {
     return try unsafe bytes.withUnsafeBytes { try unsafe body($0) }
   }
 
-  /// Lends the bytes under `key`, nil where there are none, for the time of `body`.
+  /// Lends the bytes under `key` to `body` for the duration of the call; nil if there are none.
   public override func withDecodedUnsafeBufferPointer<ResultType>(
     forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> ResultType
   ) rethrows -> ResultType {
@@ -185,6 +185,6 @@ public final class SecureUnarchiver: NSCoder {
   ) {
     fail(.unsupportedCall("decodeArray(ofObjCType:count:at:)", at: here))
   }
-  /// Keyed archives hold no versions of classes.
+  /// Keyed archives hold no class versions.
   public override func version(forClassName className: String) -> Int { NSNotFound }
 }

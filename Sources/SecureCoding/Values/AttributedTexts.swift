@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Attributed strings, whose attributes hold what the site allows, and property-list values.
+  /// Attributed strings. Their attributes may hold property-list values and the classes that the site accepts.
   static let attributedTexts = [
     ValueClass("NSAttributedString", NSAttributedString.self) { fields throws(ArchiveError) in
       NSAttributedString(attributedString: try attributedText(fields))
@@ -26,7 +26,7 @@ extension ValueClass {
     let dictionaries = try fields.objectIfPresent("NSAttributes", of: site(fields).classes) as? NSArray
     let runs = try packed("NSAttributeInfo", fields)
     guard let dictionaries, runs.count % 2 == 0 else { throw fields.invalid("its runs are not complete") }
-    // Each run is work for Foundation, in proportion to the runs before it.
+    // Foundation's work for each run grows with the number of runs before it.
     try fields.coder.budget.take(comparisons: runs.count.saturatingProduct(64), at: fields.coder.here)
     var position = 0
     for pair in stride(from: 0, to: runs.count, by: 2) {
@@ -42,14 +42,16 @@ extension ValueClass {
     return text
   }
 
-  /// Whether Foundation on Linux can compare an attribute's value. It reads the beginning of each as that of an object of its C
-  /// library, which only some of its own classes are: with any other, what stands there decides whether the process ends.
+  /// Whether Foundation on Linux can compare an attribute's value. It reads the first bytes of each value as the header
+  /// of a CoreFoundation object, which only some of its own classes have. For any other class, the bytes found there
+  /// decide whether the process ends. Locales, time zones and calendars store a pointer there, so they end the process
+  /// only sometimes.
   static func isComparable(_ value: Any?) -> Bool {
     guard let object = value as AnyObject? else { return false }
     switch object {
     case is NSDecimalNumber: return false
-    case is NSString, is NSNumber, is NSData, is NSDate, is NSURL, is NSArray, is NSDictionary, is NSSet, is NSLocale,
-      is NSTimeZone, is NSCalendar, is NSCharacterSet, is NSAttributedString:
+    case is NSString, is NSNumber, is NSData, is NSDate, is NSURL, is NSArray, is NSDictionary, is NSSet,
+      is NSCharacterSet, is NSAttributedString:
       return true
     default: return false
     }
@@ -64,7 +66,7 @@ extension ValueClass {
     for key in dictionary.allKeys {
       guard let name = key as? NSString else { throw fields.invalid("an attribute's name is not a string") }
       let value = dictionary.object(forKey: key)
-      guard isComparable(value) else { throw fields.invalid("Foundation on Linux cannot compare an attribute of its") }
+      guard isComparable(value) else { throw fields.invalid("Foundation cannot compare one of its attributes") }
       attributes[NSAttributedString.Key(String(describing: name))] = value
     }
     return attributes

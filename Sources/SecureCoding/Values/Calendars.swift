@@ -14,9 +14,9 @@ extension ValueClass {
 
   private static func calendar(_ fields: Fields) throws(ArchiveError) -> Any {
     let identifier = NSCalendar.Identifier(rawValue: try fields.text("NS.identifier"))
-    // Making one takes 50 microseconds.
+    // Creating a calendar takes 50 microseconds.
     try fields.coder.budget.take(comparisons: 256, at: fields.coder.here)
-    guard let calendar = NSCalendar(identifier: identifier) else { throw fields.invalid("no calendar has its name") }
+    guard let calendar = NSCalendar(identifier: identifier) else { throw fields.invalid("no calendar has this name") }
     if let zone = try fields.objectIfPresent("NS.timezone", of: NSTimeZone.self) {
       calendar.timeZone = zone as TimeZone
     }

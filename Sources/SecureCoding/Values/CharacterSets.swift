@@ -2,14 +2,15 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Character sets: built in, a range, the characters of a string, or a bitmap; each perhaps inverted.
+  /// Character sets: a built-in set, a range, the characters of a string, or a bitmap. Each may be inverted.
   static let characterSets = [
     ValueClass("NSCharacterSet", NSCharacterSet.self) { fields throws(ArchiveError) in
       try characterSet(fields) as NSCharacterSet
     },
     ValueClass("NSMutableCharacterSet", NSMutableCharacterSet.self, variantOf: NSCharacterSet.self) {
       fields throws(ArchiveError) in
-      // On Linux only a copy can be changed: what NSMutableCharacterSet's own initializers make ends the process then.
+      // On Linux only a mutable copy can be changed. Changing a set that was created by NSMutableCharacterSet's own
+      // initializers ends the process.
       guard let set = (try characterSet(fields) as NSCharacterSet).mutableCopy() as? NSMutableCharacterSet else {
         throw fields.invalid("it cannot be made mutable")
       }
@@ -20,21 +21,21 @@ extension ValueClass {
   private static func characterSet(_ fields: Fields) throws(ArchiveError) -> CharacterSet {
     let set = try plainSet(fields)
     guard try fields.flag("NSIsInverted") else { return set }
-    // Its bitmap, which archiving it makes, has all planes and takes 12 milliseconds.
+    // Archiving an inverted set creates its bitmap, which has all planes and takes 12 milliseconds.
     try fields.coder.budget.take(comparisons: 32_768, at: fields.coder.here)
     return set.inverted
   }
 
   private static func plainSet(_ fields: Fields) throws(ArchiveError) -> CharacterSet {
     if let number = try fields.integerIfPresent("NSBuiltinID") {
-      guard let set = builtIn[number] else { throw fields.invalid("no built-in set has its number") }
+      guard let set = builtIn[number] else { throw fields.invalid("no built-in set has this number") }
       try fields.coder.budget.take(comparisons: 8_192, at: fields.coder.here)
       return set
     }
     if let packed = try fields.integerIfPresent("NSRange") {
       let (location, length) = (packed >> 32, packed & 0xFFFF_FFFF)
       guard location >= 0, location + length <= 0x110000 else {
-        throw fields.invalid("its range is not one of characters")
+        throw fields.invalid("its range exceeds the range of Unicode")
       }
       try take(planes: length >> 16 + 1, work: 8, fields)
       return NSCharacterSet(range: NSRange(location: location, length: length)) as CharacterSet
@@ -48,7 +49,7 @@ extension ValueClass {
     return try set([UInt8](bitmap), fields)
   }
 
-  /// Takes what a set occupies: up to a bitmap for each plane that it has characters of.
+  /// Charges the memory that a set takes: up to one bitmap for each plane in which it has characters.
   private static func take(planes: Int, work: Int, _ fields: Fields) throws(ArchiveError) {
     try fields.coder.budget.take(bytes: (planes - 1).saturatingProduct(planeBytes), at: fields.coder.here)
     try fields.coder.budget.take(comparisons: work, at: fields.coder.here)
@@ -57,11 +58,12 @@ extension ValueClass {
 
   private static let planeBytes = 8_192
 
-  /// The set of a bitmap: one bit for each character of the first plane; then for others the plane's number and its bits, in
-  /// order.
+  /// The set that a bitmap describes. It has one bit for each character of the first plane. For each other plane it has
+  /// the plane's number and its bits, in ascending order.
   ///
-  /// Foundation on Linux takes the bits of a dense first plane for something else, and puts ranges of different planes together
-  /// wrongly. So the first plane is put together from ranges, and each other one is a bitmap of its own, behind an empty plane.
+  /// Foundation on Linux misreads the bitmap of a dense first plane and combines ranges of different planes
+  /// incorrectly. So the first plane is built from ranges, and each other plane is read from a bitmap of its own whose
+  /// first plane is empty.
   private static func set(_ bytes: [UInt8], _ fields: Fields) throws(ArchiveError) -> CharacterSet {
     guard bytes.count >= planeBytes, (bytes.count - planeBytes) % (planeBytes + 1) == 0 else {
       throw fields.invalid("its bitmap has \(bytes.count) bytes")
@@ -86,7 +88,7 @@ extension ValueClass {
     return set as CharacterSet
   }
 
-  /// The characters of ranges, if they are few and none is half of one. A set of these is not one that can be changed.
+  /// The characters of ranges, if they are few and none is a surrogate. A set made from such a string is immutable.
   private static func text(of ranges: [NSRange]) -> String? {
     guard ranges.reduce(0, { $0.saturatingSum($1.length) }) <= 1_024 else { return nil }
     var text = String.UnicodeScalarView()
@@ -99,7 +101,7 @@ extension ValueClass {
     return String(text)
   }
 
-  /// The ranges of bits that are set.
+  /// The ranges of set bits.
   private static func ranges(_ bytes: ArraySlice<UInt8>) -> [NSRange] {
     var ranges: [NSRange] = []
     var start: Int?

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Arrays, which may hold anything that is allowed where they stand.
+  /// Arrays. Their elements may have any class that the site accepts.
   static let collections = [
     ValueClass("NSArray", NSArray.self) { fields throws(ArchiveError) in
       NSArray(array: try arrayElements(fields))

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Decimal numbers; an archive may name the placeholder that Apple's systems use while they make one.
+  /// Decimal numbers. An archive may name the placeholder class that Apple's systems use while they create one.
   static let decimals = [
     ValueClass("NSDecimalNumber", NSDecimalNumber.self, build: decimal),
     ValueClass("NSDecimalNumberPlaceholder", NSDecimalNumber.self, build: decimal),
@@ -19,7 +19,7 @@ extension ValueClass {
     guard bytes.count == 16 else { throw fields.invalid("its mantissa has \(bytes.count) bytes") }
     let order = try fields.integerIfPresent("NS.mantissa.bo") ?? 1
     guard order == 1 || order == 2 else { throw fields.invalid("its byte order is \(order)") }
-    // The words beyond the length were never set by the writer.
+    // Words beyond the length are not read, because the writer never set them.
     var value = Decimal(0)
     for word in (0..<length).reversed() {
       let (first, second) = (Int(bytes[2 * word]), Int(bytes[2 * word + 1]))

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Regular expressions and what they found.
+  /// Regular expressions and their results.
   static let expressions =
     [
       ValueClass("NSRegularExpression", NSRegularExpression.self, build: expression)
@@ -22,8 +22,8 @@ extension ValueClass {
     }
   }
 
-  /// What compiling a pattern costs: each set of characters, and each property, whose characters are copied anew wherever it
-  /// stands. The properties of emoji hold thousands of texts, at 25 milliseconds for each use.
+  /// The cost of compiling a pattern. It grows with each character set and with each property, whose characters are
+  /// copied at each use. The emoji properties hold thousands of strings and take 25 milliseconds for each use.
   private static func compilation(_ pattern: String, _ options: Int) -> Int {
     let ignoresCase = options & 1 != 0 || pattern.contains("(?")
     let sets = pattern.utf8.count { $0 == UInt8(ascii: "[") }

@@ -3,13 +3,13 @@ import KeyedArchives
 
 /// The fields of an archived Foundation object, read with their types checked.
 ///
-/// An absent field, or one that is nil, is told apart from a wrong one: the calls that return an optional return nil for
-/// the former and throw for the latter.
+/// An absent or nil field differs from a wrong one: methods that return an optional return nil for the former and throw
+/// for the latter.
 struct Fields {
   let coder: SecureUnarchiver
   let object: Int
   let className: String
-  /// What the call accepted that led here, for containers.
+  /// The classes that the decoding call accepts, for the elements of containers.
   let site: ClassSite
 
   init(_ coder: SecureUnarchiver, object: Int, className: String, site: ClassSite) {
@@ -25,12 +25,12 @@ struct Fields {
     .invalidValue(ofClass: className, reason: reason, at: coder.here)
   }
 
-  /// On Linux two spellings of one text are equal, too.
+  /// The error for equal elements or keys. On Linux, canonically equivalent strings are equal too.
   var twice: ArchiveError { invalid("two of its elements or keys are equal") }
 
   func missing(_ key: String) -> ArchiveError { .missingValue(at: coder.here.appending(.key(key))) }
 
-  /// The node under `key`; nil where it is absent or nil.
+  /// The node under `key`; nil if it is absent or nil.
   private func position(_ key: String) -> Int? {
     guard let node = coder.node(forRawKey: key) else { return nil }
     let value = list.nodes[node]
@@ -39,7 +39,7 @@ struct Fields {
 
   func has(_ key: String) -> Bool { position(key) != nil }
 
-  /// The string, number or data under `key`, inline or as an object; nil where it is absent.
+  /// The string, number or data under `key`, inline or as an object; nil if it is absent.
   private func scalar(_ key: String, _ expected: String) throws(ArchiveError) -> Node? {
     guard let position = position(key) else { return nil }
     let node = list.nodes[position]
@@ -102,7 +102,7 @@ struct Fields {
     return value
   }
 
-  /// A boolean; false where it is absent.
+  /// A boolean; false if it is absent.
   func flag(_ key: String) throws(ArchiveError) -> Bool {
     guard let node = try scalar(key, "a boolean") else { return false }
     return try number(key, node, Numbers.bool)
@@ -120,7 +120,7 @@ struct Fields {
     }
   }
 
-  /// An object of one of `classes`, or of the site's.
+  /// An object of one of `classes`, or of the site's classes if nil.
   func objectIfPresent(_ key: String, of classes: [AnyClass]? = nil) throws(ArchiveError) -> Any? {
     guard let position = position(key) else { return nil }
     let expected = classes.map { ClassSite(classes: $0, matching: site.matching) } ?? site
@@ -140,7 +140,7 @@ struct Fields {
     has(key) ? try object(key, of: type) : nil
   }
 
-  /// The nodes of an array of references under `key`; nil where it is absent.
+  /// The nodes of an array of references under `key`; nil if it is absent.
   func references(_ key: String) throws(ArchiveError) -> ArraySlice<UInt32>? {
     guard let position = position(key) else { return nil }
     let node = list.nodes[position]
@@ -156,8 +156,8 @@ struct Fields {
     let node: Int
   }
 
-  /// The objects of an array of references, each of the site's classes; nil elements are refused, because leaving them
-  /// out would move the others.
+  /// The objects of an array of references, each of the site's classes. Nil elements are refused, because leaving them
+  /// out would shift the others.
   func elements(_ key: String, at site: ClassSite? = nil) throws(ArchiveError) -> [Element] {
     guard let references = try references(key) else { return [] }
     var objects: [Element] = []
@@ -175,7 +175,7 @@ struct Fields {
     return objects
   }
 
-  /// The objects under `prefix` and a number that counts up from 0, until one is absent.
+  /// The objects under `prefix` followed by 0, 1, 2 and so on, up to the first absent one.
   func numberedElements(_ prefix: String) throws(ArchiveError) -> [Element] {
     var objects: [Element] = []
     while let position = coder.node(forRawKey: "\(prefix)\(objects.count)") {

@@ -2,11 +2,11 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// NSValue: points, sizes, rectangles, ranges, insets, and plain numbers of C.
+  /// NSValue: points, sizes, rectangles, ranges, insets, and C numbers.
   static let values = [
     ValueClass("NSValue", NSValue.self, build: value),
     ValueClass(FoundationClasses.rawArray, NSValue.self) { fields throws(ArchiveError) in
-      throw fields.invalid("it stands only within an NSValue")
+      throw fields.invalid("it is valid only inside an NSValue")
     },
   ]
 
@@ -34,7 +34,7 @@ extension ValueClass {
     }
   }
 
-  /// A range whose end is a number too. `NSNotFound` with length 0 means "none".
+  /// A range whose end does not overflow. `NSNotFound` with length 0 means "none".
   static func range(_ location: Int, _ length: Int, _ fields: Fields) throws(ArchiveError) -> NSRange {
     if location == NSNotFound, length == 0 { return NSRange(location: location, length: 0) }
     guard location >= 0, length >= 0, location <= Int.max - length else {
@@ -50,7 +50,7 @@ extension ValueClass {
     let parts = text.split { "{}, ".contains($0) }
     let numbers = parts.compactMap { Double($0) }
     guard shape == (count == 2 ? "{,}" : "{{,},{,}}"), parts.count == count, numbers.count == count else {
-      throw fields.invalid("'\(key)' does not have its form")
+      throw fields.invalid("'\(key)' is malformed")
     }
     return numbers
   }

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Dictionaries and sets. How much work filling them takes is known, and taken from the budget, before they are filled.
+  /// Dictionaries and sets. The work of filling them is charged to the budget before they are filled.
   static let hashedCollections = [
     ValueClass("NSDictionary", NSDictionary.self) { fields throws(ArchiveError) in
       let (keys, values) = try pairs(fields)
@@ -48,7 +48,7 @@ extension ValueClass {
     return try fields.coder.hashable(elements, in: kind, fields)
   }
 
-  /// Refuses a container that lost elements, because two were equal: on Linux, two spellings of one text are.
+  /// Refuses a container that lost elements because two were equal. On Linux, canonically equivalent strings are equal.
   private static func checked<T: NSObject>(_ filled: T, _ count: Int, _ fields: Fields) throws(ArchiveError) -> T {
     let present =
       switch filled {
@@ -66,15 +66,15 @@ extension ValueClass {
     guard try fields.integer("NS.count") == elements.count else { throw fields.invalid("'NS.count' is not its count") }
     let set = NSCountedSet()
     let members = try fields.coder.hashable(elements, in: .set, fields)
-    // What a look-up costs, elements with equal hashes included.
+    // The cost of a lookup, including elements with equal hashes.
     let price = (fields.coder.costs[fields.object]?.comparison ?? 0) / max(1, members.count)
     for (index, element) in members.enumerated() {
       let count = try fields.integer("NS.count\(index)")
-      guard count > 0 else { throw fields.invalid("an element counts \(count) times") }
+      guard count > 0 else { throw fields.invalid("an element has the count \(count)") }
       guard count <= fields.coder.limits.elements else {
         throw .overLimit(.elements, allowed: fields.coder.limits.elements, at: fields.coder.here)
       }
-      // Foundation on Linux counts one by one, at the price of many comparisons each.
+      // Foundation on Linux adds each occurrence separately, at the cost of many comparisons each.
       let work = count.saturatingProduct(price.saturatingProduct(2).saturatingSum(32))
       try fields.coder.budget.take(comparisons: work, at: fields.coder.here)
       guard !set.contains(element) else { throw fields.twice }

@@ -46,10 +46,10 @@ extension ValueClass {
     }
   }
 
-  /// `count` numbers of seven bits to a byte, the lowest first; the eighth bit says that more follow.
+  /// Unpacks `count` numbers, seven bits to a byte, lowest bits first. The eighth bit means that more bytes follow.
   static func packed(_ key: String, count: Int? = nil, _ fields: Fields) throws(ArchiveError) -> [Int] {
     let bytes = try fields.data(key)
-    guard count ?? 0 >= 0, count ?? 0 <= bytes.count else { throw fields.invalid("it has fewer numbers than it says") }
+    guard count ?? 0 >= 0, count ?? 0 <= bytes.count else { throw fields.invalid("its count exceeds its numbers") }
     var numbers: [Int] = []
     var value = 0
     var shift = 0
@@ -66,7 +66,7 @@ extension ValueClass {
       }
     }
     guard shift == 0 else { throw fields.invalid("'\(key)' ends within a number") }
-    guard count == nil || numbers.count == count else { throw fields.invalid("its count is not that of its numbers") }
+    guard count == nil || numbers.count == count else { throw fields.invalid("its count does not match its numbers") }
     return numbers
   }
 }

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Measurements, with a unit of any of Foundation's dimensions.
+  /// Measurements with a unit of any Foundation dimension.
   static let measurements =
     [
       ValueClass("NSMeasurement", NSMeasurement.self) { fields throws(ArchiveError) in
@@ -23,7 +23,7 @@ extension ValueClass {
     ValueClass("NS" + ClassNames.name(of: type), type) {
       fields throws(ArchiveError) in
       let symbol = try fields.text("NS.symbol")
-      // Only a linear converter is an object with two numbers; others belong to units that Foundation defines itself.
+      // Only linear converters have an archived form. Units with other converters are defined by Foundation alone.
       let converter = try fields.object("NS.converter", of: UnitConverterLinear.self)
       return type.init(symbol: symbol, converter: converter)
     }

@@ -13,22 +13,24 @@ extension ValueClass {
     },
     ValueClass("NSDate", NSDate.self) { fields throws(ArchiveError) in
       let time = try fields.real("NS.time")
-      // It would be equal to nothing, and ask Foundation on Linux for its description ends the process.
+      // Such a date equals nothing, and asking Foundation on Linux for its description ends the process.
       guard !time.isNaN else { throw fields.invalid("its time is not a number") }
       return NSDate(timeIntervalSinceReferenceDate: time)
     },
   ]
 
-  /// On Linux each null is an object of its own, and equal ones have different hashes. Sets need the same one each time.
+  /// On Linux each NSNull is a separate object, and equal ones have different hashes. So sets need the same object each
+  /// time.
   private static let null = NSNull()
 
-  /// Foundation on Linux has two parsers of URLs. Each object out of a container goes through both, and the process ends where
-  /// only one of them takes the text; so a text that either refuses is refused here.
+  /// Foundation on Linux has two URL parsers. A URL taken from a container goes through both, and the process ends if
+  /// only one of them accepts the text. So a text that either refuses is refused here.
   private static func url(_ fields: Fields) throws(ArchiveError) -> Any {
-    // Apple's reader has further keys here (bookmarks) that real archives never use and attackers did; they are not read.
+    // Apple's reader has further keys here (bookmarks) that real archives never use but attackers have used. They are
+    // not read.
     let base = try fields.objectIfPresent("NS.base", of: NSURL.self)
     let text = try fields.text("NS.relative")
-    // Resolving takes time in proportion to both texts, and a chain of bases makes them longer and longer.
+    // Resolving takes time in proportion to both texts, and each base in a chain makes the text longer.
     let length = text.utf8.count.saturatingSum(base?.absoluteString.utf8.count ?? 0)
     try fields.coder.budget.take(comparisons: length, at: fields.coder.here)
     if base != nil { try fields.coder.budget.take(bytes: length, at: fields.coder.here) }

@@ -1,9 +1,10 @@
 import Foundation
 import KeyedArchives
 
-/// An NSValue of numbers of C: its type under `$0`, its number or array of numbers under `$1`.
+/// An NSValue that holds C numbers: its type under `$0`, its number or array of numbers under `$1`.
 ///
-/// Structures, pointers, objects and everything else are refused: their bytes would be written over memory as they are.
+/// Structures, pointers, objects and everything else are refused, because their bytes would be copied into memory
+/// unchecked.
 struct RawValue {
   private let fields: Fields
 
@@ -11,7 +12,7 @@ struct RawValue {
 
   func build() throws(ArchiveError) -> NSValue {
     let type = try fields.text("$0")
-    guard let (code, count) = Self.parse(type) else { throw fields.invalid("its type is not a number of C") }
+    guard let (code, count) = Self.parse(type) else { throw fields.invalid("its type is not a C number") }
     var bytes: [UInt8] = []
     if let count {
       bytes = try arrayBytes(code, count)
@@ -21,13 +22,13 @@ struct RawValue {
     }
     return unsafe type.withCString { encoding in
       unsafe bytes.withUnsafeBytes { buffer in
-        // Never empty: `parse` refuses a count of zero, and each number has at least one byte.
+        // The buffer is never empty: `parse` refuses a count of zero, and each number has at least one byte.
         unsafe buffer.baseAddress.map { unsafe NSValue(bytes: $0, objCType: encoding) } ?? NSValue()
       }
     }
   }
 
-  /// `i`, or `[3i]`.
+  /// Parses a type such as `i` or `[3i]`.
   static func parse(_ type: String) -> (code: Character, count: Int?)? {
     if type.count == 1, let code = type.first, Self.sizes[code] != nil { return (code, nil) }
     guard type.utf8.count <= 16, type.hasPrefix("["), type.hasSuffix("]"), let code = type.dropLast().last,
@@ -78,7 +79,7 @@ struct RawValue {
     }
   }
 
-  /// The types that are built, and their sizes.
+  /// The supported types and their sizes.
   static let sizes: [Character: Int] = [
     "c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8,
   ]

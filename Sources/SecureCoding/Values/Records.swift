@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueClass {
-  /// Errors, notifications and names of persons.
+  /// Errors, notifications and person names.
   static let records = [
     ValueClass("NSError", NSError.self, build: error),
     ValueClass("NSNotification", NSNotification.self, build: notification),
@@ -13,9 +13,9 @@ extension ValueClass {
     let site = fields.site.with(ClassSite.propertyList + [NSURL.self, NSUUID.self, NSNull.self, NSError.self])
     let information = try fields.objectIfPresent("NSUserInfo", of: site.classes)
     let (domain, code) = (try fields.text("NSDomain"), try fields.integer("NSCode"))
-    // Asking Foundation on Linux for the description of any other one ends the process.
+    // Asking Foundation on Linux for the description of a POSIX error beyond 32 bits ends the process.
     guard domain != NSPOSIXErrorDomain || Int32(exactly: code) != nil else {
-      throw fields.invalid("its code is not one of POSIX")
+      throw fields.invalid("its code is not a POSIX code")
     }
     return NSError(
       domain: domain, code: code,
@@ -32,7 +32,7 @@ extension ValueClass {
       userInfo: try information.map { object throws(ArchiveError) in try strings(object, fields) })
   }
 
-  /// A dictionary with strings as keys, as Swift's.
+  /// A dictionary with string keys, as a Swift dictionary.
   private static func strings(_ object: Any, _ fields: Fields) throws(ArchiveError) -> [String: Any] {
     guard let dictionary = object as? NSDictionary else { throw fields.invalid("its information is not a dictionary") }
     var strings: [String: Any] = [:]

@@ -5,9 +5,9 @@ extension ValueClass {
   /// Time zones and intervals.
   static let times = [
     ValueClass("NSTimeZone", NSTimeZone.self) { fields throws(ArchiveError) in
-      // The zone's rules are those of this machine; an archive's own rules would go to a parser of theirs.
+      // Use this machine's rules for the zone. The archive's own rules would need a parser for hostile bytes.
       let name = try fields.text("NS.name")
-      guard let zone = NSTimeZone(name: name) else { throw fields.invalid("this machine has no time zone of its name") }
+      guard let zone = NSTimeZone(name: name) else { throw fields.invalid("no time zone here has this name") }
       return zone
     },
     ValueClass("NSDateInterval", NSDateInterval.self) { fields throws(ArchiveError) in

@@ -1,10 +1,10 @@
 import Foundation
 import KeyedArchives
 
-/// A class of Foundation that this module builds itself, under one of the names that archives have for it.
+/// A Foundation class that this module builds itself, under one of its names in archives.
 ///
-/// Foundation's own `init(coder:)` of these classes needs Foundation's own unarchiver and ends the process on unexpected
-/// fields; so each is built here from its fields, which are checked first.
+/// The `init(coder:)` of these classes requires Foundation's own unarchiver and ends the process on unexpected fields.
+/// So each object is built here from its fields, which are checked first.
 struct ValueClass: Sendable {
   let name: String
   let type: AnyClass
@@ -22,12 +22,12 @@ struct ValueClass: Sendable {
     self.build = build
   }
 
-  /// Names of further classes that its archived form consists of.
+  /// The names of other classes in its archived form.
   var parts: [String] { FoundationClasses.parts(of: name) }
-  /// Whether an archive may hold it without its being on the list.
+  /// Whether an archive may hold it even if it is not on the list.
   var isAlwaysKnown: Bool { FoundationClasses.alwaysKnown.contains(name) }
 
-  /// All that this module builds.
+  /// All classes that this module builds.
   static let everything: [ValueClass] =
     texts + collections + hashedCollections + plainValues + decimals + times + calendars + values + indexes
     + characterSets + attributedTexts + expressions + measurements + records
@@ -37,7 +37,7 @@ struct ValueClass: Sendable {
   /// The entries for `type`: one for each name, and that of its mutable variant.
   static func all(for type: AnyClass) -> [ValueClass] { byType[ObjectIdentifier(type)] ?? [] }
 
-  /// The class that a string, number or data without a class is.
+  /// The class of a string, number or data that is archived without one.
   static func of(_ node: Node) -> ValueClass {
     switch node.kind {
     case .data: data
@@ -64,7 +64,7 @@ struct ValueClass: Sendable {
     NSString(string: try textField(fields))
   }
   private static let number = ValueClass("NSNumber", NSNumber.self) { fields throws(ArchiveError) in
-    throw fields.invalid("numbers stand for themselves")
+    throw fields.invalid("a number cannot be an object with fields")
   }
 
   private static let texts = [

@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import VaultStore
 
 /// What names the key to the store: on every command.
 struct KeyOptions: ParsableArguments {
@@ -36,6 +37,34 @@ struct GroupOptions: ParsableArguments {
     help: ArgumentHelp(
       "The access group (else VAULT_GROUP, else default or the application's own).", valueName: "group"))
   var group: String?
+}
+
+/// The field of a JSON value that a command on an item is about.
+struct FieldOptions: ParsableArguments {
+  @Option(
+    name: .customLong("field"),
+    help: ArgumentHelp(
+      "This field of the value, as NAME#FIELD; an empty one means the whole value.", valueName: "field"))
+  var field: String?
+}
+
+/// `--yes`, on commands after which nothing brings back what they took.
+struct ConsentOption: ParsableArguments {
+  @Flag(help: "Do not ask first; for scripts.") var yes = false
+
+  /// Says what would go for good, and asks.
+  ///
+  /// - Throws: `usage` where nobody can be asked, `interrupted` where the answer is no. Nothing was changed then.
+  func confirm(_ loss: String, in session: Session) throws(Failure) {
+    guard !yes else { return }
+    let loss = UTF8Text.onOneLine(loss)
+    guard let terminal = Terminal(path: session.streams.terminal) else {
+      throw Failure(.usage, "\(loss), and there is no terminal to ask on", hint: "if you mean it: --yes")
+    }
+    guard try terminal.confirm("\(loss). Go on? (yes/no) ") else {
+      throw Failure(.interrupted, "nothing was changed")
+    }
+  }
 }
 
 struct JSONOption: ParsableArguments {

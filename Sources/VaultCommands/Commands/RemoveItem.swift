@@ -7,10 +7,12 @@ struct RemoveItem: SessionCommand {
     commandName: "remove",
     abstract: "Remove an item. Its versions are kept, and restore brings it back, unless it is destroyed.",
     usage: """
-      vault remove NAME [-g GROUP] [--destroy]
+      vault remove NAME [-g GROUP] [--destroy [--yes]]
       vault remove --row TOKEN [-g GROUP]
       """,
     discussion: """
+      Before an item is destroyed it is asked on the terminal; elsewhere --destroy needs --yes.
+
       A row that list passed over, because a writer signed it and no item can be it, is the owner's to remove by its token. \
       The group gets a new key, nothing of the row stays, and an item of its name begins at version 1 again.
 
@@ -22,6 +24,7 @@ struct RemoveItem: SessionCommand {
   @OptionGroup var group: GroupOptions
   @Flag(help: "Delete every version too. Nothing brings them back.") var destroy = false
   @Option(help: ArgumentHelp("Remove the row that list passed over.", valueName: "token")) var row: String?
+  @OptionGroup var consent: ConsentOption
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
@@ -36,6 +39,10 @@ struct RemoveItem: SessionCommand {
     guard let name else { throw Failure.usage("an item's name, or --row, is missing") }
     let group = try session.openGroup(group.group, key.source)
     if destroy {
+      let count = try group.history(name).count
+      let versions = count == 1 ? "its 1 version" : "its \(count) versions"
+      try consent.confirm(
+        "the item '\(name)' would go with \(versions), and only a backup brings them back", in: session)
       try group.destroy(name)
     } else {
       try group.remove(name)

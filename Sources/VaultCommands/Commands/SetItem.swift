@@ -6,14 +6,19 @@ struct SetItem: SessionCommand {
     commandName: "set",
     abstract: "Store a value: from stdin, a descriptor, a file, or typed without echo. Never from an argument.",
     usage: """
-      vault set NAME [-g GROUP] [--label TEXT] [-a KEY=VALUE]... [--expires WHEN]
+      vault set NAME[#FIELD] [-g GROUP] [--label TEXT] [-a KEY=VALUE]... [--expires WHEN]
                      [--fd N | --file PATH | --keep-value] [--type TYPE] [--exact]
-                     [--if-version N] [--json]
+                     [--if-version N] [--replace-fields] [--json]
       vault set NAME --archive FILE [--allow CLASS]... [-g GROUP] ...
       """,
     discussion: """
       One newline at the end of piped text comes off; a file's bytes are kept as they are. Label and attributes that are \
       not named stay; an empty text removes one. The expiry belongs to the value and stays only with --keep-value.
+
+      NAME#FIELD sets one field of a login or another JSON value and leaves the others as they are, unless an item is called \
+      so; --field FIELD takes the name as it is, and a new item with '#' in its name needs --field ''. Text that would take \
+      the place of JSON with all its fields is asked about on a terminal, and refused (18) elsewhere, unless \
+      --replace-fields is given; a JSON object stays one.
 
       --type checks the value and keeps it in one form: bool, int, double, string, date (2027-01-31T12:00Z), url, uuid, \
       json or data. --archive stores a keyed archive (NSKeyedArchiver) after looking into it; what is not named with \
@@ -21,11 +26,13 @@ struct SetItem: SessionCommand {
 
       Example:
         printf %s "$TOKEN" | vault set api/token --label "CI token" -a env=prod --expires 90d
+        printf %s "$NEW" | vault set web/GitHub#password
         echo true | vault set flags/beta --type bool
         vault set owner --archive person.plist --allow Person --allow Address
       """)
 
   @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
+  @OptionGroup var field: FieldOptions
   @OptionGroup var group: GroupOptions
   @Option(help: ArgumentHelp("A text for people.", valueName: "text")) var label: String?
 
@@ -46,6 +53,7 @@ struct SetItem: SessionCommand {
   var allowed: [String] = []
 
   @Flag(help: "Keep the value, and change only what is named.") var keepValue = false
+  @Flag(help: "Put text in the place of JSON and all its fields.") var replaceFields = false
   @Flag(help: "Keep the newline at the end of piped text.") var exact = false
   @Option(help: ArgumentHelp("Only if this is the present version; 0: only if there is none.", valueName: "n"))
   var ifVersion: UInt64?
@@ -55,8 +63,10 @@ struct SetItem: SessionCommand {
 
   var request: SetRequest {
     SetRequest(
-      name: name, group: group.group, label: label, attributes: attributes, expires: expires, descriptor: descriptor,
-      file: file, keepsValue: keepValue, type: type, archive: archive, allowed: allowed, exact: exact,
+      name: name, field: field.field, group: group.group, label: label, attributes: attributes, expires: expires,
+      descriptor: descriptor,
+      file: file, keepsValue: keepValue, replacesFields: replaceFields, type: type, archive: archive, allowed: allowed,
+      exact: exact,
       ifVersion: ifVersion, json: json.json, key: key.source)
   }
 

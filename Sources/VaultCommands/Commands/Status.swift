@@ -37,6 +37,9 @@ extension StoreStatus {
   fileprivate var lines: [(title: String, text: String)] {
     var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
     for slot in slots { lines.append(("slot \(slot.number)", slot.kind.rawValue)) }
+    if !slots.isEmpty, !slots.contains(where: { $0.kind == .recoveryCode }) {
+      lines.append(("recovery code", "none; make one: vault recovery create"))
+    }
     lines.append(("last backup", lastBackup?.text ?? "none"))
     lines.append(("locked", lock != nil ? "yes" : unlockedUntil.map { "no, unlocked until \($0.text)" } ?? "no"))
     return lines

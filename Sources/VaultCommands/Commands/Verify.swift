@@ -9,7 +9,8 @@ struct Verify: SessionCommand {
     usage: "vault verify [GROUP]... [--json]",
     discussion: """
       Ends with the exit status of the first group that does not verify. A group that is bound to another machine is told, \
-      and counts only if it is named.
+      and counts only if it is named. In a store that is only unlocked, everything but the list of groups is proved, and a
+      warning says so.
 
       Example:
         vault verify
@@ -37,7 +38,14 @@ struct Verify: SessionCommand {
       for result in results { result.add(to: &table) }
       try table.write(to: session.output, style: session.outputStyle)
     }
-    for result in results where !groups.isEmpty || !result.isOfOtherDevice { _ = try result.result.get() }
+    if results.contains(where: \.needsOwner) {
+      session.warn(
+        "the store is unlocked for items alone: the list of groups was not proved, and neither that no group is missing; to prove them: vault verify --passphrase-fd N, or --key-file FILE"
+      )
+    }
+    for result in results where !groups.isEmpty || !(result.isOfOtherDevice || result.needsOwner) {
+      _ = try result.result.get()
+    }
   }
 }
 
@@ -48,6 +56,7 @@ extension GroupVerification {
       table.add(
         name, "verified", Table.cell(counts.items), Table.cell(counts.removed), Table.cell(counts.versions),
         Table.cell(counts.epoch))
+    case .failure where needsOwner: table.add(name, "not proved", "", "", "", "")
     case .failure(let error): table.add(name, error.message, "", "", "", "")
     }
   }

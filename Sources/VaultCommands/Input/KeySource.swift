@@ -32,23 +32,28 @@ struct KeySource: Equatable {
   }
 
   static func passphrase(descriptor: Int32) throws -> Secret {
+    try passphraseLine(descriptor: descriptor).secret()
+  }
+
+  /// As `passphrase`, for whoever needs it more than once.
+  static func passphraseLine(descriptor: Int32) throws -> WipedBytes {
     try firstLine(of: descriptor, namedBy: "--passphrase-fd")
   }
 
   static func newPassphrase(descriptor: Int32) throws -> Secret {
-    try firstLine(of: descriptor, namedBy: "--new-passphrase-fd")
+    try firstLine(of: descriptor, namedBy: "--new-passphrase-fd").secret()
   }
 
   static func recoveryCode(descriptor: Int32) throws -> Secret {
-    try firstLine(of: descriptor, namedBy: "--recovery-fd")
+    try firstLine(of: descriptor, namedBy: "--recovery-fd").secret()
   }
 
-  private static func firstLine(of descriptor: Int32, namedBy option: String) throws -> Secret {
+  private static func firstLine(of descriptor: Int32, namedBy option: String) throws -> WipedBytes {
     let source = "the descriptor named by \(option)"
     let line = try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit)
     // No program that we start can read it once more.
     if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-    return try line.secret()
+    return line
   }
 }
 

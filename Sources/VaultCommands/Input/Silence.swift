@@ -7,15 +7,21 @@ internal import VaultStore
 /// Signals that end or stop the program are taken from a descriptor meanwhile, so that the terminal is never left
 /// silent: a handler could only do that with state that is global to the process.
 struct Silence: ~Copyable {
+  /// What the program reads meanwhile: lines that the terminal edits, or keys as they are pressed, and pastes between the
+  /// marks that the terminal puts around them.
+  enum Reading { case lines, keys, keysWithoutMarks }
+
   private let terminal: Int32
+  private let reading: Reading
   private let signals: Int32
   private var before = termios()
   private var maskBefore = sigset_t()
 
   private static let watched = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
 
-  init(_ terminal: Int32) throws(Failure) {
+  init(_ terminal: Int32, _ reading: Reading = .lines) throws(Failure) {
     self.terminal = terminal
+    self.reading = reading
     var mask = sigset_t()
     unsafe sigemptyset(&mask)
     for signal in Self.watched { unsafe sigaddset(&mask, signal) }
@@ -29,11 +35,11 @@ struct Silence: ~Copyable {
 
   deinit { close(signals) }
 
-  /// Waits until a line can be read.
+  /// Waits until a line, or a key, can be read.
   ///
   /// - Returns: false if the program was stopped and continued meanwhile, so that the question is asked again.
   /// - Throws: `Failure.interrupted`.
-  func hasLine() throws(Failure) -> Bool {
+  func hasInput() throws(Failure) -> Bool {
     var requests = [
       pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
       pollfd(fd: terminal, events: Int16(POLLIN), revents: 0),
@@ -49,24 +55,47 @@ struct Silence: ~Copyable {
     }
   }
 
-  /// Shows again what is typed.
+  /// Whether more can be read at once or shortly afterwards.
+  func hasMore(within milliseconds: Int32) -> Bool {
+    var request = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&request, 1, milliseconds) == 1 && request.revents & Int16(POLLIN) != 0
+  }
+
+  /// Drops what was typed and not read.
+  func dropInput() { tcflush(terminal, TCIFLUSH) }
+
+  /// Shows again what is typed. Where keys were read, whatever else was typed by then is dropped: it was meant for us, and
+  /// a shell would run it.
   func end() {
-    var (before, mask) = (before, maskBefore)
-    unsafe tcsetattr(terminal, TCSANOW, &before)
+    if reading != .lines { dropInput() }
+    restore()
+    var mask = maskBefore
     unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
   }
 
   private func begin() {
     var silent = before
     silent.c_lflag &= ~tcflag_t(ECHO | ECHONL)
-    silent.c_lflag |= tcflag_t(ICANON | ISIG)
+    switch reading {
+    case .lines: silent.c_lflag |= tcflag_t(ICANON | ISIG)
+    case .keys, .keysWithoutMarks:
+      silent.c_lflag &= ~tcflag_t(ICANON | ISIG | IEXTEN)
+      silent.c_iflag &= ~tcflag_t(ICRNL | INLCR | IGNCR | ISTRIP | IXON)
+    }
+    if reading == .keys { try? Descriptor.write("\u{1B}[?2004h", to: terminal) }
     // What was typed ahead is kept: a script that answers before it is asked works.
     unsafe tcsetattr(terminal, TCSANOW, &silent)
   }
 
-  private func stop() {
+  private func restore() {
+    if reading == .keys { try? Descriptor.write("\u{1B}[?2004l", to: terminal) }
     var before = before
     unsafe tcsetattr(terminal, TCSANOW, &before)
+  }
+
+  /// Stops the program until it is continued.
+  func stop() {
+    restore()
     kill(getpid(), SIGSTOP)
     begin()
   }

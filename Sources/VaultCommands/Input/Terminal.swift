@@ -33,16 +33,64 @@ final class Terminal {
     return try readLine(prompt, silence)
   }
 
-  /// Asks for a new passphrase or value, and once more to be sure.
+  /// Asks for a value, of one line or pasted with several, without showing it.
   ///
-  /// - Throws: as `ask`; `usage` if the two differ or nothing was typed.
+  /// - Parameter isDumb: whether the terminal has no sequences, and so none around what is pasted.
+  /// - Throws: `Failure.interrupted`; `usage` if the user ends the input instead, or if several lines came at once from a
+  ///   terminal that does not say what was pasted; `overLimit`. Nothing that was typed is left for the shell in any case.
+  func askValue(_ prompt: String, isDumb: Bool) throws(Failure) -> WipedBytes {
+    let silence = try Silence(descriptor, isDumb ? .keysWithoutMarks : .keys)
+    defer { silence.end() }
+    try show(prompt)
+    defer { try? show("\n") }
+    var value = try TypedValue()
+    let chunk = try WipedBytes(capacity: 4_096)
+    while true {
+      guard try silence.hasInput() else {
+        try show(prompt)
+        continue
+      }
+      chunk.truncate(to: 0)
+      unsafe chunk.appendBytes { free in max(unsafe read(descriptor, free.baseAddress, free.count), 0) }
+      guard chunk.count > 0 else { throw Failure(.usage, "nothing was typed on the terminal") }
+      for place in 0..<chunk.count {
+        switch value.take(unsafe chunk.withUnsafeBytes { unsafe $0[place] }) {
+        case .more: continue
+        case .pasted: if value.lineCount > 1 { try show("[\(value.lineCount) lines pasted] ") }
+        case .interrupted: throw .interrupted
+        case .suspended:
+          silence.stop()
+          try show(prompt)
+        case .ended where value.isEmpty: throw Failure(.usage, "nothing was typed on the terminal")
+        case .ended, .entered:
+          guard place == chunk.count - 1, !silence.hasMore(within: 150) else {
+            // A slow line may bring the rest in pieces.
+            repeat { silence.dropInput() } while silence.hasMore(within: 300)
+            throw Failure(
+              .usage, "several lines came at once, and the terminal does not say what was pasted",
+              hint: "pipe the value, or type it in an editor: vault edit NAME --create")
+          }
+          return try value.value()
+        }
+      }
+    }
+  }
+
+  /// Asks for a new passphrase, and once more to be sure.
+  ///
+  /// A second entry that differs is a typing error in one of the two, and both are asked for again, twice at most.
+  ///
+  /// - Throws: as `ask`; `usage` if the two differ again and again, or nothing was typed.
   func askTwice(_ prompt: String, again: String) throws(Failure) -> WipedBytes {
     let silence = try Silence(descriptor)
     defer { silence.end() }
-    let first = try readLine(prompt, silence)
-    guard first.count > 0 else { throw .usage("nothing was typed") }
-    guard try readLine(again, silence).equals(first) else { throw .usage("the two are not the same") }
-    return first
+    for attempt in 1...3 {
+      let first = try readLine(prompt, silence)
+      guard first.count > 0 else { throw Failure(.usage, "nothing was typed") }
+      if try readLine(again, silence).equals(first) { return first }
+      if attempt < 3 { try show("the two differ; once more\n") }
+    }
+    throw Failure(.usage, "the two differ")
   }
 
   /// Asks a question that `yes` agrees to, and shows what is typed.
@@ -56,7 +104,7 @@ final class Terminal {
     try show(prompt)
     let line = try WipedBytes(capacity: Self.lineLimit + 1)
     do throws(Failure) {
-      while try !silence.hasLine() { try show(prompt) }
+      while try !silence.hasInput() { try show(prompt) }
     } catch {
       // What is said about it stands on a line of its own.
       try? show("\n")

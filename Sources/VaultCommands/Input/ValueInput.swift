@@ -10,19 +10,23 @@ enum ValueInput: Equatable {
   /// The largest value, in bytes.
   static let limit = 1_048_576
 
+  /// Whether the value is asked for on the terminal.
+  func isTyped(_ streams: Streams) -> Bool { self == .standardInput && isatty(streams.input) == 1 }
+
   /// Reads the value.
   ///
   /// - Parameter exact: keeps the newline at the end of piped text. A file's bytes are always kept as they are, and so
   ///   are piped bytes that are no UTF-8 text.
+  /// - Parameter isDumb: whether the terminal has no sequences.
   /// - Throws: `overLimit` above `limit` bytes, of which no more than a few are read; `usage` if there is nothing to
   ///   read from; `interrupted`; `storage` if reading fails.
-  func read(exact: Bool, streams: Streams) throws(Failure) -> WipedBytes {
+  func read(exact: Bool, streams: Streams, isDumb: Bool = false) throws(Failure) -> WipedBytes {
     switch self {
     case .standardInput where isatty(streams.input) == 1:
       guard let terminal = Terminal(path: streams.terminal) else {
         throw .usage("no value was given", hint: "pipe the value, or name --fd or --file")
       }
-      return try terminal.ask("value: ")
+      return try terminal.askValue("value: ", isDumb: isDumb)
     case .standardInput: return try piped(streams.input, "stdin", exact)
     case .descriptor(let number): return try piped(number, "the descriptor named by --fd", exact)
     case .file(let path): return try contents(of: path)

@@ -24,6 +24,15 @@ internal import VaultStore
     _ = unsafe csystem_lock_on_fault(address, pages.count)
   }
 
+  /// A copy with room for `spare` bytes more.
+  convenience init(copying bytes: UnsafeRawBufferPointer, spare: Int = 0) throws(Failure) {
+    try self.init(capacity: bytes.count + spare)
+    unsafe appendBytes { free in
+      unsafe free.copyBytes(from: bytes)
+      return bytes.count
+    }
+  }
+
   deinit {
     unsafe explicit_bzero(pages.baseAddress!, count)
     unsafe munmap(pages.baseAddress!, pages.count)

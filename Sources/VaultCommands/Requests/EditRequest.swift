@@ -3,29 +3,41 @@ internal import VaultStore
 
 /// One value on its way through an editor.
 struct EditRequest {
-  private let name: String
+  private let place: ItemPlace
   private let group: AccessGroup
   private let session: Session
   private var item: Item?
   private var text: WipedBytes
 
-  init(name: String, group: AccessGroup, session: Session) throws(Failure) {
-    (self.name, self.group, self.session) = (name, group, session)
+  init(_ place: ItemPlace, group: AccessGroup, session: Session) throws(Failure) {
+    (self.place, self.group, self.session) = (place, group, session)
     text = try WipedBytes(capacity: 1)
   }
 
-  /// Takes the item as it is now; without that, a new one is made.
-  mutating func takePresent() throws {
-    let opened = try group.open(name)
-    item = opened.item
-    let copy = try WipedBytes(capacity: opened.secret.count + 1)
-    unsafe opened.secret.withUnsafeBytes { bytes in
-      unsafe copy.appendBytes { free in
-        unsafe free.copyBytes(from: bytes)
-        return bytes.count
+  /// Takes the text as it is now.
+  ///
+  /// - Returns: false if there is none yet: a new item or field is made then.
+  mutating func takePresent() throws -> Bool {
+    if let name = place.field {
+      let field = try ItemField(place, name, in: group)
+      try field.requireFields()
+      item = field.item
+      guard let value = try field.valueIfAny() else { return false }
+      text = try unsafe value.span.withUnsafeBytes { (bytes) throws(Failure) in
+        try unsafe WipedBytes(copying: bytes, spare: 1)
       }
+      return true
     }
-    text = copy
+    do {
+      let opened = try group.open(place.name)
+      item = opened.item
+      text = try unsafe opened.secret.withUnsafeBytes { (bytes) throws(Failure) in
+        try unsafe WipedBytes(copying: bytes, spare: 1)
+      }
+    } catch let error as VaultError where error == .notFound(.item) {
+      return false
+    }
+    return true
   }
 
   /// Lets the user edit the text, and stores it if it changed.
@@ -65,14 +77,18 @@ struct EditRequest {
     }
   }
 
-  private var kind: SecretKind { item?.kind ?? .string }
+  private var kind: SecretKind { place.field == nil ? item?.kind ?? .string : .string }
 
   private func store(_ edited: WipedBytes) throws {
+    if let field = place.field {
+      _ = try ItemField.set(field, of: place, to: ValueInput.limited(edited), in: group, ifVersion: item?.version)
+      return
+    }
     let secret = try SetRequest.typed(ValueInput.limited(edited), kind)
     var details = Details()
     // It would end with the old value.
     if let expires = item?.expires { details.expires = .to(expires) }
     _ = try group.set(
-      name, to: secret, kind: kind, typeName: item?.typeName, details, ifVersion: item?.version ?? 0)
+      place.name, to: secret, kind: kind, typeName: item?.typeName, details, ifVersion: item?.version ?? 0)
   }
 }

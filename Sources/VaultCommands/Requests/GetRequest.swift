@@ -4,6 +4,7 @@ internal import VaultStore
 /// What `vault get` is asked to do, as it was typed.
 struct GetRequest: Equatable {
   var name: String
+  var field: String?
   var group: String?
   var version: UInt64?
   var output: String?
@@ -12,37 +13,56 @@ struct GetRequest: Equatable {
 
   func run(in session: Session) throws {
     let group = try session.openGroup(group, key)
-    let opened = try group.open(name, version: version)
-    let item = opened.item
-    if item.hasExpired { session.warn("the value has expired: vault info shows when") }
-    try unsafe opened.secret.withUnsafeBytes { bytes in
-      guard let output else { return try unsafe show(bytes, item, group, on: session.output) }
+    let place = try ItemPlace(name, field: field, in: group)
+    if let name = place.field {
+      let field = try ItemField(place, name, in: group, version: version)
+      let value = try Secret(field.value())
+      return try write(value, Told(item: field.item, field: name, group: group), session)
+    }
+    let opened = try group.open(place.name, version: version)
+    try write(opened.secret, Told(item: opened.item, field: nil, group: group), session)
+  }
+
+  /// What `--json` tells beside the value.
+  private struct Told {
+    let item: Item
+    let field: String?
+    let group: AccessGroup
+  }
+
+  private func write(_ secret: borrowing Secret, _ told: Told, _ session: Session) throws {
+    if told.item.hasExpired { session.warn("the value has expired: vault info shows when") }
+    try unsafe secret.withUnsafeBytes { bytes in
+      guard let output else { return try unsafe show(bytes, told, on: session.output) }
       try OutputFile.write(output) { output in
-        try unsafe json ? writeJSON(bytes, item, group, to: output) : output.write(bytes)
+        try unsafe json ? writeJSON(bytes, told, to: output) : output.write(bytes)
       }
     }
   }
 
-  private func show(_ bytes: UnsafeRawBufferPointer, _ item: Item, _ group: AccessGroup, on output: Output) throws {
-    if json { return try unsafe writeJSON(bytes, item, group, to: output) }
+  private func show(_ bytes: UnsafeRawBufferPointer, _ told: Told, on output: Output) throws {
+    if json { return try unsafe writeJSON(bytes, told, to: output) }
     guard output.isTerminal else { return try unsafe output.write(bytes) }
     try unsafe output.requireTextIfTerminal(bytes, hint: "name --output FILE, or pipe it")
     try unsafe output.write(bytes)
     if unsafe bytes.last != UInt8(ascii: "\n") { try output.write("\n") }
   }
 
-  private func writeJSON(
-    _ bytes: UnsafeRawBufferPointer, _ item: Item, _ group: AccessGroup, to output: Output
-  ) throws(Failure) {
+  private func writeJSON(_ bytes: UnsafeRawBufferPointer, _ told: Told, to output: Output) throws(Failure) {
+    let item = told.item
     var json = JSONWriter(output)
     try json.object { (json) throws(Failure) in
       try json.string("name", item.name.description)
-      try json.string("group", group.name.description)
+      if let field = told.field { try json.string("field", field) }
+      try json.string("group", told.group.name.description)
       try json.number("version", item.version)
       if item.hasExpired { try json.flag("expired", true) }
-      try json.string("kind", item.kind.name)
-      if let typeName = item.typeName { try json.string("type", typeName) }
-      if let typed = unsafe Self.typed(bytes, item.kind) {
+      if told.field == nil {
+        try json.string("kind", item.kind.name)
+        if let typeName = item.typeName { try json.string("type", typeName) }
+      }
+      let typed = told.field == nil ? unsafe Self.typed(bytes, item.kind) : nil
+      if let typed {
         try unsafe typed.span.withUnsafeBytes { (typed) throws(Failure) in try unsafe json.verbatim("value", typed) }
       } else if unsafe UTF8Text.isValid(bytes) {
         try unsafe json.text("value", bytes)

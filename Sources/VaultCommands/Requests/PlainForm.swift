@@ -36,7 +36,8 @@ enum PlainForm: Equatable {
 extension GetRequest {
   fileprivate init(_ words: inout PlainArguments) {
     self.init(
-      name: words.name(), group: words.option("--group", "-g"), version: words.number("--version"),
+      name: words.name(), field: words.option("--field"), group: words.option("--group", "-g"),
+      version: words.number("--version"),
       output: words.option("--output"), json: words.flag("--json"), key: KeySource(&words))
   }
 }
@@ -44,9 +45,11 @@ extension GetRequest {
 extension SetRequest {
   fileprivate init(_ words: inout PlainArguments) {
     self.init(
-      name: words.name(), group: words.option("--group", "-g"), label: words.option("--label"),
+      name: words.name(), field: words.option("--field"), group: words.option("--group", "-g"),
+      label: words.option("--label"),
       attributes: words.options("--attribute", "-a"), expires: words.option("--expires"),
       descriptor: words.number("--fd"), file: words.option("--file"), keepsValue: words.flag("--keep-value"),
+      replacesFields: words.flag("--replace-fields"),
       type: words.option("--type"), archive: words.option("--archive"), allowed: words.options("--allow"),
       exact: words.flag("--exact"), ifVersion: words.number("--if-version"), json: words.flag("--json"),
       key: KeySource(&words))

@@ -1,5 +1,4 @@
 internal import Exchange
-internal import KeyedArchives
 internal import VaultStore
 
 /// Opens the values that references name; the store is opened once, with the first of them.
@@ -24,28 +23,7 @@ final class References {
         try unsafe Secret(copying: bytes)
       }
     }
-    let bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
-    let value = try References.object(bytes, opened.item.kind).flatMap { JSONField.value(of: field, in: $0) }
-    guard let value else { throw Failure(.notFound, "the value has no such field") }
-    // Data, dates and objects that were named before are written as objects whose first key begins so.
-    guard opened.item.kind == .json || !value.starts(with: #"{"$"#.utf8) else {
-      throw Failure(.conflict, "the field is neither text nor a number", hint: "vault get NAME --json shows it")
-    }
-    return try Secret(value)
-  }
-
-  /// The value as JSON.
-  ///
-  /// - Returns: nil where no class of an archive can be shown so.
-  private static func object(_ bytes: [UInt8], _ kind: SecretKind) throws(Failure) -> [UInt8]? {
-    switch kind {
-    case .json: return bytes
-    case .archive:
-      // Nothing is built of it: its members are looked up by their names.
-      let json = try? ArchiveInspection(bytes).json()
-      return json.flatMap { JSONField.value(of: "root", in: $0) }
-    default: throw Failure(.conflict, "a field is named, and the value is \(kind.name), not json or an archive")
-    }
+    return try Secret(ItemField(field, of: opened).value())
   }
 
   func warnOfExpiry() { session.warn("a value has expired: vault info shows when") }

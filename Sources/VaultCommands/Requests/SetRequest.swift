@@ -3,6 +3,7 @@ internal import VaultStore
 /// What `vault set` is asked to do, as it was typed.
 struct SetRequest: Equatable {
   var name: String
+  var field: String?
   var group: String?
   var label: String?
   var attributes: [String] = []
@@ -10,6 +11,7 @@ struct SetRequest: Equatable {
   var descriptor: Int32?
   var file: String?
   var keepsValue = false
+  var replacesFields = false
   /// The name of a kind that the value must be.
   var type: String?
   /// A keyed archive, and the classes that may be in it.
@@ -27,32 +29,76 @@ struct SetRequest: Equatable {
     let archive = try archive.map { path throws(Failure) in try CheckedArchive(path, allowed, session.streams) }
     // The store first: whoever types a value should not type it in vain.
     let group = try session.openGroup(group, key)
+    let place = try ItemPlace(name, field: field, in: group)
     let version =
-      if let archive {
-        try group.set(
-          name, to: archive.bytes.secret(), kind: .archive, typeName: archive.typeName, details, ifVersion: ifVersion)
+      if let field = place.field {
+        try set(field, of: place, archive == nil ? source : nil, kind, details, group, session)
+      } else if let archive {
+        try set(place.name, archive, details, group, session)
       } else if let source {
-        try set(name, source.read(exact: exact, streams: session.streams), kind, details, group, session)
+        try set(place.name, source, kind, details, group, session)
       } else {
-        try group.change(name, details, ifVersion: ifVersion)
+        try group.change(place.name, details, ifVersion: ifVersion)
       }
     guard json else { return }
     var json = JSONWriter(session.output)
     try json.object { (json) throws(Failure) in
-      try json.string("name", name)
+      try json.string("name", place.name)
+      if let field = place.field { try json.string("field", field) }
       try json.string("group", group.name.description)
       try json.number("version", version)
     }
   }
 
   private func set(
-    _ name: String, _ value: WipedBytes, _ kind: SecretKind?, _ details: Details, _ group: AccessGroup,
+    _ name: String, _ archive: CheckedArchive, _ details: Details, _ group: AccessGroup, _ session: Session
+  ) throws -> UInt64 {
+    try FieldLoss(name, in: group, isMeant: replacesFields)?.confirm(in: session)
+    return try group.set(
+      name, to: archive.bytes.secret(), kind: .archive, typeName: archive.typeName, details, ifVersion: ifVersion)
+  }
+
+  private func set(
+    _ name: String, _ source: ValueInput, _ kind: SecretKind?, _ details: Details, _ group: AccessGroup,
     _ session: Session
-  ) throws(VaultError) -> UInt64 {
+  ) throws -> UInt64 {
+    var kind = kind
+    var loss = kind == .json ? nil : try FieldLoss(name, in: group, isMeant: replacesFields)
+    // Nobody should type a value in vain.
+    if source.isTyped(session.streams), let asked = loss {
+      try asked.confirm(in: session)
+      loss = nil
+    }
+    let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
+    if let loss {
+      if kind == nil, Self.isObject(value) { kind = .json } else { try loss.confirm(in: session) }
+    }
     if value.count == 0 { session.warn("the value is empty; to change only the label or the like: --keep-value") }
-    let kind = kind ?? (value.isText ? .string : .bytes)
-    let secret = try Self.typed(value, kind)
-    return try group.set(name, to: secret, kind: kind, details, ifVersion: ifVersion)
+    let valueKind = kind ?? (value.isText ? .string : .bytes)
+    let secret = try Self.typed(value, valueKind)
+    return try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
+  }
+
+  private static func isObject(_ value: WipedBytes) -> Bool {
+    unsafe value.withUnsafeBytes { bytes in
+      guard let text = unsafe String(validating: bytes, as: UTF8.self), let json = try? ValueText.canonical(text, .json)
+      else { return false }
+      return json.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "{")
+    }
+  }
+
+  /// Changes one field, and the item's details with it.
+  private func set(
+    _ field: String, of place: ItemPlace, _ source: ValueInput?, _ kind: SecretKind?, _ details: Details,
+    _ group: AccessGroup, _ session: Session
+  ) throws -> UInt64 {
+    guard let source else {
+      throw Failure.usage("--archive and --keep-value are for whole values", hint: "name the item without its field")
+    }
+    // An item that cannot have the field is told before anybody types.
+    try ItemField(place, field, in: group).requireFields()
+    let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
+    return try ItemField.set(field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
   }
 
   /// The value in the one form that its kind has.

@@ -24,8 +24,15 @@ struct IdentityFile: Equatable, Sendable {
   ///
   /// - Throws: `locked` without a passphrase slot; what ``Slot/open(passphrase:ownerKey:)`` throws.
   func open(passphrase: GuardedBytes) throws(IdentityError) -> Identity {
+    try unlock(passphrase: passphrase).identity
+  }
+
+  /// Opens the root seed with a passphrase, and tells its slot.
+  ///
+  /// - Throws: as ``open(passphrase:)``.
+  func unlock(passphrase: GuardedBytes) throws(IdentityError) -> (identity: Identity, slot: Slot) {
     guard let slot = slots.first(where: { $0.use == .passphrase }) else { throw .locked(.noSlot(.passphrase)) }
-    return try slot.open(passphrase: passphrase, ownerKey: ownerKey)
+    return (try slot.open(passphrase: passphrase, ownerKey: ownerKey), slot)
   }
 
   /// Opens the root seed with a key.

@@ -38,11 +38,14 @@ enum KeyFile {
     return key
   }
 
-  /// Reads a key file, or makes it if nothing is there.
+  /// Reads a key file, or makes it if nothing is there, with the folders above it that are missing.
   static func readOrMake(_ path: String, outside store: String) throws(IdentityError) -> Key {
     do throws(IdentityError) {
       return try read(path, outside: store)
     } catch .locked(.keyFile(.missing)) {
+      do throws(FileFault) { try Folder.make(Locations.absolute(CanonicalPath.split(path).folder)) } catch {
+        throw .locked(.keyFileFolder(error))
+      }
       do throws(IdentityError) {
         return try make(path, outside: store)
       } catch .locked(.keyFile(.taken)) {

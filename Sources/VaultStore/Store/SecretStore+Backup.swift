@@ -19,6 +19,9 @@ public struct StoreBackup: Sendable {
   public enum Outcome: Sendable {
     /// The copy is proved: so many items and older versions, at this state.
     case copied(items: UInt64, versions: UInt64, epoch: UInt64)
+    /// The owner's registry of a store that is only unlocked: it was copied as it is, and nothing of it was proved. Nor was
+    /// the identity file.
+    case copiedUnproved
     /// The group is bound to a device, so that no copy of it could be opened elsewhere.
     case leftOut
     /// The group does not verify, so it is not in the backup.
@@ -30,7 +33,8 @@ extension SecretStore {
   /// Copies the store into a folder of its own: the identity file, and one consistent, completely proved state of each group.
   ///
   /// Others may write meanwhile. Groups that are bound to a device are left out; a group that does not verify is named in the
-  /// result, and the others are copied. A backup that fails, or is killed, leaves nothing that looks like one.
+  /// result, and the others are copied. Where the store is only unlocked, the identity file and the registry are taken along
+  /// as they are, unproved. A backup that fails, or is killed, leaves nothing that looks like one.
   ///
   /// - Parameters:
   ///   - path: the folder, outside of the store; it is made, or is empty.
@@ -41,7 +45,7 @@ extension SecretStore {
   public func backUp(
     to path: String, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> StoreBackup {
-    _ = try owner()
+    guard access.isOwners else { throw .denied(.ownerOnly) }
     let path = try location.outside(path)
     let identity = try location.identityFile()
     guard identity.ownerKey == access.ownerKey else {
@@ -68,17 +72,32 @@ extension SecretStore {
       files.append((name, group(name).file))
     }
     // The owner's list comes last, so that it knows each group that is in the backup.
-    files.append((.registry, try registry().group.file))
+    let isWhole = !access.lacksIdentity
+    if isWhole { files.append((.registry, try registry().group.file)) }
     var groups: [StoreBackup.Group] = []
     for (name, file) in files {
       guard let outcome = try outcome(of: file, name.description, in: folder, progress) else { continue }
       groups.append(StoreBackup.Group(name: name.description, outcome: outcome))
     }
+    if !isWhole { groups.append(try copyRegistryUnproved(to: folder)) }
     guard groups.contains(where: { if case .copied = $0.outcome { true } else { false } }) else {
       for case .failed(let error) in groups.map(\.outcome) { throw error }
       throw .contradiction("there is nothing that could be backed up")
     }
     return groups
+  }
+
+  /// Takes the registry along although nobody here has its key.
+  private func copyRegistryUnproved(to folder: borrowing BackupFolder) throws(VaultError) -> StoreBackup.Group {
+    let name = AccessGroup.Name.registry.description
+    let draft = try folder.makeGroup(name)
+    do throws(GroupFileError) {
+      try AccessGroupFile.copyUnproved(from: location.places.groupFolder(name), to: draft)
+      return StoreBackup.Group(name: name, outcome: .copiedUnproved)
+    } catch {
+      folder.dropGroup(name)
+      return StoreBackup.Group(name: name, outcome: .failed(VaultError(error, group: name)))
+    }
   }
 
   /// - Returns: `nil` for a group that was removed meanwhile.

@@ -16,16 +16,19 @@ extension SecretStore {
   ///
   /// - Parameters:
   ///   - path: the backup's folder; it is only read.
+  ///   - names: only these groups of the backup; none means all.
   ///   - replacing: whether groups that are here in another state are replaced.
   ///   - progress: called now and then with a group's name.
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, ``VaultError/contradiction(_:)`` for another owner's
+  /// - Throws: ``VaultError/notFound(_:)`` for a named group that is not in the backup; ``VaultError/denied(_:)`` for
+  ///   anybody but the owner, ``VaultError/contradiction(_:)`` for another owner's
   ///   backup, ``VaultError/damaged(group:level:detail:)`` where there is no whole backup, ``VaultError/storage(_:)``. What is
   ///   wrong with a single group stands in the result.
   @discardableResult
   public func restoreBackup(
-    from path: String, replacing: Bool = false, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+    from path: String, groups names: [String] = [], replacing: Bool = false,
+    progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> StoreRestoration {
-    let names = try groups(inBackup: location.outside(path))
+    let names = try groups(names, inBackup: location.outside(path))
     try location.opening { () throws(IdentityError) in try location.places.makeStateFolder(of: access.ownerKey) }
     let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
     guard unsafe mkdir(groupsFolder, 0o700) == 0 || errno == EEXIST else {
@@ -47,8 +50,9 @@ extension SecretStore {
       groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
   }
 
-  /// The names of the groups in the backup of this store at `path`; the registry comes last.
-  private func groups(inBackup path: String) throws(VaultError) -> [AccessGroup.Name] {
+  /// The names of the groups in the backup of this store at `path`, or of those among them that are `wanted`; the registry
+  /// comes last.
+  private func groups(_ wanted: [String], inBackup path: String) throws(VaultError) -> [AccessGroup.Name] {
     _ = try owner()
     let backup = try StoreLocation(home: path, state: path)
     let identity: IdentityFile
@@ -66,7 +70,8 @@ extension SecretStore {
       names.append(.registry)
     }
     guard !names.isEmpty else { throw .damaged(group: nil, level: "backup", detail: "it holds no group") }
-    return names
+    guard wanted.allSatisfy({ name in names.contains { $0.description == name } }) else { throw .notFound(.group) }
+    return wanted.isEmpty ? names : names.filter { wanted.contains($0.description) }
   }
 }
 

@@ -28,6 +28,11 @@ extension StoreAccess {
   /// Whether the store's owner has it open, with or without his root seed.
   var isOwners: Bool { memberKind == .owner }
 
+  /// Whether the identity, and with it the registry, would have to be opened first.
+  var lacksIdentity: Bool {
+    if case .unlocked(let unlocked) = self { !unlocked.isOpen } else { false }
+  }
+
   /// What the credential says of a group's state.
   func floor(of group: AccessGroup.Name) -> Floor? {
     guard case .application(let credential) = self else { return nil }

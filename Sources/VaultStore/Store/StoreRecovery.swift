@@ -1,29 +1,39 @@
 internal import GroupFile
 internal import Sealing
 
-/// Brings a store back whose machine is lost: from a backup, with a recovery code.
+/// What opens the identity in a backup: any of its slots.
+public enum RecoveryKey: ~Copyable, Sendable {
+  /// A recovery code as it was typed.
+  case recoveryCode(Secret)
+  case passphrase(Secret)
+  /// The key file at this path.
+  case keyFile(String)
+}
+
+/// Brings a store back whose machine is lost: from a backup, with a recovery code, the passphrase or a key file.
 ///
 /// The new store belongs to the same owner: his groups have the members that they had, and an application whose credential is
-/// issued again opens what it had. Of what opened the old store only the recovery code opens the new one.
+/// issued again opens what it had. Of what opened the old store only what opened the backup opens the new one.
 public struct StoreRecovery: Sendable {
   private let location: StoreLocation
   private let backup: String
   private let identity: Identity
-  /// The slot that the code opened.
+  /// The slot that was opened.
   private let slot: Slot
+  private let keyFile: String?
 
   /// Opens a backup's identity.
   ///
   /// - Parameters:
   ///   - backup: the backup's folder.
   ///   - location: where the store is to be made; by default what this process's environment names.
-  ///   - code: gives the recovery code as it was typed; called when the place is known to be free, and the backup to have a slot
-  ///     for a code.
+  ///   - key: gives what opens it, of the kinds of slots that the backup has; called when the place is known to be free.
   /// - Throws: ``VaultError/exists(_:)`` where there is a store; ``VaultError/damaged(group:level:detail:)`` for a folder that is
-  ///   no backup; ``VaultError/locked(_:)`` for one without a slot for a code; ``VaultError/mistypedCode(_:)``,
-  ///   ``VaultError/wrongKey(_:)``; what `code` throws. Nothing is made.
+  ///   no backup; ``VaultError/locked(_:)`` for one without a slot of the kind; ``VaultError/mistypedCode(_:)``,
+  ///   ``VaultError/wrongKey(_:)``; what `key` throws. Nothing is made.
   public init(
-    from backup: String, at location: StoreLocation? = nil, code: () throws(VaultError) -> Secret
+    from backup: String, at location: StoreLocation? = nil,
+    key: (_ kinds: Set<SlotInfo.Kind>) throws(VaultError) -> RecoveryKey
   ) throws(VaultError) {
     let location = if let location { location } else { try StoreLocation.standard() }
     self.location = location
@@ -39,40 +49,53 @@ public struct StoreRecovery: Sendable {
     } catch {
       throw VaultError(error)
     }
-    guard file.slots.contains(where: { $0.use == .recoveryCode }) else {
-      throw VaultError(IdentityError.locked(.noSlot(.recoveryCode)))
-    }
-    let code = try code()
-    (identity, slot) = try location.opening { () throws(IdentityError) in
-      try file.unlock(recoveryCode: code.guarded())
+    let key = try key(Set(file.slots.map { SlotInfo($0).kind }))
+    do {
+      switch consume key {
+      case .recoveryCode(let code):
+        (identity, slot) = try file.unlock(recoveryCode: code.guarded())
+        keyFile = nil
+      case .passphrase(let passphrase):
+        (identity, slot) = try file.unlock(passphrase: passphrase.guarded())
+        keyFile = nil
+      case .keyFile(let path):
+        (identity, slot) = try file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+        keyFile = path
+      }
+    } catch {
+      throw VaultError(error)
     }
   }
 
-  /// Makes the store, with the slot of the code and a new one, and restores the groups.
+  /// Whether the backup's passphrase opened it.
+  public var hasPassphrase: Bool { slot.use == .passphrase }
+
+  /// Makes the store, with the slot that was opened and a new one, and restores the groups.
   ///
   /// A recovery that was interrupted is finished by the same call, also with another new slot; until then there is a store that
   /// lacks groups, and no other can be made in its place.
   ///
   /// - Parameters:
-  ///   - slot: what shall open the store from now on, besides the code.
+  ///   - slot: what shall open the store from now on, besides what opened the backup; `nil` for nothing else.
   ///   - progress: called now and then with a group's name.
   /// - Returns: the store, and what became of each group of the backup.
   /// - Throws: ``VaultError/exists(_:)`` where there is a store; it is not touched. ``VaultError/busy(group:)`` while another
   ///   process does the same; ``VaultError/locked(_:)`` for a key file that cannot be used; and what keeps the owner's list of
   ///   groups from being restored.
   public func makeStore(
-    with slot: consuming NewSlot, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+    with slot: consuming NewSlot?, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
     switch consume slot {
-    case .keyFile(let path):
+    case nil: return try makeStore(remembering: keyFile, progress, nil)
+    case .keyFile(let path)?:
       return try makeStore(remembering: path, progress) { (number) throws(IdentityError) in
         let key = try KeyFile.readOrMake(path, outside: location.home)
         return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
       }
-    case .passphrase(let passphrase):
+    case .passphrase(let passphrase)?:
       guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
       let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
-      return try makeStore(remembering: nil, progress) { (number) throws(IdentityError) in
+      return try makeStore(remembering: keyFile, progress) { (number) throws(IdentityError) in
         try Slot(number: number, passphrase: bytes, sealing: identity)
       }
     }
@@ -80,12 +103,12 @@ public struct StoreRecovery: Sendable {
 
   private func makeStore(
     remembering keyFile: String?, _ progress: (String, MaintenanceProgress) -> Void,
-    _ new: (UInt16) throws(IdentityError) -> Slot
+    _ new: ((UInt16) throws(IdentityError) -> Slot)?
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
     let folder = location.identityFolder
     var file = IdentityFile(ownerKey: identity.ownerKey, first: slot)
     let mark = try location.opening { () throws(IdentityError) in
-      try file.add(new(file.nextNumber()))
+      if let new { try file.add(new(file.nextNumber())) }
       let mark = try folder.beginRecovery(file)
       try location.places.makeStateFolder(of: identity.ownerKey)
       return mark

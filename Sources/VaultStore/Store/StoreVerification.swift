@@ -7,6 +7,9 @@ public struct GroupVerification: Sendable {
   public let result: Result<Counts, VaultError>
   /// Whether the group was made on another machine and is bound to it, so that this one cannot prove it.
   public var isOfOtherDevice = false
+  /// Whether this is the owner's registry in a store that is only unlocked, so that nothing of it could be proved, and neither
+  /// that no group is missing.
+  public var needsOwner = false
 
   /// What a proof went over.
   public struct Counts: Sendable, Equatable {
@@ -25,7 +28,8 @@ extension SecretStore {
   /// Proves everything in the named groups, or in all: each item, version and large value, the tree, the roster, the chain.
   ///
   /// For an application, all groups are those that it is a member of, or was when its credential was written. For the owner,
-  /// all groups include his registry, which is compared with the folders: a group that vanished is found.
+  /// all groups include his registry, which is compared with the folders: a group that vanished is found. In a store that is only unlocked
+  /// the registry's result says that it was not proved.
   ///
   /// - Parameters:
   ///   - names: the groups; none means all.
@@ -49,11 +53,15 @@ extension SecretStore {
       if case .failure(let error) = verification.result, isOthersBusiness(name, error) { continue }
       results.append(verification)
     }
-    if access.isOwners {
+    if access.lacksIdentity {
+      let reason = VaultError.ownerNeeded("the list of groups was not proved")
+      results.append(
+        GroupVerification(
+          name: AccessGroup.Name.registry.description, result: .failure(reason), needsOwner: true))
+    } else if access.isOwners {
       do {
         results += try verifyRegistry(found: results.map(\.name), progress)
       } catch {
-        // Unlocked, and nobody there to open the rest.
         results.append(GroupVerification(name: AccessGroup.Name.registry.description, result: .failure(error)))
       }
     }

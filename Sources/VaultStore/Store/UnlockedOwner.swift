@@ -27,13 +27,17 @@ final class UnlockedOwner: Sendable {
     return try UnlockedOwner(record, ownerKey, open)
   }
 
+  /// Whether the identity is open.
+  var isOpen: Bool { opened.withLock { $0 != nil } }
+
   /// The identity; whoever asks first is made to open it.
   ///
   /// - Throws: what keeps it from being opened.
   func identity() throws(VaultError) -> Identity {
     try opened.withLock { (opened) throws(VaultError) in
       if let opened { return opened }
-      let identity = try open()
+      let identity: Identity
+      do throws(VaultError) { identity = try open() } catch .locked(let reason) { throw .ownerNeeded(reason) }
       guard identity.ownerKey == ownerKey else { throw .contradiction("another store was put in this one's place") }
       opened = identity
       return identity

@@ -3,7 +3,8 @@ import Foundation
 /// Does to decoded objects what programs do: asks for hashes and descriptions, compares, copies, and takes containers apart.
 struct Use {
   private let watch: Watch
-  private var left = 60
+  private static let most = 60
+  private var left = Self.most
   private var consumed = 0
 
   init(_ watch: Watch) { self.watch = watch }
@@ -11,7 +12,7 @@ struct Use {
   /// Uses `one`, and compares it with `other`, which was decoded from the same bytes.
   mutating func exercise(_ one: NSObject, _ other: NSObject) {
     // Many calls of a few milliseconds would keep other archives from their turn.
-    guard left > 0, watch.total < 0.1 else { return }
+    guard left == Self.most || left > 0 && !watch.isLong else { return }
     left -= 1
     watch.begin("\(type(of: one))")
     if Self.hasHash(one) {
@@ -22,12 +23,12 @@ struct Use {
     consume(one.isEqual(other) ? 1 : 0)
     watch.begin("description")
     consume(one.description.utf8.count)
-    copy(one)
+    watch.begin("copy")
+    if !watch.isLong { copy(one) }
     parts(one, other)
   }
 
   private mutating func copy(_ one: NSObject) {
-    watch.begin("copy")
     if let copying = one as? any NSCopying { consume(one.isEqual(copying.copy(with: nil)) ? 1 : 0) }
     watch.begin("mutableCopy")
     if let copying = one as? any NSMutableCopying { consume(one.isEqual(copying.mutableCopy(with: nil)) ? 1 : 0) }

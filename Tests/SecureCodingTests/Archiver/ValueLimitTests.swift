@@ -106,6 +106,10 @@ import Testing
       odd("an attributed text with a range") {
         NSAttributedString(string: "ab", attributes: [NSAttributedString.Key("k"): NSValue(range: NSRange())])
       },
+      odd("an attributed text with a locale") {
+        NSAttributedString(
+          string: "ab", attributes: [NSAttributedString.Key("k"): NSLocale(localeIdentifier: "de_CH")])
+      },
       odd("a long expression") { try NSRegularExpression(pattern: String(repeating: "a", count: 20_000)) },
       odd("an expression with many properties") {
         try NSRegularExpression(pattern: String(repeating: "\\p{L}", count: 1_000), options: .caseInsensitive)

@@ -281,6 +281,7 @@ one("a mutable ordered set of a dictionary", "NSMutableOrderedSet NSDictionary",
 date_fields = [obj(7, NS__time=real("10")), cls("NSDate")]
 attributes = {"NSValue": [{"NS.special": 4, "NS.rangeval.location": 1, "NS.rangeval.length": 2}], "NSDateComponents": [{"NS.year": 2024}],
               "NSError": [{"NSDomain": "d", "NSCode": 1}], "NSNull": [{}], "NSPersonNameComponents": [{}], "NSUUID": [{"NS.uuidbytes": data(bytes(16))}],
+              "NSLocale": [{"NS.identifier": "de_CH"}], "NSTimeZone": [{"NS.name": "UTC"}], "NSCalendar": [{"NS.identifier": "gregorian"}],
               "NSUnitConverterLinear": [{"NS.coefficient": real("1"), "NS.constant": real("0")}], "SecureCodingTests.Address": [{"city": uid(8)}]}
 for name, (fields,) in attributes.items():
     ask = name.split(".")[-1]

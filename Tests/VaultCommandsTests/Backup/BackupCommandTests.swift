@@ -65,7 +65,7 @@ import Testing
   @Test func `a group that does not verify is named, and the others are copied`() throws {
     // The last bytes of the large value.
     var bytes = store.folder.read("store/groups/team/group.vault")
-    store.run("group", "compact", "team")
+    store.run("group", "compact", "team", "--yes")
     bytes = store.folder.read("store/groups/team/group.vault")
     let index = try #require(bytes.indices.last { bytes[$0] != 0 })
     bytes[index - 40] ^= 1

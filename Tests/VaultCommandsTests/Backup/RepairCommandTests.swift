@@ -11,7 +11,7 @@ import Testing
     for number in 0..<40 { store.run("set", "item/\(number)", input: "value of \(number)") }
     store.run("set", "twice", input: "first")
     store.run("set", "twice", input: "second")
-    store.run("group", "compact", "default")
+    store.run("group", "compact", "default", "--yes")
   }
 
   /// Zeroes the pages that hold the bytes of `row`s of a table, or any page by its number.

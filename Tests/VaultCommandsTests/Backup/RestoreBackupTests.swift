@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test func `a group that was removed comes back when that is accepted`() {
-    store.run("group", "remove", "team")
+    store.run("group", "remove", "team", "--yes")
     #expect(store.run("restore-backup", backup).status == 0)
     #expect(store.run("get", "b", "-g", "team").status == 14)
     #expect(store.run("group", "accept", "team").status == 0)
@@ -157,5 +157,17 @@ import Testing
     let kept = try FileManager.default.contentsOfDirectory(atPath: store.folder.file("store/set-aside"))
     #expect(kept.count == 1)
     #expect(store.folder.read("store/set-aside/\(kept[0])/group.vault") == [UInt8](repeating: 0x61, count: 8_192))
+  }
+
+  @Test func `one group of a backup is restored, and the others stay as they are`() throws {
+    store.run("set", "a", input: "newer")
+    store.run("set", "b", "-g", "team", input: "newer")
+    let restored = store.run("restore-backup", backup, "team", "--replace", "--json")
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(try results(restored) == ["team": "restored"])
+    #expect(store.run("get", "a").output == "newer")
+    #expect(store.run("group", "accept", "team").status == 0)
+    #expect(store.run("get", "b", "-g", "team").output == "two")
+    #expect(store.run("restore-backup", backup, "team", "nothing").status == 10)
   }
 }

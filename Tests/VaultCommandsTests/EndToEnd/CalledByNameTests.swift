@@ -39,7 +39,7 @@ import Testing
     let process = Executable(
       ["-c", #""$folder/bin/git-credential-vault" store <"$folder/message""#], program: "/bin/sh",
       environment: store.scriptEnvironment, terminal: terminal)
-    try #require(terminal.waitUntilShown("passphrase: "))
+    try #require(terminal.waitUntilShown(", for git: "))
     terminal.type("hunter2\n")
     let stored = process.wait()
     #expect(stored.status == 0 && stored.output.isEmpty && stored.errors.isEmpty, "\(stored)")

@@ -8,6 +8,7 @@ import Testing
 @Suite struct PromptTests {
   private let folder = TemporaryFolder()
   private let terminal = PseudoTerminal()
+  private static let prompt = "passphrase of ~/store, for 'vault list': "
   private let environment: [String: String]
 
   init() throws {
@@ -21,7 +22,7 @@ import Testing
   /// A `list` that has asked, with half of the passphrase typed.
   private func waiting() throws -> Executable {
     let process = Executable(["list"], environment: environment, terminal: terminal)
-    try #require(terminal.waitUntilShown("passphrase: "))
+    try #require(terminal.waitUntilShown(Self.prompt))
     #expect(!terminal.showsWhatIsTyped)
     terminal.type("hunt")
     return process
@@ -31,7 +32,7 @@ import Testing
     let process = try waiting()
     terminal.type("er2\n")
     #expect(process.wait().status == 0)
-    #expect(terminal.shown() == "passphrase: \r\n")
+    #expect(terminal.shown() == Self.prompt + "\r\n")
     #expect(terminal.showsWhatIsTyped)
   }
 
@@ -58,10 +59,10 @@ import Testing
     process.send(SIGTSTP)
     #expect(eventually { terminal.showsWhatIsTyped })
     process.send(SIGCONT)
-    #expect(terminal.waitUntilShown("passphrase: passphrase: "))
+    #expect(terminal.waitUntilShown(Self.prompt + Self.prompt))
     terminal.type("er2\n")
     #expect(process.wait().status == 0)
-    #expect(terminal.shown() == "passphrase: passphrase: \r\n")
+    #expect(terminal.shown() == Self.prompt + Self.prompt + "\r\n")
   }
 
   @Test(arguments: [SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGTRAP, SIGFPE, SIGSYS])
@@ -73,7 +74,7 @@ import Testing
     #expect(result.status == 128 + signal)
     #expect(result.errors.isEmpty)
     #expect(result.output.isEmpty)
-    #expect(terminal.shown() == "passphrase: ")
+    #expect(terminal.shown() == Self.prompt)
   }
 
   @Test func `without a terminal it is locked at once`() {

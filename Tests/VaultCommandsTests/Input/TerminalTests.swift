@@ -26,9 +26,11 @@ import VaultStore
     let terminal = try #require(Terminal(path: pty.path))
     pty.type("one\none\n")
     #expect(text(try terminal.askTwice("new: ", again: "again: ")) == "one")
-    pty.type("one\ntwo\n")
+    pty.type("one\ntwo\none\none\n")
+    #expect(text(try terminal.askTwice("new: ", again: "again: ")) == "one")
+    pty.type("one\ntwo\none\ntwo\none\ntwo\n")
     let failure = #expect(throws: Failure.self) { try terminal.askTwice("new: ", again: "again: ") }
-    #expect(failure?.message == "the two are not the same")
+    #expect(failure?.message == "the two differ")
     #expect(pty.showsWhatIsTyped)
   }
 
@@ -65,7 +67,7 @@ import VaultStore
 }
 
 /// Types from another thread, once the terminal has fallen silent.
-private final class Typist: @unchecked Sendable {
+final class Typist: @unchecked Sendable {
   private var thread = pthread_t()
   private let pty: PseudoTerminal
   private let text: String

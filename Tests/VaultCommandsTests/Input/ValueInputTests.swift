@@ -75,6 +75,64 @@ import VaultStore
     }
   }
 
+  /// What is taken of keys that are pressed when the terminal has fallen silent.
+  private func typed(_ keys: String, on terminal: PseudoTerminal = PseudoTerminal()) throws -> String {
+    let streams = Streams(input: terminal.descriptor, terminal: terminal.path)
+    let typist = Typist(terminal, keys)
+    defer { typist.wait() }
+    let bytes = try ValueInput.standardInput.read(exact: false, streams: streams)
+    return unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test func `a typed value may be longer than a terminal's line`() throws {
+    let long = String(repeating: "0123456789abcdef", count: 1_000)
+    #expect(try typed(long + "\r") == long)
+  }
+
+  @Test(arguments: [
+    ("\u{1B}[200~one\rtwo\rthree\r\u{1B}[201~\r", "one\ntwo\nthree\n"), ("\u{1B}[200~a\r\nb\u{1B}[201~\r", "a\nb"),
+    ("\u{1B}[200~alone\r\u{1B}[201~\r", "alone"), ("x\u{1B}[200~y\u{1B}[201~z\r", "xyz"),
+    ("\u{1B}[200~a\u{1B}b\u{1B}\u{1B}[201~\r", "a\u{1B}b\u{1B}"),
+    ("\u{1B}[200~\u{3}\t\u{4}\u{1B}[201~\r", "\u{3}\t\u{4}"),
+  ]) func `what is pasted arrives whole`(keys: String, value: String) throws {
+    #expect(try typed(keys) == value)
+  }
+
+  @Test(arguments: [
+    ("ab\u{7F}c\r", "ac"), ("aé\u{7F}\u{8}b\r", "b"), ("abc\u{15}d\r", "d"), ("\u{7F}\r", ""),
+    ("a\u{1B}[D\u{1B}OPb\n", "ab"),
+    ("ab\u{4}", "ab"),
+  ]) func `keys that edit a line edit a value`(keys: String, value: String) throws {
+    #expect(try typed(keys) == value)
+  }
+
+  @Test func `lines that came at once without marks are refused, and none is left for the shell`() throws {
+    let terminal = PseudoTerminal()
+    let failure = #expect(throws: Failure.self) { try typed("one\rtwo\rthree\r", on: terminal) }
+    #expect(failure?.status == .usage)
+    #expect(failure?.message == "several lines came at once, and the terminal does not say what was pasted")
+    #expect(Pipe.unreadCount(terminal.descriptor) == 0)
+    #expect(terminal.showsWhatIsTyped)
+  }
+
+  @Test func `a pasted value above the limit is refused`() {
+    let long = String(repeating: "x", count: ValueInput.limit + 10)
+    let failure = #expect(throws: Failure.self) { try typed("\u{1B}[200~\(long)\u{1B}[201~\r") }
+    #expect(failure?.status == .overLimit)
+  }
+
+  @Test(arguments: ["\u{3}", "abc\u{3}"]) func `Ctrl-C ends the question`(keys: String) {
+    let terminal = PseudoTerminal()
+    #expect(throws: Failure.interrupted) { try typed(keys, on: terminal) }
+    #expect(terminal.showsWhatIsTyped)
+  }
+
+  @Test func `a terminal is asked to mark what is pasted, and then no more`() throws {
+    let terminal = PseudoTerminal()
+    _ = try typed("\u{1B}[200~a\rb\u{1B}[201~\r", on: terminal)
+    #expect(terminal.shown() == "\u{1B}[?2004hvalue: [2 lines pasted] \r\n\u{1B}[?2004l")
+  }
+
   @Test func `a value is asked for where stdin is a terminal`() throws {
     let terminal = PseudoTerminal()
     terminal.type("typed\n")

@@ -106,10 +106,16 @@ import Testing
     #expect(temporary.mode("target") == nil)
   }
 
-  @Test func `a key file is not made where there is no folder`() {
-    #expect(throws: IdentityError.locked(.keyFileFolder(.missing))) {
-      _ = try KeyFile.readOrMake(temporary.file("no/key"), outside: store)
-    }
+  @Test func `the folders above a new key file are made, for their user alone`() throws {
+    let made = try KeyFile.readOrMake(temporary.file("a/b/key"), outside: store)
+    #expect(temporary.mode("a") == 0o700 && temporary.mode("a/b") == 0o700 && temporary.mode("a/b/key") == 0o600)
+    #expect(try KeyFile.read(temporary.file("a/b/key"), outside: store).testBytes == made.testBytes)
+  }
+
+  @Test func `a key file is not made below a file`() {
+    temporary.write("file", bytes)
+    #expect(throws: IdentityError.self) { _ = try KeyFile.readOrMake(temporary.file("file/key"), outside: store) }
+    #expect(temporary.read("file") == bytes)
   }
 
   @Test func `read or make reads what is there, and makes what is not`() throws {

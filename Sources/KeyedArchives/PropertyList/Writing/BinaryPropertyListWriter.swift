@@ -1,24 +1,24 @@
 /// Writes a property list in the binary format, `bplist00`.
 ///
-/// The same list always gives the same bytes: objects stand in the order in which their containers name them, keys before
-/// values, equal texts, numbers and references stand once, and each in its shortest form.
+/// The same list always gives the same bytes. Objects are written in the order in which their containers name them,
+/// keys before values. Equal strings, numbers and references are written once, each in its shortest form.
 struct BinaryPropertyListWriter {
   private let list: PropertyList
   private var output = BinaryPropertyList.magic
   private var offsets: [Int] = []
-  /// The number of each node that has one; nodes of equal scalars share theirs.
+  /// The object number of each node, if assigned; nodes with equal scalars share one.
   private var numbers: [UInt32?]
   private var scalars: [Scalar: UInt32] = [:]
-  /// The nodes that are written, by their numbers.
+  /// The nodes to write, in the order of their object numbers.
   private var order: [Int] = []
 
-  /// What makes two scalars the same object.
+  /// Scalars with equal keys are written as one object.
   private struct Scalar: Hashable {
     let kind: Node.Kind
     let count: UInt32
     let payload: UInt64
     var bytes: ArraySlice<UInt8> = []
-    /// A number that needs 128 bits.
+    /// The value of a number that needs 128 bits.
     var wide: Int128 = 0
   }
 
@@ -52,9 +52,9 @@ struct BinaryPropertyListWriter {
     }
   }
 
-  /// Numbers `node` unless it, or an equal scalar, has a number.
+  /// Assigns `node` a number unless it, or an equal scalar, already has one.
   ///
-  /// - Returns: whether it is a container that was not entered before.
+  /// - Returns: whether it is a container seen for the first time.
   private mutating func enter(_ node: Int) -> Bool {
     guard numbers[node] == nil else { return false }
     let value = list.nodes[node]
@@ -74,7 +74,7 @@ struct BinaryPropertyListWriter {
   private func scalar(_ node: Node) -> Scalar {
     switch node.kind {
     case .utf16 where isASCII(node):
-      // The same text as one of ASCII, so the same object.
+      // The same text may also be stored as ASCII, and must then be the same object.
       Scalar(kind: .ascii, count: node.count, payload: 0, bytes: asciiBytes(node)[...])
     case .ascii, .utf8, .utf16, .data:
       Scalar(kind: node.kind, count: node.count, payload: 0, bytes: list.rawBytes(node))
@@ -83,7 +83,7 @@ struct BinaryPropertyListWriter {
     }
   }
 
-  /// Whether UTF-16 holds nothing but ASCII, which has a shorter form.
+  /// Whether a UTF-16 string is pure ASCII, which has a shorter form.
   private func isASCII(_ node: Node) -> Bool { list.codeUnits(node).allSatisfy { $0 < 0x80 } }
   private func asciiBytes(_ node: Node) -> [UInt8] { list.codeUnits(node).map { UInt8(truncatingIfNeeded: $0) } }
 
@@ -148,7 +148,7 @@ struct BinaryPropertyListWriter {
     write(integer: Int128(count))
   }
 
-  /// 1, 2 and 4 bytes are unsigned and 8 are signed; what is larger takes 16.
+  /// Integers of 1, 2 and 4 bytes are unsigned, those of 8 bytes are signed, and larger values take 16 bytes.
   private mutating func write(integer: Int128) {
     switch integer {
     case 0...0xFF: write(0x10, UInt64(integer), size: 1)
@@ -184,7 +184,7 @@ struct BinaryPropertyListWriter {
     write(UInt64(table), size: 8)
   }
 
-  /// How many bytes a number takes: 1, 2, 4 or 8.
+  /// The number of bytes that a number takes: 1, 2, 4 or 8.
   private static func byteCount(_ number: Int) -> Int {
     switch number {
     case ...0xFF: 1

@@ -1,14 +1,14 @@
-/// Puts a property list together from its leaves up; each call returns the node it made, for its container.
+/// Builds a property list from its leaves up. Each call returns the new node, for use in its container.
 package struct PropertyListBuilder: Sendable {
   private var bytes: [UInt8] = []
   private var nodes: [Node] = []
   private var children: [UInt32] = []
-  /// Strings that were added, so that keys and class names stand once.
+  /// The strings added so far, so that keys and class names are stored once.
   private var texts: [KeyTable.Key: UInt32] = [:]
 
   package init() {}
 
-  /// A text; equal ones are one node.
+  /// Adds a string. Equal strings are one node.
   package mutating func add(text: String) -> UInt32 {
     let key = KeyTable.Key(text: text)
     if let node = texts[key] { return node }
@@ -43,7 +43,7 @@ package struct PropertyListBuilder: Sendable {
     return add(Node(.array, count: array.count, payload: UInt64(start)))
   }
 
-  /// A dictionary with `values` in the order of `keys`, which are texts, each once.
+  /// Adds a dictionary with `values` in the order of `keys`, which are distinct strings.
   package mutating func add(keys: [UInt32], values: [UInt32]) -> UInt32 {
     precondition(keys.count == values.count)
     let start = children.count
@@ -52,7 +52,7 @@ package struct PropertyListBuilder: Sendable {
     return add(Node(.dictionary, count: keys.count, payload: UInt64(start)))
   }
 
-  /// Makes a reference that was added point elsewhere.
+  /// Changes the object that an added reference points to.
   package mutating func point(_ uid: UInt32, to object: Int) { nodes[Int(uid)].payload = UInt64(object) }
 
   private mutating func add(_ node: Node) -> UInt32 {
@@ -60,7 +60,7 @@ package struct PropertyListBuilder: Sendable {
     return UInt32(nodes.count - 1)
   }
 
-  /// The list whose top is `top`.
+  /// The finished list, with `top` as its outermost value.
   package consuming func list(top: UInt32) -> PropertyList {
     PropertyList(bytes: bytes, nodes: nodes, children: children, top: Int(top))
   }

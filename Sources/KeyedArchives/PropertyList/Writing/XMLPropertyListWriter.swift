@@ -4,8 +4,8 @@ struct XMLPropertyListWriter {
   private let limit: OutputLimit
   private var output: [UInt8] = []
 
-  /// - Throws: `notInXML` where a value has no form there that reads back as the same. A number of single precision reads
-  ///   back as the same number, of double precision. Beyond `limit`, `overLimit`.
+  /// - Throws: `notInXML` if XML cannot represent a value so that it reads back equal; `overLimit` beyond `limit`. A
+  ///   single-precision number reads back as the same number in double precision.
   static func bytes(of list: PropertyList, within limit: OutputLimit) throws(ArchiveError) -> [UInt8] {
     var writer = XMLPropertyListWriter(list: list, limit: limit)
     writer.output +=
@@ -25,7 +25,7 @@ struct XMLPropertyListWriter {
     self.limit = limit
   }
 
-  /// Visits each value with a stack of its own. What the list shares is written anew each time, within the limit.
+  /// Visits each value with an explicit stack. Shared values are written again at each use, within the limit.
   private mutating func writeAll() throws(ArchiveError) {
     var stack: [(node: Node, next: Int)] = []
     try open(list.nodes[list.top], &stack)
@@ -95,12 +95,12 @@ struct XMLPropertyListWriter {
       case UInt8(ascii: "&"): output += "&amp;".utf8
       case UInt8(ascii: "<"): output += "&lt;".utf8
       case UInt8(ascii: ">"): output += "&gt;".utf8
-      // A parser makes a newline of it.
+      // An XML parser would turn a bare carriage return into a newline.
       case UInt8(ascii: "\r"): output += "&#13;".utf8
       case UInt8(ascii: "\t"), UInt8(ascii: "\n"), 0x20...: output.append(byte)
       default: throw .notInXML("a control character")
       }
-      // U+FFFE and U+FFFF, which XML has no place for.
+      // U+FFFE and U+FFFF are not allowed in XML.
       if byte == 0xBE || byte == 0xBF, output.suffix(3).elementsEqual([0xEF, 0xBF, byte]) {
         throw .notInXML("a control character")
       }

@@ -1,7 +1,7 @@
 import Foundation
 import KeyedArchives
 
-/// An NSValue of a number of C, or of an array of them: its type under `$0`, its numbers under `$1`.
+/// An NSValue that holds a C number or an array of C numbers: its type under `$0`, its numbers under `$1`.
 struct RawNumbers {
   private let type: String
   private let value: NSValue
@@ -19,7 +19,7 @@ struct RawNumbers {
     }
     var bytes = [UInt8](repeating: 0, count: size * (count ?? 1))
     unsafe bytes.withUnsafeMutableBytes { buffer in
-      // Never empty: no count is zero, and each number has at least one byte.
+      // The buffer is never empty: no count is zero, and each number has at least one byte.
       if let start = buffer.baseAddress { unsafe value.getValue(start) }
     }
     fields.object("$0", type)
@@ -32,7 +32,7 @@ struct RawNumbers {
   }
 }
 
-/// The object that `NSValue` archives an array of numbers as.
+/// The object in which `NSValue` archives an array of numbers.
 final class OldStyleArray: NSObject {
   let code: Character
   let size: Int
@@ -57,7 +57,7 @@ final class OldStyleArray: NSObject {
 }
 
 extension SecureArchiver {
-  /// A number of C at an address.
+  /// Adds the C number at an address.
   func number(ofType type: UnsafePointer<Int8>, at address: UnsafeRawPointer) throws(ArchiveError) -> UInt32 {
     let text = unsafe String(cString: type)
     if text == "B" { return builder.add(bool: unsafe address.load(as: Bool.self)) }
@@ -67,7 +67,7 @@ extension SecureArchiver {
     return try number(ofCode: code, unsafe Array(UnsafeRawBufferPointer(start: address, count: size))[...])
   }
 
-  /// A number of C, from its bytes in this machine's order.
+  /// Adds a C number from its little-endian bytes.
   func number(ofCode code: Character, _ bytes: ArraySlice<UInt8>) throws(ArchiveError) -> UInt32 {
     func take<T: FixedWidthInteger>(_: T.Type) -> T {
       bytes.prefix(T.bitWidth / 8).reversed().reduce(0) { $0 << 8 | T($1) }

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueWriter {
-  /// Arrays, dictionaries, sets; what has no order of its own is put into one.
+  /// Arrays, dictionaries and sets. Unordered elements are sorted.
   static let containers = [
     ValueWriter(NSArray.self, "NSArray") { array, fields throws(ArchiveError) in
       fields.objects("NS.objects", RawElements.of(array))
@@ -43,7 +43,8 @@ extension ValueWriter {
     let pairs = RawElements.of(dictionary)
     let values = Dictionary(pairs.map { (ObjectIdentifier($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
     let keys = try CanonicalOrder.sorted(pairs.map(\.key), fields) { values[ObjectIdentifier($0)] }
-    // Foundation hashes all of a short text, and one of ASCII has one spelling, so the reader takes such keys.
+    // The reader always accepts short ASCII keys: Foundation hashes all of a short string, and ASCII has no canonically
+    // equivalent variants.
     if !keys.allSatisfy({ ($0 as? NSString).map(isAlwaysAKey) ?? false }) {
       fields.archiver.needsRehearsal = true
     }

@@ -39,7 +39,7 @@ extension ValueWriter {
     }
   }
 
-  /// Numbers of seven bits to a byte, the lowest first; the eighth bit says that more follow.
+  /// Packs numbers seven bits to a byte, lowest bits first. The eighth bit means that more bytes follow.
   static func packed(_ numbers: [Int]) -> Data {
     var bytes: [UInt8] = []
     for number in numbers {

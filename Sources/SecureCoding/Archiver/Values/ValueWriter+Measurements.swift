@@ -2,7 +2,8 @@ import Foundation
 import KeyedArchives
 
 extension ValueWriter {
-  /// Measurements and their units. A unit whose converter is not linear is Foundation's own and has no archived form.
+  /// Measurements and their units. Units with a converter that is not linear are Foundation's own and have no archived
+  /// form.
   static let measurements =
     [
       ValueWriter(NSMeasurement.self, "NSMeasurement") { measurement, fields throws(ArchiveError) in
@@ -10,7 +11,7 @@ extension ValueWriter {
         fields.object("NS.unit", measurement.unit)
       },
       ValueWriter(Unit.self, "NSUnit") { unit, fields throws(ArchiveError) in
-        // A dimension that is not listed below is one of the caller's own.
+        // A dimension that is not listed below is the caller's own.
         guard Swift.type(of: unit) == Unit.self else { throw fields.refused(.notWritten) }
         fields.object("NS.symbol", unit.symbol)
       },

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueWriter {
-  /// Decimal numbers, and NSValue with what it holds.
+  /// Decimal numbers, and NSValue with its contents.
   static let numbers = [
     ValueWriter(NSDecimalNumber.self, "NSDecimalNumber", "NSNumber", "NSValue") { number, fields throws(ArchiveError) in
       try write(number.decimalValue, fields)
@@ -11,7 +11,7 @@ extension ValueWriter {
   ]
 
   private static func write(_ decimal: Decimal, _ fields: FieldsWriter) throws(ArchiveError) {
-    // The digits of the significand, as text, are a whole number of at most 128 bits.
+    // The decimal text of the significand is an integer of at most 128 bits.
     guard decimal.isNaN || UInt128(decimal.significand.description) != nil else { throw fields.refused(.noForm) }
     let significand = decimal.isNaN ? 0 : UInt128(decimal.significand.description) ?? 0
     let words = (UInt128.bitWidth - significand.leadingZeroBitCount + 15) / 16
@@ -53,7 +53,7 @@ extension ValueWriter {
     }
   }
 
-  /// As Apple's systems write it: whole numbers without a point.
+  /// Formats a number as Apple's systems do: whole numbers have no decimal point.
   private static func number(_ value: CGFloat) -> String {
     let number = Double(value)
     return number == number.rounded() && number.magnitude < 1e15 ? String(Int64(number)) : "\(number)"

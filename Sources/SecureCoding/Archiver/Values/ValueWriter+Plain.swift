@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueWriter {
-  /// NSNull, mutable texts and data, URLs, UUIDs, dates.
+  /// NSNull, mutable strings and data, URLs, UUIDs, dates.
   static let plain = [
     ValueWriter(NSNull.self, "NSNull") { _, _ throws(ArchiveError) in },
     ValueWriter(NSMutableString.self, "NSMutableString", "NSString") { text, fields throws(ArchiveError) in

@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueWriter {
-  /// Errors, notifications and names of persons.
+  /// Errors, notifications and person names.
   static let records = [
     ValueWriter(NSError.self, "NSError") { error, fields throws(ArchiveError) in
       fields.object("NSDomain", error.domain)

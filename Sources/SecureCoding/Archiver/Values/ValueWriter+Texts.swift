@@ -2,7 +2,7 @@ import Foundation
 import KeyedArchives
 
 extension ValueWriter {
-  /// Attributed strings, regular expressions and what they found.
+  /// Attributed strings, regular expressions and their results.
   static let texts = [
     ValueWriter(NSAttributedString.self, "NSAttributedString") { text, fields throws(ArchiveError) in
       write(text, fields)
@@ -13,7 +13,8 @@ extension ValueWriter {
     },
     ValueWriter(NSRegularExpression.self, "NSRegularExpression") { expression, fields throws(ArchiveError) in
       fields.object("NSPattern", expression.pattern)
-      // On Linux the pattern of an expression without metacharacters is the escaped one; it means the same without the option.
+      // On Linux, an expression created with `ignoreMetacharacters` returns its pattern escaped, which means the same
+      // without the option.
       fields.integer("NSOptions", Int(expression.options.subtracting(.ignoreMetacharacters).rawValue))
     },
     ValueWriter(NSTextCheckingResult.self, "NSComplexRegularExpressionCheckingResult", "NSTextCheckingResult") {
@@ -24,8 +25,8 @@ extension ValueWriter {
     },
   ]
 
-  /// One dictionary of attributes where the text has one run; otherwise an array of them, and for each run its length and
-  /// the number of its dictionary.
+  /// One dictionary of attributes if the string has a single run; otherwise an array of them, and for each run its
+  /// length and the number of its dictionary.
   private static func write(_ text: NSAttributedString, _ fields: FieldsWriter) {
     fields.object("NSString", text.string)
     var dictionaries: [NSDictionary] = []

@@ -6,11 +6,11 @@ extension ValueWriter {
   static let times = [
     ValueWriter(NSTimeZone.self, "NSTimeZone") { zone, fields throws(ArchiveError) in
       fields.object("NS.name", zone.name)
-      // The zone's rules are those of the machine that reads, as they are of the one that writes.
+      // The zone's rules are not written: each machine applies its own.
       fields.object("NS.data", nil)
     },
     ValueWriter(NSDateInterval.self, "NSDateInterval") { interval, fields throws(ArchiveError) in
-      // Readers ask for the end or for the duration.
+      // Some readers use the end, others the duration.
       fields.object("NS.startDate", interval.startDate)
       fields.object("NS.endDate", interval.endDate)
       fields.real("NS.duration", interval.duration)

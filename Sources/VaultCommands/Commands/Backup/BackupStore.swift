@@ -10,7 +10,8 @@ struct BackupStore: SessionCommand {
     discussion: """
       DIR is made, or is empty. Others may write meanwhile. It opens with the same passphrase and keys as the store. \
       Groups that are bound to this device are left out. A group that does not verify is named, and the others are \
-      copied; then the command ends with that group's exit status.
+      copied; then the command ends with that group's exit status. Where the store is only unlocked, as for cron, identity \
+      and list of groups are taken along as they are, and a warning says that they were not proved.
 
       Example:
         vault backup /mnt/backup/vault-2026-11-21
@@ -21,7 +22,8 @@ struct BackupStore: SessionCommand {
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    let backup = try session.openStore(key.source).backUp(to: folder) { name, progress in
+    let store = try session.openStore(key.source)
+    let backup = try store.backUp(to: folder) { name, progress in
       session.showProgress("\(name): \(progress.text)")
     }
     session.endProgress()
@@ -32,6 +34,16 @@ struct BackupStore: SessionCommand {
       var table = Table("GROUP", "RESULT", "ITEMS", "VERSIONS", "EPOCH")
       for group in backup.groups { group.add(to: &table) }
       try table.write(to: session.output, style: session.outputStyle)
+    }
+    if try !store.location.identity().slots.contains(where: { $0.kind == .recoveryCode }) {
+      session.warn(
+        "there is no recovery code: the backup opens with what opens the store now, and nothing else; make one: vault recovery create"
+      )
+    }
+    for case .copiedUnproved in backup.groups.map(\.outcome) {
+      session.warn(
+        "the store is unlocked for items alone: identity and list of groups were copied as they are; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
+      )
     }
     for case .failed(let error) in backup.groups.map(\.outcome) { throw error }
   }
@@ -65,6 +77,7 @@ extension StoreBackup.Group {
     switch outcome {
     case .copied(let items, let versions, let epoch):
       table.add(name, "copied", Table.cell(items), Table.cell(versions), Table.cell(epoch))
+    case .copiedUnproved: table.add(name, "copied, not proved", "", "", "")
     case .leftOut: table.add(name, "left out: bound to a device", "", "", "")
     case .failed(let error): table.add(name, error.message, "", "", "")
     }
@@ -79,6 +92,7 @@ extension StoreBackup.Group {
         try json.number("items", items)
         try json.number("versions", versions)
         try json.number("epoch", epoch)
+      case .copiedUnproved: try json.string("result", "unproved")
       case .leftOut: try json.string("result", "left-out")
       case .failed(let error):
         try json.string("result", "failed")

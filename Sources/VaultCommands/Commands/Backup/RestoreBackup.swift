@@ -6,7 +6,7 @@ struct RestoreBackup: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore-backup",
     abstract: "Put the groups of a backup back into the store that it was made of.",
-    usage: "vault restore-backup DIR [--replace] [--json]",
+    usage: "vault restore-backup DIR [GROUP]... [--replace] [--json]",
     discussion: """
       Every file is proved before the first group is touched. A group that is here in another state stays as it is, \
       unless --replace says otherwise; what is replaced is kept, and its place is told. A state that is older than what \
@@ -15,15 +15,18 @@ struct RestoreBackup: SessionCommand {
 
       Example:
         vault restore-backup /mnt/backup/vault-2026-11-21
+        vault restore-backup /mnt/backup/vault-2026-11-21 team.shared --replace
       """)
 
   @Argument(help: ArgumentHelp("The folder of the backup.", valueName: "dir")) var folder: String
+  @Argument(help: ArgumentHelp("Only these groups of it.", valueName: "group")) var groups: [String] = []
   @Flag(help: "Replace groups that are here in another state; their files are kept aside.") var replace = false
   @OptionGroup var json: JSONOption
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    let restoration = try session.openStore(key.source).restoreBackup(from: folder, replacing: replace) {
+    let restoration = try session.openStore(key.source).restoreBackup(from: folder, groups: groups, replacing: replace)
+    {
       name, progress in
       session.showProgress("\(name): \(progress.text)")
     }

@@ -29,7 +29,10 @@ struct RecoveryOptions: ParsableArguments {
 
   /// Codes that were made before go only when the new one has been written: somebody must be left with one.
   func createCode(in session: Session, _ key: KeySource) throws {
-    let store = try session.openStore(key)
+    try createCode(of: session.openStore(key), in: session)
+  }
+
+  func createCode(of store: SecretStore, in session: Session) throws {
     let made = try store.createRecoveryCode()
     do throws(Failure) {
       try unsafe made.code.withUnsafeBytes { bytes throws(Failure) in try unsafe session.output.write(bytes) }

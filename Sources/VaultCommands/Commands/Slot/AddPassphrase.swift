@@ -6,7 +6,7 @@ struct AddPassphrase: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "passphrase",
     abstract: "Add a passphrase to a store that has none; it is asked for twice.",
-    usage: "vault slot add passphrase [--new-passphrase-fd N]",
+    usage: "vault slot add passphrase [--new-passphrase-fd N] [--common-passphrase]",
     discussion: """
       A store has one passphrase at most; to replace it: vault passphrase change.
 
@@ -24,6 +24,10 @@ struct AddPassphrase: SessionCommand {
   }
 }
 
+struct CommonPassphraseOption: ParsableArguments {
+  @Flag(help: "Take the new passphrase although it is one of the most common.") var commonPassphrase = false
+}
+
 /// Where a new passphrase comes from.
 struct NewPassphraseOptions: ParsableArguments {
   @Option(
@@ -31,12 +35,11 @@ struct NewPassphraseOptions: ParsableArguments {
     help: ArgumentHelp("Read the new passphrase from this descriptor: its first line.", valueName: "n"))
   var descriptor: Int32?
 
+  @OptionGroup var common: CommonPassphraseOption
+
   func passphrase(in session: Session) throws -> Secret {
-    if let descriptor { return try KeySource.newPassphrase(descriptor: descriptor) }
-    guard let terminal = Terminal(path: session.streams.terminal) else {
-      throw Failure(
-        .locked, "there is no terminal to ask for the new passphrase on", hint: "name --new-passphrase-fd")
-    }
-    return try terminal.askTwice("new passphrase: ", again: "the same again: ").secret()
+    guard let descriptor else { return try NewPassphrase.ask(in: session, isMeant: common.commonPassphrase) }
+    return try NewPassphrase.read(
+      descriptor: descriptor, isMeant: common.commonPassphrase, KeySource.newPassphrase(descriptor:))
   }
 }

@@ -1,0 +1,79 @@
+internal import VaultStore
+
+/// A backup that is open, and the slot that the new store gets besides the one that opened it.
+struct OpenedBackup: ~Copyable {
+  let recovery: StoreRecovery
+  let slot: NewSlot?
+}
+
+/// What opens a backup: what the command line named, where it is one of the backup's own slots, or else what is asked for.
+struct BackupKey {
+  private let named: KeySource.Named?
+  private let recoveryDescriptor: Int32?
+  private let backup: String
+  private let session: Session
+
+  init(_ named: KeySource.Named?, _ recoveryDescriptor: Int32?, _ backup: String, _ session: Session) {
+    self.named = named
+    self.recoveryDescriptor = recoveryDescriptor
+    self.backup = backup
+    self.session = session
+  }
+
+  /// - Parameter new: gives the slot that the store gets besides.
+  /// - Returns: no slot where what was named opened the backup.
+  func open(new: () throws -> NewSlot) throws -> OpenedBackup {
+    if let recoveryDescriptor {
+      let opened = try recovery { _ in .recoveryCode(try KeySource.recoveryCode(descriptor: recoveryDescriptor)) }
+      return OpenedBackup(recovery: opened, slot: try new())
+    }
+    switch named {
+    case .keyFile(let path)?:
+      do {
+        return OpenedBackup(recovery: try recovery { _ in .keyFile(path) }, slot: nil)
+      } catch VaultError.wrongKey, VaultError.locked {
+        // It is a new one, or the backup has no slot for key files.
+      }
+    case .passphrase(let descriptor)?:
+      let line = try KeySource.passphraseLine(descriptor: descriptor)
+      do {
+        return OpenedBackup(recovery: try recovery { _ in .passphrase(try line.secret()) }, slot: nil)
+      } catch VaultError.wrongKey, VaultError.locked {
+        return OpenedBackup(recovery: try asked(), slot: .passphrase(try line.secret()))
+      }
+    default: break
+    }
+    let opened = try asked()
+    return OpenedBackup(recovery: opened, slot: named == nil && opened.hasPassphrase ? nil : try new())
+  }
+
+  private func asked() throws -> StoreRecovery {
+    let terminal = session.streams.terminal
+    let place = session.shown(backup)
+    return try recovery { kinds in
+      let missing = "there is no terminal to ask for the recovery code on (--recovery-fd N)"
+      if kinds.contains(.recoveryCode) || !kinds.contains(.passphrase) {
+        let instead = kinds.contains(.passphrase) ? " (nothing: its passphrase)" : ""
+        let code = try Question.ask("recovery code of \(place)\(instead): ", on: terminal, else: missing)
+        if code.count > 0 || !kinds.contains(.passphrase) { return .recoveryCode(code) }
+      }
+      return .passphrase(try Question.ask("passphrase of \(place): ", on: terminal, else: missing))
+    }
+  }
+
+  /// The store's errors pass, and others are the session's to tell.
+  private func recovery(_ key: (Set<SlotInfo.Kind>) throws -> RecoveryKey) throws -> StoreRecovery {
+    var failure: (any Error)?
+    do {
+      return try StoreRecovery(from: backup, at: StoreLocation(environment: session.environment)) {
+        (kinds) throws(VaultError) in
+        do { return try key(kinds) } catch {
+          failure = error
+          throw error as? VaultError ?? .locked("nothing was given")
+        }
+      }
+    } catch {
+      throw failure ?? error
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import Glibc
+internal import VaultStore
+
+/// What is typed or pasted for a value, key by key: a terminal that edits lines cuts them at 4,095 bytes without a word.
+struct TypedValue {
+  enum Step { case more, entered, ended, interrupted, suspended, pasted }
+
+  private let bytes: WipedBytes
+  /// The beginning of a sequence from the terminal, such as `ESC [ 2 0 0 ~`.
+  private var sequence: [UInt8] = []
+  private var isPasting = false
+  private var endedLine = false
+  private var isTooLong = false
+
+  /// Terminals put these around what is pasted, once they were asked to.
+  private static let pasteBegins = Array("\u{1B}[200~".utf8)
+  private static let pasteEnds = Array("\u{1B}[201~".utf8)
+
+  init() throws(Failure) { bytes = try WipedBytes(capacity: ValueInput.limit + 2) }
+
+  /// Takes one byte from the terminal.
+  mutating func take(_ byte: UInt8) -> Step {
+    if isPasting { return takePasted(byte) }
+    if !sequence.isEmpty || byte == 0x1B { return takeSequence(byte) }
+    switch byte {
+    case 0x0D, 0x0A: return .entered
+    case 0x03, 0x1C: return .interrupted
+    case 0x04: return .ended
+    case 0x1A: return .suspended
+    case 0x08, 0x7F: removeCharacter()
+    case 0x15: bytes.truncate(to: 0)
+    default: append(byte)
+    }
+    return .more
+  }
+
+  var isEmpty: Bool { bytes.count == 0 }
+
+  /// How many lines there are.
+  var lineCount: Int {
+    let ends = unsafe bytes.withUnsafeBytes { unsafe $0.dropLast().count { $0 == 0x0A } }
+    return ends + 1
+  }
+
+  /// The value. The newline behind a single line comes off; text of several lines keeps its last one.
+  ///
+  /// - Throws: `overLimit`.
+  func value() throws(Failure) -> WipedBytes {
+    guard !isTooLong else { throw Failure(.overLimit, "the value is larger than 1048576 bytes (1 MiB)") }
+    if lineCount == 1 { bytes.removeTrailingNewline() }
+    return bytes
+  }
+
+  private mutating func takePasted(_ byte: UInt8) -> Step {
+    sequence.append(byte)
+    if sequence == Self.pasteEnds {
+      (sequence, isPasting) = ([], false)
+      return .pasted
+    }
+    guard !Self.pasteEnds.starts(with: sequence) else { return .more }
+    // Only ESC begins the end of a paste, and it can be the last byte of what was no end.
+    let kept = byte == 0x1B ? sequence.dropLast() : sequence[...]
+    for byte in kept { appendPasted(byte) }
+    sequence = byte == 0x1B ? [byte] : []
+    return .more
+  }
+
+  /// Terminals send the ends of pasted lines as the Enter key.
+  private mutating func appendPasted(_ byte: UInt8) {
+    defer { endedLine = byte == 0x0D }
+    if byte == 0x0A && endedLine { return }
+    append(byte == 0x0D ? 0x0A : byte)
+  }
+
+  /// Keys that type no text, such as arrows, are left out; what is no such sequence is text.
+  private mutating func takeSequence(_ byte: UInt8) -> Step {
+    sequence.append(byte)
+    let isOpen =
+      switch sequence.count {
+      case 1: true
+      case 2: byte == UInt8(ascii: "[") || byte == UInt8(ascii: "O")
+      default: sequence[1] == UInt8(ascii: "[") && (0x20...0x3F).contains(byte) && sequence.count < 32
+      }
+    guard !isOpen else { return .more }
+    if sequence == Self.pasteBegins {
+      (isPasting, endedLine) = (true, false)
+    } else if sequence.count == 2 || !(0x40...0x7E).contains(byte) {
+      for byte in sequence { append(byte) }
+    }
+    sequence = []
+    return .more
+  }
+
+  private mutating func append(_ byte: UInt8) {
+    guard bytes.count < bytes.capacity - 1 else {
+      isTooLong = true
+      return
+    }
+    bytes.append(byte)
+    if bytes.count > ValueInput.limit + 1 { isTooLong = true }
+  }
+
+  private func removeCharacter() {
+    let kept = unsafe bytes.withUnsafeBytes { bytes in
+      // The bytes of UTF-8 behind a character's first begin with the bits 10.
+      unsafe bytes.dropLast(unsafe bytes.reversed().prefix { $0 & 0xC0 == 0x80 }.count).count
+    }
+    bytes.truncate(to: max(kept - 1, 0))
+  }
+}
