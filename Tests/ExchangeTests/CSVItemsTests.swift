@@ -9,7 +9,7 @@ import Testing
     }
   }
 
-  @Test func `names and values, as RFC 4180 quotes them`() throws {
+  @Test func `a table of names and values is read with the quotes of RFC 4180`() throws {
     let text = "\u{FEFF}Name,Value\r\na,1\r\n\"b, c\",\"two \"\"lines\"\"\r\nhere\"\r\n\r\nd,\nlast,x\"y"
     #expect(
       try items(text) == [
@@ -18,7 +18,7 @@ import Testing
       ])
   }
 
-  @Test func `Chrome and its kin`() throws {
+  @Test func `a table from Chrome becomes logins`() throws {
     let text = """
       name,url,username,password,note
       example.com,https://example.com/login,ann,"p,w",
@@ -35,7 +35,7 @@ import Testing
       ])
   }
 
-  @Test func `Firefox names no site, so its host is the name; its times are not kept`() throws {
+  @Test func `a login from Firefox is named by its host, and its times are reported as lost`() throws {
     let text = """
       "url","username","password","httpRealm","formActionOrigin","guid","timeCreated","timeLastUsed","timePasswordChanged"
       "https://example.com:8443","ann","pw",,"https://example.com","{1}","1","2","3"
@@ -54,7 +54,7 @@ import Testing
       ])
   }
 
-  @Test func `KeePassXC's groups are the beginning of the names, without the database's own`() throws {
+  @Test func `KeePassXC's groups become name prefixes, without the name of the database`() throws {
     let text = """
       "Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"
       "Root","Top","ann","pw","","","","0","2026-01-01","2026-01-01"
@@ -68,7 +68,7 @@ import Testing
     #expect(found.losses.count == 3)
   }
 
-  @Test func `Bitwarden and Apple's Passwords`() throws {
+  @Test func `tables from Bitwarden and from Apple's Passwords become logins`() throws {
     let bitwarden = """
       folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp
       Work,1,login,Site,n,"PIN: 1",0,https://a.test,ann,pw,MY
@@ -86,7 +86,7 @@ import Testing
     #expect(try items(apple)[0][0] == "a.test (ann)")
   }
 
-  @Test func `accounts of one name get the user's name behind it, then a number; the same twice is kept once`() throws {
+  @Test func `accounts that share a name get the user's name or a number, and duplicates are dropped`() throws {
     let text = """
       name,username,password
       a,ann,1
@@ -105,7 +105,7 @@ import Testing
     #expect(try items(clash).map { $0[0] } == ["a (ann) (2)", "a (bob)", "a (ann)"])
   }
 
-  @Test func `a row with nothing but a name is told`() throws {
+  @Test func `a login with only a name is reported as lost`() throws {
     let found = try CSVItems.items(of: "name,username,password\na,,\n")
     #expect(found.items.isEmpty && found.losses == ["line 2: it has only a name"])
   }
@@ -119,7 +119,7 @@ import Testing
     ("name,value\na,\"x\ny\"hunter2\n", "line 3", "text follows a closing quote"),
     ("name,value\na,\"hunter2\nb,c", "line 2", "a quote is never closed"),
     ("name,value\n,hunter2\n", "line 2", "it has neither a name nor an address"),
-  ]) func `a defect is named with its line`(text: String, place: String?, words: String) {
+  ]) func `a defect is reported with its line`(text: String, place: String?, words: String) {
     #expect(throws: ImportFault(words, at: place)) { try CSVItems.items(of: text) }
   }
 }

@@ -6,7 +6,7 @@ import Testing
     try EnvironmentFile(text).entries.map { [$0.name, $0.value, String($0.line)] }
   }
 
-  @Test func `names, values, comments and quotes`() throws {
+  @Test func `names, values, comments and quotes are read`() throws {
     let text = """
       # a comment
       A=1
@@ -29,14 +29,14 @@ import Testing
       ])
   }
 
-  @Test func `line ends of all systems, and a byte-order mark`() throws {
+  @Test func `all line endings and a byte-order mark are accepted`() throws {
     #expect(try values("\u{FEFF}A=1\r\nB=2\rC=3\n") == [["A", "1", "1"], ["B", "2", "2"], ["C", "3", "3"]])
     #expect(try values("").isEmpty)
     #expect(try values("A=1") == [["A", "1", "1"]])
   }
 
   @Test(arguments: ["\u{A0}", "\u{85}", "\u{2028}", "\u{3000}", "\u{1C}", "\u{1F}", "\t \u{202F}"])
-  func `blanks of Unicode around a value are none of it, as for Python`(blank: String) throws {
+  func `Unicode white space around a value is trimmed, as in Python`(blank: String) throws {
     let quoted = "\(blank)B\(blank)=\(blank)'x\(blank)'\(blank)\n"
     let text = "A=\(blank)x\(blank)y\(blank)\n\(quoted)C=x\(blank)#c\nD=\u{200B}x\n"
     #expect(
@@ -49,7 +49,7 @@ import Testing
     ("A=1\nhunter2\n", EnvironmentFile.Fault.malformed(line: 2)), ("A='x", .unclosedQuote(line: 1)),
     ("A=1\n\nB=\"x\n", .unclosedQuote(line: 3)), ("A='x' y", .malformed(line: 1)), ("=x", .badName(line: 1)),
     ("A=x\0y", .badValue(line: 1)), ("A b=c", .malformed(line: 1)),
-  ]) func `a defect is named with its line, and nothing is taken`(text: String, fault: EnvironmentFile.Fault) {
+  ]) func `a defect is reported with its line`(text: String, fault: EnvironmentFile.Fault) {
     #expect(throws: fault) { try EnvironmentFile(text) }
   }
 }

@@ -16,11 +16,11 @@ import Testing
     ("A", #"it's \ "so""#, #"A='it\'s \\ "so"'"# + "\n"), ("A", "a\r\nb\t\"\\.", #"A="a\r\nb\t\"\\.""# + "\n"),
     ("db/password", "$x", "db/password='$x'\n"), ("a b", "é", "'a b'='é'\n"), ("it's", "x", "it's=x\n"),
     ("A", #"C:\"#, #"A=C:\"# + "\n"), ("A", "x #y", "A='x #y'\n"), ("export", "x", "export=x\n"),
-  ]) func `each value has one form`(name: String, value: String, text: String) throws {
+  ]) func `each name and value is written in one form`(name: String, value: String, text: String) throws {
     #expect(try line(name, value) == text)
   }
 
-  @Test func `what no file can hold is refused`() {
+  @Test func `names and values that no file can hold are refused`() {
     #expect(throws: EnvironmentFile.Line.Fault.notText) { try line("A", [0x61, 0]) }
     #expect(throws: EnvironmentFile.Line.Fault.notText) { try line("A", [0xFF]) }
     #expect(throws: EnvironmentFile.Line.Fault.name) { try line("it's so", "x") }
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test func `what is written is read back, whatever stands before and behind it`() throws {
+  @Test func `random values written to one file are read back`() throws {
     let parts = ["'", "\"", "\\", "#", " ", "\n", "\r", "\t", "$", "=", "é", "\u{A0}", "\u{2028}", "\u{1}", "n", "a"]
     var generator = SystemRandomNumberGenerator()
     var text = ""

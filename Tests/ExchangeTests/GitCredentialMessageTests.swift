@@ -7,7 +7,7 @@ import Testing
 
   private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-  @Test func `lines are read up to a blank one or the end`() throws {
+  @Test func `lines are read up to a blank line or the end`() throws {
     let message = try read("protocol=https\nhost=example.com:8443\nusername=\npassword=a=b c\r\n\nhost=other\n")
     #expect(message.value(of: "protocol") == bytes("https"))
     #expect(message.value(of: "host") == bytes("example.com:8443"))
@@ -19,7 +19,7 @@ import Testing
     #expect(try read("\nhost=a\n").lines.isEmpty)
   }
 
-  @Test func `the last line of a key counts, and a list keeps its order and begins anew with an empty line`() throws {
+  @Test func `the last line of a key counts, a list keeps its order, and an empty line clears it`() throws {
     #expect(try read("host=a\nhost=b\n").value(of: "host") == bytes("b"))
     let message = try read(
       "wwwauth[]=Negotiate\nstate[]=1\nwwwauth[]=Basic realm=\"a\"\nwwwauth[]=\nwwwauth[]=Bearer\n")
@@ -33,14 +33,14 @@ import Testing
   @Test(arguments: [
     ("host\n", 1), ("host=a\nx\n", 2), ("host=a\n \nb=c\n", 2), ("host=a\np=b\u{0}c\n", 2), ("\r\n", 1),
   ])
-  func `a line that says nothing is refused`(text: String, line: Int) {
+  func `a line that is not a key and a value is refused`(text: String, line: Int) {
     #expect(throws: GitCredentialMessage.Fault.malformed(line: line)) { try read(text) }
   }
 
-  @Test(arguments: [65_520, 65_534, 65_535, 70_000, 200_000]) func `the tail of a long line is no other key`(
+  @Test(arguments: [65_520, 65_534, 65_535, 70_000, 200_000]) func `the end of a long line is not read as another key`(
     count: Int
   ) throws {
-    // Whoever reads in pieces of 65,535 bytes would find `host=evil` at the start of one.
+    // A reader that takes pieces of 65,535 bytes would find `host=evil` at the start of one.
     for distance in [count, 65_535 - "wwwauth[]=".count] {
       let header = String(repeating: "x", count: distance) + "host=evil.example"
       let message = try read("protocol=https\nhost=good.example\nwwwauth[]=\(header)\n")
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `a line may have 65,535 bytes with its end, and is told as it is`() throws {
+  @Test func `a line of up to 65,535 bytes is written, and a longer one is refused`() throws {
     var message = GitCredentialMessage()
     let longest = [UInt8](repeating: 0x61, count: 65_535 - "password=\n".utf8.count)
     try message.add("password", longest)
@@ -59,7 +59,7 @@ import Testing
     #expect(message.lines.count == 1)
   }
 
-  @Test(arguments: ["a\nhost=evil", "\n", "a\u{0}b"]) func `a value that would be more than its line is not told`(
+  @Test(arguments: ["a\nhost=evil", "\n", "a\u{0}b"]) func `a value with a line feed or a zero byte is refused`(
     value: String
   ) {
     var message = GitCredentialMessage()
@@ -69,7 +69,7 @@ import Testing
     #expect(message.lines.isEmpty)
   }
 
-  @Test func `any message comes back as it was`() throws {
+  @Test func `random messages are read back unchanged`() throws {
     var random = SystemRandomNumberGenerator()
     for _ in 0..<500 {
       var message = GitCredentialMessage()
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `no bytes are too odd to be read or refused`() {
+  @Test func `random bytes are read or refused without a crash`() {
     var random = SystemRandomNumberGenerator()
     let pieces = [
       "host=", "\n", "=", "capability[]=authtype\n", "[]=", "\u{0}", "\r", "path=a/b\n", "password_expiry_utc=-1\n",

@@ -9,7 +9,7 @@ import Testing
 
   private func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
-  @Test func `what goes with a capability is left out where it was not told`() throws {
+  @Test func `fields of a capability that was not announced are ignored`() throws {
     let lines = ["authtype=Bearer", "credential=token", "state[]=a", "state[]=b"]
     #expect(GitCredential(try message(lines.joined(separator: "\n"))).secrets == GitCredential.Secrets())
     let told = try message("capability[]=authtype", "capability[]=state", lines.joined(separator: "\n"))
@@ -24,11 +24,11 @@ import Testing
     ("1700000000", UInt64(1_700_000_000)), ("0", nil), ("-5", nil), ("soon", nil), ("", nil),
     ("99999999999999999999999", nil),
   ])
-  func `an expiry is a number of seconds, or none`(value: String, expiry: UInt64?) throws {
+  func `an expiry that is not a positive number is ignored`(value: String, expiry: UInt64?) throws {
     #expect(GitCredential(try message("password_expiry_utc=\(value)")).expiry == expiry)
   }
 
-  @Test func `a description stands for what agrees with all that it has`() throws {
+  @Test func `a description matches the credentials that agree with all its fields`() throws {
     let stored = GitCredential(try message("protocol=https", "host=h", "path=p", "username=u", "password=x"))
     for pattern in ["", "protocol=https", "protocol=https\nhost=h", "path=p", "username=u", "password=other"] {
       #expect(stored.isMeant(by: GitCredential(try message(pattern))), "\(pattern)")
@@ -40,7 +40,7 @@ import Testing
     #expect(!pathless.isMeant(by: GitCredential(try message("host=h", "path=p"))))
   }
 
-  @Test func `an answer tells the capabilities first, and then what goes with them`() throws {
+  @Test func `an answer lists the capabilities first and contains only their fields`() throws {
     var credential = GitCredential(
       try message(
         "capability[]=authtype", "capability[]=state", "username=u", "password=p", "authtype=Bearer", "credential=c",
@@ -70,7 +70,7 @@ import Testing
     #expect(throws: GitCredentialMessage.Fault.unfit) { try credential.answer([]) }
   }
 
-  @Test func `what is ephemeral is known by any word for true`() throws {
+  @Test func `any word for true makes a credential ephemeral`() throws {
     for word in ["1", "true", "yes", "True", "on"] {
       #expect(GitCredential.isEphemeral(try message("ephemeral=\(word)")))
     }

@@ -16,7 +16,7 @@ import Testing
     #expect(value("a", text) == nil && value("", text) == nil)
   }
 
-  @Test func `of two members with one key the last counts, and a key may be escaped`() {
+  @Test func `the last of two members with the same key counts, even if its key is escaped`() {
     #expect(value("a", #"{"a":1,"\u0061":2}"#) == "2")
     #expect(value("a\"b", #"{"a\"b":"x"}"#) == "x")
   }
@@ -34,11 +34,11 @@ import Testing
     #expect(JSONField.setting("a", to: Array("1".utf8), in: Array(text.utf8)) == nil)
   }
 
-  @Test(arguments: ["[]", "\"a\"", "1", "{}", "null"]) func `what has no members has none`(text: String) {
+  @Test(arguments: ["[]", "\"a\"", "1", "{}", "null"]) func `a value without members has no field`(text: String) {
     #expect(value("a", text) == nil)
   }
 
-  @Test func `any object that Foundation writes is read alike`() throws {
+  @Test func `random objects that Foundation writes are read correctly`() throws {
     var random = SystemRandomNumberGenerator()
     for _ in 0..<300 {
       var object: [String: String] = [:]

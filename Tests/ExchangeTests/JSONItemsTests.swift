@@ -19,11 +19,11 @@ import Testing
     "", "{", "[1,]", "{\"a\" 1}", "{a:1}", "\"\\x\"", "\"\\u12\"", "\"\\u+123\"", "\"a\nb\"", "tru", "nulll", "[1 2]",
     "+",
     "\"a\\\"", String(repeating: "[", count: 100) + String(repeating: "]", count: 100),
-  ]) func `what is no JSON is refused`(text: String) {
+  ]) func `text that is not JSON is refused`(text: String) {
     #expect(throws: ImportFault.self) { try value(text) }
   }
 
-  @Test func `an item has all that was exported`() throws {
+  @Test func `an imported item has every exported field`() throws {
     let text = #"""
       {"group":"g","items":[
       {"name":"a","kind":"int","value":"7","label":"L","attributes":{"k":"v"},"expires":"2099-01-01T00:00:00.250Z"},
@@ -50,7 +50,7 @@ import Testing
       #"{"items":[{"name":"a","value":"x","expires":"hunter2"}]}"#, "item 1",
       "its 'expires' is not a time such as 2027-01-31T12:00:00Z"
     ),
-  ]) func `a defect is named with its place`(text: String, place: String?, words: String) {
+  ]) func `a defect is reported with its position`(text: String, place: String?, words: String) {
     #expect(throws: ImportFault(words, at: place)) { try JSONItems.items(of: text) }
   }
 }

@@ -3,7 +3,7 @@ import Testing
 @testable import Exchange
 
 @Suite struct JSONObjectTests {
-  @Test func `members stand in their order, and every text comes back as it was`() {
+  @Test func `members keep their order, and every string is read back unchanged`() {
     var object = JSONObject()
     #expect(object.bytes == Array("{}".utf8))
     let texts = ["", "plain", #"a "quoted" \ text"#, "\u{0}\u{1}\u{1F}\u{7F}\n\r\t", "größe 鍵 \u{2028}"]

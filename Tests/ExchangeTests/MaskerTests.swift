@@ -17,7 +17,7 @@ import Testing
       .replacing(Masker.placeholder, with: "<>")
   }
 
-  @Test func `a value is replaced, and all else stays`() {
+  @Test func `a value is replaced, and all other text is kept`() {
     #expect(masked("the hunter2, hunter, hunter22", hiding: "hunter2") == "the <>, hunter, <>2")
     #expect(masked("", hiding: "hunter2") == "")
     #expect(masked("hunt", hiding: "hunter2") == "hunt")
@@ -25,14 +25,14 @@ import Testing
     #expect(masked("any text", hiding: "") == "any text")
   }
 
-  @Test func `occurrences that overlap or touch become one`() {
+  @Test func `occurrences that overlap or touch become one placeholder`() {
     #expect(masked("xabcdefghix", hiding: "abcdef", "defghi") == "x<>x")
     #expect(masked("abcdabcd!", hiding: "abcd") == "<>!")
     #expect(masked("aaaaaaa", hiding: "aaaa") == "<>")
     #expect(masked("abcdef abcde", hiding: "abcd", "abcdef") == "<> <>e")
   }
 
-  @Test func `other forms of a value are found`() {
+  @Test func `escaped and encoded forms of a value are found`() {
     let value = "p\"s/s+w\nörd%1"
     #expect(masked("{\"p\\\"s/s+w\\nörd%1\"}", hiding: value) == "{\"<>\"}")
     #expect(masked("p\\\"s/s+w\\n\\u00f6rd%1", hiding: value) == "<>")
@@ -49,7 +49,7 @@ import Testing
     #expect(masked("value!", hiding: "value\n") == "<>!")
   }
 
-  @Test func `forms of other languages and of wrapped lines are found`() {
+  @Test func `escapes of other JSON writers and wrapped base64 are found`() {
     let value = "a<b>&c/dé"
     #expect(masked(#"a\u003cb\u003e\u0026c/dé"#, hiding: value) == "<>")
     #expect(masked(#"a<b>&c\/dé a<b>&c\/d\u00e9"#, hiding: value) == "<> <>")
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func `the texts in a JSON value are found, but for whose account it is and where`() {
+  @Test func `strings in a JSON value are found, except names, user names and URLs`() {
     let login = #" {"username":"annette","password":"hun\"ter2","url":"https://example.org","more":[{"x":["S3CR3T"]}]}"#
     #expect(
       masked(#"annette hun"ter2 hun\"ter2 aHVuInRlcjI= S3CR3T https://example.org password"#, hiding: login)
@@ -77,7 +77,7 @@ import Testing
     #expect(masked(login, hiding: login) == "<>")
   }
 
-  /// What a masker should give, found slowly: every byte of every occurrence is left out.
+  /// The expected output, computed slowly: every byte of every occurrence is left out.
   private func expected(_ text: [UInt8], _ values: [[UInt8]]) -> String {
     var isConcealed = [Bool](repeating: false, count: text.count)
     for value in values where !value.isEmpty && value.count <= text.count {
@@ -93,10 +93,10 @@ import Testing
     return output
   }
 
-  @Test func `random values in random texts, cut at random places`() {
+  @Test func `random values are concealed in random texts that are cut at random places`() {
     for seed in 0..<4_000 {
       var generator = SeededGenerator(seed: UInt64(seed))
-      // Few letters, so that values overlap, repeat and contain one another.
+      // Few letters, so that values overlap, repeat and contain each other.
       let letters = Array("XYZ".utf8.prefix(Int.random(in: 1...3, using: &generator)))
       func word(_ lengths: ClosedRange<Int>) -> [UInt8] {
         (0..<Int.random(in: lengths, using: &generator)).map { _ in letters.randomElement(using: &generator) ?? 0 }
@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  @Test func `with pauses anywhere no value comes out, and the rest stays`() {
+  @Test func `pauses at random places never reveal a value or drop other text`() {
     for seed in 0..<4_000 {
       var generator = SeededGenerator(seed: UInt64(seed))
       let letters = Array("XY".utf8)
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  @Test func `a pause gives out a short beginning, and never more than a quarter of a value`() {
+  @Test func `a pause releases a short beginning, and never more than a quarter of a value`() {
     var masker = Masker(MaskPatterns(values: [Array("hunter2-hunter3-hunter4".utf8)]))
     func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
     #expect(text(masker.take("Name: h".utf8)) == "Name: ")
@@ -154,7 +154,7 @@ import Testing
     #expect(text(masker.take("hun".utf8)).isEmpty && text(masker.take("t you".utf8)) == "hunt you")
   }
 
-  @Test func `a megabyte of the same letter is no trouble`() {
+  @Test func `a value of a million equal letters is concealed`() {
     let value = [UInt8](repeating: 0x61, count: 1 << 20)
     var masker = Masker(MaskPatterns(values: [value]))
     var count = 0
@@ -163,7 +163,7 @@ import Testing
   }
 }
 
-/// A generator whose numbers a seed decides (SplitMix64).
+/// A generator that gives the same numbers for the same seed (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

@@ -9,7 +9,7 @@ import Testing
     "otpauth://totp/Example:ann@example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Example",
     "OTPAUTH://TOTP/x?Secret=gezdgnbvgy3tqojqgezdgnbvgy3tqojq", "gezd gnbv gy3t qojq gezd gnbv gy3t qojq",
     "otpauth://totp?digits=6&period=30&algorithm=sha1&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ\n",
-  ]) func `a URL, and a secret alone, mean the usual codes`(text: String) throws {
+  ]) func `a URL and a bare secret give the default settings`(text: String) throws {
     var usual = try OneTimeSource("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ")
     #expect(usual.key == key)
     #expect((usual.algorithm, usual.digits, usual.period) == ("SHA1", 6, 30))
@@ -18,7 +18,7 @@ import Testing
     #expect(try OneTimeSource(text) != usual)
   }
 
-  @Test func `what a URL says beside its secret counts`() throws {
+  @Test func `the algorithm, digits and period of a URL are used`() throws {
     let source = try OneTimeSource("otpauth://totp/x?secret=MZXW6YTB&algorithm=SHA512&digits=8&period=60")
     #expect(source.key == Array("fooba".utf8))
     #expect((source.algorithm, source.digits, source.period) == ("SHA512", 8, 60))
@@ -27,11 +27,13 @@ import Testing
   @Test(arguments: [
     ("", ""), ("MY======", "f"), ("MZXQ====", "fo"), ("MZXW6===", "foo"), ("MZXW6YQ=", "foob"), ("MZXW6YTB", "fooba"),
     ("MZXW6YTBOI======", "foobar"), ("MZXW6YTBOI", "foobar"), ("mzxw6ytboi", "foobar"),
-  ]) func `base32 is that of RFC 4648, with or without padding`(text: String, plain: String) {
+  ]) func `base32 is decoded as in RFC 4648, with or without padding`(text: String, plain: String) {
     #expect(Base32.decoded(text.utf8) == Array(plain.utf8))
   }
 
-  @Test(arguments: ["M", "MZX", "MZXW6Y", "MZXW6YT1", "MZ=XW6YT", "é"]) func `what is no base32`(text: String) {
+  @Test(arguments: ["M", "MZX", "MZXW6Y", "MZXW6YT1", "MZ=XW6YT", "é"]) func `text that is not base32 is refused`(
+    text: String
+  ) {
     #expect(Base32.decoded(text.utf8) == nil)
   }
 
@@ -42,7 +44,7 @@ import Testing
     ("otpauth://totp/x?secret=", .noSecret), ("otpauth://totp/x?secret=1", .badSecret),
     ("otpauth://totp/x?secret=MY&digits=9", .badDigits), ("otpauth://totp/x?secret=MY&digits=5", .badDigits),
     ("otpauth://totp/x?secret=MY&period=0", .badPeriod), ("otpauth://totp/x?secret=MY&algorithm=MD5", .badAlgorithm),
-  ]) func `what is no source of codes says why`(text: String, fault: OneTimeSource.Fault) {
+  ]) func `text that is not a source of codes is refused with the reason`(text: String, fault: OneTimeSource.Fault) {
     #expect(throws: fault) { try OneTimeSource(text) }
   }
 }

@@ -11,11 +11,11 @@ import Testing
   @Test(arguments: [
     ("hunter2\n", "hunter2"), ("hunter2", "hunter2"), ("", ""), ("two words\r\n", "two words"), ("x\n\n\n", "x"),
     ("otpauth://totp/x?secret=MY\n", "otpauth://totp/x?secret=MY"), (" spaces ", " spaces "),
-  ]) func `one line is the value`(content: String, value: String) {
+  ]) func `an entry of one line becomes a text item`(content: String, value: String) {
     #expect(item(content) == ["string", value, ""])
   }
 
-  @Test func `more lines are members of a login, and notes`() {
+  @Test func `an entry of several lines becomes a login with notes`() {
     #expect(
       item("pw\nLogin: ann\nurl:https://a.test/\notpauth://totp/x?secret=MY\nPIN: 7\n\nuser: second\n")
         == [
@@ -30,7 +30,7 @@ import Testing
     #expect(item("pw\nlogin:\nhttps://a.test") == ["json", #"{"password":"pw","notes":"login:\nhttps://a.test"}"#, ""])
   }
 
-  @Test func `what is not text is kept as bytes`() {
+  @Test func `an entry that is not UTF-8 is kept as bytes`() {
     let item = PassEntry.item("key", [0xFF, 0x0A])
     #expect(item.kind == .bytes && item.value == [0xFF, 0x0A] && item.place == "'key'")
   }

@@ -3,7 +3,7 @@ import Testing
 @testable import Exchange
 
 @Suite struct PercentEncodingTests {
-  @Test func `any bytes come back, and only what is not kept is written anew`() {
+  @Test func `all bytes can be decoded again, and kept bytes are not escaped`() {
     let all = Array(UInt8.min...UInt8.max)
     let encoded = PercentEncoding.encoded(all) { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }
     #expect(encoded.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") })
@@ -12,7 +12,7 @@ import Testing
     #expect(PercentEncoding.decoded("%2f%2F".utf8) == Array("//".utf8))
   }
 
-  @Test(arguments: ["%", "%4", "%g0", "%0g", "a%", "%%41"]) func `an escape that is none is refused`(text: String) {
+  @Test(arguments: ["%", "%4", "%g0", "%0g", "a%", "%%41"]) func `an invalid escape is refused`(text: String) {
     #expect(PercentEncoding.decoded(text.utf8) == nil)
   }
 }

@@ -15,7 +15,7 @@ import Testing
     try imported(members).items.map { [$0.name, $0.kind.rawValue, String(decoding: $0.value, as: UTF8.self)] }
   }
 
-  @Test func `every kind of value has a kind of item`() throws {
+  @Test func `every kind of property-list value becomes an item`() throws {
     #expect(
       try items(
         """
@@ -29,7 +29,7 @@ import Testing
         ])
   }
 
-  @Test func `dictionaries give paths, and arrays JSON where it can say them`() throws {
+  @Test func `dictionaries give paths, and arrays become JSON if JSON can represent them`() throws {
     #expect(
       try items(
         """
@@ -44,7 +44,7 @@ import Testing
         ])
   }
 
-  @Test func `two values of one name have two places`() throws {
+  @Test func `two values with the same name have different positions`() throws {
     let items = try imported("<key>a/b</key><true/><key>a</key><dict><key>b</key><true/></dict>").items
     #expect(items.map(\.name) == ["a/b", "a/b"])
     #expect(items.map(\.place) == ["'a/b'", "'a' > 'b'"])
@@ -93,7 +93,7 @@ import Testing
     #expect(honest.items.count == 2_000)
   }
 
-  @Test func `what no item holds is told, and what is not preferences refused`() throws {
+  @Test func `a lost value is reported, and a list that is not preferences is refused`() throws {
     let uid = "<key>u</key><dict><key>CF$UID</key><integer>1</integer></dict>"
     #expect(try imported(uid).losses == ["'u': a reference, which means nothing outside of an archive"])
     #expect(throws: ImportFault("a key is empty or not Unicode", at: "'a'")) {

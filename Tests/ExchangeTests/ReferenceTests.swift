@@ -12,7 +12,7 @@ import Testing
     #expect(try Reference("vault://g/鍵") == Reference(group: "g", name: "鍵"))
   }
 
-  @Test func `what is written is read again`() throws {
+  @Test func `random references are read back from their text`() throws {
     var random = SystemRandomNumberGenerator()
     let alphabet: [Unicode.Scalar] = ["a", "Z", "/", "#", "%", " ", "\t", "\n", "\u{7F}", "ü", "鍵", "🔑", ".", "?", "&"]
     for _ in 0..<2_000 {
@@ -35,7 +35,7 @@ import Testing
     ("vault://g/n%zz", .badEscape),
     ("vault://g/n%FF", .badEscape), ("vault://g/a b", .unescaped), ("vault://g/a\nb", .unescaped),
     ("vault://g/n#a#b", .unescaped), ("vault://g/n#", .emptyField),
-  ]) func `what is no reference is refused with its reason`(text: String, fault: Reference.Fault) {
+  ]) func `text that is not a reference is refused with the reason`(text: String, fault: Reference.Fault) {
     #expect(throws: fault) { try Reference(text) }
   }
 }

@@ -21,11 +21,11 @@ import Testing
     ("{{ whatever }} {{{ vault://g/n }}} {", "{{ whatever }} {<g n 1>} {"), ("", ""), ("{{", "{{"),
     ("url=vault://g/n?x", "url=<g n 1>?x"), ("vault:/g va vault", "vault:/g va vault"),
     ("{{ vault://g/ü@x }}", "<g ü@x 1>"), ("\n\n vault://g/n\n{{ vault://g/n }}", "\n\n <g n 3>\n<g n 4>"),
-  ]) func `references are found, and all else stays`(text: String, expected: String) throws {
+  ]) func `references are found, and all other text is kept`(text: String, expected: String) throws {
     #expect(try shown(text) == expected)
   }
 
-  @Test func `bytes that are no text stay, too`() throws {
+  @Test func `bytes that are not UTF-8 are kept`() throws {
     let bytes: [UInt8] = [0, 255, 0x7B, 0x76, 10, 128]
     let parts = try Template(bytes).parts.flatMap { part -> [UInt8] in
       if case .text(let bytes) = part { bytes } else { [] }
@@ -38,7 +38,7 @@ import Testing
     ("{{ vault://g/n", .unclosed(line: 1)), ("{{ vault://g/a b }}", .badReference(.unescaped, line: 1)),
     ("a\nb vault://g", .badReference(.noName, line: 2)), ("vault://g/%zz", .badReference(.badEscape, line: 1)),
     ("vault://", .badReference(.noName, line: 1)), ("{{ vault://g/n# }}", .badReference(.emptyField, line: 1)),
-  ]) func `a defect is named with its line`(text: String, fault: Template.Fault) {
+  ]) func `a defect is reported with its line`(text: String, fault: Template.Fault) {
     #expect(throws: fault) { try Template(Array(text.utf8)) }
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import SecureCoding
 
-/// The unarchiver with classes of a caller's, which use every call that a coder has.
+/// Fuzzes the unarchiver with a caller's classes, which use every method of a coder.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
   let data = Data(UnsafeBufferPointer(start: start, count: size))

@@ -1,7 +1,7 @@
 @testable import GroupFile
 
-/// The parsers of a group's file: the first byte says which one reads the rest. What has an opposite must come back as the
-/// bytes that were read.
+/// Fuzzes the parsers of a group's file. The first byte selects the parser for the rest. If a value can be written,
+/// writing it must give the bytes that were read.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
   guard size > 0 else { return 0 }

@@ -1,21 +1,22 @@
 import Foundation
 import SecureCoding
 
-/// The unarchiver with every class of Foundation that it builds; what was built is archived, read and archived once more.
+/// Fuzzes the unarchiver with every Foundation class that it builds. Each built object is archived, read and archived
+/// again.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
   let data = Data(UnsafeBufferPointer(start: start, count: size))
   guard let unarchiver = try? SecureUnarchiver(reading: data, allowing: allowed) else { return 0 }
   for key in unarchiver.topKeys {
     let object = unarchiver.decodeObject(of: classes, forKey: key)
-    // What was built must be usable: equality touches what is inside.
+    // Built objects must be usable. Comparing one touches everything inside it.
     if let object = object as? NSObject, !(object is NSError) { _ = object.isEqual(object) }
     if let object { checkWriting(object) }
   }
   return 0
 }
 
-/// What is archived reads back, and is archived with the same bytes; what cannot be is refused.
+/// An object is either refused, or its archive can be read back and gives the same bytes again.
 private func checkWriting(_ object: Any) {
   guard let first = try? SecureArchiver.archivedData(withRootObject: object) else { return }
   do {
@@ -29,7 +30,7 @@ private func checkWriting(_ object: Any) {
   }
 }
 
-/// Made once: comparing the names of all these classes takes longer than most archives.
+/// Created once, because adding all these classes takes longer than decoding most archives.
 private let allowed = (try? AllowedClasses(classes)) ?? AllowedClasses()
 
 private let classes: [AnyClass] = [

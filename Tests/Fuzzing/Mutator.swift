@@ -1,6 +1,6 @@
-/// Changes binary property lists without breaking them apart, so that the fuzzer reaches what lies behind the parser: it
-/// swaps, redirects and removes references, exchanges objects, and changes numbers. One time in three, and for other bytes always,
-/// the fuzzer's own mutations apply.
+/// Changes binary property lists while keeping them parsable, so that the fuzzer reaches the code after the parser. It
+/// redirects and removes references, exchanges objects, and changes numbers. One time in three, and always for other
+/// bytes, the fuzzer's own mutations apply.
 @_silgen_name("LLVMFuzzerMutate")
 private func defaultMutation(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ maximum: Int) -> Int
 
@@ -26,7 +26,7 @@ private struct Stream {
   mutating func below(_ bound: Int) -> Int { bound > 0 ? Int(next() % UInt64(bound)) : 0 }
 }
 
-/// Where the parts of a binary list are.
+/// The layout of a binary list.
 private struct Layout {
   private let bytes: UnsafeMutableBufferPointer<UInt8>
   private let offsetSize: Int
@@ -52,7 +52,7 @@ private struct Layout {
     (0..<offsetSize).reduce(0) { $0 << 8 | Int(bytes[table + object * offsetSize + $1]) }
   }
 
-  /// One change of a random object.
+  /// Changes a random object.
   mutating func change(_ random: inout Stream) {
     if random.below(8) == 0 { return exchange(random.below(count), random.below(count)) }
     for _ in 0..<16 {
@@ -85,7 +85,7 @@ private struct Layout {
     }
   }
 
-  /// Takes the last element out of an array, or the last key with its value out of a dictionary.
+  /// Removes the last element of an array, or the last key and value of a dictionary.
   private func remove(from position: Int, count: Int) {
     let isDictionary = bytes[position] >> 4 == 0xD
     bytes[position] -= 1
@@ -96,7 +96,7 @@ private struct Layout {
     }
   }
 
-  /// Gives two objects each other's place.
+  /// Exchanges two objects.
   private func exchange(_ one: Int, _ other: Int) {
     for index in 0..<offsetSize { bytes.swapAt(table + one * offsetSize + index, table + other * offsetSize + index) }
   }

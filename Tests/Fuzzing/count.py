@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Notes what a run of a fuzzer did, and sums the runs up.
+"""Records the results of a fuzzing run, and sums up the recorded runs.
 
     count.py note RUNS TARGET FILE   appends a line to RUNS, from the log of libFuzzer or the report of objects.py
     count.py sum RUNS                prints all runs and their sums as JSON, as in Benchmarks/fuzzing.json
 
-libFuzzer measures a call in whole seconds on the wall, so that only "below 1 s" is known; objects.py measures processor time.
+libFuzzer measures a call in whole seconds of wall time, so only "below 1 s" is known. objects.py measures processor time.
 """
 import datetime
 import json

@@ -61,7 +61,7 @@ for seed in (integer(5), string("x"), array([integer(1), integer(2)]),
 
 
 def hexadecimal(tree):
-    """All byte strings of a file of vectors that might be the body of something."""
+    """All byte strings in a vector file that might be the body of a record."""
     if isinstance(tree, dict):
         tree = list(tree.values())
     if isinstance(tree, list):
@@ -72,7 +72,7 @@ def hexadecimal(tree):
         return []
 
 
-# For the parsers of group files, behind the byte that chooses one.
+# Seeds for the parsers of group files, after the byte that selects the parser.
 header = bytearray(b"SQLite format 3\0" + bytes(84))
 header[16:21], header[47], header[59], header[60:64], header[68:72] = b"\x10\0\2\2\0", 4, 1, b"\0\1\0\1", b"VLT1"
 for body in [bytes(header)] + [body for name in ("state", "rows") for body in hexadecimal(

@@ -6,7 +6,7 @@ import Testing
 @Suite struct InspectionTests {
   private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-  @Test func `an archive whose classes nobody has is read as a tree`() throws {
+  @Test func `an archive with unknown classes is read as a tree`() throws {
     let archive = PlistValue.archive([
       .dict([("name", .uid(3)), ("self", .uid(1)), ("$class", .uid(2))]), .describe("Their.Thing"), .string("x"),
     ])
@@ -22,7 +22,7 @@ import Testing
     #expect(throws: ArchiveError.self) { try tree.check(allowing: ["Their.Thing"]) }
   }
 
-  @Test func `the raw form loses nothing`() throws {
+  @Test func `raw JSON keeps every value exactly`() throws {
     let archive = PlistValue.archive(
       [
         .int(Int128(UInt64.max)), .int(Int128.min), .int(-1), .real(0.1), .real(-0.0), .real(.leastNonzeroMagnitude),
@@ -38,7 +38,7 @@ import Testing
         + #"{"$real":"inf"},{"$real":"nan"},{"$single":0.5},{"$data":"AP8Q"},"a\ud83d","\"\\\u0001\u007f😀",true]}"#)
   }
 
-  @Test func `shared objects stand once, and are pointed to after that`() throws {
+  @Test func `a shared object is written once and referred to afterwards`() throws {
     let archive = PlistValue.archive(
       [
         .dict([("NS.objects", .array([.uid(3), .uid(3)])), ("$class", .uid(2))]), .describe("NSArray"),
@@ -50,7 +50,7 @@ import Testing
     #expect(lines.contains("    [0]: T #3") && lines.contains("    [1]: → T #3"))
   }
 
-  @Test func `names out of an archive cannot steer a terminal`() throws {
+  @Test func `names from an archive cannot control a terminal`() throws {
     let archive = PlistValue.archive([
       .dict([("\u{1B}[2J", .int(1)), ("text", .string("\u{9B}31m")), ("$class", .uid(2))]),
       .describe("A\u{202E}\n"),
@@ -66,7 +66,7 @@ import Testing
     #expect(error?.message.contains("\n") == false && error?.message.contains("\u{202E}") == false)
   }
 
-  @Test func `a check names what is not allowed`() throws {
+  @Test func `a check names the class that is not allowed and its path`() throws {
     let tree = try ArchiveInspection(
       PlistValue.archive([
         .dict([("NS.objects", .array([.uid(3)])), ("$class", .uid(2))]), .describe("NSArray"),

@@ -3,7 +3,7 @@ import KeyedArchives
 import TestSupport
 import Testing
 
-/// CPython's `plistlib` as a second reader: it and the raw form must say the same of every archive made elsewhere.
+/// CPython's `plistlib` as a second reader: it must give the same values as raw JSON for every archive made elsewhere.
 @Suite(.enabled(if: SharedArchives.isPresent, "the folder of archives made elsewhere is not here"))
 struct PlistlibTests {
   private static let program = """
@@ -24,7 +24,9 @@ struct PlistlibTests {
     FileManager.default.isExecutableFile(atPath: $0)
   }
 
-  @Test(.enabled(if: python != nil, "python3 is not here")) func `plistlib reads the same from every file`() throws {
+  @Test(.enabled(if: python != nil, "python3 is not here")) func `plistlib reads the same values from every archive`()
+    throws
+  {
     let names =
       SharedArchives.names("cases", ".plist").map { "cases/\($0).plist" }
       + SharedArchives.names("foundation", ".plist").map { "foundation/\($0).plist" }
@@ -37,7 +39,7 @@ struct PlistlibTests {
   }
 
   @Test(.enabled(if: python != nil, "python3 is not here"), arguments: ArchiveFormat.allCases)
-  func `plistlib reads the same from what is written`(format: ArchiveFormat) throws {
+  func `plistlib reads the same values from archives written here`(format: ArchiveFormat) throws {
     let folder = NSTemporaryDirectory() + "vault-plistlib-\(UUID().uuidString)/"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -52,13 +54,13 @@ struct PlistlibTests {
     #expect(archives.count == 32)
     for (archive, line) in zip(archives, try plistlib(archives.indices.map { folder + "\($0)" })) {
       #expect(try object(Data(archive.rawJSON())) == object(line))
-      // What is read again is written again as it was.
+      // Reading and writing again gives the same bytes.
       let written = try archive.archived(as: format)
       #expect(try ArchiveInspection(written).archived(as: format) == written)
     }
   }
 
-  /// What `plistlib` makes of each file, as JSON.
+  /// The values that `plistlib` reads from each file, as JSON.
   private func plistlib(_ paths: [String]) throws -> [Data] {
     let process = Process()
     let pipe = Pipe()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import KeyedArchives
 
-/// Whatever an archive shares, what is made of it stays in proportion to its bytes.
+/// Trees and output stay in proportion to an archive's bytes, whatever the archive shares.
 @Suite struct ProportionTests {
   private static let size = 48_000
 
@@ -16,7 +16,7 @@ import Testing
     ("binary", { archive throws(ArchiveError) in try archive.archived(as: .binary) }),
   ]
 
-  @Test(arguments: HostileArchive.allCases) func `nothing that is written is longer than the limit`(
+  @Test(arguments: HostileArchive.allCases) func `no output is longer than the limit`(
     kind: HostileArchive
   ) throws {
     let bytes = kind.bytes(Self.size)
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  /// nil where the archive was refused by a limit.
+  /// nil if the archive was refused because of a limit.
   private static func inspected(_ bytes: [UInt8]) -> ArchiveInspection? {
     do throws(ArchiveError) {
       return try ArchiveInspection(bytes)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func `containers, texts and data that an archive shares are shared in the tree`() throws {
+  @Test func `containers, strings and data that an archive shares are shared in the tree`() throws {
     var list = SharedPlist()
     let text = list.text(String(repeating: "x", count: 100))
     let array = list.array([text, list.data(100)])
@@ -72,7 +72,7 @@ import Testing
     #expect(count == 5 && places.count == 1)
   }
 
-  @Test func `the limit of what is written can be set, and the empty archive stays below any`() throws {
+  @Test func `the output limit can be set, and a tiny archive is below any limit`() throws {
     var limits = ArchiveLimits.standard
     limits.output = 0
     let small = PlistValue.archive([.string("x")]).binary()
@@ -84,7 +84,7 @@ import Testing
     #expect(try ArchiveInspection(large).json().count > 2_400_000)
   }
 
-  @Test func `a class's name has a limit`() throws {
+  @Test func `the length of a class name is limited`() throws {
     func archive(_ count: Int) -> [UInt8] {
       PlistValue.archive([.dict([("$class", .uid(2))]), .describe(String(repeating: "N", count: count))]).binary()
     }
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test func `one description under many numbers is one class`() throws {
+  @Test func `a class description with several object numbers is one class`() throws {
     var list = SharedPlist()
     let type = list.type("T")
     let objects = [2, 4, 5].map { list.dictionary([(list.text("$class"), list.uid($0))]) }
@@ -106,7 +106,7 @@ import Testing
     #expect(tree.object(5) == tree.object(2))
   }
 
-  @Test func `the shortest way to an object at the end of a long chain is found`() throws {
+  @Test func `the shortest path to an object at the end of a long chain is found`() throws {
     let tree = try ArchiveInspection(HostileArchive.longPath.bytes(200_000))
     let error = #expect(throws: ArchiveError.self) { try tree.check(allowing: ["T"]) }
     guard case .classRefused("Last", _, let path)? = error else {
@@ -116,7 +116,7 @@ import Testing
     #expect(path.steps.count == tree.depth && path.steps.prefix(3) == [.key("root"), .key("a"), .key("next")])
   }
 
-  @Test func `what is wrong with a list is said with its place`() throws {
+  @Test func `a defect in a property list is reported with its offset`() throws {
     var list = SharedPlist()
     let (one, other, value) = (list.text("same"), list.text("same"), list.integer(1))
     let twice = list.dictionary([(one, value), (other, value)])

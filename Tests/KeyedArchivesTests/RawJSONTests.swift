@@ -3,9 +3,9 @@ import Testing
 
 @testable import KeyedArchives
 
-/// The raw form says all of an archive, and is read back.
+/// Raw JSON contains everything in an archive, and can be read back.
 @Suite struct RawJSONTests {
-  /// What object 1 is in the raw form.
+  /// The field of object 1 in raw JSON.
   private func raw(_ value: PlistValue) throws -> String {
     let inline = PlistValue.archive([
       .dict([("v", value), ("$class", .uid(2))]), .dict([("$classname", .string("T"))]),
@@ -18,7 +18,7 @@ import Testing
     return String(text[range.upperBound..<end.lowerBound])
   }
 
-  @Test func `what looks like a tag is told from one`() throws {
+  @Test func `a dictionary that looks like a tag is distinguished from a tag`() throws {
     #expect(try raw(.dict([("$uid", .int(2))])) == #"{"$dictionary":{"$uid":2}}"#)
     #expect(try raw(.uid(1)) == #"{"$uid":1}"#)
     #expect(try raw(.dict([("$data", .string("AA=="))])) == #"{"$dictionary":{"$data":"AA=="}}"#)
@@ -32,7 +32,7 @@ import Testing
     #expect(try raw(.dict([("a", .int(1)), ("$uid", .int(2))])) == #"{"a":1,"$uid":2}"#)
   }
 
-  @Test func `what an archive shares is shared again`() throws {
+  @Test func `containers that an archive shares are shared again after raw JSON`() throws {
     var list = SharedPlist()
     let empty = list.array([])
     let shared = list.array([empty, empty, list.dictionary([(list.text("$same"), empty)])])
@@ -44,7 +44,7 @@ import Testing
     #expect(try ArchiveInspection(json: json).archived(as: .binary) == tree.archived(as: .binary))
   }
 
-  @Test func `generated archives come back from JSON with the same bytes`() throws {
+  @Test func `generated archives have the same bytes after raw JSON`() throws {
     var random = Archives(seed: 13)
     for round in 0..<400 {
       let archive = random.archive()
@@ -66,7 +66,7 @@ import Testing
     (#"{"$same":0}"#, .reference, 10), (#"[{"$same":0}]"#, .containsItself, 11), ("\"\u{1}\"", .json, 1),
     (#""\x""#, .json, 3), ("[] []", .trailing, 3), (#"{"a" 1}"#, .json, 5), ("tru", .json, 0), (#""\u00g0""#, .json, 3),
     (#"{"$dictionary":[]}"#, .json, 15), ("-", .json, 1), (#"{"$real":"0x1"}"#, .number, 14),
-  ]) func `JSON that no archive was written as is refused at its place`(
+  ]) func `JSON that is not the raw form of an archive is refused with its offset`(
     text: String, defect: PropertyListDefect, offset: Int
   ) {
     #expect(throws: ArchiveError.brokenPropertyList(defect, offset: offset)) {
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `JSON keeps the limits of an archive`() {
+  @Test func `the limits of archives apply to JSON too`() {
     func refused(_ text: String, _ limit: ArchiveError.Limit, _ change: (inout ArchiveLimits) -> Void) {
       var limits = ArchiveLimits.standard
       change(&limits)
@@ -93,7 +93,7 @@ import Testing
     refused("[1,1,1]", .inputBytes) { $0.inputBytes = 6 }
   }
 
-  @Test func `fields that begin with a dollar sign are told from what the values' form adds`() throws {
+  @Test func `fields that begin with a dollar sign cannot be confused with keys that readable JSON adds`() throws {
     let archive = PlistValue.archive([
       .dict([
         ("$$class", .int(1)), ("$0", .string("nan")), ("n", .real(.nan)), ("$data", .int(2)),
@@ -113,7 +113,7 @@ import Testing
   }
 }
 
-/// Archives that are the same for the same seed.
+/// Random archives, the same for the same seed.
 private struct Archives {
   private var state: UInt64
   private static let objectCount = 6

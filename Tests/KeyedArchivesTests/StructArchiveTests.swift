@@ -37,7 +37,7 @@ import Testing
     #expect(outline == "value: SampleStruct\n  title: \"t\"\n  tags: Array<Int>\n    [0]: 1\n    [1]: 2\n")
   }
 
-  @Test func `every cut and every changed byte ends in a value or an error`() {
+  @Test func `every truncation and every flipped bit of a struct archive gives a value or an error`() {
     let sample = record(
       "S", [("a", array("Array<String>", [string("x"), string("y")])), ("b", record("Dictionary<String, Int>", []))])
     for count in 0..<sample.count { #expect(throws: ArchiveError.self) { try read(Array(sample.prefix(count))) } }
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `lengths that do not fit are refused before anything is taken`() {
+  @Test func `lengths that do not fit are refused before anything is allocated`() {
     for length in [-1, Int.min, Int.max, 1 << 40] {
       #expect(throws: ArchiveError.self) { try read(value("String", int(length))) }
       #expect(throws: ArchiveError.self) { try read(value("Array<Int>", int(length))) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct GuardedBytesTests {
   @Test(arguments: [0, 1, 64, 65, 1000, 4096, 4097, 1 << 20])
-  func `new bytes are zeros, as many as asked for`(count: Int) throws {
+  func `new guarded bytes are zeros`(count: Int) throws {
     let bytes = try GuardedBytes(count: count)
     #expect(bytes.count == count)
     #expect(bytes.testBytes == [UInt8](repeating: 0, count: count))
@@ -26,7 +26,7 @@ import Testing
     #expect(try GuardedBytes(count: 0).equals(try GuardedBytes(count: 0)))
   }
 
-  @Test func `an error of the borrower comes through as it is`() throws {
+  @Test func `an error thrown by the closure is passed on`() throws {
     struct Refusal: Error {}
     let bytes = try GuardedBytes(count: 4)
     #expect(throws: Refusal.self) { try unsafe bytes.withUnsafeBytes { _ in throw Refusal() } }
@@ -51,15 +51,15 @@ import Testing
     await #expect(processExitsWith: .signal(SIGSEGV)) { try ChildProcess.readPastTheEnd() }
   }
 
-  @Test func `it works where the system allows no locked memory`() async {
+  @Test func `guarded memory works if the system allows no locked memory`() async {
     await #expect(processExitsWith: .success) { try ChildProcess.useUnlockedMemory() }
   }
 }
 
-/// What the exit tests run in a process of their own.
+/// The code that the exit tests run in a child process.
 private enum ChildProcess {
   static func readPastTheEnd() throws {
-    // The signal is wanted, Swift's report about it is not.
+    // The test needs the signal, but not Swift's crash report.
     signal(SIGSEGV, SIG_DFL)
     let bytes = try GuardedBytes(count: 8192)
     let beyond = unsafe bytes.withUnsafeBytes { unsafe $0.baseAddress! + 8192 }
@@ -69,7 +69,7 @@ private enum ChildProcess {
   static func useUnlockedMemory() throws {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     try #require(unsafe setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &none) == 0)
-    // Root may lock memory beyond the limit.
+    // Root may lock memory beyond the limit, so give up root.
     if geteuid() == 0 { try #require(setuid(65534) == 0) }
     for count in [32, 4096, 100_000] {
       let bytes = try GuardedBytes(count: count)
@@ -81,9 +81,9 @@ private enum ChildProcess {
   }
 }
 
-/// The text of a file about this process.
+/// The text of a file in /proc/self.
 private func processFile(_ name: String) throws -> String {
-  // Not `String(contentsOfFile:)`, which ends at the first short read of such a file.
+  // `String(contentsOfFile:)` would stop at the first short read of such a file.
   let file = try #require(FileHandle(forReadingAtPath: "/proc/self/\(name)"))
   return String(decoding: file.readDataToEndOfFile(), as: UTF8.self)
 }

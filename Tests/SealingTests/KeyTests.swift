@@ -17,7 +17,7 @@ import Testing
     #expect(try key.derive(Label("vault1.token"), message).testBytes.hex == expected)
   }
 
-  @Test func `a label of 16 bytes is used whole`() throws {
+  @Test func `a label of 16 bytes is used in full`() throws {
     let key = try Key(testing: [UInt8](countingFrom: 0, count: 32))
     #expect(
       key.mac(Label("exactly16bytes!!"), Array("abc".utf8)).bytes.hex
@@ -37,7 +37,7 @@ import Testing
     #expect(throws: SealingError.wrongCount(count, expected: 32)) { _ = try Key(try GuardedBytes(count: count)) }
   }
 
-  @Test func `random keys differ, a copy does not`() throws {
+  @Test func `random keys differ, and a copy equals its original`() throws {
     let key = try Key.random()
     #expect(try key.testBytes != Key.random().testBytes)
     #expect(key.testBytes == key.copy().testBytes)

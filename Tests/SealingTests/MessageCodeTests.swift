@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sealing
 
-/// SHA-1 and HMAC, held by the vectors of the documents that define them.
+/// SHA-1 and HMAC against the vectors in the documents that define them.
 @Suite struct MessageCodeTests {
   @Test(arguments: [
     // RFC 3174, section 7.3.
@@ -20,10 +20,10 @@ import Testing
     #expect(SHA1.digest(message) == [UInt8](hex: digest))
   }
 
-  @Test func `every length around a block's end has a digest of its own`() {
+  @Test func `messages with lengths around a block boundary have distinct digests`() {
     let digests = (50...130).map { SHA1.digest([UInt8](repeating: 0x61, count: $0)) }
     #expect(Set(digests).count == digests.count)
-    // By sha1sum.
+    // Computed with sha1sum.
     #expect(digests[5] == [UInt8](hex: "c1c8bbdc22796e28c0e15163d20899b65621d65a"))
     #expect(digests[6] == [UInt8](hex: "c2db330f6083854c99d4b5bfb6e8f29f201be699"))
     #expect(digests[14] == [UInt8](hex: "0098ba824b5c16427bd7a1122a5a442a25ec644d"))

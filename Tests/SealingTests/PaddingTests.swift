@@ -13,7 +13,7 @@ import Testing
     #expect(Padding.padded(count: count) == size)
   }
 
-  @Test func `a padded size is never smaller than the text, never falls, and stays what it is`() {
+  @Test func `a padded size holds the text, never decreases as the text grows, and is its own padded size`() {
     var last = 0
     for count in 0..<20_000 {
       let size = Padding.padded(count: count)
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 28, 29, 64, 508, 509, 5000])
-  func `a text comes back from its padding`(count: Int) throws {
+  func `a text is the same after padding and unpadding`(count: Int) throws {
     let text = [UInt8](countingFrom: 1, count: count)
     let padded = Padding.padUnguarded(text)
     #expect(Array(padded.prefix(4)) == [0, 0, UInt8(count >> 8), UInt8(count & 0xff)])
@@ -38,7 +38,7 @@ import Testing
     expectRefusal([UInt8](repeating: 0, count: count))
   }
 
-  @Test func `a byte behind the text that is not zero is refused`() {
+  @Test func `a byte after the text that is not zero is refused`() {
     for offset in 7..<32 {
       var padded = Padding.padUnguarded([1, 2, 3])
       padded[offset] = 1
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: [4, 7, 16, 31, 33, 48, 64])
-  func `a size that is not the text's own is refused`(size: Int) {
+  func `a size that is wrong for the text is refused`(size: Int) {
     expectRefusal([0, 0, 0, 3] + [UInt8](repeating: 0, count: size - 4))
   }
 

@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 32, 4096, 100_000])
-  func `what guarded memory holds comes back from its box`(count: Int) throws {
+  func `a guarded message is the same after sealing and opening`(count: Int) throws {
     let key = try Key.random()
     let nonce = Nonce()
     let message = try GuardedBytes(testing: [UInt8](countingFrom: 3, count: count))
@@ -41,7 +41,7 @@ import Testing
     #expect(SealedBox.seal([], key: key, nonce: Self.nonce, binding: []).hex == "1dac8f73146d1e9da796cb7f7221a5df")
   }
 
-  @Test func `no bit of a box can change`() throws {
+  @Test func `a box with any bit flipped is refused`() throws {
     let key = try key()
     let box = SealedBox.seal([1, 2, 3], key: key, nonce: Self.nonce, binding: Self.binding)
     for bit in 0..<box.count * 8 {
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test(arguments: 0..<19)
-  func `a box short of its end is refused`(count: Int) throws {
+  func `a truncated box is refused`(count: Int) throws {
     let key = try key()
     let box = SealedBox.seal([1, 2, 3], key: key, nonce: Self.nonce, binding: Self.binding)
     expectRefusal(Array(box.prefix(count)), key: key, nonce: Self.nonce, binding: Self.binding)

@@ -27,13 +27,13 @@ import Testing
     #expect(signingKey.publicKey.verifies([UInt8](hex: signature), of: [UInt8](hex: message)))
   }
 
-  @Test func `a copy signs alike`() throws {
+  @Test func `a copy signs like the original`() throws {
     let signingKey = try SigningKey(seed: try Key.random())
     #expect(signingKey.copy().publicKey == signingKey.publicKey)
     #expect(signingKey.copy().sign([1]) == signingKey.sign([1]))
   }
 
-  @Test func `no bit of key, signature or message can change`() throws {
+  @Test func `a flipped bit in the key, signature or message is refused`() throws {
     let signingKey = try SigningKey(seed: try Key.random())
     let message: [UInt8] = [1, 2, 3, 4]
     let signature = signingKey.sign(message)
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(arguments: [0, 32, 63, 65])
-  func `a signature of another size is none`(count: Int) throws {
+  func `a signature of another size does not verify`(count: Int) throws {
     let signingKey = try SigningKey(seed: try Key.random())
     let signature = signingKey.sign([]) + [0]
     #expect(!signingKey.publicKey.verifies(signature.prefix(count), of: []))
@@ -65,7 +65,8 @@ import Testing
   }
 
   @Test func `a key of small order verifies nothing`() {
-    // With the neutral point as key, R = neutral and S = 0 "sign" every message in a verifier that does not look.
+    // With the neutral point as the key, R = neutral and S = 0 "sign" every message for a verifier that does not check
+    // the key.
     let neutral = [1] + [UInt8](repeating: 0, count: 31)
     let signature = neutral + [UInt8](repeating: 0, count: 32)
     #expect(!PublicKey(neutral)!.verifies(signature, of: [1, 2, 3]))

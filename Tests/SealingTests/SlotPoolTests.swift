@@ -4,7 +4,7 @@ import Testing
 @testable import Sealing
 
 @Suite struct SlotPoolTests {
-  @Test func `a slot is wiped when it comes back, and handed out again as zeros`() throws {
+  @Test func `a returned slot is wiped and reused as zeros`() throws {
     let pool = SlotPool(slotSize: 64, slotsPerSlab: 4)
     var first: GuardedBytes? = try GuardedBytes(count: 48, pool: pool)
     let address = unsafe first!.withUnsafeMutableBytes { bytes in
@@ -13,7 +13,7 @@ import Testing
     }
     #expect(unsafe UnsafeRawBufferPointer(start: address, count: 48).allSatisfy { $0 == 0xA5 })
     first = nil
-    // A slab is never unmapped, so that looking at a slot in the pool is sound.
+    // A slab is never unmapped, so reading a slot in the pool is safe.
     #expect(unsafe UnsafeRawBufferPointer(start: address, count: 64).allSatisfy { $0 == 0 })
     let second = try GuardedBytes(count: 64, pool: pool)
     #expect(unsafe second.withUnsafeBytes { unsafe $0.baseAddress == UnsafeRawPointer(address) })
@@ -39,7 +39,7 @@ import Testing
     #expect(SlotPool.fitting(count)?.slotSize == slotSize)
   }
 
-  @Test func `more than 4,096 bytes need memory of their own`() {
+  @Test func `more than 4,096 bytes get an allocation of their own`() {
     #expect(SlotPool.fitting(4097) == nil)
   }
 

@@ -6,7 +6,7 @@ import Testing
     #expect(LibraryVersions.sodium.split(separator: ".").compactMap { Int($0) }.count == 3)
   }
 
-  @Test func `random bytes are as many as asked for and not twice the same`() {
+  @Test func `random bytes have the requested count and differ each time`() {
     #expect(Randomness.bytes(0).isEmpty)
     #expect(Randomness.bytes(33).count == 33)
     #expect(Randomness.bytes(16) != Randomness.bytes(16))

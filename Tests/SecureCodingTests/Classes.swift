@@ -2,7 +2,7 @@ import Foundation
 
 @testable import SecureCoding
 
-/// A class as the `cases` archives have it: every field optional.
+/// A class for the archives in `cases`, with every field optional.
 final class Dummy: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   var number = 0

@@ -31,19 +31,19 @@ import Testing
     var decimal = Decimal(string: "1.25")
   }
 
-  @Test func `a structure comes back equal from both formats, with the same bytes each time`() throws {
+  @Test func `a structure is read back equal from both formats and always has the same bytes`() throws {
     let data = try SecureArchiver.archivedData(encoding: Sample())
     for _ in 0..<20 { #expect(try SecureArchiver.archivedData(encoding: Sample()) == data) }
     #expect(try SecureUnarchiver.decoded(Sample.self, from: data) == Sample())
     let xml = try SecureArchiver.archivedData(encoding: Sample(), format: .xml)
     #expect(try SecureUnarchiver.decoded(Sample.self, from: xml) == Sample())
-    // To Foundation's own reader it is a dictionary.
+    // Foundation's own reader sees a dictionary.
     let foundation = try NSKeyedUnarchiver.unarchivedObject(
       ofClasses: [NSDictionary.self, NSArray.self, NSString.self, NSNumber.self, NSDate.self, NSData.self], from: data)
     #expect((foundation as? NSDictionary)?["text"] as? String == "日本")
   }
 
-  @Test func `arrays, dictionaries, optionals and single values stand at the top`() throws {
+  @Test func `arrays, dictionaries, optionals and single values can be archived at the top`() throws {
     func through<Value: Codable & Equatable>(_ value: Value) throws {
       #expect(try SecureUnarchiver.decoded(Value.self, from: try SecureArchiver.archivedData(encoding: value)) == value)
     }
@@ -80,7 +80,7 @@ import Testing
     #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded(Local.self, from: named) }
   }
 
-  @Test func `an error says where, and never what`() throws {
+  @Test func `a decoding error contains the path and no value`() throws {
     struct Text: Codable { var number = "SECRET-VALUE" }
     struct Number: Codable { var number: Int }
     struct More: Codable {
@@ -104,7 +104,8 @@ import Testing
     }
   }
 
-  @Test func `a Swift value stands in an object's field, and a class that is both uses its own encoding`() throws {
+  @Test func `a Swift value can be archived under a key, and a class with both codings uses its secure coding`() throws
+  {
     let archiver = SecureArchiver()
     try archiver.encodeEncodable(Sample(), forKey: "sample")
     try archiver.encodeEncodable(Both(), forKey: "both")
@@ -116,14 +117,14 @@ import Testing
     #expect(throws: ArchiveError.self) { try unarchiver.decodeDecodable(Int.self, forKey: "sample") }
   }
 
-  @Test func `a value that is no property list is refused where a Swift value is asked for`() throws {
+  @Test func `an object that is not a property-list value does not decode as a Swift value`() throws {
     let data = try SecureArchiver.archivedData(withRootObject: ["a": NSURL(string: "https://a.example")])
     #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded([String: String].self, from: data) }
     let cycles = try SecureArchiver.archivedData(withRootObject: Address(city: "x"))
     #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded([String: String].self, from: cycles) }
   }
 
-  @Test func `a value that refers to itself, or lies too deep, is refused`() throws {
+  @Test func `a value that refers to itself or is nested too deep is refused`() throws {
     final class Link: Codable {
       var next: Link?
       init(_ next: Link?) { self.next = next }
@@ -140,13 +141,13 @@ import Testing
       Link.self, named: "l", from: try SecureArchiver.archivedData(encoding: shallow, named: "l"))
   }
 
-  @Test func `texts keep their bytes, whatever texts stand beside them`() throws {
+  @Test func `strings keep their bytes, even next to canonically equivalent ones`() throws {
     let spellings = ["e\u{301}", "\u{e9}", "", "$", "$nul", "a\0b"]
     let data = try SecureArchiver.archivedData(encoding: [spellings, spellings.reversed()])
     let read = try SecureUnarchiver.decoded([[String]].self, from: data)
     #expect(
       read.map { $0.map { Array($0.utf8) } } == [spellings, spellings.reversed()].map { $0.map { Array($0.utf8) } })
-    // It stands for nil in archives, on Apple's systems as well.
+    // This string represents nil in archives, on Apple's systems too.
     let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: ["a": "$null"]) }
     #expect(error?.code == "notArchivable.noForm" && error?.path == "root → a")
     #expect(
@@ -155,7 +156,7 @@ import Testing
       ])
   }
 
-  @Test func `superclasses, nested containers and late encoders keep their places`() throws {
+  @Test func `values of super encoders and nested containers are archived in the right places`() throws {
     let value = Child()
     let data = try SecureArchiver.archivedData(encoding: value)
     let json = String(decoding: try SecureUnarchiver.inspect(data).json(), as: UTF8.self)
@@ -164,7 +165,7 @@ import Testing
     #expect(read.name == "child" && read.age == 7 && read.flag)
   }
 
-  @Test func `a number that does not fit, and a value of another kind, are errors with their path`() throws {
+  @Test func `a number that does not fit and a value of another kind are errors`() throws {
     let data = try SecureArchiver.archivedData(encoding: ["a": 300, "b": 1.5, "c": -1], named: "x")
     func error<Value: Decodable>(_ type: Value.Type) -> String? {
       #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded(type, named: "x", from: data) }?.code
@@ -182,12 +183,12 @@ import Testing
     #expect(try SecureUnarchiver.decoded(Real.self, named: "x", from: data).a == 300)
   }
 
-  @Test func `a class that is both comes back by its own coding`() throws {
+  @Test func `a class with both codings is decoded by its secure coding`() throws {
     let data = try SecureArchiver.archivedData(encoding: Both())
     _ = try SecureUnarchiver.decoded(Both.self, from: data)
   }
 
-  @Test func `what the StructArchiver library saved decodes into a Codable type`() throws {
+  @Test func `a StructArchiver archive decodes into a Codable type`() throws {
     struct SampleStruct: Codable, Equatable {
       var number: Int
       var text: String

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// Small archives whose objects cost far more than their size to hash, compare or compile.
+/// Small archives whose objects take far more time to hash, compare or compile than their size suggests.
 enum CostlyArchives {
   static func make(_ name: String, _ count: Int) -> PlistValue? {
     switch name {
@@ -32,7 +32,7 @@ enum CostlyArchives {
     }
   }
 
-  /// A container of elements; where fields are given, each element is an object of its own with them.
+  /// A container of elements. If fields are given, each element is a separate object with these fields.
   private static func container(
     _ name: String, _ elements: [PlistValue], shared fields: [(String, PlistValue)]? = nil, _ className: String = ""
   ) -> PlistValue {
@@ -46,7 +46,7 @@ enum CostlyArchives {
       ] + objects)
   }
 
-  /// A set in a set in a set, with one text in the innermost.
+  /// Nested sets with one string in the innermost.
   private static func nestedSets(_ count: Int, _ name: String) -> PlistValue {
     let sets = (0..<count).map { index -> PlistValue in
       .dict([("NS.objects", .array([.uid(UInt64(index + 3))])), ("$class", .uid(2))])
@@ -64,7 +64,7 @@ enum CostlyArchives {
     return .archive([dictionaries[0], .describe("NSDictionary")] + dictionaries.dropFirst())
   }
 
-  /// A chain of URLs that all have one long relative text.
+  /// A chain of URLs that share one long relative text.
   private static func relativeURLs(_ count: Int) -> PlistValue {
     let text = PlistValue.string(String(repeating: "a/", count: 4_000))
     let urls = (0..<count).map { index -> PlistValue in

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// Archives that are too large or too regular to stand in the vectors.
+/// Archives that are too large or too regular for the vector file.
 enum Generators {
   static func archive(_ name: String, _ count: Int) -> [UInt8] {
     switch name {
@@ -69,7 +69,7 @@ enum Generators {
     return .archive(objects + [.string("a"), .string("b"), .string("c")])
   }
 
-  /// Strings whose difference lies where Foundation's hash of long strings does not look.
+  /// Strings that differ only in the part that Foundation's hash of long strings ignores.
   private static func equalHashes(_ count: Int) -> PlistValue {
     let filler = String(repeating: "-", count: 40)
     let strings = (0..<count).map {
@@ -82,7 +82,7 @@ enum Generators {
       ] + strings)
   }
 
-  /// Mutable strings that all have one text of 8 kB, which the list holds once.
+  /// Mutable strings that share one text of 8 kB, which the list holds once.
   private static func sharedText(_ count: Int) -> [UInt8] {
     let text = PlistValue.string(String(repeating: "a", count: 8_192))
     let strings = (0..<count).map { _ in PlistValue.dict([("NS.string", text), ("$class", .uid(3))]) }
@@ -94,7 +94,7 @@ enum Generators {
     ).binary()
   }
 
-  /// A binary list of arrays in each other.
+  /// A binary list of nested arrays.
   private static func nestedContainers(_ count: Int) -> [UInt8] {
     list((0..<count).map { $0 + 1 < count ? [0xA1, UInt8(($0 + 1) >> 8), UInt8(($0 + 1) & 0xFF)] : [0xA0] }, 2)
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SecureCoding
 
-/// Random property lists and archives from a seeded stream: what fails once fails always.
+/// Random property lists and archives from a seeded stream, so failures are reproducible.
 @Suite struct PropertyTests {
   private struct Stream: RandomNumberGenerator {
     var state: UInt64
@@ -31,11 +31,11 @@ import Testing
     }
   }
 
-  /// An archive of arrays, dictionaries and scalars, each of which refers to later ones only.
+  /// An archive of arrays, dictionaries and scalars. Each object refers only to later ones.
   private func archive(_ random: inout Stream) -> PlistValue {
     let count = Int.random(in: 1..<30, using: &random)
     var objects: [PlistValue] = [.describe("NSArray"), .describe("NSDictionary")]
-    // Objects stand from 3 on; the last ones are strings, to be keys.
+    // Objects begin at number 3. The last ones are strings, which serve as keys.
     for number in 0..<count {
       let later = (number + 1)..<(count + 4)
       func references(_ count: Int) -> [PlistValue] {
@@ -56,7 +56,9 @@ import Testing
     return .archive(objects, top: [("root", .uid(3))])
   }
 
-  @Test(arguments: 0..<200) func `both formats of an archive say and build the same`(seed: UInt64) throws {
+  @Test(arguments: 0..<200) func `both formats of an archive give the same tree and the same objects`(seed: UInt64)
+    throws
+  {
     var random = Stream(state: seed)
     let archive = archive(&random)
     let (binary, xml) = (Data(archive.binary()), Data(archive.xml()))
@@ -68,7 +70,7 @@ import Testing
     #expect(one != nil && one == other)
   }
 
-  @Test(arguments: 0..<100) func `what Foundation archives on Linux comes back equal`(seed: UInt64) throws {
+  @Test(arguments: 0..<100) func `an archive that Foundation writes on Linux is read back equal`(seed: UInt64) throws {
     var random = Stream(state: seed &+ 1000)
     let strings = (0..<Int.random(in: 0..<10, using: &random)).map { "\($0)-\(random.next())" as NSString }
     let graph = NSDictionary(dictionary: [
@@ -85,7 +87,8 @@ import Testing
     #expect(read as? NSDictionary == graph)
   }
 
-  /// A graph of Foundation's values and of persons, some of whom share an address; deep below, only scalars.
+  /// A graph of Foundation values and persons, some of whom share an address. Beyond a certain depth there are only
+  /// scalars.
   private func graph(_ random: inout Stream, _ depth: Int, _ shared: inout [NSObject]) -> NSObject {
     if !shared.isEmpty, Int.random(in: 0..<8, using: &random) == 0, let old = shared.randomElement(using: &random) {
       return old
@@ -120,7 +123,8 @@ import Testing
     return made
   }
 
-  @Test(arguments: 0..<200) func `a graph is archived, read, archived: the bytes stay, and inspecting agrees`(
+  @Test(arguments: 0..<200)
+  func `archiving, reading and archiving a graph again gives the same bytes and the same tree`(
     seed: UInt64
   ) throws {
     let graph = { (seed: UInt64) in
@@ -133,7 +137,7 @@ import Testing
       Address.self,
     ]
     let first = try SecureArchiver.archivedData(withRootObject: graph(seed))
-    // The same graph made anew has other addresses, and hashes in another order in another process.
+    // The same graph created again has other addresses, and its hashes give another order in another process.
     #expect(try SecureArchiver.archivedData(withRootObject: graph(seed)) == first)
     let read = try #require(try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: first))
     let again = try SecureArchiver.archivedData(withRootObject: read)
@@ -143,7 +147,7 @@ import Testing
     #expect(try SecureUnarchiver.inspect(xml).rawJSON() == SecureUnarchiver.inspect(first).rawJSON())
   }
 
-  @Test(arguments: 0..<40) func `an archive with a changed byte ends in a value or an error`(seed: UInt64) {
+  @Test(arguments: 0..<40) func `an archive with a changed byte gives a value or an error`(seed: UInt64) {
     var random = Stream(state: seed &+ 5000)
     let bytes = archive(&random).binary()
     for _ in 0..<200 {

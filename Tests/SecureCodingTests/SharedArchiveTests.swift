@@ -13,7 +13,7 @@ struct SharedArchiveTests {
     "objectWithNonArrayClassChain": .classesNotStrings, "objectWithNonStringClassName": .classNameNotAString,
   ]
 
-  @Test func `all files are there`() {
+  @Test func `no shared archive file is missing`() {
     #expect(SharedArchives.names("cases", ".bin.plist").count == 11)
     #expect(SharedArchives.names("cases", ".xml.plist").count == 11)
     #expect(SharedArchives.names("broken", ".bin.plist").count == 7)
@@ -21,7 +21,7 @@ struct SharedArchiveTests {
     #expect(SharedArchives.names("foundation", ".plist").count == 10)
   }
 
-  @Test(arguments: SharedArchives.names("broken", ".plist")) func `a broken archive is refused by its defect`(
+  @Test(arguments: SharedArchives.names("broken", ".plist")) func `a broken archive is refused with its defect`(
     name: String
   ) throws {
     let data = try SharedArchives.data("broken/\(name).plist")
@@ -42,7 +42,8 @@ struct SharedArchiveTests {
     #expect(error?.status == 13)
   }
 
-  @Test(arguments: SharedArchives.names("cases", ".bin.plist")) func `binary and XML twins say the same`(
+  @Test(arguments: SharedArchives.names("cases", ".bin.plist"))
+  func `binary and XML forms of an archive give the same values`(
     name: String
   ) throws {
     let binary = try SecureUnarchiver.inspect(try SharedArchives.data("cases/\(name).bin.plist"))
@@ -53,13 +54,13 @@ struct SharedArchiveTests {
     #expect(try binary.outline().isEmpty == false)
   }
 
-  /// The keys of XML lists are sorted; those of binary ones are not.
+  /// JSON with sorted keys, because the keys are sorted in the XML files but not in the binary files.
   private func normalized(_ json: [UInt8]) throws -> Data {
     try JSONSerialization.data(
       withJSONObject: JSONSerialization.jsonObject(with: Data(json)), options: [.sortedKeys, .fragmentsAllowed])
   }
 
-  @Test(arguments: ["bin", "xml"]) func `each case gives its values`(format: String) throws {
+  @Test(arguments: ["bin", "xml"]) func `each shared case decodes to its expected values`(format: String) throws {
     func dummy(_ name: String, _ more: [AnyClass] = []) throws -> Dummy {
       let data = try SharedArchives.data("cases/\(name).\(format).plist")
       var allowed = try AllowedClasses(more)
@@ -91,7 +92,7 @@ struct SharedArchiveTests {
     #expect(nested.value(at: "levelZeroData", "levelOneData", "levelPath") as? [String] == ["zero", "one", "two"])
   }
 
-  @Test func `archives made on macOS give their values`() throws {
+  @Test func `archives made on macOS decode to their expected values`() throws {
     func read<T: NSObject & NSCoding>(_ name: String, _ type: T.Type, _ more: AnyClass...) throws -> T? {
       let data = try SharedArchives.data("foundation/NSKeyedUnarchiver-\(name)Test.plist")
       return try SecureUnarchiver.unarchivedObject(ofClasses: [type] + more, from: data) as? T

@@ -37,7 +37,7 @@ import Testing
     #expect(error?.status == 19)
   }
 
-  @Test func `each key at the top that is listed can be decoded`() throws {
+  @Test func `every key in topKeys can be decoded`() throws {
     let archive = PlistValue.archive(
       [.string("x")],
       top: [("$0", .uid(1)), ("$$mine", .uid(1)), ("$class", .uid(1)), ("é", .uid(1)), ("root", .uid(1))])

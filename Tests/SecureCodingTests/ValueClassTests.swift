@@ -4,9 +4,10 @@ import SecureCoding
 import TestSupport
 import Testing
 
-/// The classes of Foundation that no archive made elsewhere has, each from the fields that Apple's systems write.
+/// The Foundation classes that no shared archive contains, each built from the fields that Apple's systems write.
 @Suite struct ValueClassTests {
-  /// The object of class `name` with `fields`; `more` are objects from number 3 on.
+  /// Decodes an object of class `name` with `fields`. `objects` begin at number 3, and `more` are further allowed
+  /// classes.
   private func read<T: NSObject>(
     _ name: String, _ type: T.Type, allowing more: [AnyClass] = [], _ fields: [(String, PlistValue)],
     _ objects: [PlistValue] = []
@@ -18,7 +19,7 @@ import Testing
   private let list: [(String, PlistValue)] = [("NS.objects", .array([.uid(3), .uid(4)]))]
   private let letters: [PlistValue] = [.string("a"), .string("b")]
 
-  @Test func `mutable texts and data can be changed`() throws {
+  @Test func `mutable strings and data can be changed after decoding`() throws {
     for field in [("NS.string", PlistValue.string("é")), ("NS.bytes", .data(Array("é".utf8)))] {
       let text = try read("NSMutableString", NSMutableString.self, [field])
       text.append("!")
@@ -31,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func `mutable collections can be changed`() throws {
+  @Test func `mutable collections can be changed after decoding`() throws {
     let array = try read("NSMutableArray", NSMutableArray.self, allowing: [NSString.self], list, letters)
     array.add("c")
     #expect(array == ["a", "b", "c"])
@@ -60,18 +61,18 @@ import Testing
     #expect(set.count(for: "a") == 3 && set.count(for: "b") == 1 && set.count == 2)
   }
 
-  @Test func `immutable collections and null are what they were`() throws {
+  @Test func `a set and a null are decoded`() throws {
     #expect(try read("NSSet", NSSet.self, allowing: [NSString.self], list, letters).isEqual(to: ["a", "b"]))
     _ = try read("NSNull", NSNull.self, [])
   }
 
-  @Test func `sizes are read`() throws {
+  @Test func `an NSValue with a size is decoded`() throws {
     let size = try read(
       "NSValue", NSValue.self, [("NS.special", .int(2)), ("NS.sizeval", .uid(3))], [.string("{3, 4.5}")])
     #expect(size.sizeValue == NSSize(width: 3, height: 4.5))
   }
 
-  @Test func `places and calendars are read`() throws {
+  @Test func `locales, time zones, calendars and date components are decoded`() throws {
     #expect(
       try read("NSLocale", NSLocale.self, [("NS.identifier", .uid(3))], [.string("de_CH")]).object(forKey: .identifier)
         as? String == "de_CH")
@@ -151,14 +152,14 @@ import Testing
     #expect(result.regularExpression?.pattern == "a(b)")
   }
 
-  @Test func `the parts of a name are read`() throws {
+  @Test func `the parts of a person's name are decoded`() throws {
     let name = try read(
       "NSPersonNameComponents", NSPersonNameComponents.self,
       [("NS.givenName", .uid(3)), ("NS.familyName", .uid(4))], [.string("Ada"), .string("Lovelace")])
     #expect(name.givenName == "Ada" && name.familyName == "Lovelace" && name.middleName == nil)
   }
 
-  @Test func `mutable sets of indexes and characters can be changed`() throws {
+  @Test func `mutable index sets and character sets can be changed after decoding`() throws {
     let indexes = try read(
       "NSMutableIndexSet", NSMutableIndexSet.self,
       [("NSRangeCount", .int(1)), ("NSLocation", .int(5)), ("NSLength", .int(2))])
@@ -175,7 +176,7 @@ import Testing
     [0..<1_114_112], [1..<0xD801, 0xE001..<0x10_FFFF], [0x1_F600..<0x1_F650, 0x2_0000..<0x2_A6DF],
     [0x10_0000..<0x11_0000],
   ])
-  func `a bitmap has the characters of each plane`(_ ranges: [Range<Int>]) throws {
+  func `the bitmap of a character set gives the characters of each plane`(_ ranges: [Range<Int>]) throws {
     var bits = [UInt8](repeating: 0, count: 17 * 8_192)
     for character in ranges.joined() { bits[character >> 3] |= 1 << UInt8(character & 7) }
     var bitmap = Array(bits[..<8_192])
@@ -196,7 +197,7 @@ import Testing
     }
   }
 
-  @Test func `attributed texts have their runs`() throws {
+  @Test func `attributed strings keep their runs`() throws {
     let plain = try read("NSAttributedString", NSAttributedString.self, [("NSString", .uid(3))], [.string("hello")])
     #expect(plain.string == "hello")
     let keyed = try read(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SecureCoding
 
-/// One vector of `Vectors/archives.json`; `generate.py` beside it says what the fields mean.
+/// One vector of `Vectors/archives.json`. `generate.py` in the same folder explains the fields.
 struct Vector: Decodable, Sendable, CustomTestStringConvertible {
   let group: String
   let name: String
@@ -30,12 +30,12 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
     return (try? JSONDecoder().decode([Vector].self, from: data)) ?? []
   }()
 
-  /// The archive in the formats in which it can be written.
+  /// The archive in each format that can represent it.
   var forms: [Data] {
     if let bytes { return [Data(base64Encoded: bytes) ?? Data()] }
     if let generator { return [Data(Generators.archive(generator, count ?? 0))] }
     guard let archive else { return [] }
-    // XML has no half surrogates and does not tell single precision.
+    // XML cannot represent lone surrogates or single precision.
     return archive.hasCodeUnits
       ? [Data(archive.plist.binary())] : [Data(archive.plist.binary()), Data(archive.plist.xml())]
   }
@@ -58,7 +58,7 @@ struct Vector: Decodable, Sendable, CustomTestStringConvertible {
   }
 }
 
-/// JSON in the lossless form that inspection writes.
+/// JSON in the lossless form of inspection.
 indirect enum RawValueTree: Decodable, Sendable {
   case plain(PlistValue)
   case array([RawValueTree])

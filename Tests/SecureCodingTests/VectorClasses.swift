@@ -1,7 +1,7 @@
 import Foundation
 import SecureCoding
 
-/// Classes that the vectors name, and what they decode.
+/// The classes that the vectors name.
 enum VectorClasses {
   static func named(_ name: String) -> AnyClass? { byName[name] }
 
@@ -25,7 +25,7 @@ enum VectorClasses {
   ]
 }
 
-/// Its first field may be an `Evil`, its second only a string.
+/// A class whose first field may be an `Evil`, and whose second field must be a string.
 final class Box: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   required init?(coder: NSCoder) {
@@ -55,7 +55,7 @@ final class AnyBox: NSObject, NSSecureCoding {
   func encode(with coder: NSCoder) {}
 }
 
-/// Leads to another one of its class.
+/// A class that refers to another object of the same class.
 final class Chain: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   let next: Chain?

@@ -5,16 +5,16 @@ import Testing
 @testable import SecureCoding
 
 @Suite struct VectorTests {
-  @Test func `there are vectors of every group, and for every limit`() {
+  @Test func `every group and every limit has a vector`() {
     #expect(Vector.all.count >= 200)
     #expect(Set(Vector.all.map(\.group)) == ["bytes", "xml", "envelope", "class", "cycle", "limit", "value", "number"])
-    // What is written about an archive has a limit of its own, which decoding never meets.
+    // The output limit applies only to inspection, so decoding never reaches it.
     for limit in ArchiveError.Limit.allCases where limit != .output {
       #expect(Vector.all.contains { $0.error == "overLimit.\(limit.rawValue)" }, "\(limit)")
     }
   }
 
-  @Test(arguments: Vector.all) func `a vector ends as it says`(vector: Vector) throws {
+  @Test(arguments: Vector.all) func `each vector gives its expected value or error`(vector: Vector) throws {
     for data in vector.forms {
       let outcome = Self.decode(vector, data)
       switch outcome {
@@ -61,7 +61,7 @@ import Testing
     return words(try unarchiver.decode(classes, forKey: "root"))
   }
 
-  /// A value in the words of the vectors.
+  /// A value in the notation of the vectors.
   private static func words(_ value: Any?) -> String {
     switch value {
     case nil: "nil"

@@ -1,7 +1,7 @@
 package import Sealing
 
 extension Array where Element == UInt8 {
-  /// The bytes that `text` spells in hexadecimal digits.
+  /// The bytes that `text` gives in hexadecimal digits.
   package init(hex text: String) {
     let digits = text.compactMap(\.hexDigitValue)
     precondition(digits.count == text.count && text.count.isMultiple(of: 2))
@@ -18,12 +18,12 @@ extension Array where Element == UInt8 {
 }
 
 extension Key {
-  /// A key of known bytes; only tests have one.
+  /// A key of known bytes, only for tests.
   package init(testing bytes: [UInt8]) throws(SealingError) {
     self = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Key(copying: bytes) }
   }
 
-  /// The key's bytes; only tests look at them.
+  /// The key's bytes, only for tests.
   package var testBytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 }
 
@@ -34,6 +34,6 @@ extension GuardedBytes {
     unsafe withUnsafeMutableBytes { unsafe $0.copyBytes(from: bytes) }
   }
 
-  /// The bytes; only tests look at them.
+  /// The bytes, only for tests.
   package var testBytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A property list to be written for a test, in either format, well formed or not.
+/// A property list for tests, valid or not, that can be written in both formats.
 package indirect enum PlistValue: Equatable, Sendable {
   case bool(Bool)
   case int(Int128)
@@ -16,7 +16,7 @@ package indirect enum PlistValue: Equatable, Sendable {
 
   package static func == (one: PlistValue, other: PlistValue) -> Bool { one.binary() == other.binary() }
 
-  /// A keyed archive around `objects`, which begin after `$null`, with `root` leading to object 1.
+  /// A keyed archive of `objects`, which follow `$null`. By default, `root` refers to object 1.
   package static func archive(_ objects: [PlistValue], top: [(String, PlistValue)] = [("root", .uid(1))]) -> PlistValue
   {
     .dict([
@@ -70,7 +70,7 @@ extension PlistValue {
   }
 }
 
-/// Writes binary property lists without recursion, with nothing shared but equal strings.
+/// Writes binary property lists without recursion. Only equal strings are shared.
 private struct BinaryPlistWriter {
   private var objects: [[UInt8]] = []
   private var strings: [[UInt16]: Int] = [:]

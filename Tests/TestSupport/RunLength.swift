@@ -1,18 +1,18 @@
 import Foundation
 
-/// How much of a long test is run: all of it with `VAULT_TEST_FULL=1`; otherwise a sample, the same each time, which
-/// `VAULT_TEST_SHARE=N` makes N times as large.
+/// How much of a long test is run: all of it with `VAULT_TEST_FULL=1`, otherwise a fixed sample. `VAULT_TEST_SHARE=N`
+/// makes the sample N times as large.
 package enum RunLength {
   package static let isFull = value("VAULT_TEST_FULL") == "1"
-  /// Whether the programs that are tested together with ours are here, which `tools/test --with-clients` sees to.
+  /// Whether the other programs that some tests need are installed, as `tools/test --with-clients` arranges.
   package static let hasClients = value("VAULT_TEST_CLIENTS") == "1"
 
   private static let factor = value("VAULT_TEST_SHARE").flatMap { Int($0) } ?? 1
 
-  /// The number of cases to try of `full`.
+  /// The number of cases to try out of `full`.
   package static func of(_ full: Int, sample: Int) -> Int { isFull ? full : min(full, factor * sample) }
 
-  /// The numbers below `count` to try, rising: all, or as many as the sample has.
+  /// The numbers below `count` to try, in ascending order: all of them, or as many as the sample has.
   package static func positions(in count: Int, sample: Int) -> [Int] {
     let wanted = of(count, sample: sample)
     guard wanted < count else { return Array(0..<count) }
@@ -25,7 +25,7 @@ package enum RunLength {
   private static func value(_ variable: String) -> String? { ProcessInfo.processInfo.environment[variable] }
 }
 
-/// SplitMix64: random numbers that are the same in each run.
+/// SplitMix64: the same random numbers in each run.
 package struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 

@@ -1,6 +1,7 @@
 package import Foundation
 
-/// The folder of archives that were made elsewhere: named by `VAULT_SHARED_ARCHIVES`, else beside the project.
+/// The folder of archives that were made elsewhere: the one that `VAULT_SHARED_ARCHIVES` names, or one next to the
+/// project.
 package enum SharedArchives {
   package static let folder: String? = {
     let named = ProcessInfo.processInfo.environment["VAULT_SHARED_ARCHIVES"]
@@ -12,7 +13,7 @@ package enum SharedArchives {
 
   package static let isPresent = folder != nil
 
-  /// The files of a folder whose names end in `suffix`, without it; none where the folder is missing.
+  /// The names of the files in a folder that end in `suffix`, without the suffix; empty if the folder is missing.
   package static func names(_ part: String, _ suffix: String) -> [String] {
     guard let folder, let files = try? FileManager.default.contentsOfDirectory(atPath: "\(folder)/\(part)") else {
       return []

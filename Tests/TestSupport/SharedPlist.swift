@@ -1,7 +1,8 @@
-/// A binary property list whose containers may hold any of its values any number of times, as no honest writer makes it.
+/// A binary property list whose containers may hold any of its values any number of times. No ordinary writer makes
+/// such lists.
 package struct SharedPlist {
   private var values: [[UInt8]] = []
-  /// Bytes of a reference within the list.
+  /// The size of a reference in the list, in bytes.
   private static let referenceSize = 3
 
   package init() {}
@@ -38,10 +39,10 @@ package struct SharedPlist {
     return bytes + [values.count, top, table].flatMap { Self.number($0, 8) }
   }
 
-  /// Where a value begins in `bytes(top:)`.
+  /// The offset of a value in `bytes(top:)`.
   package func offset(of value: Int) -> Int { values[..<value].reduce(8) { $0 + $1.count } }
 
-  /// A keyed archive of `objects`, which begin at number 1, with the dictionary `top`.
+  /// A keyed archive of `objects`, numbered from 1, with the dictionary `top`.
   package mutating func archive(_ objects: [Int], top: Int) -> [UInt8] {
     let table = array([text("$null")] + objects)
     let envelope = dictionary([
@@ -51,7 +52,7 @@ package struct SharedPlist {
     return bytes(top: envelope)
   }
 
-  /// A keyed archive of one object of class `T` that holds `value` under `key`; further objects begin at number 3.
+  /// A keyed archive of one object of class `T` that holds `value` under `key`. Further objects begin at number 3.
   package mutating func archive(holding value: Int, under key: Int? = nil, and objects: [Int] = []) -> [UInt8] {
     let object = dictionary([(key ?? text("a"), value), (text("$class"), uid(2))])
     return archive([object, type("T")] + objects, top: dictionary([(text("root"), uid(1))]))
@@ -71,7 +72,7 @@ package struct SharedPlist {
   }
 }
 
-/// Archives that would unfold to far more than they are, each of about a given number of bytes.
+/// Archives of about a given size that would expand to far more.
 package enum HostileArchive: String, CaseIterable, Sendable {
   case sharedText, sharedControls, sharedData, sharedArray, sharedDictionary, sharedKey, longPointers, longClassNames
   case sharedChain, sharedObject, backReferences, longPath, equalKeys, deepNesting
@@ -136,7 +137,7 @@ package enum HostileArchive: String, CaseIterable, Sendable {
 }
 
 extension SharedPlist {
-  /// An archive of one object with an array that holds `value` as often as `byteCount` bytes can.
+  /// An archive of one object with an array that refers to `value` as many times as fit into `byteCount` bytes.
   fileprivate mutating func uses(of value: Int, _ byteCount: Int) -> [UInt8] {
     archive(holding: array(Array(repeating: value, count: byteCount / Self.referenceSize)))
   }

@@ -1,7 +1,7 @@
 import Foundation
 package import Glibc
 
-/// A folder of a test's own, mode 0700, which goes away with it.
+/// A temporary folder, mode 0700, that is removed when this object is released.
 package final class TemporaryFolder {
   package let path: String
 
@@ -40,7 +40,7 @@ package final class TemporaryFolder {
     return file(name)
   }
 
-  /// Makes the link `name` that leads to `target`.
+  /// Makes a symbolic link `name` to `target`.
   @discardableResult
   package func makeLink(_ name: String, to target: String) -> String {
     precondition(unsafe symlink(target, file(name)) == 0)
@@ -61,7 +61,7 @@ package final class TemporaryFolder {
     (try? FileManager.default.contentsOfDirectory(atPath: file(folder)).sorted()) ?? []
   }
 
-  /// Gives `name` to another user where we may, and returns the user to whom it is a stranger's then.
+  /// Changes the owner of `name` if we are root. Returns a user id that does not own it.
   package func giveAway(_ name: String) -> uid_t {
     guard geteuid() == 0 else { return geteuid() + 1 }
     precondition(unsafe lchown(file(name), 65_533, 65_533) == 0)

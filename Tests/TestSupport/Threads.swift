@@ -1,8 +1,8 @@
 import Glibc
 
-/// Waits until something becomes true that other threads or processes bring about.
+/// Waits until other threads or processes make a condition true.
 ///
-/// Tests use it instead of a nap: how long a thing takes depends on the machine, and the limit only ends a hang.
+/// Tests use this instead of sleeping, because timing depends on the machine. The limit only ends a hang.
 ///
 /// - Returns: false if it is still not true after three minutes.
 package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
@@ -14,9 +14,10 @@ package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
   return true
 }
 
-/// Runs `body` with the numbers from 0 on as many threads at once, and waits for all of them.
+/// Runs `body` on `count` threads at once, with the numbers from 0, and waits for all of them.
 ///
-/// `DispatchQueue.concurrentPerform` takes no more threads than there are cores, so most of its numbers never meet.
+/// `DispatchQueue.concurrentPerform` uses no more threads than there are cores, so most of its calls never run at the
+/// same time.
 package func onThreads(_ count: Int, _ body: (Int) -> Void) {
   withoutActuallyEscaping(body) { body in
     var threads: [pthread_t] = []

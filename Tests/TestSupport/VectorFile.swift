@@ -1,9 +1,9 @@
 import Foundation
 
-/// A file of vectors in `Tests/Vectors`, which other implementations read too.
+/// A file of vectors in `Tests/Vectors`, for use by other implementations too.
 ///
-/// Its content is made by generators with fixed seeds. With `VAULT_WRITE_VECTORS=1` in the environment the tests write what
-/// they generate; otherwise they compare it with what is there.
+/// Generators with fixed seeds create its content. With `VAULT_WRITE_VECTORS=1` in the environment the tests write what
+/// they generate; otherwise they compare it with the file.
 package struct VectorFile<Content: Codable & Equatable> {
   private let url: URL
 
@@ -12,10 +12,10 @@ package struct VectorFile<Content: Codable & Equatable> {
       .appendingPathComponent("Vectors/\(name).json")
   }
 
-  /// What the file holds.
+  /// The content of the file.
   package func load() throws -> Content { try JSONDecoder().decode(Content.self, from: Data(contentsOf: url)) }
 
-  /// Whether the file holds exactly what was generated.
+  /// Whether the content of the file equals `generated`.
   package func holds(_ generated: Content) throws -> Bool {
     if ProcessInfo.processInfo.environment["VAULT_WRITE_VECTORS"] == "1" {
       let encoder = JSONEncoder()
@@ -26,7 +26,7 @@ package struct VectorFile<Content: Codable & Equatable> {
   }
 }
 
-/// How bytes must be refused: for which reason of the format's list, with which outcome, at which level of damage.
+/// How bytes must be refused: the number of the reason in the format article, the outcome, and the level of the damage.
 package struct Refusal: Codable, Equatable, Sendable {
   package var reason: Int
   package var outcome: String
@@ -41,6 +41,6 @@ package struct Refusal: Codable, Equatable, Sendable {
   /// Damage at `level`.
   package static func damaged(_ reason: Int, _ level: String) -> Refusal { Refusal(reason, "damaged", level) }
 
-  /// Whether an error with this outcome and level is the refusal that was meant.
+  /// Whether this refusal has the same outcome and level as `other`.
   package func matches(_ other: Refusal?) -> Bool { other?.outcome == outcome && other?.level == level }
 }

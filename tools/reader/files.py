@@ -10,7 +10,7 @@ def credential(data):
     """What an application opens its groups with."""
     level = "credential"
     refuse_later_formats(data, "app.cred")
-    require(120 <= len(data) <= 65_536 and data[:16] == pad16("vault1.app.cred"), level, "size or label")
+    require(125 <= len(data) <= 65_536 and data[:16] == pad16("vault1.app.cred"), level, "size or label")
     if data[16:18] != b"\0\1":
         raise Refused("newer-format")
     require(digest("vault1.cred.hash", data[:-32]) == data[-32:], level, "hash")

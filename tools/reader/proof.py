@@ -38,6 +38,7 @@ def prove(answers):
     require(kept == blobs, "row", "blobs")
     wraps = {slot: digest("vault1.wrap.hash", slot + sealed) for slot, sealed in container.rows("SELECT slot,sealed FROM wrap")}
     require(wraps == {m["slot"]: m["wrap"] for m in state.roster["members"].values()}, "wrap", "wraps")
+    require(len(wraps) == len(state.roster["members"]), "wrap", "two members with one slot id")
     prove_chain(state)
 
 

@@ -1,5 +1,5 @@
-/// Makes archives of Foundation's classes from a seed: containers in containers, shared objects, hostile texts and numbers,
-/// long chains, many equal objects, and fields that are missing, exchanged or of another type.
+/// Makes archives of Foundation's classes from a seed: nested containers, shared objects, hostile strings and numbers,
+/// long chains, many equal objects, and fields that are missing, exchanged or of the wrong type.
 struct ArchiveMaker {
   private var random: Stream
   private(set) var objects: [PlistValue] = []
@@ -26,14 +26,14 @@ struct ArchiveMaker {
 
   // MARK: Objects
 
-  /// A new object, or one that stands already.
+  /// A new object, or an existing one.
   mutating func reference(depth: Int) -> PlistValue {
     if !made.isEmpty, random.below(6) == 0 { return .uid(random.pick(made)) }
     if left <= 0 || depth > 12 || random.below(3) == 0 { return random.below(8) == 0 ? scalar() : .uid(add(scalar())) }
     return .uid(object(depth: depth, named: nil))
   }
 
-  /// An object of a class of Foundation with its fields.
+  /// Adds an object of a Foundation class with its fields.
   private mutating func object(depth: Int, named name: String?) -> UInt64 {
     left -= 1
     let name = name ?? random.pick(random.below(2) == 0 ? Classes.containers : Classes.all)
@@ -174,9 +174,9 @@ struct ArchiveMaker {
     return make("NSDictionary", [("NS.keys", .array(keys)), ("NS.objects", .array(values))])
   }
 
-  // MARK: Shapes that cost
+  // MARK: Costly shapes
 
-  /// One container in another, to any depth.
+  /// Nested containers, of random depth.
   private mutating func chain() -> UInt64 {
     let names = (0...random.below(2)).map { _ in
       random.pick(Classes.containers + ["NSURL", "NSError", "NSNotification"])
@@ -189,7 +189,7 @@ struct ArchiveMaker {
     return number
   }
 
-  /// Layers of containers, each of which holds all or some of the layer below.
+  /// Layers of containers. Each container holds all or some of the layer below.
   private mutating func layers() -> UInt64 {
     let name = random.pick(Classes.containers)
     let other = random.pick(Classes.containers)
@@ -207,7 +207,7 @@ struct ArchiveMaker {
     return number
   }
 
-  /// Many objects of one kind in one container, often with equal hashes.
+  /// Many objects of the same kind in one container, often with equal hashes.
   private mutating func crowd() -> UInt64 {
     let name = random.pick(Classes.all)
     let filler = String(repeating: random.pick(["-", "é"]), count: 40)
@@ -225,7 +225,7 @@ struct ArchiveMaker {
     return number
   }
 
-  /// Fields of a container that holds `members`.
+  /// The fields of a container that holds `members`.
   private mutating func around(_ members: [PlistValue], _ name: String) -> [(String, PlistValue)] {
     switch name {
     case "NSDictionary", "NSMutableDictionary":
@@ -249,7 +249,7 @@ struct ArchiveMaker {
 
   // MARK: Changes
 
-  /// Breaks one object: a field goes, gets another value, or leads elsewhere; or the object gets another class.
+  /// Damages one object: a field is removed, gets another value or refers elsewhere, or the object gets another class.
   private mutating func change() {
     let index = random.below(objects.count)
     guard case .dict(var fields) = objects[index], !fields.isEmpty else {

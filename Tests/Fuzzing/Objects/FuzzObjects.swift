@@ -1,15 +1,15 @@
 import Foundation
 import SecureCoding
 
-/// Decodes archives that `ArchiveMaker` makes of numbers, and uses what comes out as a program would. A crash ends this
-/// process, and `objects.py`, which started it, counts it.
+/// Decodes the archives that `ArchiveMaker` makes from numbers, and uses the objects as a program would. A crash ends
+/// this process and is counted by `objects.py`, which started it.
 ///
-///     objects FIRST COUNT STATE   the archives of COUNT numbers from FIRST on; STATE is a file for the number at work
+///     objects FIRST COUNT STATE   the archives of COUNT numbers from FIRST on; STATE is a file for the current number
 ///     objects --write NUMBER      the bytes of one archive, on standard output
 ///     objects --read FILE         decodes and uses the archive in a file
 @main
 enum FuzzObjects {
-  /// What one call may take, in seconds of processor time, and all of it in kilobytes.
+  /// The limits for one call in seconds of processor time, and for the whole process in kilobytes of memory.
   private static let longest = 1.0
   private static let largest = 256 << 10
 
@@ -55,13 +55,13 @@ enum FuzzObjects {
         print("large \(number) \(resident)")
         exit(3)
       }
-      // What Foundation never frees adds up; a new process begins without it.
+      // Memory that Foundation never frees adds up, so a new process takes over.
       if resident > largest / 2 { exit(4) }
     }
   }
 
-  /// Decodes an archive twice, uses the objects, and archives them again. What takes long is not copied and
-  /// archived as well: few archives would keep all others from their turn.
+  /// Decodes an archive twice, uses the objects, and archives them again. Slow objects are not copied or archived, so
+  /// that a few archives do not take all the time.
   private static func tryOut(_ data: Data, _ watch: Watch) -> String {
     watch.begin("decode")
     defer { watch.begin("end") }
@@ -85,8 +85,8 @@ enum FuzzObjects {
     return try unarchiver.decode(classes, forKey: "root")
   }
 
-  /// What is archived reads back, and is archived with the same bytes; what cannot be is refused. Some objects of Foundation
-  /// become a mutable variant when they are read for the first time, so that their second archive is the one that stays.
+  /// An object is either refused, or its archive can be read back and gives the same bytes again. Some Foundation
+  /// objects become mutable when they are first read, so their second archive is the stable one.
   private static func checkWriting(_ object: NSObject, _ watch: Watch) {
     watch.begin("archive")
     guard let first = try? SecureArchiver.archivedData(withRootObject: object) else { return }
@@ -111,7 +111,7 @@ enum FuzzObjects {
     UnitLength.self, UnitTemperature.self, UnitConverterLinear.self, TestPerson.self,
   ]
 
-  /// Made once: comparing the names of all these classes takes longer than most archives.
+  /// Created once, because adding all these classes takes longer than decoding most archives.
   private static let allowed: AllowedClasses = {
     var allowed = (try? AllowedClasses(classes)) ?? AllowedClasses()
     try? allowed.allow(TestPerson.self, named: "TestPerson")
@@ -125,19 +125,20 @@ enum FuzzObjects {
   }
 }
 
-/// Measures the processor time of each call, and says what was called last when the process ends.
+/// Measures the processor time of each call. In verbose mode it prints each call, so the last line names the one that
+/// crashed.
 final class Watch {
   let isVerbose: Bool
   private(set) var longest = 0.0
   private var total = 0.0
   private var began = 0.0
 
-  /// Whether the calls before took long.
+  /// Whether the previous calls took long.
   var isLong: Bool { total > 0.1 }
 
   init(isVerbose: Bool) { self.isVerbose = isVerbose }
 
-  /// Ends the call before, and begins `call`.
+  /// Ends the previous call and begins `call`.
   func begin(_ call: String) {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -152,7 +153,7 @@ final class Watch {
   }
 }
 
-/// A class of a caller's that holds others.
+/// A caller's class that holds other objects.
 final class TestPerson: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   private let name: String
@@ -173,8 +174,8 @@ final class TestPerson: NSObject, NSSecureCoding {
   }
 }
 
-/// Numbers that another process reads: the archive at work, archives so far, those that were decoded, the longest call in µs
-/// and its archive, and the most memory in kilobytes.
+/// Numbers that another process reads: the current archive, the number of archives so far, how many of them were
+/// decoded, the longest call in µs and its archive, and the peak memory in kilobytes.
 struct State {
   private let numbers: UnsafeMutablePointer<UInt64>
 

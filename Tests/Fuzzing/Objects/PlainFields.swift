@@ -1,10 +1,10 @@
-/// The names of classes that archives are made of.
+/// The names of the classes in generated archives.
 enum Classes {
   static let containers = [
     "NSArray", "NSMutableArray", "NSDictionary", "NSMutableDictionary", "NSSet", "NSMutableSet", "NSCountedSet",
     "NSOrderedSet", "NSMutableOrderedSet",
   ]
-  /// Those that hold other objects and are no containers.
+  /// Classes that hold other objects but are not containers.
   static let holders = ["NSAttributedString", "NSMutableAttributedString", "NSError", "NSNotification", "NSURL"]
   static let leaves = [
     "NSValue", "NSDateComponents", "NSMeasurement", "NSCharacterSet", "NSMutableCharacterSet", "NSIndexSet",
@@ -16,7 +16,7 @@ enum Classes {
   static let all = containers + holders + leaves
 }
 
-/// Texts and numbers that are easy to get wrong.
+/// Strings and numbers that are easy to get wrong.
 enum Pool {
   static let texts = [
     "", "a", "b", "k", "$null", "\0", "e\u{301}", "\u{e9}", "{1, 2}", "{{1, 2}, {3, 4}}", "{nan, inf}", "12", "x/y",
@@ -57,7 +57,7 @@ enum Pool {
 }
 
 extension ArchiveMaker {
-  /// Fields of a class that holds no other objects but its own parts.
+  /// The fields of a class that holds no other objects except its own parts.
   mutating func plainFields(of name: String, depth: Int) -> [(String, PlistValue)] {
     switch name {
     case "NSValue": return value()

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Does to decoded objects what programs do: asks for hashes and descriptions, compares, copies, and takes containers apart.
+/// Uses decoded objects as programs do: asks for hashes and descriptions, compares, copies, and reads the elements of
+/// containers.
 struct Use {
   private let watch: Watch
   private static let most = 60
@@ -9,9 +10,9 @@ struct Use {
 
   init(_ watch: Watch) { self.watch = watch }
 
-  /// Uses `one`, and compares it with `other`, which was decoded from the same bytes.
+  /// Uses `one` and compares it with `other`, which was decoded from the same bytes.
   mutating func exercise(_ one: NSObject, _ other: NSObject) {
-    // Many calls of a few milliseconds would keep other archives from their turn.
+    // Limits the number of calls, so that many calls of a few milliseconds do not take all the time.
     guard left == Self.most || left > 0 && !watch.isLong else { return }
     left -= 1
     watch.begin("\(type(of: one))")
@@ -88,7 +89,8 @@ struct Use {
 
   private mutating func consume(_ number: Int) { consumed = consumed &+ number }
 
-  /// Whether Foundation on Linux has a hash for it: for decimal numbers, errors, and measurements beyond `Int` it ends the process.
+  /// Whether Foundation on Linux can hash it. For decimal numbers, errors, and measurements beyond `Int` it ends the
+  /// process.
   private static func hasHash(_ object: NSObject) -> Bool {
     switch object {
     case is NSDecimalNumber, is NSError: false

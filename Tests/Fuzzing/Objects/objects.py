@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the fuzzer of objects in child processes and counts what ends or delays them.
+"""Runs the object fuzzer in child processes and counts crashes, hangs and excessive memory.
 
     objects.py PROGRAM FOUND [--count N] [--first N] [--seconds N] [--report FILE]
 
-Each archive is made of a number, so a finding is a number: PROGRAM --write NUMBER gives its bytes, which are also put into the
-folder FOUND. A child that ends otherwise than it should, takes more than a second of processor time for one call, or more than
-256 MiB of memory, is a finding. On a busy machine the same work takes up to twice the processor time, so what took long is
-measured again, alone, and the least counts. Exits with 1 if there was any finding.
+Each archive is made from a number, so a finding is a number: PROGRAM --write NUMBER gives its bytes, which are also put into the
+folder FOUND. A child that ends unexpectedly, takes more than a second of processor time for one call, or more than
+256 MiB of memory, is a finding. On a busy machine the same work takes up to twice the processor time, so a slow archive is
+measured again, alone, and the lowest time counts. Exits with 1 if there was any finding.
 """
 import argparse
 import json
@@ -20,9 +20,9 @@ import tempfile
 import time
 
 BATCH = 5_000
-HANG = 30  # seconds of processor time for one archive, when a child does not even come to measure itself
-STOP = 600  # seconds on the wall for one archive, if it only waits
-AGAIN = 5  # times that a slow archive is measured again
+HANG = 30  # seconds of processor time for one archive, after which a child is killed because its own measurement never ends
+STOP = 600  # seconds of wall time for one archive that uses no processor time
+AGAIN = 5  # how many times a slow archive is measured again
 
 parser = argparse.ArgumentParser()
 parser.add_argument("program")
@@ -47,7 +47,7 @@ def numbers():
 
 
 def processor_seconds(process):
-    """What a child has taken so far."""
+    """The processor time that a child has used so far."""
     with open(f"/proc/{process.pid}/stat") as file:
         user, system = file.read().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
@@ -73,7 +73,7 @@ def child(first, count):
 
 
 def alone(number, bound):
-    """The least that the longest call of an archive takes, in µs; measured until it is at most `bound`."""
+    """The lowest measured time of an archive's longest call, in µs. Stops measuring once it is at most `bound`."""
     least = float("inf")
     for _ in range(AGAIN):
         least = min(least, child(number, 1)[1][3])
@@ -113,13 +113,13 @@ while next_number < end and time.time() - began < arguments.seconds:
             least = alone(int(number), 1e6)
             if least > 1e6:
                 add("slow", int(number), f"{least / 1000:.0f} ms")
-        elif child(int(number), 1)[0] == 3:  # alone as well, so not what others left behind
+        elif child(int(number), 1)[0] == 3:  # large even alone, so not because of memory that earlier archives left
             add("large", int(number), f"{amount} kB")
     if status == 0:
         next_number += done
     elif status in (3, 4):
         next_number = at + 1
-    elif status == -signal.SIGTERM:  # somebody ended the child; it goes on where it was
+    elif status == -signal.SIGTERM:  # someone ended the child, so continue where it was
         next_number = at
     else:
         lines = [line.strip() for line in errors.splitlines() if " in " in line or "rror:" in line]

@@ -2,7 +2,7 @@ import KeyedArchives
 import Testing
 
 @Suite struct UTCDateTests {
-  @Test func `times before 1970 are shown too`() { #expect(UTCDate.text(-1) == "1969-12-31T23:59:59Z") }
+  @Test func `times before 1970 are shown`() { #expect(UTCDate.text(-1) == "1969-12-31T23:59:59Z") }
 
   @Test(arguments: [
     (0.0, "2001-01-01T00:00:00Z"), (-978_307_200, "1970-01-01T00:00:00Z"), (0.25, "2001-01-01T00:00:00.25Z"),
@@ -13,7 +13,7 @@ import Testing
     #expect(UTCDate.text(secondsSince2001: seconds) == text)
   }
 
-  @Test func `a text reads back as the very number that it was made of`() {
+  @Test func `the text of a date reads back as exactly the same number`() {
     var random = SystemRandomNumberGenerator()
     var numbers = [
       0, -0.1, 0.1, 1e-9, -1e-9, -1e-300, .leastNonzeroMagnitude, -.leastNonzeroMagnitude, 1.5e11, -63_113_904_000.1,
@@ -32,5 +32,5 @@ import Testing
     "", "2027-01-31T", "2027-01-31T12Z", "2027-01-31T12:00", "2027-01-31T12:00:00.Z", "2027-01-31T12:00.5Z",
     "2027-01-31T12:00:00.5x", "2027-02-29", "2027-01-31T12:00+24:00", "+027-01-31", "2027-01-31T12:00:00.٣Z",
   ])
-  func `what is no date is none`(text: String) { #expect(UTCDate.moment(text) == nil) }
+  func `text that is not a date is refused`(text: String) { #expect(UTCDate.moment(text) == nil) }
 }

@@ -3,7 +3,7 @@ import KeyedArchives
 import SecureCoding
 import Testing
 
-/// What classes and their callers rely on when they archive.
+/// The behaviour that classes and their callers rely on when they archive.
 @Suite struct ArchiverTests {
   private func inspect(_ data: Data) throws -> String {
     String(decoding: try SecureUnarchiver.inspect(data).json(), as: UTF8.self)
@@ -21,13 +21,13 @@ import Testing
     #expect(read.map(\.name) == ["太郎", "花子", "Ada"] && read.map(\.age) == [41, 38, 36])
     #expect(read[0].address === read[1].address && read[0].address !== read[2].address)
     #expect(read[2].address?.city == "東京")
-    // Foundation's own reader finds the same.
+    // Foundation's own reader finds the same values.
     let classes: [AnyClass] = [NSArray.self, Person.self, Address.self]
     let foundation = try NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data) as? [Person]
     #expect(foundation?.map(\.name) == ["太郎", "花子", "Ada"] && foundation?[0].address === foundation?[1].address)
   }
 
-  @Test func `a class is archived under another name, and read back as yet another class`() throws {
+  @Test func `a class archived under another name can be read back as a different class`() throws {
     let data = try SecureArchiver.archivedData(
       withRootObject: Address(city: "Bern"), names: [(Address.self, "TargetAddress")])
     #expect(try inspect(data).contains("\"$class\":\"TargetAddress\""))
@@ -37,7 +37,7 @@ import Testing
     #expect(read.town == "Bern")
   }
 
-  @Test func `all scalars keep their values under keys, and keys their names`() throws {
+  @Test func `scalars under keys keep their values and keys`() throws {
     let archiver = SecureArchiver()
     archiver.encode(true, forKey: "bool")
     archiver.encode(Int32.min, forKey: "int32")
@@ -64,7 +64,7 @@ import Testing
     try unarchiver.finish()
   }
 
-  @Test func `values without keys come back in their order`() throws {
+  @Test func `values without keys are read back in their order`() throws {
     let archiver = SecureArchiver()
     archiver.encode("first" as Any?)
     var number: Int32 = 7
@@ -79,7 +79,7 @@ import Testing
     try unarchiver.finish()
   }
 
-  @Test func `a conditional object is there only if something else archives it`() throws {
+  @Test func `a conditional object is archived only if something else archives it`() throws {
     let (shared, lonely) = (Address(city: "shared"), Address(city: "lonely"))
     let archiver = SecureArchiver()
     archiver.encodeConditionalObject(shared, forKey: "before")
@@ -92,7 +92,7 @@ import Testing
     try unarchiver.finish()
   }
 
-  @Test func `what cannot be archived throws, and says where`() throws {
+  @Test func `a value that cannot be archived throws an error with its path`() throws {
     struct Plain {}
     func error(_ value: Any) -> ArchiveError? {
       #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  @Test func `the first failure is the one that is thrown, and nothing is written after it`() {
+  @Test func `the first failure is thrown, and nothing is written after it`() {
     let archiver = SecureArchiver()
     archiver.encode(NSObject(), forKey: "bad")
     archiver.encode(1, forKey: "good")
@@ -127,7 +127,7 @@ import Testing
     #expect(throws: ArchiveError.self) { try archiver.finishEncoding() }
   }
 
-  @Test func `XML has no form for control characters, and says so`() throws {
+  @Test func `writing a control character as XML throws an error`() throws {
     #expect(throws: ArchiveError.notInXML("a control character")) {
       try SecureArchiver.archivedData(withRootObject: "a\u{1}", format: .xml)
     }
@@ -135,7 +135,7 @@ import Testing
     #expect(try SecureUnarchiver.unarchivedObject(of: NSString.self, from: data) == "a\r\n<&>\t")
   }
 
-  @Test func `what lies in containers keeps its class, its counts and its identity`() throws {
+  @Test func `objects in containers keep their class, counts and identity`() throws {
     let (shared, text) = (NSArray(array: ["a"]), NSMutableString(string: "m"))
     let root = NSDictionary(
       objects: [NSCountedSet(array: ["a", "a", "b"]), NSMutableArray(array: [text, text, shared]), shared],
@@ -156,7 +156,7 @@ import Testing
     #expect(again == data)
   }
 
-  @Test func `shared arrays do not unfold, and sets in sets are sorted once each`() throws {
+  @Test func `shared arrays are not expanded, and each nested set is sorted once`() throws {
     var array = NSArray()
     for _ in 0..<40 { array = NSArray(array: [array, array]) }
     let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: array) }
@@ -167,12 +167,12 @@ import Testing
       }
     }
     _ = try SecureArchiver.archivedData(withRootObject: sets(6))
-    // Sorting them takes little time, but reading them would take twice as much with each level.
+    // Sorting them is fast, but the time to read them would double with each level.
     let refusal = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: sets(40)) }
     #expect(refusal?.code == "overLimit.comparisons")
   }
 
-  @Test func `what could not be read again is not written`() throws {
+  @Test func `an archive that could not be read back is not written`() throws {
     func code(_ value: Any) -> String? {
       #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }?.code
     }
@@ -183,14 +183,14 @@ import Testing
     archiver.encode((0..<10).map { "\($0)" }, forKey: "root")
     let error = #expect(throws: ArchiveError.self) { try archiver.finishEncoding() }
     #expect(error?.code == "overLimit.objects")
-    // A reference that is conditional when it is encoded, and leads back in the end.
+    // A reference that is conditional when it is encoded, but closes a cycle in the end.
     let (first, second) = (Knot(), Knot())
     first.maybe = second
     second.next = first
     #expect(code([first, second]) == "cycle")
   }
 
-  @Test func `names for classes are their own`() {
+  @Test func `a class name that is reserved or taken is refused`() {
     func code(_ names: [(type: AnyClass, name: String)]) -> String? {
       #expect(throws: ArchiveError.self) {
         try SecureArchiver.archivedData(withRootObject: [Address(city: "a"), Knot()], names: names)
@@ -201,7 +201,7 @@ import Testing
     }
   }
 
-  @Test func `a finished archive takes nothing more, and no call ends the process`() throws {
+  @Test func `encoding into a finished archive fails, and no call ends the process`() throws {
     let archiver = SecureArchiver()
     #expect(!archiver.containsValue(forKey: "a") && archiver.decodeObject(forKey: "a") == nil)
     _ = try archiver.finishEncoding()
@@ -213,7 +213,7 @@ import Testing
     unsafe SecureArchiver().encodeBytes([1], length: -1, forKey: "a")
   }
 
-  @Test func `sets of objects have one order, whatever the order in memory`() throws {
+  @Test func `sets and dictionaries are written in one order, whatever their order in memory`() throws {
     let cities = (0..<50).map { "city \($0)" }
     let archives = try (0..<5).map { _ in
       try SecureArchiver.archivedData(withRootObject: NSSet(array: cities.shuffled().map { Address(city: $0) }))
@@ -228,7 +228,7 @@ import Testing
   }
 }
 
-/// Reads what `Address` wrote, under a name of its own.
+/// Reads the archive of an `Address` under another class name.
 final class OtherAddress: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   let town: String

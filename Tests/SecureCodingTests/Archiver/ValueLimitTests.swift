@@ -3,12 +3,12 @@ import KeyedArchives
 import SecureCoding
 import Testing
 
-/// Values at the limits of their classes, alone and in containers. `SecureArchiver` either refuses them, or `SecureUnarchiver`
-/// reads them: nothing is written that gets lost.
+/// Values at the limits of their classes, alone and in containers. Either `SecureArchiver` refuses them, or
+/// `SecureUnarchiver` reads them back, so no written value is lost.
 @Suite struct ValueLimitTests {
   struct Sample: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// Whether it must be written, because an honest program has such values.
+    /// Whether it must be written, because ordinary programs have such values.
     let isHonest: Bool
     let make: @Sendable () throws -> NSObject
   }
@@ -33,8 +33,8 @@ import Testing
     odd("a range beyond the last index") { NSValue(range: NSRange(location: NSNotFound, length: 5)) },
     odd("a negative range") { NSValue(range: NSRange(location: -1, length: -5)) },
     honest("an index path") { IndexPath(indexes: [0, Int.max]) as NSIndexPath },
-    honest("no index path") { IndexPath() as NSIndexPath },
-    odd("a rectangle of numbers that are none") {
+    honest("an empty index path") { IndexPath() as NSIndexPath },
+    odd("a rectangle with NaN and infinities") {
       NSValue(rect: NSRect(x: CGFloat.nan, y: .infinity, width: -.infinity, height: 1e300))
     },
   ]
@@ -61,7 +61,7 @@ import Testing
         return components
       },
       honest("an error with the largest code") { NSError(domain: "", code: Int.max, userInfo: ["k": ["l": [1]]]) },
-      honest("an interval of no length") {
+      honest("an interval of length zero") {
         NSDateInterval(start: Date(timeIntervalSinceReferenceDate: 0), duration: 0)
       },
     ]
@@ -79,16 +79,16 @@ import Testing
     honest("a counted set") { NSCountedSet(array: Array(repeating: "a", count: 1_000) + ["b"]) },
     odd("a counted set of counted sets") { NSCountedSet(array: [NSCountedSet(array: ["a", "a"])]) },
     honest("a set with null") { NSSet(array: [NSNull(), "a"]) },
-    honest("1000 texts that are alike") {
+    honest("1000 similar strings") {
       NSSet(array: (0..<1_000).map { String(repeating: "-", count: 40) + "\($0)" + String(repeating: "-", count: 200) })
     },
-    odd("2000 data that are alike") {
+    odd("2000 similar data values") {
       NSSet(
         array: (0..<2_000).map {
           NSData(data: Data(repeating: 1, count: 90) + Data([UInt8($0 & 255), UInt8($0 >> 8)]))
         })
     },
-    odd("mutable texts of one content") {
+    odd("mutable strings with the same text") {
       NSArray(array: (0..<2_000).map { _ in NSMutableString(string: String(repeating: "a", count: 8_192)) })
     },
     odd("a set of equal expressions") {
@@ -100,13 +100,13 @@ import Testing
     ["", "1:", "http!://x", "http://[::1", "a/b", "http://x/?q#f", ":"].map { text in
       odd("the URL '\(text)'") { try #require(NSURL(string: text)) }
     } + [
-      honest("an attributed text with numbers") {
+      honest("an attributed string with a number") {
         NSAttributedString(string: "ab", attributes: [NSAttributedString.Key("k"): NSNumber(value: 1)])
       },
-      odd("an attributed text with a range") {
+      odd("an attributed string with a range") {
         NSAttributedString(string: "ab", attributes: [NSAttributedString.Key("k"): NSValue(range: NSRange())])
       },
-      odd("an attributed text with a locale") {
+      odd("an attributed string with a locale") {
         NSAttributedString(
           string: "ab", attributes: [NSAttributedString.Key("k"): NSLocale(localeIdentifier: "de_CH")])
       },
@@ -114,7 +114,7 @@ import Testing
       odd("an expression with many properties") {
         try NSRegularExpression(pattern: String(repeating: "\\p{L}", count: 1_000), options: .caseInsensitive)
       },
-      honest("no characters") { CharacterSet() as NSCharacterSet },
+      honest("an empty character set") { CharacterSet() as NSCharacterSet },
       honest("all characters but one") { CharacterSet(charactersIn: "a").inverted as NSCharacterSet },
       honest("letters") { CharacterSet.letters as NSCharacterSet },
       honest("symbols, inverted") { CharacterSet.symbols.inverted as NSCharacterSet },
@@ -135,11 +135,11 @@ import Testing
   ]
 
   @Test(arguments: ranges + numbers + containers + texts)
-  func `what is written is read, and what is not read is refused`(
+  func `a value at a limit is either read back or refused when it is written`(
     _ sample: Sample
   ) throws {
     let value = try sample.make()
-    // Among other values it must be the same.
+    // The outcome must be the same inside containers.
     for object in [value, NSArray(object: value), NSDictionary(object: value, forKey: NSString("key"))] {
       let written: Data
       do {

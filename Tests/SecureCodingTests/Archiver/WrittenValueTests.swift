@@ -3,7 +3,7 @@ import KeyedArchives
 import SecureCoding
 import Testing
 
-/// Every value class: written with Apple's keys, read back as what it was, always with the same bytes.
+/// Every value class: written with Apple's keys, read back equal, and always with the same bytes.
 @Suite struct WrittenValueTests {
   struct Sample: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -91,7 +91,7 @@ import Testing
     },
   ]
 
-  @Test(arguments: samples) func `a value comes back equal from both formats, and its bytes are always the same`(
+  @Test(arguments: samples) func `a value is read back equal from both formats and always has the same bytes`(
     _ sample: Sample
   ) throws {
     let value = try sample.make()
@@ -102,15 +102,15 @@ import Testing
         try SecureUnarchiver.unarchivedObject(ofClasses: sample.classes, from: data) as? NSObject)
       #expect(read.isEqual(value), "\(read) is not \(value)")
       #expect(type(of: read) == type(of: value) || !(value is NSMutableString || value is NSMutableData))
-      // Written again, it has the same bytes; XML knows no single precision.
+      // Written again, it has the same bytes, except that XML has no single precision.
       #expect(try SecureArchiver.archivedData(withRootObject: read) == first || sample.testDescription == "single")
     }
   }
 
-  /// What Foundation's own reader on Linux cannot read, whoever wrote it.
+  /// The samples that Foundation's own reader on Linux cannot read from any writer.
   private static let unreadable: Set<String> = ["decimal", "zero", "plain text", "one run"]
 
-  @Test(arguments: samples) func `Foundation's own reader on Linux finds the same, but for three classes`(
+  @Test(arguments: samples) func `Foundation's own reader on Linux decodes equal values, except for three classes`(
     _ sample: Sample
   ) throws {
     let value = try sample.make()
@@ -124,7 +124,7 @@ import Testing
     #expect(read.isEqual(value), "\(read) is not \(value)")
   }
 
-  @Test func `values that Foundation does not compare keep their parts`() throws {
+  @Test func `values that Foundation cannot compare keep their fields`() throws {
     let zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
     var calendar = Calendar(identifier: .gregorian)
     (calendar.timeZone, calendar.firstWeekday, calendar.minimumDaysInFirstWeek) = (zone, 3, 5)
@@ -174,7 +174,7 @@ import Testing
     #expect(note.name.rawValue == "n" && note.object as? String == "o" && note.userInfo?["k"] as? Int == 1)
   }
 
-  @Test func `numbers of C are written as they are`() throws {
+  @Test func `C numbers are read back with the same bytes`() throws {
     for (type, bytes) in [
       ("i", [UInt8](repeating: 0xFF, count: 4)), ("[3s]", [1, 0, 2, 0, 3, 0]), ("d", Array(repeating: 1, count: 8)),
     ] {

@@ -3,8 +3,8 @@ import SecureCoding
 import TestSupport
 import Testing
 
-/// The bytes that the writer makes of each value, as they were made once: a change of them is a change for everybody who
-/// compares or signs archives. `VAULT_WRITE_VECTORS=1` makes the file anew.
+/// The bytes that the writer gives for each value must not change, because users compare and sign archives.
+/// `VAULT_WRITE_VECTORS=1` writes the file again.
 @Suite struct WrittenVectorTests {
   private struct Vectors: Codable {
     var about =
@@ -22,7 +22,7 @@ import Testing
     .appendingPathComponent("Vectors/written.json")
 
   private static func vectors() throws -> [Vector] {
-    // A bitmap of characters has eight kilobytes.
+    // Left out because a character bitmap has eight kilobytes.
     let samples = WrittenValueTests.samples.filter { $0.testDescription != "characters" }
     var values: [(String, Any)] = try samples.map { ($0.testDescription, try $0.make()) }
     let home = Address(city: "東京")
@@ -47,7 +47,7 @@ import Testing
       bytes: [UInt8](data).hex)
   }
 
-  @Test func `each value has the bytes that it had`() throws {
+  @Test func `each value is written with the bytes in its vector`() throws {
     let made = try Self.vectors()
     if ProcessInfo.processInfo.environment["VAULT_WRITE_VECTORS"] == "1" {
       let encoder = JSONEncoder()

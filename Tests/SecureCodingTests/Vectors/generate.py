@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes archives.json beside this file: one vector for each way to fail, and for values that are easy to get wrong.
+"""Writes archives.json next to this file: a vector for each way to fail and for each value that is easy to get wrong.
 
 A vector has a name, the archive (in the lossless form: {"$uid": n}, {"$data": base64}, {"$real": text}, {"$int": text};
-or the name of a generator and its count; or the bytes in base64), the classes on the list, the classes asked for, and
-what is expected: an error by name, with its path where that is part of the promise, or a value in words.
+or the name of a generator and its count; or the bytes in base64), the classes on the list, the requested classes, and
+the expected result: the name of an error, with its path if that is guaranteed, or a value in words.
 """
 import base64
 import json
@@ -45,7 +45,7 @@ def vector(group, name, plist, ask, error=None, path=None, value=None, allow=Non
 
 
 def one(name, ask, class_name, error=None, path=None, value=None, group="value", fields=None, more=(), **kw):
-    """An archive of one object with `fields`, whose class is object 2; further objects follow."""
+    """An archive of one object with `fields`, whose class is object 2. Further objects follow."""
     fields = {**(fields or {}), "$class": uid(2)}
     vector(group, name, archive(fields, cls(class_name), *more), ask, error, path, value, **kw)
 
@@ -61,7 +61,7 @@ def bplist(objects, top=0, ref=1, count=None, offset_size=1, table=None, offsets
     return bytes(out + bytes(6) + struct.pack(">BBQQQ", offset_size, ref, len(objects) if count is None else count, top, start))
 
 
-# Bytes that are no archive.
+# Bytes that are not an archive.
 broken = [("nothing", b"", "notAPropertyList"), ("only the magic number", b"bplist00", "brokenPropertyList.truncated"),
           ("noise", bytes(range(7, 90)), "notAPropertyList"),
           ("a later version", b"bplist15" + bytes(64), "notAPropertyList"),
@@ -171,7 +171,7 @@ vector("class", "a class without coding on the list", archive("x"), "NSString", 
 vector("class", "a URL through its forgotten key", archive(obj(2, NS__minimalBookmarkData=data(b"book")), cls("NSURL")), "NSURL", "missingValue", "root → NS.relative")
 vector("class", "an object that its class refuses", archive(obj(2), cls("SecureCodingTests.Address")), "Address", "refusedByClass", "root")
 
-# Objects that lead back to themselves.
+# Objects that refer back to themselves.
 for name, fields in [("NSArray", {"NS.objects": [uid(1)]}), ("NSMutableArray", {"NS.objects": [uid(1)]}),
                      ("NSDictionary", {"NS.keys": [uid(3)], "NS.objects": [uid(1)]}), ("NSSet", {"NS.objects": [uid(1)]}),
                      ("NSURL", {"NS.base": uid(1), "NS.relative": uid(3)}),
@@ -214,7 +214,7 @@ limit("more objects than allowed", "distinctArray", 300, "objects", limits={"obj
 limit("more values than allowed", "flatArray", 300, "values", limits={"values": 299})
 vector("limit", "an array at the deepest", None, "NSArray", value="[" * 127 + "[]" + "]" * 127, generator="nestedArrays", count=128)
 
-# Values of Foundation that are wrong, missing, or easy to get wrong.
+# Foundation values that are wrong, missing, or easy to get wrong.
 one("a string without text", "NSString", "NSString", "missingValue", "root → NS.string")
 one("a string whose text is a number", "NSString", "NSString", "wrongType", "root → NS.string", fields={"NS.string": 5})
 one("a mutable string in bytes", "NSString", "NSMutableString", value='"é"', fields={"NS.bytes": data("é".encode())})
@@ -242,7 +242,7 @@ one("an expression with unknown options", "NSRegularExpression", "NSRegularExpre
 one("an expression that does not compile", "NSRegularExpression", "NSRegularExpression", "invalidValue", fields={"NSPattern": uid(3), "NSOptions": 0}, more=["("])
 one("a character set with a negative range", "NSCharacterSet", "NSCharacterSet", "invalidValue", fields={"NSRange": -1})
 one("a character set with half a bitmap", "NSCharacterSet", "NSCharacterSet", "invalidValue", fields={"NSBitmap": data(bytes(100))})
-# What Foundation on Linux takes and then ends the process for.
+# Values that Foundation on Linux accepts but that later end the process.
 url = lambda text, base=0: {"NS.base": uid(base), "NS.relative": text}
 for text in ("", "http!://x", "http://[::1", "1:", "http://h:x"):
     one(f"a URL of '{text}'", "NSURL", "NSURL", "invalidValue", "root", fields=url(text))
@@ -341,7 +341,7 @@ one("a time zone that nobody knows", "NSTimeZone", "NSTimeZone", "invalidValue",
 one("a calendar that nobody knows", "NSCalendar", "NSCalendar", "invalidValue", fields={"NS.identifier": uid(3)}, more=["lunar"])
 vector("value", "half of a surrogate pair", archive(top={"root": uid(1)}, **{"$objects": ["$null", {"$utf16": [97, 0xD83D]}]}), "NSString", "invalidValue", "root")
 
-# Numbers: what is stored, what is asked, what comes out.
+# Numbers: the stored value, the requested type, and the result.
 fits, type_, bad = "numberDoesNotFit", "wrongType", None
 for stored, asked, result in [
     (2**31 - 1, "int32", "2147483647"), (2**31, "int32", fits), (2**32, "int32", fits), (2**32 + 5, "int32", fits), (-2**31 - 1, "int32", fits),
