@@ -13,6 +13,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(__file__))
 import peers
+import plot
 from timing import Command, interleave
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -204,6 +205,7 @@ def main():
     parser.add_argument("--install-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--svg", metavar="FILE")
     options = parser.parse_args()
     if options.install_peers:
         peers.install()
@@ -214,9 +216,12 @@ def main():
         bench = Bench(folder, options.quick)
         bench.run()
     print(bench.table())
+    record = dict(
+        date=datetime.date.today().isoformat(), machine=f"{platform.machine()}, {os.cpu_count()} cores", absent=absent, rows=bench.rows)
+    if options.svg:
+        with open(options.svg, "w") as file:
+            file.write(plot.draw(record))
     if options.json:
-        record = dict(
-            date=datetime.date.today().isoformat(), machine=f"{platform.machine()}, {os.cpu_count()} cores", absent=absent, rows=bench.rows)
         with open(options.json, "w") as file:
             json.dump(record, file, indent=1)
             file.write("\n")
