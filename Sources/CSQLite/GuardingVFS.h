@@ -3,5 +3,5 @@
 
 #define GUARDING_VFS_NAME "vault-guard"
 
-// Registers the VFS, not as the default one.
+// Registers the VFS, but not as the default.
 int guarding_vfs_register(void);

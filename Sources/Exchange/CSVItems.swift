@@ -54,7 +54,7 @@ package enum CSVItems {
         let wish = user.isEmpty ? entry.name : "\(entry.name) (\(user))"
         var number = numbers[wish, default: 0] + 1
         name = number == 1 ? wish : "\(wish) (\(number))"
-        // Only one entry, which has no user, may keep the plain name.
+        // Only an entry without a user may keep the plain name, and only one of them.
         while number > 1 || wish != entry.name, !taken.insert(name).inserted {
           number += 1
           name = "\(wish) (\(number))"

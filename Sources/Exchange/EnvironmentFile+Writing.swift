@@ -24,7 +24,7 @@ extension EnvironmentFile {
       case endsWithBackslash
     }
 
-    /// Chooses the form.
+    /// Chooses the form of the line.
     ///
     /// - Parameters:
     ///   - name: any item name; it is written unchanged.

@@ -1,7 +1,7 @@
 /// A message between git and a credential helper (git-credential's input and output): lines `key=value`, up to a blank
 /// line or the end.
 ///
-/// A key may have any bytes but `=`. A value may have any bytes, including a carriage return, but NUL and a line feed.
+/// A key may have any bytes but `=`. A value may have any bytes but NUL and line feed; a carriage return is part of it.
 /// `key[]` is a list whose lines stay in order; an empty line clears it. For other keys the last line counts.
 public struct GitCredentialMessage: Sendable, Equatable {
   public struct Line: Sendable, Equatable {

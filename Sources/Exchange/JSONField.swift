@@ -13,10 +13,10 @@ public enum JSONField {
     member(key, of: text).flatMap { $0.first == UInt8(ascii: "\"") ? decoded($0) : nil }
   }
 
-  /// What a member's value is.
+  /// The kind of a member's value.
   public enum Kind: Sendable { case string, number, bool, null, container }
 
-  /// What the member `key` of the object `text` is, as `value(of:in:)`.
+  /// The kind of the member `key` of the object `text`; `nil` as for `value(of:in:)`.
   public static func kind(of key: String, in text: [UInt8]) -> Kind? {
     switch member(key, of: text)?.first {
     case nil: nil
@@ -28,12 +28,12 @@ public enum JSONField {
     }
   }
 
-  /// The object `text` with the member `key` set to `value`; all the rest stays byte for byte.
+  /// The object `text` with the member `key` set to `value`. All other bytes are unchanged.
   ///
   /// - Parameters:
   ///   - value: valid JSON.
   ///   - text: valid JSON, in UTF-8.
-  /// - Returns: `nil` where `text` is no object.
+  /// - Returns: `nil` if `text` is not an object.
   public static func setting(_ key: String, to value: [UInt8], in text: [UInt8]) -> [UInt8]? {
     if let present = member(key, of: text) {
       return text[..<present.startIndex] + value + text[present.endIndex...]
@@ -46,7 +46,7 @@ public enum JSONField {
     return text[..<end] + added + value + text[end...]
   }
 
-  /// The JSON string that stands for `text`, which is UTF-8.
+  /// The JSON string for `text`, which is UTF-8.
   public static func quoted(_ text: [UInt8]) -> [UInt8] {
     var json: [UInt8] = []
     JSONObject.quote(text, to: &json)

@@ -55,7 +55,7 @@ package struct PropertyListItems {
   /// position.
   private struct Path {
     var name: String
-    /// The keys one by one, for people.
+    /// The keys one by one, for messages.
     var place: String
 
     var byteCount: Int { name.utf8.count + place.utf8.count }

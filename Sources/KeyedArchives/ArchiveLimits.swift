@@ -17,8 +17,8 @@ public struct ArchiveLimits: Sendable, Equatable {
   public var objects = 1 << 18
   /// How deep objects may refer to each other; 128. More than ``deepest`` counts as ``deepest``.
   public var depth = 128
-  /// The number of objects when every use of a shared object counts; 8,388,608. Building shares them, but comparing or
-  /// printing the result would not.
+  /// The number of objects when every use of a shared object counts; 8,388,608. Decoding builds a shared object once,
+  /// but comparing or printing the result visits it at each use.
   public var references = 8 << 20
   /// Elements of one container, and counts of a counted set; 1,048,576.
   public var elements = 1 << 20
@@ -53,7 +53,7 @@ public struct ArchiveLimits: Sendable, Equatable {
 
 }
 
-/// How many bytes may be written about an archive.
+/// A limit on the bytes that may be written about an archive.
 struct OutputLimit {
   /// No limit, for values that were created in this process.
   static let none = OutputLimit(byteCount: .max, factor: .max)

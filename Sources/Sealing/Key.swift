@@ -12,7 +12,7 @@ package struct Key: ~Copyable, Sendable {
 
   private init(sharing bytes: GuardedBytes) { self.bytes = bytes }
 
-  /// Takes over `bytes` as a key.
+  /// Makes a key from `bytes` without copying them.
   ///
   /// The caller must not write to them any more.
   /// - Throws: ``SealingError/wrongCount(_:expected:)`` if their number is not 32.
@@ -52,7 +52,7 @@ package struct Key: ~Copyable, Sendable {
     return Key(sharing: result)
   }
 
-  /// A second holder of the same key.
+  /// Another holder of the same key. The bytes are shared, not copied.
   package borrowing func copy() -> Key { Key(sharing: bytes) }
 
   /// Lends the 32 bytes.

@@ -35,7 +35,7 @@ package struct SigningKey: ~Copyable, Sendable {
     self.publicKey = publicKey
   }
 
-  /// A second holder of the same key.
+  /// Another holder of the same key. The bytes are shared, not copied.
   package borrowing func copy() -> SigningKey { SigningKey(sharing: expanded, publicKey: publicKey) }
 
   /// The signature of `message`: 64 bytes.
@@ -53,12 +53,12 @@ package struct SigningKey: ~Copyable, Sendable {
 }
 
 extension PublicKey {
-  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are no key or no signature.
+  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or signature.
   package func verifies(_ signature: some Collection<UInt8>, of message: [UInt8]) -> Bool {
     unsafe message.withUnsafeBytes { unsafe verifies(signature, of: $0) }
   }
 
-  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are no key or no signature.
+  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or signature.
   package func verifies(_ signature: some Collection<UInt8>, of message: UnsafeRawBufferPointer) -> Bool {
     guard signature.count == SigningKey.signatureByteCount else { return false }
     Sodium.ready

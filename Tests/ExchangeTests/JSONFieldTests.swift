@@ -24,13 +24,15 @@ import Testing
   @Test(arguments: [
     (#"{"a":1}"#, #"{"a":"x"}"#), (#" { "a" : {"b":[2]} , "c":3 } "#, #" { "a" : "x" , "c":3 } "#),
     (#"{"a":1,"a":2}"#, #"{"a":1,"a":"x"}"#), ("{}", #"{"a":"x"}"#), (#"{"b":"}"}"#, #"{"b":"}","a":"x"}"#),
-  ]) func `a member is set, and the rest stays as it was`(text: String, changed: String) {
+  ]) func `setting a member changes no other byte`(text: String, changed: String) {
     let bytes = JSONField.setting("a", to: JSONField.quoted(Array("x".utf8)), in: Array(text.utf8))
     #expect(bytes.map { String(decoding: $0, as: UTF8.self) } == changed)
     #expect(bytes.map { JSONField.kind(of: "a", in: $0) } == .string)
   }
 
-  @Test(arguments: ["[]", "\"a\"", "1", "null"]) func `what is no object gets no member`(text: String) {
+  @Test(arguments: ["[]", "\"a\"", "1", "null"]) func `a member cannot be set in a value that is not an object`(
+    text: String
+  ) {
     #expect(JSONField.setting("a", to: Array("1".utf8), in: Array(text.utf8)) == nil)
   }
 

@@ -14,7 +14,7 @@ func mutate(_ data: UnsafeMutablePointer<UInt8>, _ size: Int, _ maximum: Int, _ 
   return size
 }
 
-/// A stream of numbers from a seed.
+/// Random numbers from a seed.
 private struct Stream {
   var state: UInt64
 

@@ -26,7 +26,7 @@ package struct SharedPlist {
   /// The description of a class.
   package mutating func type(_ name: String) -> Int { dictionary([(text("$classname"), text(name))]) }
 
-  /// The list with `top` as its top.
+  /// The bytes of the list, with `top` as its outermost value.
   package func bytes(top: Int) -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     var offsets: [Int] = []

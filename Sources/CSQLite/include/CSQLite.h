@@ -23,7 +23,7 @@ int csqlite_size(sqlite3 *db, long long *count);
 /// Asks SQLite whether the open main file is no longer the one at its path.
 int csqlite_has_moved(sqlite3 *db, int *moved);
 
-/// A number that changes when another connection has committed; fresh once a transaction has begun.
+/// A number that changes when another connection commits. It is up to date once a transaction has begun.
 int csqlite_data_version(sqlite3 *db, unsigned int *version);
 
 /// Sets how many databases may be attached. VACUUM needs one, because it attaches a database in memory.

@@ -51,8 +51,8 @@ extension ArchiveTable {
     list.keys(list.nodes[position]).compactMap { Self.programsName(keys.name($0)) }
   }
 
-  /// nil for one of the archive's own keys. (Bytes are compared, because `$` followed by a combining mark is one
-  /// character and not equal to `$`.)
+  /// The program's name for a key; nil for one of the archive's own keys. (Bytes are compared, because `$` followed by
+  /// a combining mark is one character and not equal to `$`.)
   private static func programsName(_ key: String) -> String? {
     guard key.utf8.first == UInt8(ascii: "$") else { return key }
     return key.utf8.starts(with: "$$".utf8) ? String(decoding: key.utf8.dropFirst(), as: UTF8.self) : nil

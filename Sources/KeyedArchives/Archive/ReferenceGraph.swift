@@ -1,5 +1,5 @@
-/// Which objects refer to which: depth, cycles, and the size with shared references expanded, computed without
-/// recursion.
+/// The graph of references between objects: its depth, its cycles, and its size with shared references expanded.
+/// Computed without recursion.
 package struct ReferenceGraph: Sendable {
   /// For each object, the index of its first reference in `edges`; a final entry marks the end.
   private let starts: [UInt32]

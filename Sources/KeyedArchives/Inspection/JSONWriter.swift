@@ -70,7 +70,7 @@ struct JSONWriter {
     try quote(codeUnits)
   }
 
-  /// `{"$data": base64}`.
+  /// Writes `{"$data": base64}`.
   mutating func data(_ data: ArraySlice<UInt8>) throws(ArchiveError) {
     try tagged("$data") { writer throws(ArchiveError) in
       writer.separate()

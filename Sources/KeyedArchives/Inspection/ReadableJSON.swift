@@ -55,7 +55,8 @@ private struct ReadableWalk {
     }
   }
 
-  /// Makes a key that cannot be mistaken for one of ours: `$` gets a colon unless `$` or a number follows.
+  /// Changes a key so that it cannot be mistaken for one that this form adds: its `$` becomes `$:` unless `$` or a
+  /// number follows.
   private static func escaped(_ key: String) -> String {
     guard key.utf8.first == UInt8(ascii: "$") else { return key }
     let rest = key.utf8.dropFirst()
@@ -170,7 +171,7 @@ private struct ReadableWalk {
   }
 
   /// The pairs of a dictionary, with the numbers of their keys. nil unless the keys are distinct strings that cannot be
-  /// mistaken for ours.
+  /// mistaken for keys that this form adds.
   private mutating func pairs(_ dictionary: Int) -> [(key: Int, value: Int)]? {
     guard let keys = nodes("NS.keys", dictionary), let values = nodes("NS.objects", dictionary),
       keys.count == values.count

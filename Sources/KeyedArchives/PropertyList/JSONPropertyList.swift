@@ -122,7 +122,7 @@ struct JSONPropertyList {
     guard count <= limits.elements else { throw .overLimit(.elements, allowed: limits.elements, at: ArchivePath()) }
   }
 
-  // MARK: What tags say
+  // MARK: Tagged values
 
   private func tag(_ key: Node) -> RawTag? {
     guard key.kind == .ascii, key.size <= 16 else { return nil }

@@ -15,7 +15,7 @@ package struct KeyTable: Sendable {
     }
   }
 
-  /// The text of each key, by its number; number 0 is no key.
+  /// The text of each key, by its number; number 0 means no key.
   private(set) var names = [""]
   private var numbers: [Key: UInt32] = [:]
   /// The number of each node that is a key; 0 for other nodes.

@@ -32,11 +32,11 @@ extension UTCDate {
     return Moment(seconds: days * 86_400 + seconds - offset, fraction: fraction)
   }
 
-  /// Days since 1970 of a day in a year of four digits.
+  /// The number of days from 1970-01-01 to a date; nil if the date does not exist.
   private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64? {
     guard (1...12).contains(month), (1...31).contains(day) else { return nil }
     let number = days(year, month, day)
-    // The 31st of a short month would be the 1st of the next one.
+    // Refuse the 31st of a short month, which would become the 1st of the next one.
     return civil(number) == (year, month, day) ? number : nil
   }
 

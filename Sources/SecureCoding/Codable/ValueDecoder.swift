@@ -84,7 +84,7 @@ struct ValueDecoder: Decoder {
     guard let number = object as? NSNumber, !number.isBoolean else { throw wrong("a number") }
     switch number.kind {
     case .real:
-      // Rounding is allowed, as it is when a single-precision number is stored. A double may be too large.
+      // Rounding to single precision is allowed, but a number that would become infinite is refused.
       let value = Number(number.doubleValue)
       guard value.isFinite || !number.doubleValue.isFinite else {
         throw ArchiveError.numberDoesNotFit(type: "\(Number.self)", at: path)

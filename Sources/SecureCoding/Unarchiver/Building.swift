@@ -10,8 +10,8 @@ enum ResolvedClass {
     switch entry {
     case .value(let value): self = .value(value)
     case .user(let type):
-      // The list admits only classes that adopt `NSCoding`, so this cast succeeds. NSNull avoids a trap if it ever did
-      // not.
+      // The list admits only classes that adopt `NSCoding`, so this cast succeeds. If it ever failed, NSNull would
+      // avoid a trap.
       self = (type as? any NSCoding.Type).map { .user(type, $0) } ?? .user(NSNull.self, NSNull.self)
     }
   }
@@ -31,7 +31,7 @@ extension SecureUnarchiver {
   /// The object whose fields are being decoded, or the archive's top.
   struct Frame {
     let dictionary: Int
-    /// The classes that the call that led here accepts. Calls that name no class inherit them.
+    /// The classes that the enclosing decoding call accepts. Calls that name no class inherit them.
     let site: ClassSite
     /// The number of values without keys read so far.
     var unkeyed = 0

@@ -34,7 +34,7 @@ struct ValueClass: Sendable {
 
   static func named(_ name: String) -> ValueClass? { byName[name] }
 
-  /// The entries for `type`: one for each name, and that of its mutable variant.
+  /// The entries for `type`: one for each of its names, and those of its mutable variant.
   static func all(for type: AnyClass) -> [ValueClass] { byType[ObjectIdentifier(type)] ?? [] }
 
   /// The class of a string, number or data that is archived without one.

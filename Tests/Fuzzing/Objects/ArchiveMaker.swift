@@ -274,7 +274,7 @@ struct ArchiveMaker {
   mutating func below(_ bound: Int) -> Int { random.below(bound) }
 }
 
-/// A stream of numbers from a seed.
+/// Random numbers from a seed.
 struct Stream {
   private var state: UInt64
 

@@ -150,7 +150,8 @@ import Testing
       Set(try SecureUnarchiver.inspect(data).classes.map(\.name)) == [
         "NSDictionary", "NSCountedSet", "NSMutableArray", "NSMutableString", "NSArray",
       ])
-    // $null, the dictionary, three keys, the set with two texts, the array, the text, the shared array with its text, classes.
+    // $null, the dictionary, three keys, the set with two strings, the array, the mutable string, the shared array with
+    // its string, and the class descriptions.
     #expect(try SecureUnarchiver.inspect(data).objectCount == 17)
     let again = try SecureArchiver.archivedData(withRootObject: read)
     #expect(again == data)

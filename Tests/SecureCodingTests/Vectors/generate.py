@@ -86,7 +86,7 @@ vector("bytes", "a reference of 2^32", bplist([b"\x84\x01\0\0\0\0"]), "NSString"
 vector("bytes", "an element outside the table", bplist([b"\xA1\x07"]), "NSString", "brokenPropertyList.reference")
 vector("bytes", "a high byte in an ASCII string", bplist([b"\x51\xE9"]), "NSString", "brokenPropertyList.text")
 vector("bytes", "a key that is a number", bplist([b"\xD1\x01\x01", b"\x10\x01"]), "NSString", "brokenPropertyList.keyNotAString")
-vector("bytes", "a key that stands twice", bplist([b"\xD2\x01\x02\x01\x01", b"\x51a", b"\x61\x00a"]), "NSString", "brokenPropertyList.keyTwice")
+vector("bytes", "the same key twice in a dictionary", bplist([b"\xD2\x01\x02\x01\x01", b"\x51a", b"\x61\x00a"]), "NSString", "brokenPropertyList.keyTwice")
 vector("bytes", "objects that overlap", bplist([b"\xA1\x01", b"\x5F\x10\x20" + b"a" * 32] + [b""] * 30,
        offsets=[8] + [10] * 31), "NSString", "brokenPropertyList.overlap")
 
@@ -100,15 +100,15 @@ for name, text, error in [
     ("no end", b"<plist><array>", "truncated"),
     ("a key without a value", b"<plist><dict><key>a</key></dict></plist>", "markup"),
     ("a value without a key", b"<plist><dict><true/></dict></plist>", "markup"),
-    ("a number that is none", b"<plist><integer>1e3</integer></plist>", "number"),
+    ("an integer with an exponent", b"<plist><integer>1e3</integer></plist>", "number"),
     ("an integer of 129 bits", b"<plist><integer>340282366920938463463374607431768211456</integer></plist>", "number"),
-    ("a real that is none", b"<plist><real>0x1p3</real></plist>", "number"),
-    ("base64 that is none", b"<plist><data>AAA</data></plist>", "base64"),
-    ("a date that is none", b"<plist><date>2001-13-01T00:00:00Z</date></plist>", "date"),
+    ("a real in hexadecimal", b"<plist><real>0x1p3</real></plist>", "number"),
+    ("invalid base64", b"<plist><data>AAA</data></plist>", "base64"),
+    ("a date in month 13", b"<plist><date>2001-13-01T00:00:00Z</date></plist>", "date"),
     ("bytes that are not UTF-8", b"<plist><string>\xFF</string></plist>", "text"),
     ("something after the end", b"<plist><true/></plist><plist/>", "trailing"),
     ("a negative reference", b"<plist><dict><key>CF$UID</key><integer>-1</integer></dict></plist>", "reference"),
-    ("a key that stands twice in XML", b"<plist><dict><key>a</key><true/><key>a</key><true/></dict></plist>", "keyTwice"),
+    ("the same key twice in a dictionary in XML", b"<plist><dict><key>a</key><true/><key>a</key><true/></dict></plist>", "keyTwice"),
 ]:
     vector("xml", name, head + text, "NSString", "brokenPropertyList." + error)
 vector("xml", "another encoding", b'<?xml version="1.0" encoding="UTF-16"?><plist><true/></plist>', "NSString", "brokenPropertyList.encoding")
@@ -130,21 +130,21 @@ vector("envelope", "an object outside the table", archive("x", top={"root": uid(
 vector("envelope", "an array in the table", archive([]), "NSString", "brokenArchive.containerInTable")
 
 # Classes.
-one("a class that nobody allowed", "NSArray", "NSThread", "classRefused", "root", group="class")
+one("a class that is not allowed", "NSArray", "NSThread", "classRefused", "root", group="class")
 one("the class of everything", "NSArray", "NSObject", "classRefused", "root", group="class")
 one("a class without a name", "NSArray", "", "classRefused", "root", group="class")
 vector("class", "a class with a long name", None, "NSArray", "classRefused", "root", generator="longName", count=2_048)
 one("a class with a mangled name", "NSArray", "_TtC4Evil4Evil", "classRefused", "root", group="class")
 one("a predicate", "NSArray", "NSPredicate", "classRefused", "root", group="class")
 one("a private subclass of data", "NSData NSString", "_NSDataFileBackedFuture", "classRefused", "root", group="class")
-vector("class", "a nested class that nobody allowed",
+vector("class", "a nested class that is not allowed",
        archive(obj(2, NS__objects=[uid(3)]), cls("NSArray"), obj(4), cls("NSProgress")), "NSArray", "classRefused", "root → NS.objects[0]")
-vector("class", "a chain that lies", archive(obj(2), cls("Evil", "NSArray")), "NSArray", "classRefused", "root")
-vector("class", "a hint that lies", archive(obj(2), cls("Evil", **{"$classhints": ["NSArray"]})), "NSArray", "classRefused", "root")
+vector("class", "a false claim of an allowed superclass", archive(obj(2), cls("Evil", "NSArray")), "NSArray", "classRefused", "root")
+vector("class", "a false hint of an allowed class", archive(obj(2), cls("Evil", **{"$classhints": ["NSArray"]})), "NSArray", "classRefused", "root")
 vector("class", "a class outside the table", archive(obj(7)), "NSArray", "brokenArchive.referenceOutOfRange")
 vector("class", "a class that is a string", archive(obj(2), "NSArray"), "NSArray", "brokenArchive.classIsNotAClass")
 vector("class", "no class", archive({"a": 1}), "NSArray", "brokenArchive.noClass")
-vector("class", "a class that stands inline", archive({"$class": "NSArray"}), "NSArray", "brokenArchive.classIsNotAReference")
+vector("class", "an inline class name", archive({"$class": "NSArray"}), "NSArray", "brokenArchive.classIsNotAReference")
 vector("class", "a name that is a number", archive(obj(2), {"$classname": 1}), "NSArray", "brokenArchive.classNameNotAString")
 vector("class", "hints that are no strings", archive(obj(2), cls("NSArray", **{"$classhints": [1]})), "NSArray", "brokenArchive.hintsNotStrings")
 vector("class", "a reference to a class", archive(cls("NSArray")), "NSArray", "brokenArchive.referenceToClass")
@@ -177,23 +177,23 @@ for name, fields in [("NSArray", {"NS.objects": [uid(1)]}), ("NSMutableArray", {
                      ("NSURL", {"NS.base": uid(1), "NS.relative": uid(3)}),
                      ("NSError", {"NSDomain": uid(3), "NSCode": 1, "NSUserInfo": uid(4)})]:
     more = ["k", obj(5, NS__keys=[uid(3)], NS__objects=[uid(1)]), cls("NSDictionary")] if name == "NSError" else ["k"]
-    one(f"{name} in itself", f"{name} NSString", name, "cycle", group="cycle", fields=fields, more=more)
-vector("cycle", "an object of a class in itself", archive(obj(2, next=uid(3)), cls("SecureCodingTests.Chain"), obj(2, next=uid(1))),
+    one(f"{name} that contains itself", f"{name} NSString", name, "cycle", group="cycle", fields=fields, more=more)
+vector("cycle", "a user object that refers back to itself", archive(obj(2, next=uid(3)), cls("SecureCodingTests.Chain"), obj(2, next=uid(1))),
        "Chain", "cycle", "root → next → next")
 
 # Limits.
 limit = lambda name, generator, count, error, ask="NSArray NSSet NSString", **kw: vector(
     "limit", name, None, ask, "overLimit." + error, generator=generator, count=count, **kw)
 for count in (200, 10_000, 100_000):
-    limit(f"{count} arrays in each other", "nestedArrays", count, "depth")
-limit("600 containers of the list in each other", "nestedContainers", 600, "nesting")
-limit("600 containers of an XML list in each other", "nestedXML", 600, "nesting")
+    limit(f"{count} nested arrays", "nestedArrays", count, "depth")
+limit("600 nested containers of a binary list", "nestedContainers", 600, "nesting")
+limit("600 nested containers of an XML list", "nestedXML", 600, "nesting")
 limit("a list that unfolds to billions", "unfoldingContainers", 30, "values")
 limit("references that unfold to billions", "unfoldingReferences", 40, "references")
 limit("sets in sets", "setsOfSets", 25, "comparisons", limits={"references": 2**60})
 limit("data with one hash", "equalData", 900, "comparisons", ask="NSSet NSData")
 for name in ("NSSet", "NSMutableSet"):
-    limit(f"{name} in itself 16 deep", "nestedSets:" + name, 16, "comparisons", ask=name + " NSString")
+    limit(f"{name} nested 16 deep", "nestedSets:" + name, 16, "comparisons", ask=name + " NSString")
 vector("limit", "sets in sets eight deep", None, "NSSet NSString", value="something else", generator="nestedSets:NSSet", count=8)
 limit("dictionaries of dictionaries that share", "sharedDictionaries", 22, "comparisons", ask="NSDictionary NSString")
 limit("arrays that share arrays", "sharedArrays", 18, "comparisons")
@@ -228,7 +228,7 @@ decimal = lambda **kw: {**{"NS.exponent": -2, "NS.length": 2, "NS.negative": Tru
 one("a decimal number", "NSDecimalNumber", "NSDecimalNumber", value="-778.81", fields=decimal())
 one("a decimal number of a big-endian machine", "NSDecimalNumber", "NSDecimalNumberPlaceholder", value="-778.81",
     fields=decimal(**{"NS__mantissa__bo": 2, "NS__mantissa": data(b"\x30\x39\x00\x01" + bytes(12))}))
-one("a decimal number that is none", "NSDecimalNumber", "NSDecimalNumber", value="NaN", fields=decimal(NS__length=0))
+one("a decimal NaN", "NSDecimalNumber", "NSDecimalNumber", value="NaN", fields=decimal(NS__length=0))
 one("a decimal number of negative length", "NSDecimalNumber", "NSDecimalNumber", "invalidValue", fields=decimal(NS__length=-1))
 one("a decimal number with a short mantissa", "NSDecimalNumber", "NSDecimalNumber", "invalidValue", fields=decimal(NS__mantissa=data(b"12")))
 one("a decimal number whose mantissa is text", "NSDecimalNumber", "NSDecimalNumber", "wrongType", fields=decimal(NS__mantissa=uid(3)), more=["123"])
@@ -253,7 +253,7 @@ holders = {"NSError": ({"NSDomain": "d", "NSCode": 1, "NSUserInfo": uid(3)}, "ro
            "NSNotification": ({"NS.name": "n", "NS.userinfo": uid(3)}, "root → NS.userinfo → NS.objects[0]"),
            "NSAttributedString": ({"NSString": "ab", "NSAttributes": uid(3)}, "root → NSAttributes → NS.objects[0]")}
 for name, (fields, path) in holders.items():
-    one(f"a URL that is none in {name}", name + " NSDictionary NSString NSURL", name, "invalidValue", path, fields=fields,
+    one(f"an invalid URL in {name}", name + " NSDictionary NSString NSURL", name, "invalidValue", path, fields=fields,
         more=[obj(4, NS__keys=["k"], NS__objects=[uid(5)]), cls("NSDictionary"), {**url("1:"), "$class": uid(6)}, cls("NSURL")])
 for text in ("nan", "inf", "-inf", "1e19", "-1e300"):
     measurement = [obj(4, NS__value=real(text), NS__unit=uid(5)), cls("NSMeasurement"), obj(6, NS__symbol="m"), cls("NSUnit")]
@@ -261,8 +261,8 @@ for text in ("nan", "inf", "-inf", "1e19", "-1e300"):
     one(f"a dictionary whose key is a measurement of {text}", "NSDictionary NSMeasurement", "NSDictionary", "invalidValue", "root",
         fields={"NS.keys": [uid(3)], "NS.objects": [uid(3)]}, more=measurement)
 one("an error of POSIX with a code of 33 bits", "NSError", "NSError", "invalidValue", "root", fields={"NSDomain": "NSPOSIXErrorDomain", "NSCode": 2**32 + 5})
-one("a date that is no number", "NSDate", "NSDate", "invalidValue", "root", fields={"NS.time": real("nan")})
-one("an ordered set of a number that is none", "NSOrderedSet NSNumber", "NSOrderedSet", value="something else", fields={"NS.object.0": uid(3)}, more=[real("nan")])
+one("a date whose time is NaN", "NSDate", "NSDate", "invalidValue", "root", fields={"NS.time": real("nan")})
+one("an ordered set with NaN", "NSOrderedSet NSNumber", "NSOrderedSet", value="something else", fields={"NS.object.0": uid(3)}, more=[real("nan")])
 one("a set of one measurement in two units", "NSSet NSMeasurement NSUnitLength", "NSSet", "invalidValue", "root", fields={"NS.objects": [uid(3), uid(4)]},
     allow="NSSet NSMeasurement", more=[obj(5, NS__value=real("1"), NS__unit=uid(6)), obj(5, NS__value=real("1000"), NS__unit=uid(7)), cls("NSMeasurement"),
     obj(8, NS__symbol="km", NS__converter=uid(9)), obj(8, NS__symbol="m", NS__converter=uid(10)), cls("NSUnitLength"),
@@ -337,8 +337,8 @@ one("an attributed string with a run beyond its end", "NSAttributedString", "NSA
     fields={"NSString": uid(3), "NSAttributes": uid(4), "NSAttributeInfo": data(b"\x63\0")}, more=["hello", obj(5, NS__objects=[uid(6)]), cls("NSArray"), obj(7, NS__keys=[], NS__objects=[]), cls("NSDictionary")])
 one("date components without a time zone", "NSDateComponents", "NSDateComponents", value="components 2024", fields={"NS.year": 2024})
 one("a UUID of 15 bytes", "NSUUID", "NSUUID", "invalidValue", fields={"NS.uuidbytes": data(bytes(15))})
-one("a time zone that nobody knows", "NSTimeZone", "NSTimeZone", "invalidValue", fields={"NS.name": uid(3)}, more=["Nowhere/Land"])
-one("a calendar that nobody knows", "NSCalendar", "NSCalendar", "invalidValue", fields={"NS.identifier": uid(3)}, more=["lunar"])
+one("an unknown time zone", "NSTimeZone", "NSTimeZone", "invalidValue", fields={"NS.name": uid(3)}, more=["Nowhere/Land"])
+one("an unknown calendar", "NSCalendar", "NSCalendar", "invalidValue", fields={"NS.identifier": uid(3)}, more=["lunar"])
 vector("value", "half of a surrogate pair", archive(top={"root": uid(1)}, **{"$objects": ["$null", {"$utf16": [97, 0xD83D]}]}), "NSString", "invalidValue", "root")
 
 # Numbers: the stored value, the requested type, and the result.

@@ -19,7 +19,7 @@ extension ValueWriter {
     fields.integer("NS.length", words)
     fields.flag("NS.negative", decimal.isNaN || decimal.sign == .minus && words > 0)
     fields.flag("NS.compact", true)
-    // Little-endian words of little-endian bytes.
+    // The words, and the bytes in each word, are little-endian.
     fields.data("NS.mantissa", Data((0..<16).map { UInt8(truncatingIfNeeded: significand >> UInt128(8 * $0)) }))
     fields.integer("NS.mantissa.bo", 1)
   }

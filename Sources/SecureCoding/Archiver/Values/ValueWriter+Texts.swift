@@ -31,7 +31,8 @@ extension ValueWriter {
     fields.object("NSString", text.string)
     var dictionaries: [NSDictionary] = []
     var runs: [Int] = []
-    // The longest ranges would be found by comparing attributes, which Foundation on Linux can do with few classes only.
+    // Not the longest ranges: finding them compares attributes, which Foundation on Linux can do for only a few
+    // classes.
     unsafe text.enumerateAttributes(
       in: NSRange(location: 0, length: text.length), options: .longestEffectiveRangeNotRequired
     ) { attributes, range, _ in
