@@ -1,4 +1,4 @@
-/// The versions of the format that a file needs: who reads must know the first, who writes both (format article, "Roster").
+/// The versions of the format that a file needs: who reads must know the first, who writes both (format article, "The roster").
 package struct FormatVersion: Equatable, Sendable {
   package var read: UInt16
   package var write: UInt16

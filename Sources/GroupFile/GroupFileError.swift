@@ -1,6 +1,6 @@
 /// What can go wrong with a group file. No payload holds a name, an attribute or a value.
 package enum GroupFileError: Error, Equatable, Sendable {
-  /// The level at which bytes were refused, in the order in which a reader checks them (format article, "Order").
+  /// The level at which bytes were refused, in the order in which a reader checks them (format article, "Outcomes").
   package enum Level: String, Sendable {
     case container, wrap, roster, manifest, witness, chain, tree, row
   }

@@ -1,6 +1,6 @@
 package import Sealing
 
-/// The newest state of one group that this machine has verified (format article, "Witness").
+/// The newest state of one group that this machine has verified (format article, "The witness").
 package struct WitnessRecord: Equatable, Sendable {
   /// Rises with every record written; of two valid ones the higher counts.
   package var sequence: UInt64
@@ -103,7 +103,7 @@ package enum WitnessReading: Equatable, Sendable {
   case unavailable(reason: String)
 }
 
-/// Keeps the witness of one group outside the store (format article, rules 3 and 4).
+/// Keeps the witness of one group outside the store (format article, "The witness").
 package protocol Witnessing: Sendable {
   /// Reads the witness: always before the group's snapshot begins.
   func read() -> WitnessReading

@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// `H(label, message)`: BLAKE2b-256 with the label as personal value, no key, salt zero (format article, "Conventions").
+/// `H(label, message)`: BLAKE2b-256 with the label as personal value, no key, salt zero (format article, "Primitives").
 ///
 /// For a message in one piece, call ``digest(_:_:)-swift.type.method``. For several pieces, create a value, update it
 /// with each piece and finish it.

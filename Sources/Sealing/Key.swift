@@ -66,7 +66,7 @@ package struct Key: ~Copyable, Sendable {
   @usableFromInline var guardedBytes: GuardedBytes { bytes }
 }
 
-// MARK: - MAC: keyed BLAKE2b-256 with the label as personal value, salt zero (format article, "Conventions")
+// MARK: - MAC: keyed BLAKE2b-256 with the label as personal value, salt zero (format article, "Primitives")
 
 extension Key {
   /// `MAC(key, label, message)` for a result that is not secret: check values, slot ids, tokens, commitments.

@@ -1,4 +1,4 @@
-/// The name of one use of a hash, a key or a signature, zero-padded to 16 bytes (format article, "Conventions").
+/// The name of one use of a hash, a key or a signature, zero-padded to 16 bytes (format article, "All labels").
 ///
 /// A label is the BLAKE2b *personal* value of its use, or the first 16 bytes of the signed or bound data. So bytes made
 /// for one use are invalid in any other.

@@ -3,7 +3,7 @@ import Sealing
 /// Proves everything in a group file, not only what an answer needs: each row, version, blob, node, wrap and link.
 ///
 /// The tree is computed again from the rows and compared with the signed root, so that nothing is taken over that an
-/// honest writer did not sign (format article, rule 1). Verify, compact, rotate and backup begin with this.
+/// honest writer did not sign (format article, "A complete proof"). Verify, compact, rotate and backup begin with this.
 struct FullProof {
   /// What a proof went over.
   struct Counts: Equatable {

@@ -1,6 +1,6 @@
 package import Sealing
 
-/// Writes tagged fields: `u8 tag, rising ‖ length ‖ bytes` (format article, "Fields").
+/// Writes tagged fields: `u8 tag, rising ‖ length ‖ bytes` (format article, "Attributes").
 ///
 /// A length is one byte, or 255 and then four bytes for 255 and more. Rows are many and their fields short.
 package struct FieldWriter {

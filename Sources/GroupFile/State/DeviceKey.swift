@@ -1,6 +1,6 @@
 package import Sealing
 
-/// The key of one machine: groups that are bound to it open beside this key and nowhere else (format article, "Device key").
+/// The key of one machine: groups that are bound to it open beside this key and nowhere else (format article, "Keys").
 package final class DeviceKey: Sendable {
   package let key: Key
   /// What rosters call the key; 16 bytes.

@@ -1,7 +1,7 @@
 package import Sealing
 
 /// The state that the owner knew of a group when he issued a credential: what a machine without a witness of its own takes
-/// for the newest (format article, rule 3).
+/// for the newest (format article, "The credential").
 package struct Floor: Equatable, Sendable {
   package let groupID: GroupID
   package let rosterRevision: UInt64

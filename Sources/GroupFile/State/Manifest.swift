@@ -1,6 +1,6 @@
 package import Sealing
 
-/// A writer's signed statement of a group's current state (format article, "Manifest").
+/// A writer's signed statement of a group's current state (format article, "The manifest").
 package struct Manifest: Sendable, Equatable {
   /// The roster's: they are the owner's to decide.
   package var version: FormatVersion

@@ -1,6 +1,6 @@
 package import Sealing
 
-/// The owner's signed statement of who is in a group, with which rights, under which key (format article, "Roster").
+/// The owner's signed statement of who is in a group, with which rights, under which key (format article, "The roster").
 package struct Roster: Sendable, Equatable {
   /// What the owner decided about the whole group.
   package struct Flags: OptionSet, Sendable {

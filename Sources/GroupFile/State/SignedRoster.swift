@@ -3,7 +3,7 @@ package import Sealing
 /// A roster with its signature, and the form in which it is stored.
 ///
 /// `N 24 ‖ seal(meta key, N, binding, u32 length ‖ body ‖ signature ‖ zeros to a multiple of 256)`: the padding hides how
-/// many members there are to within a few (format article, "Roster").
+/// many members there are to within a few (format article, "The roster").
 package struct SignedRoster: Sendable, Equatable {
   package let roster: Roster
   let signed: [UInt8]

@@ -1,6 +1,6 @@
 import Sealing
 
-/// Compares a verified state with what this machine has verified before (format article, rule 3).
+/// Compares a verified state with what this machine has verified before (format article, "The witness").
 enum WitnessRule {
   /// What a comparison found besides errors.
   struct Outcome {

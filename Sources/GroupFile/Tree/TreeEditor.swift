@@ -3,7 +3,7 @@ import Sealing
 /// Changes the tree within one transaction: loads and proves the nodes on the way, and computes the new root from them.
 ///
 /// Every digest that enters the new root was computed here from a row this process sealed, or was proved against the old
-/// signed root (format article, rule 1). Bodies come from `load`, which proves them.
+/// signed root (format article, "Writing"). Bodies come from `load`, which proves them.
 struct TreeEditor {
   private final class Node {
     let place: TreePlace

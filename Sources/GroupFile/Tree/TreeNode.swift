@@ -33,7 +33,7 @@ struct TreeEntry: Sendable, Equatable {
 }
 
 /// A node of the digest tree: 16-ary over the token's nibbles, canonical, so that its shape depends on the set of rows
-/// alone (format article, "Tree").
+/// alone (format article, "The tree").
 enum TreeNode: Sendable, Equatable {
   /// At most 32 items, in rising order.
   case leaf([TreeEntry])

@@ -1,7 +1,7 @@
 internal import GroupFile
 internal import Sealing
 
-/// What an application opens its groups with (format article, "Witness and credential").
+/// What an application opens its groups with (format article, "The credential").
 struct Credential: Sendable {
   /// How often the owner issued a credential to this application after one was lost or stolen.
   let issue: UInt32

@@ -1,6 +1,6 @@
 internal import Sealing
 
-/// What the identity file says: who the owner is, and the slots that open his root seed (format article, "Identity").
+/// What the identity file says: who the owner is, and the slots that open his root seed (format article, "The identity file").
 struct IdentityFile: Equatable, Sendable {
   /// The owner's signing key.
   let ownerKey: PublicKey

@@ -1,6 +1,6 @@
 internal import Sealing
 
-/// One way to open the root seed: a passphrase, or a key with all its entropy (format article, "Witness and credential").
+/// One way to open the root seed: a passphrase, or a key with all its entropy (format article, "Slots").
 struct Slot: Equatable, Sendable {
   /// What opens the slot. All but a passphrase are keys of 32 bytes.
   enum Use: UInt8, Sendable {

@@ -2,7 +2,7 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// The witness of one group: `witness/OWNER/GROUP` in the state folder (format article, "Witness").
+/// The witness of one group: `witness/OWNER/GROUP` in the state folder (format article, "The witness").
 ///
 /// Two records are written in turn, in place: a full disk does not stop it, and of a record torn by a crash the other one
 /// is left. Reading is one call on a descriptor that is kept open.

@@ -1,6 +1,6 @@
 internal import Sealing
 
-/// What lies in `$CREDENTIALS_DIRECTORY/vault`: its content decides what it is (format article, rule 6).
+/// What lies in `$CREDENTIALS_DIRECTORY/vault`: its content decides what it is (format article, "The credential").
 enum SystemdCredential {
   case application(Credential)
   case slotKey(SlotKey)

@@ -1,8 +1,8 @@
 internal import GroupFile
 internal import Sealing
 
-/// The owner as the kernel's keyring has him (format article, rule 9): a member of his groups, who reads and writes items. What
-/// only the owner may do needs the root seed, which is opened then, by whatever opens it.
+/// The owner as far as the kernel's keyring knows them (format article, "The kernel's keyring"): a member of their groups, who
+/// reads and writes items. What only the owner may do needs the root seed, which is opened then, by whatever opens it.
 final class UnlockedOwner: Sendable {
   let ownerKey: PublicKey
   let member: MemberSeed

@@ -1,7 +1,7 @@
 import Sealing
 
 /// The digest tree of a damaged file, from its signed root downwards: a node that is lost is made again from what it stood
-/// for, and counts if that gives the digest which its proved parent names (format article, rule 7).
+/// for, and counts if that gives the digest which its proved parent names (format article, "Repairing").
 struct SalvagedTree {
   /// The items that the signed root proves, in rising order.
   private(set) var entries: [TreeEntry] = []
