@@ -56,5 +56,8 @@ else:
     with open(sys.argv[2]) as file:
         runs = [json.loads(line) for line in file]
     targets = sums(runs)
-    print(json.dumps({"executions": sum(total["executions"] for total in targets.values()), "targets": targets, "runs": runs},
-                     indent=1))
+    print(json.dumps({
+        "repeat": "tools/fuzz --runs N TARGET, any number of times; then tools/fuzz --sum",
+        "limits": "256 MiB; 1 s of processor time for each call of objects; below 1 s of wall time for each input of the others",
+        "archives": sum(total["executions"] for target, total in targets.items() if target != "groups"),
+        "targets": targets, "runs": runs}, indent=1))
