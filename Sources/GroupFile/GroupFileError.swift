@@ -47,6 +47,8 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case unproved(items: UInt64, versions: UInt64)
   /// What was to be done is not wanted any more: somebody decided otherwise meanwhile.
   case superseded
+  /// Whoever was asked did not want the state that was found.
+  case declined
   /// There is such a group already.
   case exists
   /// More than the format allows.

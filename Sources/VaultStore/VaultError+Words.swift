@@ -19,6 +19,7 @@ extension VaultError: CustomStringConvertible {
     case .exists, .otherState: .exists
     case .storage: .storage
     case .invalid: .usage
+    case .declined: .interrupted
     case .archive(let error): ExitStatus(rawValue: error.status) ?? .damaged
     case .unexpected: .unexpected
     }
@@ -84,6 +85,7 @@ extension VaultError: CustomStringConvertible {
     case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
     case .contradiction(let text): text
     case .otherState(let group): "'\(group)' is here in another state than in the backup"
+    case .declined: "nothing was accepted"
     case .overLimit(let limit): "more than \(limit)"
     case .noStore(""): "no home folder is known, so nothing says where the store is"
     case .noStore(let path): "no store at '\(path)'"

@@ -38,6 +38,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case contradiction(String)
   /// A group that a backup would replace is here, in another state than in the backup.
   case otherState(group: String)
+  /// Whoever was asked did not want the state of a group that was found; nothing was changed.
+  case declined
   /// More than the format allows; the limit in words.
   case overLimit(String)
   /// There is no store at this place; the path is empty where nothing says what the place would be.
@@ -126,6 +128,7 @@ extension VaultError {
     case .conflict(let expected, let present): self = .conflict(expected: expected, present: present)
     case .exists: self = .exists("a group of this name")
     case .unproved(let items, let versions): self = .unproved(group: group, items: items, versions: versions)
+    case .declined: self = .declined
     case .superseded: self = .contradiction("the application was replaced or revoked meanwhile; nothing was changed")
     case .overLimit(let limit): self = .overLimit(limit)
     }

@@ -36,6 +36,8 @@ package struct OfferedState {
 
 /// What only the owner can do about a state: give it a roster and a key that are newer than all that was seen.
 package struct OwnersAcceptance {
+  /// Gets a state that a change of the roster is to take, before anything is changed; `false` leaves everything as it is.
+  package var confirm: (OfferedState) -> Bool
   package var authority: any RosterAuthority
   /// Says which members of the accepted roster stay out.
   package var revokes: @Sendable (Member) -> Bool
@@ -46,8 +48,9 @@ package struct OwnersAcceptance {
 
   package init(
     authority: any RosterAuthority, registeredID: GroupID? = nil, isRemoved: Bool = false,
-    revokes: @escaping @Sendable (Member) -> Bool
+    confirm: @escaping (OfferedState) -> Bool = { _ in true }, revokes: @escaping @Sendable (Member) -> Bool
   ) {
+    self.confirm = confirm
     self.authority = authority
     self.registeredID = registeredID
     self.isRemoved = isRemoved
@@ -65,8 +68,8 @@ extension AccessGroupFile {
   ///
   /// The file must verify in everything but the witness. A writer signs its state anew under the next epoch above both; a
   /// reader only replaces his own witness, and so does a writer whom the roster does not allow that epoch. An older roster or key
-  /// would bring removed members back, so only the owner takes it. The owner gives it, and a group that was removed, and
-  /// another group under a known name, a new roster and a new key at once (format article, rule 5).
+  /// would bring removed members back, so only the owner takes it. Whatever the owner takes gets a new roster and a new key
+  /// at once (format article, rule 5).
   ///
   /// - Parameters:
   ///   - owner: given by the owner.
@@ -93,15 +96,41 @@ extension AccessGroupFile {
       throw .rolledBack(found: state.manifest.epoch, known: record?.epoch ?? 0, kind)
     default: break
     }
-    guard confirm(OfferedState(state: state, known: record, reason: reason)) else { return .declined }
-    let above = record.flatMap { state.isSameGroup($0) ? $0 : nil }
-    let isInRange = state.permitsApplications(epoch: max(state.manifest.epoch, above?.epoch ?? 0) + 1)
-    if let owner, reason != .older || !isInRange {
+    let offered = OfferedState(state: state, known: record, reason: reason)
+    guard confirm(offered) else { return .declined }
+    if let owner {
       let view = Snapshot(session.connection, state, cache, witnessed: reading)
-      return try renew(view, above: above, owner, session)
+      return try renew(view, offered, owner, session)
     }
+    let above = record.flatMap { state.isSameGroup($0) ? $0.epoch : nil } ?? 0
+    let isInRange = state.permitsApplications(epoch: max(state.manifest.epoch, above) + 1)
     if reason == .anotherGroup || state.member.kind == .application && !isInRange { return try replaceWitness(state) }
-    return try signAnew(state, above: above?.epoch ?? 0, session)
+    return try signAnew(state, above: above, session)
+  }
+
+  /// The state in `connection`'s transaction where the owner has to take it on purpose; `nil` where it is in order.
+  ///
+  /// - Throws: `anotherGroup`; what a reader finds, but for the witness and versions that are not the owner's.
+  func offer(
+    _ connection: Connection, _ reading: WitnessReading, to owner: OwnersAcceptance
+  ) throws(GroupFileError) -> OfferedState? {
+    let state = try VerifiedState.open(connection, as: context, known: nil, mending: true)
+    if connection.version != state.roster.flags.version { try connection.compareTables() }
+    let record = known(reading)
+    let reason = try reason(of: state, against: record, owner, connection)
+    if reason == .anotherGroup { throw .anotherGroup }
+    guard let reason = reason ?? (reading == .invalid ? .older : nil) else { return nil }
+    return OfferedState(state: state, known: record, reason: reason)
+  }
+
+  /// A state out of a damaged file, which the witness refuses or which the owner removed.
+  func offer(
+    salvaged state: VerifiedState, _ reading: WitnessReading, to owner: OwnersAcceptance
+  ) -> OfferedState {
+    let record = known(reading)
+    let isRemoved = owner.isRemoved || record?.flags.contains(.removed) == true
+    let olderRoster = record.flatMap { AccessGroupFile.olderRoster(state, $0) }.map(OfferedState.Reason.olderRoster)
+    return OfferedState(state: state, known: record, reason: isRemoved ? .removed : olderRoster ?? .older)
   }
 
   /// What keeps the state from being accepted by itself; `nil` if nothing does.
@@ -140,13 +169,10 @@ extension AccessGroupFile {
 
   /// Gives a state a roster, a key and an epoch above all that was seen.
   private func renew(
-    _ view: Snapshot, above record: WitnessRecord?, _ owner: OwnersAcceptance, _ session: WriteSession
+    _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession
   ) throws(GroupFileError) -> Acceptance {
     try view.state.confirmRoster(session.connection)
-    let above = record.map {
-      RosterChange.Numbers(revision: $0.rosterRevision, generation: $0.generation, epoch: $0.epoch)
-    }
-    let change = RosterChange(rotates: true, above: above ?? RosterChange.Numbers(), revokes: owner.revokes)
+    let change = RosterChange().taking(offered, owner)
     let writing = RosterWriting(view, context, owner.authority)
     var left = LeftBehind()
     guard let renewed = try writing.write(change, at: now(), &left, { _ in }) else { return .nothingToAccept }
@@ -172,7 +198,8 @@ extension AccessGroupFile {
     return .newState(epoch: manifest.epoch)
   }
 
-  private func replaceWitness(_ state: VerifiedState) throws(GroupFileError) -> Acceptance {
+  @discardableResult
+  func replaceWitness(_ state: VerifiedState) throws(GroupFileError) -> Acceptance {
     try write { sequence in state.witnessRecord(sequence: sequence, flags: .acceptedByHand) }
     return .newWitness(epoch: state.manifest.epoch)
   }
@@ -244,8 +271,24 @@ extension AccessGroupFile {
   }
 }
 
+extension RosterChange {
+  /// As this change, under a roster, a key and an epoch that are above all that was seen, and without the members who stay out.
+  func taking(_ offered: OfferedState, _ owner: OwnersAcceptance) -> RosterChange {
+    let (revokes, staysOut) = (revokes, owner.revokes)
+    var change = self
+    change.revokes = { revokes($0) || staysOut($0) }
+    change.rotates = true
+    if let known = offered.known, offered.state.isSameGroup(known) {
+      change.above = Numbers(
+        revision: max(above.revision, known.rosterRevision), generation: max(above.generation, known.generation),
+        epoch: max(above.epoch, known.epoch))
+    }
+    return change
+  }
+}
+
 extension VerifiedState {
-  fileprivate func isSameGroup(_ record: WitnessRecord) -> Bool {
+  func isSameGroup(_ record: WitnessRecord) -> Bool {
     record.groupID == manifest.groupID && record.ownerKey == roster.ownerKey
   }
 }

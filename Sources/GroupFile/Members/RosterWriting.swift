@@ -27,16 +27,32 @@ extension AccessGroupFile {
   /// With a new key every version of every item that the signed root proves is sealed again, and the rest is left behind; a
   /// process killed at any moment leaves the group wholly old or wholly new.
   ///
-  /// - Parameter progress: called now and then while a new key is given.
-  /// - Throws: `ownerOnly` for anybody but the owner, `superseded`, `overLimit`, `rolledBack`; for a file that is too damaged to
-  ///   be changed where it lies, an error that `isRepairable`. Nothing is changed then.
+  /// - Parameters:
+  ///   - acceptance: takes a state that contradicts what was seen. Where only a step of its own could, whoever the change puts
+  ///     out could act again before it.
+  ///   - progress: called now and then while a new key is given.
+  /// - Throws: `ownerOnly` for anybody but the owner, `superseded`, `declined`, `overLimit`, `rolledBack`; for a file that is too
+  ///   damaged to be changed where it lies, an error that `isRepairable`. Nothing is changed then.
   @discardableResult
   package func changeRoster(
-    _ change: RosterChange, by authority: any RosterAuthority, progress: (RotationStep) -> Void = { _ in }
+    _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
+    progress: (RotationStep) -> Void = { _ in }
   ) throws(GroupFileError) -> ChangedRoster {
     guard context.kind == .owner else { throw .ownerOnly }
     let session = try beginSession()
-    let view = try snapshot(session.connection, witness.read(), strict: true, mending: true)
+    let reading = witness.read()
+    var change = change
+    let view: Snapshot
+    var isTaken = false
+    if let acceptance, let offered = try offer(session.connection, reading, to: acceptance) {
+      guard change.isStillWanted() else { throw .superseded }
+      guard acceptance.confirm(offered) else { throw .declined }
+      change = change.taking(offered, acceptance)
+      view = Snapshot(session.connection, offered.state, cache, witnessed: reading)
+      isTaken = true
+    } else {
+      view = try snapshot(session.connection, reading, strict: true, mending: true)
+    }
     try view.state.confirmRoster(session.connection, mending: true)
     guard change.isStillWanted() else { throw .superseded }
     let writing = RosterWriting(view, context, authority)
@@ -47,7 +63,7 @@ extension AccessGroupFile {
     }
     session.frees = state.manifest.generation > view.state.manifest.generation
     try session.commit()
-    view.raise(witness, to: state)
+    if isTaken { try replaceWitness(state) } else { view.raise(witness, to: state) }
     session.end(state)
     return ChangedRoster(state: state, left: left)
   }

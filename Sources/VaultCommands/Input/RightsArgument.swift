@@ -51,9 +51,11 @@ enum UnchangedGroups {
     let count = groups.count == 1 ? "1 group was" : "\(groups.count) groups were"
     return Failure(
       first.problem.exitStatus, "\(count) not changed, and may let '\(application)' in as before",
-      hint: isUnproved
-        ? "repeat the command with --drop-unproved to go on without what cannot be proved; or first: vault repair \(first.name)"
-        : "put it in order (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
+      hint: groups.contains { if case .rolledBack = $0.problem { true } else { false } }
+        ? "see what --accept would bring back, and take it in the same step; or first find out who put it there"
+        : isUnproved
+          ? "repeat the command with --drop-unproved to go on without what cannot be proved; or first: vault repair \(first.name)"
+          : "put it in order (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
     )
   }
 }

@@ -57,13 +57,14 @@ public struct Applications: Sendable {
   ///
   /// - Returns: the groups that it could not be made in; one that is bound to another device is left out, with a notice.
   func changeEverywhere(
-    _ change: RosterChange, _ progress: (String, MaintenanceProgress) -> Void
+    _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)?,
+    _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> [UnchangedGroup] {
     var found: [UnchangedGroup] = []
     for name in try store.groupNames() {
       do throws(VaultError) {
         _ = try store.settled(name) { () throws(VaultError) in
-          try store.change(try store.group(name).name, change) { progress(name, $0) }
+          try store.change(try store.group(name).name, change, accepting: confirm) { progress(name, $0) }
         }
       } catch {
         found += unchanged(try store.group(name).name, error)

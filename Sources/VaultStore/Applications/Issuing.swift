@@ -35,6 +35,8 @@ extension Applications {
   ///   - grants: rights in other groups; they are added to those that the application has.
   ///   - lifetime: what happens to the private group at uninstalling; by default it survives.
   ///   - isDroppingUnproved: whether replacing a credential leaves signed items behind that cannot be proved any more.
+  ///   - confirm: where given, replacing takes states of groups that contradict what this machine has seen, as
+  ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while it gets a new key.
   /// - Returns: what the application gets to read in `grants`, and the groups that could not be changed: a damaged group does
   ///   not keep the others from knowing the new credential.
@@ -45,6 +47,7 @@ extension Applications {
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
     lifetime: GroupLifetime? = nil, droppingUnproved isDroppingUnproved: Bool = false,
+    accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
@@ -62,7 +65,7 @@ extension Applications {
     if entry.issue > 1 {
       var change = RosterChange(reissue: (id, entry.issue))
       change.dropsUnproved = isDroppingUnproved
-      unchanged = try changeEverywhere(change, progress)
+      unchanged = try changeEverywhere(change, accepting: confirm, progress)
     }
     if !unchanged.contains(where: { $0.name == id }) {
       try store.change(

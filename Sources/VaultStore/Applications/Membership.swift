@@ -6,25 +6,28 @@ extension SecretStore {
   ///
   /// A new member reads everything that is kept, older versions included.
   ///
+  /// - Parameter confirm: where given, a state that contradicts what this machine has seen is taken in the same step, under a new
+  ///   key; it gets that state before anything is changed, and says whether to.
   /// - Returns: what it gets to read.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown application or group; ``VaultError/contradiction(_:)`` for an
   ///   application whose credentials were revoked; ``VaultError/rolledBack(group:found:known:reason:)`` where a group knows a
   ///   newer credential of it than the registry; ``VaultError/denied(_:)`` for anybody but the owner.
   @discardableResult
   public func grant(
-    _ rights: GroupMember.Rights, in group: String, to application: String
+    _ rights: GroupMember.Rights, in group: String, to application: String,
+    accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
     guard let known = try registry().application(application) else { throw .notFound(.application) }
     guard known.standing != .revoked else {
       throw .contradiction("the application's credentials were revoked; a new one first: vault app issue APP --replace")
     }
     try applications.refuseReplaced(known.issue, of: application)
-    return try grant(rights, in: group, to: application, known)
+    return try grant(rights, in: group, to: application, known, accepting: confirm)
   }
 
   func grant(
     _ rights: GroupMember.Rights, in group: String, to application: String,
-    _ known: Registry.RegisteredApplication
+    _ known: Registry.RegisteredApplication, accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
     let name = try self.group(group).name
     let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights.inRoster)
@@ -35,7 +38,7 @@ extension SecretStore {
       guard let now = try? registry.application(application) else { return false }
       return now.issue == known.issue && now.standing != .revoked
     }
-    let state = try self.change(name, change)
+    let state = try self.change(name, change, accepting: confirm)
     return Admission(
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount)
   }
@@ -49,28 +52,39 @@ extension SecretStore {
   ///
   /// - Parameters:
   ///   - isDroppingUnproved: whether signed items that cannot be proved any more are left behind, too.
+  ///   - confirm: where given, a state that contradicts what this machine has seen is taken in the same step: nobody gets between
+  ///     accepting it and the revocation. It gets that state before anything is changed, and says whether to.
   ///   - progress: called now and then.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, or an application that is not a member;
   ///   ``VaultError/unproved(group:items:versions:)``; ``VaultError/denied(_:)`` for anybody but the owner.
   public func revoke(
     _ application: String, from group: String, droppingUnproved isDroppingUnproved: Bool = false,
-    progress: (MaintenanceProgress) -> Void = { _ in }
+    accepting confirm: ((ReturningState) -> Bool)? = nil, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
     let wasMember = Locked(false)
+    let isTaken = Locked(false)
     var change = RosterChange { member in
       guard member.application == application else { return false }
       wasMember.withLock { $0 = true }
       return true
     }
     change.dropsUnproved = isDroppingUnproved
-    try self.change(try self.group(group).name, change, progress)
-    guard wasMember.withLock({ $0 }) else { throw .notFound(.member) }
+    let asking = confirm.map { confirm in
+      { (state: ReturningState) in
+        isTaken.withLock { $0 = confirm(state) }
+        return isTaken.withLock { $0 }
+      }
+    }
+    try self.change(try self.group(group).name, change, accepting: asking, progress)
+    // In an older state that was taken it may never have been in.
+    guard wasMember.withLock({ $0 }) || isTaken.withLock({ $0 }) else { throw .notFound(.member) }
   }
 
   /// Gives a group a new key; nobody leaves.
   ///
   /// - Parameters:
   ///   - isDroppingUnproved: whether signed items that cannot be proved any more are left behind.
+  ///   - confirm: as for ``revoke(_:from:droppingUnproved:accepting:progress:)``.
   ///   - progress: called now and then.
   /// - Returns: the number of the new key.
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner,
@@ -79,11 +93,11 @@ extension SecretStore {
   @discardableResult
   public func rotateGroup(
     _ name: String, droppingUnproved isDroppingUnproved: Bool = false,
-    progress: (MaintenanceProgress) -> Void = { _ in }
+    accepting confirm: ((ReturningState) -> Bool)? = nil, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> UInt64 {
     var change = RosterChange(rotates: true)
     change.dropsUnproved = isDroppingUnproved
-    return try self.change(try group(name).name, change, progress).manifest.generation
+    return try self.change(try group(name).name, change, accepting: confirm, progress).manifest.generation
   }
 
   /// Removes a row that a writer signed and that no item can be, with its history: the group gets a new key, and the row is left
@@ -94,7 +108,7 @@ extension SecretStore {
   ///   - group: the group's name.
   ///   - progress: called now and then.
   /// - Throws: ``VaultError/invalid(_:)`` for another token; ``VaultError/notFound(_:)`` where no row has it;
-  ///   ``VaultError/denied(_:)`` for anybody but the owner, and as ``rotateGroup(_:droppingUnproved:progress:)``.
+  ///   ``VaultError/denied(_:)`` for anybody but the owner, and as ``rotateGroup(_:droppingUnproved:accepting:progress:)``.
   public func removeRow(
     _ token: String, from group: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
@@ -105,18 +119,24 @@ extension SecretStore {
     guard isThere else { throw .notFound(.item) }
     var change = RosterChange(rotates: true)
     change.drops = [token]
-    try self.change(group.name, change, progress)
+    try self.change(group.name, change, accepting: nil, progress)
   }
 
   /// Makes `change` in the group `name`.
+  ///
+  /// - Parameter confirm: where given, takes a state that contradicts what was seen.
   @discardableResult
   func change(
-    _ name: AccessGroup.Name, _ change: RosterChange, _ progress: (MaintenanceProgress) -> Void = { _ in }
+    _ name: AccessGroup.Name, _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)? = nil,
+    _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
     let file = group(name).file
+    var acceptance: OwnersAcceptance?
+    if let confirm { acceptance = try ownersAcceptance(of: name, asking: confirm) }
     do throws(GroupFileError) {
-      return try note(file.changeRoster(change, by: identity) { progress(MaintenanceProgress($0)) }, name, nil)
+      return try note(
+        file.changeRoster(change, accepting: acceptance, by: identity) { progress(MaintenanceProgress($0)) }, name, nil)
     } catch {
       guard error.isRepairable else { throw VaultError(error, group: name.description) }
     }
@@ -124,9 +144,9 @@ extension SecretStore {
     let places = SalvagePlaces(draft: drafts.path(of: name), kept: drafts.keepingPath(of: name))
     do throws(GroupFileError) {
       return try note(
-        file.changeRoster(change, salvagingAt: places, by: identity, members: memberSeeds(identity)) {
-          progress(MaintenanceProgress($0))
-        }, name, places
+        file.changeRoster(
+          change, accepting: acceptance, salvagingAt: places, by: identity, members: memberSeeds(identity)
+        ) { progress(MaintenanceProgress($0)) }, name, places
       )
     } catch {
       throw VaultError(error, group: name.description)

@@ -22,11 +22,14 @@ extension Applications {
   ///   - id: the application's id.
   ///   - revoking: whether the application also leaves the groups that stay, so that no credential of it opens anything.
   ///   - isDroppingUnproved: whether signed items of those groups that cannot be proved any more are left behind.
+  ///   - confirm: where given, revoking takes states of groups that contradict what this machine has seen, as
+  ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while it gets a new key.
   /// - Throws: ``VaultError/notFound(_:)``. What was interrupted is finished by the same call.
   @discardableResult
   public func uninstall(
     _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
+    accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> Uninstallation {
     let registry = try store.registry()
@@ -56,7 +59,7 @@ extension Applications {
     if revoking {
       var change = RosterChange { $0.application == id }
       change.dropsUnproved = isDroppingUnproved
-      let unrevoked = try changeEverywhere(change, progress)
+      let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
       // A group that cannot be read may still be one that can be changed.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
       report.unchanged.removeAll { group in unrevoked.contains { $0.name == group.name } }

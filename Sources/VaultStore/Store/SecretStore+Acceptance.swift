@@ -3,6 +3,8 @@ internal import Sealing
 
 /// A state that is about to be accepted, and what that brings back.
 public struct ReturningState: Sendable {
+  /// The group's name.
+  public let group: String
   /// Why it is not accepted by itself.
   public let reason: Reason
   /// The number of the state.
@@ -34,6 +36,7 @@ public struct ReturningState: Sendable {
 
   fileprivate init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
     let state = offered.state
+    group = state.roster.groupName
     reason =
       switch offered.reason {
       case .older: .older
@@ -65,9 +68,11 @@ public enum AcceptedState: Sendable, Equatable {
 extension SecretStore {
   /// Takes a group as it is now, although this machine has seen another state: after a backup was put back.
   ///
-  /// A state with an older roster or key is the owner's alone to accept. He gives it, a group that was removed, and another group
-  /// under a known name, a newer roster and key at once. Applications whose credentials were replaced or revoked since stay out
-  /// of it; others who left since then come back.
+  /// A state with an older roster or key is the owner's alone to accept. What the owner accepts gets a newer roster and key at
+  /// once. Applications whose credentials were replaced or revoked since stay out of it; others who left since then come back.
+  ///
+  /// Who is to be put out of the group could act between this and a change of its members: to do both in one step, the changes
+  /// take a state with `accepting:`, also one of a damaged file.
   ///
   /// - Parameters:
   ///   - name: the group's name.
@@ -105,6 +110,23 @@ extension SecretStore {
       if owner != nil, name != .registry { try noteRemoval(of: name) }
       return .removal
     }
+  }
+
+  /// What the owner says of a state that a change of the group's members shall take although it contradicts what was seen.
+  ///
+  /// - Parameter confirm: asked once for each state.
+  func ownersAcceptance(
+    of name: AccessGroup.Name, asking confirm: @escaping (ReturningState) -> Bool
+  ) throws(VaultError) -> OwnersAcceptance {
+    var acceptance = try ownersAcceptance(of: name)
+    let leaves = acceptance.revokes
+    var answers: [Digest: Bool] = [:]
+    acceptance.confirm = { offered in
+      let answer = answers[offered.state.link] ?? confirm(ReturningState(offered, leaves))
+      answers[offered.state.link] = answer
+      return answer
+    }
+    return acceptance
   }
 
   private func ownersAcceptance(of name: AccessGroup.Name) throws(VaultError) -> OwnersAcceptance {

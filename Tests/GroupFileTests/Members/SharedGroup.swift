@@ -52,7 +52,9 @@ extension GroupFixture {
   /// Takes an application out of the group as the owner's command does: where the file is too damaged to be changed as it
   /// lies there, into a new one.
   @discardableResult
-  func forceRevocation(of application: String, droppingUnproved: Bool = false) throws -> ChangedRoster {
+  func forceRevocation(
+    of application: String, droppingUnproved: Bool = false, accepting acceptance: OwnersAcceptance? = nil
+  ) throws -> ChangedRoster {
     var change = RosterChange { $0.application == application }
     change.dropsUnproved = droppingUnproved
     let draft = folder + ".draft"
@@ -61,10 +63,11 @@ extension GroupFixture {
       for path in [draft, aside] { try? FileManager.default.removeItem(atPath: path) }
     }
     do {
-      return try open().changeRoster(change, by: authority())
+      return try open().changeRoster(change, accepting: acceptance, by: authority())
     } catch let error as GroupFileError where error.isRepairable {
       return try open().changeRoster(
-        change, salvagingAt: SalvagePlaces(draft: draft, kept: aside), by: authority(), members: members())
+        change, accepting: acceptance, salvagingAt: SalvagePlaces(draft: draft, kept: aside), by: authority(),
+        members: members())
     }
   }
 

@@ -37,6 +37,8 @@ struct SalvagedGroup {
   let rows: SalvagedRows
   /// The root of the tree over the rows.
   let root: Digest
+  /// Where the owner takes the state on purpose: it contradicts what was seen.
+  let offered: OfferedState?
   /// Everything that could be a wrap, by slot.
   let wraps: [[UInt8]: Set<[UInt8]>]
 }
@@ -90,14 +92,14 @@ extension AccessGroupFile {
   /// meanwhile, the file is made new of what the last signed root proves, and under a new key.
   ///
   /// - Parameters:
+  ///   - acceptance: takes a state that contradicts what was seen, where the file holds no other.
   ///   - places: where it is made.
   ///   - members: applications that may be members; where the owner's wrap is gone, one of theirs leads to the key.
-  /// - Throws: `ownerOnly`, `superseded`, `overLimit`, `rolledBack`; `unproved` where something signed is lost and the change does
+  /// - Throws: `ownerOnly`, `superseded`, `declined`, `overLimit`, `rolledBack`; `unproved` where something signed is lost and the change does
   ///   not say that it may be dropped; `damaged` where no signed state is left. Nothing is changed then.
   package func changeRoster(
-    _ change: RosterChange, salvagingAt places: SalvagePlaces, by authority: any RosterAuthority,
-    members: [MemberSeed] = [],
-    progress: (RotationStep) -> Void = { _ in }
+    _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: SalvagePlaces,
+    by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (RotationStep) -> Void = { _ in }
   ) throws(GroupFileError) -> ChangedRoster {
     guard context.kind == .owner else { throw .ownerOnly }
     let lock = try WriterLock(at: ContainerPlace(folder: folder))
@@ -114,11 +116,13 @@ extension AccessGroupFile {
       // The rows lie in the draft as their writers sealed them, and nobody else can write there.
       salvaged.view.connection.bound(steps: .max)
       let writing = RosterWriting(salvaged.view, context, authority, draftRoot: salvaged.root)
+      if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
       _ = try writing.write(change, at: now(), &left, progress)
       return group
     }
     let made = try makeNew(
-      at: places, holding: lock, dropping: change.drops, members: members, progress: { _ in }, sign: sign)
+      at: places, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
+      progress: { _ in }, sign: sign)
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
     return ChangedRoster(state: made.state, left: left)
@@ -141,29 +145,37 @@ extension AccessGroupFile {
   /// - Parameter sign: writes the state that follows.
   private func makeNew(
     at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
-    members: [MemberSeed], progress: (CopyStep) -> Void,
+    accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed], progress: (CopyStep) -> Void,
     sign: (borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup
   ) throws(GroupFileError) -> (group: RepairedGroup, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
-    if reading == .invalid { throw .damaged(.witness, "neither record is valid") }
+    if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
     ConnectionPool.closeIdle(at: place)
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
     let connection = try Connection.create(folder: draft.folder, fileMode: draft.fileMode)
     var group: RepairedGroup
-    do {
+    var offered: OfferedState?
+    do throws(GroupFileError) {
       let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
       let index = try SalvageIndex(of: salvage, stored) { progress(.copied($0, of: $1)) }
       try connection.begin(.immediate)
-      let state = try StateSearch.run(index, as: context, reading, members: members)
+      let (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
+        acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
+      }
+      if let acceptance, isRefused || acceptance.isRemoved {
+        let found = offer(salvaged: state, reading, to: acceptance)
+        guard acceptance.confirm(found) else { throw .declined }
+        offered = found
+      }
       var rows = SalvagedRows(
         Snapshot(connection, state, NodeCache(), witnessed: reading), names, dropping: dropping)
       let root = try rows.write(from: index) { progress(.proved($0)) }
       try connection.storeChain(index.chain, of: state)
       let losesChain = try !connection.confirmChain(of: state)
-      group = try sign(SalvagedGroup(view: rows.view, rows: rows, root: root, wraps: index.wraps))
+      group = try sign(SalvagedGroup(view: rows.view, rows: rows, root: root, offered: offered, wraps: index.wraps))
       group.losesChain = losesChain
       try connection.commit()
       try connection.place()
@@ -175,7 +187,7 @@ extension AccessGroupFile {
     let drafted = AccessGroupFile(folder: places.draft, context: context, witness: NoWitness(), now: now)
     let state = try drafted.provedState { progress(.proved($0)) }.state
     group.isKeptAside = try draft.take(keeping: places.kept, holding: lock)
-    raise(to: state)
+    if offered != nil { try replaceWitness(state) } else { raise(to: state) }
     return (group, state)
   }
 

@@ -32,15 +32,21 @@ struct StateSearch {
   /// A state that contradicts `witness` is passed over for one that does not: damage must not hide that a state is an older
   /// one, or a fork. A manifest whose only fault is its versions counts.
   ///
-  /// - Parameter members: applications that may be members. Where the owner's wrap is gone, one of theirs leads to the key: by
-  ///   taking it away nobody keeps the owner out.
+  /// - Parameters:
+  ///   - members: applications that may be members. Where the owner's wrap is gone, one of theirs leads to the key: by taking it
+  ///     away nobody keeps the owner out.
+  ///   - isTaken: whether a state that contradicts the witness is taken where there is no other: the newest of them by key, roster
+  ///     and epoch. One of another group never is.
+  /// - Returns: the state, and whether it contradicts the witness.
   /// - Throws: what is wrong with the state; there is nothing signed to go on from then. `rolledBack` where each state
   ///   contradicts the witness; `newerFormat` where the owner signed that a later program is needed.
   static func run(
-    _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed]
-  ) throws(GroupFileError) -> VerifiedState {
+    _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed],
+    taking isTaken: (VerifiedState) -> Bool = { _ in false }
+  ) throws(GroupFileError) -> (state: VerifiedState, isRefused: Bool) {
     var search = StateSearch(context, witness, members)
     var refusal: GroupFileError?
+    var taken: VerifiedState?
     let chain = index.chain
     let descendants = search.descendants(chain)
     // A higher generation is a later one: those before it are not looked at.
@@ -50,12 +56,16 @@ struct StateSearch {
           _ = try WitnessRule.check(state, against: witness, strict: true) { (_) throws(GroupFileError) in
             descendants.contains(state.link)
           }
-          return state
+          return (state, false)
         } catch {
           refusal = refusal ?? error
+          guard error != .anotherGroup, isTaken(state) else { continue }
+          let newest = taken.map { ($0.manifest.generation, $0.manifest.rosterRevision) } ?? (0, 0)
+          if (state.manifest.generation, state.manifest.rosterRevision) > newest { taken = state }
         }
       }
     }
+    if let taken { return (taken, true) }
     throw refusal ?? search.deviceFailure ?? search.failure
   }
 

@@ -8,13 +8,14 @@ struct IssueApplication: SessionCommand {
     abstract: "Write a credential for an application: it opens the application's groups and no others.",
     usage: """
       vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged]
-      vault app issue APP --output FILE --again | --replace [--drop-unproved] [--group GROUP:read|write]...
+      vault app issue APP --output FILE --again | --replace [--accept] [--drop-unproved] [--group GROUP:read|write]...
       """,
     discussion: """
       The application gets a private group named as itself. After it was installed again, or lost its credential, --again \
       writes the same identity, which opens everything it had. Where a credential was stolen, --replace gives the \
       application a new identity and its groups new keys: the old one opens nothing from then on. Signed items that cannot be \
-      proved any more keep a group from a new key, unless --drop-unproved leaves them behind. A group that cannot be changed \
+      proved any more keep a group from a new key, unless --drop-unproved leaves them behind; so does a state that this \
+      machine refuses, unless --accept takes it, after it is said what that brings back. A group that cannot be changed \
       is named at the end; when it is in order, the same command finishes it.
 
       Example:
@@ -34,19 +35,22 @@ struct IssueApplication: SessionCommand {
 
   @Flag(help: "Write the same identity again.") var again = false
   @Flag(help: "Give the application a new identity, and its groups new keys.") var replace = false
+  @Flag(help: "With --replace: take a state of the group that this machine refuses, in the same step.") var accept =
+    false
   @Flag(help: "With --replace: leave behind signed items that cannot be proved any more.") var dropUnproved = false
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
     guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
     guard replace || !dropUnproved else { throw Failure.usage("--drop-unproved needs --replace") }
+    guard replace || !accept else { throw Failure.usage("--accept needs --replace") }
     let lifetime = try lifetime.map(LifetimeArgument.parse)
     let grants = try groups.map(RightsArgument.grant)
     guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
     let applications = try session.openStore(key.source).applications
     let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
-      droppingUnproved: dropUnproved
+      droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
     ) { session.showProgress("\($0): \($1.text)") }
     session.endProgress()
     let application = try applications.application(app)

@@ -1,0 +1,169 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// A writer put a state in the group's place that this machine refuses: the owner takes it in the step that puts them out, so that
+/// they cannot act again between the two.
+@Suite struct AcceptingChangeTests {
+  private static let thief = RevocationTests.thief
+
+  /// A group whose thief signed another branch than the one that this machine has seen.
+  private func forked() throws -> GroupFixture {
+    let group = try RevocationTests.group()
+    let copy = try group.files()
+    try group.set(["item/1": "seen"])
+    try group.replace(with: copy)
+    try group.open(AcceptingChangeTests.thief).set(["item/1": "other branch"])
+    return group
+  }
+
+  /// A group as it was before the thief was revoked, which the thief put back and went on with.
+  private func putBack() throws -> GroupFixture {
+    let group = try RevocationTests.group()
+    let copy = try group.files()
+    try group.revoke(AcceptingChangeTests.thief)
+    try group.replace(with: copy)
+    try group.open(AcceptingChangeTests.thief).set(["item/1": "other branch"])
+    return group
+  }
+
+  private func acceptance(
+    _ group: GroupFixture, _ confirm: @escaping (OfferedState) -> Bool = { _ in true }
+  ) throws -> OwnersAcceptance {
+    OwnersAcceptance(authority: try group.authority(), confirm: confirm) { _ in false }
+  }
+
+  /// Revokes the thief although the group is in a state that this machine refuses.
+  private func expectPutOut(
+    _ group: GroupFixture, _ reason: OfferedState.Reason, droppingUnproved: Bool = false
+  ) throws -> ChangedRoster {
+    let seen = group.witness.record
+    #expect(
+      failure { try group.forceRevocation(of: AcceptingChangeTests.thief, droppingUnproved: droppingUnproved) } != nil)
+    #expect(try group.open(AcceptingChangeTests.thief).value("item/1") == "other branch")
+    var offers: [OfferedState] = []
+    let outcome = try group.forceRevocation(
+      of: AcceptingChangeTests.thief, droppingUnproved: droppingUnproved,
+      accepting: acceptance(group) { offered in
+        offers.append(offered)
+        return true
+      })
+    let offered = try #require(offers.last)
+    #expect(offers.allSatisfy { $0.reason == reason && $0.known == seen && $0.state.link == offered.state.link })
+    #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .notAMember)
+    #expect(try group.open("com.example.api").value("item/1") == "other branch")
+    let state = try group.open().beginReading().view.state
+    #expect(state.manifest.generation > max(offered.state.manifest.generation, seen?.generation ?? 0))
+    #expect(state.roster.revision > max(offered.state.roster.revision, seen?.rosterRevision ?? 0))
+    #expect(state.manifest.epoch > max(offered.state.manifest.epoch, seen?.epoch ?? 0))
+    _ = try group.open().verify()
+    try group.set(["item/1": "new"])
+    return outcome
+  }
+
+  @Test func `who signed another branch is put out in the step that accepts it`() throws {
+    let outcome = try expectPutOut(forked(), .older)
+    #expect(outcome.left.isNothing, "\(outcome.left)")
+  }
+
+  @Test func `who put back a state with an older roster is put out in the step that accepts it`() throws {
+    let outcome = try expectPutOut(putBack(), .olderRoster(.roster))
+    #expect(outcome.left.isNothing, "\(outcome.left)")
+  }
+
+  @Test func `a state that is refused and damaged is accepted and salvaged in the step that puts its writer out`()
+    throws
+  {
+    for make in [forked, putBack] {
+      let group = try make()
+      try group.tamper { try $0.run("DELETE FROM item WHERE token = (SELECT min(token) FROM item WHERE place = 2)") }
+      let reason: OfferedState.Reason = group.witness.record?.generation == 2 ? .olderRoster(.roster) : .older
+      let outcome = try expectPutOutOfDamage(group, reason)
+      #expect(outcome.left.lost == 1 && outcome.left.isReplaced)
+    }
+  }
+
+  private func expectPutOutOfDamage(
+    _ group: GroupFixture, _ reason: OfferedState.Reason
+  ) throws -> ChangedRoster {
+    // What is lost is dropped only where that is said, whether or not the state is taken.
+    #expect(
+      failure { try group.forceRevocation(of: AcceptingChangeTests.thief, accepting: acceptance(group)) }
+        == .unproved(items: 1, versions: 0))
+    return try expectPutOut(group, reason, droppingUnproved: true)
+  }
+
+  @Test func `a state that nobody wants is left as it is`() throws {
+    for damaged in [false, true] {
+      let group = try forked()
+      if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
+      let (files, witness) = (try group.files(), group.witness.reading)
+      #expect(
+        failure {
+          try group.forceRevocation(
+            of: AcceptingChangeTests.thief, droppingUnproved: true, accepting: acceptance(group) { _ in false })
+        } == .declined)
+      #expect(try group.files().main == files.main && group.files().log == files.log)
+      #expect(group.witness.reading == witness)
+    }
+  }
+
+  @Test func `a state that agrees with what was seen needs no accepting`() throws {
+    for damaged in [false, true] {
+      let group = try RevocationTests.group()
+      if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
+      try group.forceRevocation(
+        of: AcceptingChangeTests.thief, droppingUnproved: true,
+        accepting: acceptance(group) { _ in
+          Issue.record("nothing was to be accepted")
+          return false
+        })
+      #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .notAMember)
+      #expect(group.witness.record?.flags == [])
+    }
+  }
+
+  @Test func `who stays out by the registry leaves with the one who is put out`() throws {
+    let group = try forked()
+    var acceptance = try acceptance(group)
+    acceptance.revokes = { $0.application == "com.example.api" }
+    try group.forceRevocation(of: AcceptingChangeTests.thief, accepting: acceptance)
+    for application in [AcceptingChangeTests.thief, "com.example.api"] {
+      #expect(failure { try group.open(application).value("item/1") } == .notAMember)
+    }
+  }
+
+  @Test func `another group is not taken by a change of its members`() throws {
+    for damaged in [false, true] {
+      let group = try RevocationTests.group()
+      if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
+      var acceptance = try acceptance(group)
+      acceptance.registeredID = GroupID(Randomness.bytes(32))
+      let before = try group.files()
+      var record = try #require(group.witness.record)
+      record.groupID = try #require(acceptance.registeredID)
+      group.witness.reading = .valid(record)
+      #expect(
+        failure {
+          try group.forceRevocation(of: AcceptingChangeTests.thief, droppingUnproved: true, accepting: acceptance)
+        } == .anotherGroup)
+      #expect(try group.files().main == before.main)
+    }
+  }
+
+  @Test func `a damaged witness keeps nobody in`() throws {
+    let group = try RevocationTests.group()
+    group.witness.reading = .invalid
+    var reasons: [OfferedState.Reason] = []
+    try group.forceRevocation(
+      of: AcceptingChangeTests.thief,
+      accepting: acceptance(group) { offered in
+        reasons.append(offered.reason)
+        return offered.known == nil
+      })
+    #expect(reasons == [.older])
+    #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .notAMember)
+    #expect(group.witness.record?.flags == .acceptedByHand)
+  }
+}
