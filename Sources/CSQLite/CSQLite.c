@@ -109,6 +109,16 @@ int csqlite_size(sqlite3 *db, long long *count) {
   return code;
 }
 
+long long csqlite_next_data(sqlite3 *db, long long offset) {
+  sqlite3_file *file;
+  if (main_file(db, &file) != SQLITE_OK) return offset;
+  int descriptor = guarding_vfs_descriptor(file);
+  if (descriptor < 0) return offset;
+  off_t next = lseek(descriptor, offset, SEEK_DATA);
+  if (next >= 0) return next;
+  return errno == ENXIO ? -1 : offset;
+}
+
 int csqlite_has_moved(sqlite3 *db, int *moved) {
   *moved = 1;
   return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, moved);
@@ -160,8 +170,6 @@ uint32_t csqlite_file_system(const char *path) {
   struct statfs answer;
   return statfs(path, &answer) == 0 ? (uint32_t)answer.f_type : 0;
 }
-
-int csqlite_name(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
 
 int csqlite_give_to_group(int descriptor, gid_t group) {
   return fchownat(descriptor, "", (uid_t)-1, group, AT_EMPTY_PATH);

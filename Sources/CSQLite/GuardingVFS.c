@@ -1,9 +1,13 @@
+#define _GNU_SOURCE
 #include "GuardingVFS.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 // A file that is being created has this ending. Only the log of such a file may be deleted.
 static const char unplaced_log[] = ".new-wal";
@@ -19,6 +23,22 @@ static sqlite3_vfs *base(sqlite3_vfs *vfs) { return vfs->pAppData; }
 static int is_foreign(const char *name) {
   struct stat status;
   return lstat(name, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+// The descriptor that this thread's last call of open gave; -1 after one that failed.
+static _Thread_local int last_opened = -1;
+
+// Between the look at a path and its opening somebody may put a FIFO there, and opening that would wait for ever. This takes
+// the place of open for the whole of SQLite's VFS; nobody else who uses it has a reason to open a FIFO.
+static int open_at_once(const char *name, int flags, int mode) {
+  struct stat status;
+  last_opened = open(name, flags | O_NONBLOCK, mode);
+  if (last_opened >= 0 && fstat(last_opened, &status) == 0 && S_ISFIFO(status.st_mode)) {
+    close(last_opened);
+    last_opened = -1;
+    errno = ENXIO;
+  }
+  return last_opened;
 }
 
 static int is_foreign_index(const char *name) {
@@ -57,8 +77,14 @@ static void watch_size(sqlite3_file *file) {
   pthread_mutex_unlock(&log_mutex);
 }
 
+// Behind what SQLite's VFS keeps of a file.
+static int *descriptor_of(sqlite3_vfs *vfs, sqlite3_file *file) {
+  return (int *)((char *)file + base(vfs)->szOsFile);
+}
+
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *outcome) {
   file->pMethods = NULL;
+  *descriptor_of(vfs, file) = -1;
   if (name == NULL) return SQLITE_CANTOPEN;
   if (flags & SQLITE_OPEN_MAIN_DB) {
     // The main file always exists. SQLite never creates it, but initialises an empty file that was created before.
@@ -71,7 +97,10 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     // A rollback or super journal names files to delete, and temporary files would leave rows on the disk.
     return SQLITE_CANTOPEN;
   }
+  last_opened = -1;
   int code = base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
+  // It stays -1 where SQLite had an unused descriptor of the file.
+  if (code == SQLITE_OK) *descriptor_of(vfs, file) = last_opened;
   if (code == SQLITE_OK && flags & SQLITE_OPEN_WAL) watch_size(file);
   return code;
 }
@@ -147,11 +176,16 @@ static sqlite3_vfs guarding_vfs = {
   .xCurrentTimeInt64 = time_now_exact,
 };
 
+int guarding_vfs_descriptor(sqlite3_file *file) { return *descriptor_of(&guarding_vfs, file); }
+
 int guarding_vfs_register(void) {
   // Looked up by name, because a program that uses the library may have registered another default.
   sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
   if (!unix_vfs) return SQLITE_ERROR;
-  guarding_vfs.szOsFile = unix_vfs->szOsFile;
+  if (unix_vfs->iVersion < 3) return SQLITE_ERROR;
+  int code = unix_vfs->xSetSystemCall(unix_vfs, "open", (sqlite3_syscall_ptr)open_at_once);
+  if (code != SQLITE_OK) return code;
+  guarding_vfs.szOsFile = unix_vfs->szOsFile + (int)sizeof(int);
   guarding_vfs.mxPathname = unix_vfs->mxPathname;
   guarding_vfs.pAppData = unix_vfs;
   return sqlite3_vfs_register(&guarding_vfs, 0);

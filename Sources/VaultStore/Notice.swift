@@ -20,7 +20,7 @@ public enum Notice: Sendable, Hashable {
   /// A group's new key left signed items and older versions behind that could not be proved any more. With the items' names,
   /// as far as they can be known.
   case unprovedDropped(group: String, items: UInt64, versions: UInt64, names: [String])
-  /// A group's file was too damaged to be changed where it lay, and was made new.
+  /// A group's file was too damaged to be changed where it lay, or kept locked by somebody, and was made new.
   case groupRemade(group: String, keptAside: String)
   /// The history of a group's states was lost: machines that have not seen its last one must accept it.
   case chainLost(group: String)
@@ -41,7 +41,7 @@ public enum Notice: Sendable, Hashable {
     case .unprovedDropped(let group, let items, let versions, let names):
       "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
     case .groupRemade(let group, let keptAside):
-      "the file of '\(group)' was damaged, and was made new; the damaged one is in \(Printable.name(keptAside))"
+      "the file of '\(group)' was damaged or kept locked, and was made new; the former one is in \(Printable.name(keptAside))"
     case .chainLost(let group):
       "machines that have not seen the last state of '\(group)' refuse it until: vault group accept \(group)"
     }

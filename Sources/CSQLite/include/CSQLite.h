@@ -20,6 +20,10 @@ int csqlite_read(sqlite3 *db, void *bytes, int count, long long offset);
 /// The size of the main file, read through SQLite's own descriptor.
 int csqlite_size(sqlite3 *db, long long *count);
 
+/// The offset of the next data in the main file at or after `offset`, holes skipped. It is `offset` itself if that cannot
+/// be told, and -1 if only a hole follows.
+long long csqlite_next_data(sqlite3 *db, long long offset);
+
 /// Asks SQLite whether the open main file is no longer the one at its path.
 int csqlite_has_moved(sqlite3 *db, int *moved);
 
@@ -55,10 +59,6 @@ int csqlite_exchange(const char *left, const char *right);
 
 /// The type of the file system that contains `path`, as in linux/magic.h; 0 if it is unknown.
 uint32_t csqlite_file_system(const char *path);
-
-/// Opens `path` with O_PATH, without following a link. Closing such a descriptor releases no lock. On failure it
-/// returns -1 and sets errno.
-int csqlite_name(const char *path);
 
 /// Changes the Unix group of the file that the descriptor refers to. On failure it returns -1 and sets errno.
 int csqlite_give_to_group(int descriptor, gid_t group);

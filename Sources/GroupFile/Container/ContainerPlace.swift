@@ -89,7 +89,7 @@ package struct ContainerPlace: Equatable, Sendable {
   /// - Throws: as `shape`.
   func identity() throws(GroupFileError) -> FileIdentity { try file().identity }
 
-  private func file() throws(GroupFileError) -> Status {
+  func file() throws(GroupFileError) -> Status {
     guard let file = try ContainerPlace.status(path) else { throw .missing }
     guard file.isRegular else { throw .altered("the group file is not a regular file") }
     guard try ContainerPlace.status(journalPath) == nil else { throw .altered("a journal lies beside the group file") }

@@ -74,22 +74,6 @@ extension ContainerShape {
 }
 
 extension ContainerPlace {
-  /// Gives the folder and the group's files `shape`, durably. The caller holds the writers' lock.
-  ///
-  /// At no moment does a file let in more than its folder, which readers would refuse. Files that are missing get their
-  /// shape when they are made.
-  ///
-  /// - Throws: `deniedAt` where a file belongs to another user, or this one is not in the Unix group; `altered`, `storage`.
-  func take(_ shape: ContainerShape) throws(GroupFileError) {
-    let folder = try OpenFolder(self.folder)
-    let isWider = try shape.folderMode & 0o070 >= folder.status().st_mode & 0o070
-    if isWider { try folder.take(shape) }
-    for path in [path, logPath, indexPath] { try folder.take(shape, shape.fileMode, path) }
-    try folder.take(shape, shape.lockMode, lockPath)
-    if !isWider { try folder.take(shape) }
-    try folder.synchronise()
-  }
-
   /// The shape of the group's folder.
   ///
   /// - Throws: `missing`; `exposed` for a mode that Vault does not make.
@@ -100,7 +84,7 @@ extension ContainerPlace {
   }
 }
 
-/// An open folder whose mode and whose files' modes are changed.
+/// An open folder whose mode is changed.
 private struct OpenFolder: ~Copyable {
   let path: String
   private let descriptor: CInt
@@ -113,60 +97,29 @@ private struct OpenFolder: ~Copyable {
 
   deinit { close(descriptor) }
 
-  func status() throws(GroupFileError) -> stat {
-    var found = stat()
-    guard unsafe fstat(descriptor, &found) == 0 else { throw ResultCode.error(errno: errno) }
-    return found
-  }
-
   func synchronise() throws(GroupFileError) {
     guard fsync(descriptor) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
-  /// Gives the folder itself its shape.
+  /// Gives the folder its shape.
   func take(_ shape: ContainerShape) throws(GroupFileError) {
-    try take(shape, shape.folderMode, path, descriptor)
-  }
-
-  /// Gives the file at `path`, which need not be there, the shape's Unix group and `mode`.
-  ///
-  /// Whoever may write to a shared folder may have put a link there that leads elsewhere, or another name of a file of
-  /// somebody else's. So what is changed is the very file that was looked at. It is not opened, only named, by its
-  /// descriptor: locks that SQLite holds on it stay.
-  func take(_ shape: ContainerShape, _ mode: UInt32, _ path: String) throws(GroupFileError) {
-    let file = unsafe csqlite_name(path)
-    guard file >= 0 else {
-      if errno == ENOENT { return }
-      throw ResultCode.error(errno: errno)
-    }
-    defer { close(file) }
-    var found = stat()
-    guard unsafe fstat(file, &found) == 0 else { throw ResultCode.error(errno: errno) }
-    guard found.st_mode & S_IFMT == S_IFREG, found.st_nlink == 1 else {
-      throw .altered("a file of the group is not a regular file of one name")
-    }
-    try take(shape, mode, path, file)
-  }
-
-  private func take(
-    _ shape: ContainerShape, _ mode: UInt32, _ path: String, _ descriptor: CInt
-  ) throws(GroupFileError) {
+    let mode = shape.folderMode
     // A group that is closed again keeps no trace of the other one.
     let unixGroup = shape.unixGroup ?? getegid()
     var found = stat()
     guard unsafe fstat(descriptor, &found) == 0 else { throw ResultCode.error(errno: errno) }
     if found.st_gid != unixGroup {
-      guard csqlite_give_to_group(descriptor, unixGroup) == 0 else { throw refused(path) }
+      guard csqlite_give_to_group(descriptor, unixGroup) == 0 else { throw refused() }
     }
     if found.st_mode & 0o7777 == mode, found.st_gid == unixGroup { return }
-    guard unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0 else { throw refused(path) }
+    guard unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0 else { throw refused() }
     // The system drops the set-group-ID bit where the user is not in the Unix group, and says nothing.
     guard unsafe fstat(descriptor, &found) == 0, found.st_mode & 0o7777 == mode else {
       throw .deniedAt("changing the mode of '\(path)'")
     }
   }
 
-  private func refused(_ path: String) -> GroupFileError {
+  private func refused() -> GroupFileError {
     errno == EPERM || errno == EACCES
       ? .deniedAt("changing the mode or Unix group of '\(path)'") : ResultCode.error(errno: errno)
   }

@@ -32,6 +32,14 @@ package struct GroupDraft: Sendable {
     }
   }
 
+  /// Makes the draft's folder in another shape than that of what is at `target`.
+  init(in folder: String, for target: String, shape: ContainerShape) throws(GroupFileError) {
+    self.folder = folder
+    self.target = target
+    fileMode = shape.fileMode
+    try shape.makeFolder(folder)
+  }
+
   /// Copies `group` into the draft.
   package func fill(from group: RestingGroup, progress: (CopyStep) -> Void = { _ in }) throws(GroupFileError) {
     try group.copy(to: folder, mode: fileMode, progress: progress)

@@ -47,8 +47,8 @@ extension SecretStore {
   ///
   /// What the application could read until now it may have copied: see ``exposure(leftOut:progress:)``.
   ///
-  /// What nobody signed cannot keep it in: it is left behind, with a notice. A file too damaged to be changed where it lies is
-  /// made new in the same step.
+  /// What nobody signed cannot keep it in: it is left behind, with a notice. A file too damaged to be changed where it lies, or on
+  /// which somebody keeps a lock, is made new in the same step.
   ///
   /// - Parameters:
   ///   - isDroppingUnproved: whether signed items that cannot be proved any more are left behind, too.
@@ -138,7 +138,9 @@ extension SecretStore {
       return try note(
         file.changeRoster(change, accepting: acceptance, by: identity) { progress(MaintenanceProgress($0)) }, name, nil)
     } catch {
-      guard error.isRepairable else { throw VaultError(error, group: name.description) }
+      // With the turn to write ours, nobody but a process that wants to hold it up has SQLite's lock on the file: who may only
+      // read it can. A new file has none.
+      guard error.isRepairable || error == .busy else { throw VaultError(error, group: name.description) }
     }
     let drafts = try DraftFolder.make(in: location.home)
     let places = SalvagePlaces(draft: drafts.path(of: name), kept: drafts.keepingPath(of: name))

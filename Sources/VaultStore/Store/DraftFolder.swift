@@ -62,6 +62,13 @@ struct DraftFolder: ~Copyable {
     return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
 
+  /// Removes what was kept at `path`: copies of it are in the group's place.
+  borrowing func drop(_ path: String) {
+    // Others may still have it open and make files in it.
+    unsafe chmod(path, 0o700)
+    if let slash = path.lastIndex(of: "/") { try? parent.removeTree(String(path[path.index(after: slash)...])) }
+  }
+
   /// A path, not taken yet, where the files that `group` had until now are kept.
   func keepingPath(of group: AccessGroup.Name) -> String {
     let base = "\(group)-\(UTCDate.text(Int64(SystemClock.milliseconds())))"

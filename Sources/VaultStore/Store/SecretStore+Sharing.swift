@@ -19,7 +19,9 @@ extension SecretStore {
   /// Leaves the files of a group to their user alone again: folder 0700 and files 0600. When no group is shared any more, the
   /// store's folders are closed too.
   ///
-  /// What is in the group is not looked at, so that a damaged one can be closed. Processes that have the files open keep them.
+  /// The group goes on in new files, as with every change of sharing: processes that have the old ones open, or a lock on them,
+  /// see nothing of what is written from now on, and hold nobody up. What is in the group is not looked at, so that a damaged one
+  /// can be closed.
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, and for files of another user's;
   ///   ``VaultError/notFound(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
@@ -34,7 +36,10 @@ extension SecretStore {
   private func take(_ shape: ContainerShape, _ name: String) throws(VaultError) {
     let group = try group(name)
     let groups = try location.lockedGroups()
-    do { try group.file.take(shape) } catch { throw VaultError(error, group: name) }
+    let drafts = try DraftFolder.make(in: location.home)
+    let places = SalvagePlaces(draft: drafts.path(of: group.name), kept: drafts.keepingPath(of: group.name))
+    do { try group.file.take(shape, at: places) } catch { throw VaultError(error, group: name) }
+    drafts.drop(places.kept)
     try location.settleEntrance(groups)
   }
 }

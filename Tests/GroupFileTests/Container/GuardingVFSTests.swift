@@ -71,6 +71,31 @@ import Testing
     #expect(folder.bytes(of: "victim") == [7])
   }
 
+  @Test func `a FIFO that takes a file's place between the look and the opening is not waited for`() throws {
+    let folder = TemporaryFolder()
+    #expect(unsafe mkfifo(folder.file("fifo"), 0o600) == 0)
+    // SQLite's own VFS does not look: this is what it opens a path with.
+    for flags in [SQLITE_OPEN_READWRITE, SQLITE_OPEN_READONLY] {
+      var database: OpaquePointer?
+      try #require(unsafe sqlite3_open_v2(folder.file("fifo"), &database, flags, "unix") == SQLITE_CANTOPEN)
+      #expect(unsafe sqlite3_system_errno(database) == ENXIO)
+      unsafe sqlite3_close(database)
+    }
+  }
+
+  @Test func `holes are told through SQLite's own descriptor`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    var database: OpaquePointer?
+    var systemError: Int32 = 0
+    #expect(unsafe truncate(folder.group, 1 << 40) == 0)
+    try #require(unsafe csqlite_open(folder.group, SQLITE_OPEN_READONLY, &database, &systemError) == SQLITE_OK)
+    defer { unsafe sqlite3_close(database) }
+    #expect(unsafe csqlite_next_data(database, 0) == 0)
+    #expect(unsafe csqlite_next_data(database, 1 << 39) == -1)
+    var bytes = [UInt8](repeating: 0, count: 16)
+    #expect(unsafe csqlite_read(database, &bytes, 16, 0) == SQLITE_OK && bytes.starts(with: "SQLite".utf8))
+  }
+
   @Test func `closing merges and deletes no log of a group file`() throws {
     let folder = try TemporaryFolder().makeGroup()
     // Without the settings of a connection SQLite merges the log and tries to delete it.

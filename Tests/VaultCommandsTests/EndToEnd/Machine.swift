@@ -10,6 +10,7 @@ enum Machine {
   static let canChangeUser = isRoot && succeeds("setpriv --reuid=12345 --clear-groups true")
   static let canTrace = succeeds("strace -qq -o /dev/null -e inject=getppid:error=EPERM true")
   static let canLimit = succeeds("prlimit --memlock=0 true")
+  static let hasPython = succeeds("/usr/bin/python3 -c pass")
 
   /// Containers usually forbid it.
   static let keepsKeys: Bool = {

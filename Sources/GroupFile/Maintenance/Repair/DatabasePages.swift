@@ -25,6 +25,34 @@ struct DatabasePages: ~Copyable {
 
   static let size = ContainerHeader.pageSize
 
+  /// The first page from `number` on that may hold anything; `nil` behind the last one. Holes are passed over at once.
+  func next(from number: UInt32) -> UInt32? {
+    guard number <= count else { return nil }
+    let start = Int(number - 1) * DatabasePages.size
+    let data = lseek(descriptor, start, DatabasePages.toData)
+    if data < 0 { return errno == ENXIO ? nil : number }
+    return UInt32(clamping: max(start, data) / DatabasePages.size + 1)
+  }
+
+  // Linux's SEEK_DATA and SEEK_HOLE, which Swift does not see.
+  private static let toData: CInt = 3
+  private static let toHole: CInt = 4
+
+  /// How many bytes lie in the file, holes not counted.
+  var byteCount: Int {
+    let size = Int(count) * DatabasePages.size
+    var sum = 0
+    var end = 0
+    while end < size {
+      let data = lseek(descriptor, end, DatabasePages.toData)
+      guard data >= 0 else { return errno == ENXIO ? sum : size }
+      end = lseek(descriptor, data, DatabasePages.toHole)
+      guard end > data else { return size }
+      sum += end - data
+    }
+    return sum
+  }
+
   /// The bytes of a page; `nil` if there is no such page, or it cannot be read.
   func page(_ number: UInt32) -> [UInt8]? {
     guard number >= 1, number <= count else { return nil }

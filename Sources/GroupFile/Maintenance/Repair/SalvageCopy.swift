@@ -25,26 +25,73 @@ enum SalvageCopy {
     return mergeLog(path)
   }
 
+  /// Copies the file at `source` and its log as they are, into a folder of this process's own; nobody writes to them. What they
+  /// hold is not looked at, and no lock of SQLite's is asked for: one who may only read the file could hold it for ever.
+  ///
+  /// - Throws: `storage`, `denied`; `altered` where there are no regular files, and, if the copy is for others too, where another
+  ///   file could have been given the name of one. When it returns, the copy is on the disk.
+  static func duplicate(_ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape)
+    throws(GroupFileError)
+  {
+    let original = try Handle(path: source.path, writable: false, isFrozen: false)
+    defer { original.close() }
+    if shape != .closed {
+      var header = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
+      _ = unsafe csqlite_read(original.database, &header, Int32(header.count), 0)
+      try ContainerHeader.check(header)
+    }
+    try copy(original, to: target.path, nil, shape)
+    try copyLog(source.logPath, to: target.logPath, shape)
+    try Connection.makeEmptyFile(target.lockPath, mode: shape.lockMode)
+    // Makes log and index, so that those who may only read the folder can open it; of a damaged file they are of no use.
+    try? Connection(at: target, access: .writing).close()
+    try Connection.synchronise(target.folder)
+  }
+
   /// Removes a copy.
   static func remove(_ path: String) { for ending in ["", "-wal", "-shm"] { unsafe unlink(path + ending) } }
 
   // Through SQLite's own descriptor: a second one of the same file, closed, would end SQLite's locks on it.
-  private static func copy(_ original: Handle, to path: String, _ header: [UInt8]) throws(GroupFileError) {
+  //
+  // A file may claim any number of pages that are not there: holes are passed over, and a copy with a header of its own ends with
+  // the last page that holds anything.
+  private static func copy(
+    _ original: Handle, to path: String, _ header: [UInt8]?, _ shape: ContainerShape = .closed
+  ) throws(GroupFileError) {
     var size: Int64 = 0
     try original.check(unsafe csqlite_size(original.database, &size))
     let pageCount = (Int(size) + DatabasePages.size - 1) / DatabasePages.size
-    let file = try output(path)
+    let file = try output(path, shape)
     defer { close(file) }
     let nothing = [UInt8](repeating: 0, count: DatabasePages.size)
-    for number in 0..<pageCount {
-      var page = nothing
-      let offset = number * DatabasePages.size
-      _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(offset))
-      if number == 0 { mend(&page, header, pageCount: UInt32(clamping: pageCount)) }
-      // A file may claim any number of pages that are not there: of those the copy has no more than the file.
-      if page != nothing { try write(page, to: file, at: offset) }
+    var page = nothing
+    func read(_ number: Int) {
+      page = nothing
+      _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(number * DatabasePages.size))
     }
-    guard ftruncate(file, off_t(pageCount * DatabasePages.size)) == 0 else { throw ResultCode.error(errno: errno) }
+    var end = 1
+    var number = 0
+    while number < pageCount {
+      read(number)
+      if page != nothing {
+        try write(page, to: file, at: number * DatabasePages.size)
+        end = number + 1
+        number += 1
+        continue
+      }
+      number += 1
+      let data = unsafe csqlite_next_data(original.database, Int64(number * DatabasePages.size))
+      guard data >= 0 else { break }
+      number = max(number, Int(data) / DatabasePages.size)
+    }
+    if let header {
+      read(0)
+      mend(&page, header, pageCount: UInt32(clamping: end))
+      try write(page, to: file, at: 0)
+    }
+    guard ftruncate(file, header == nil ? off_t(size) : off_t(end * DatabasePages.size)) == 0, fsync(file) == 0 else {
+      throw ResultCode.error(errno: errno)
+    }
   }
 
   /// Gives the first page a header with which SQLite reads the log; the rest of it is not needed.
@@ -60,29 +107,39 @@ enum SalvageCopy {
   }
 
   // SQLite takes no locks on the log itself, so that it can be opened beside it. No writer is at work.
-  private static func copyLog(_ source: String, to path: String) throws(GroupFileError) {
+  private static func copyLog(
+    _ source: String, to path: String, _ shape: ContainerShape = .closed
+  ) throws(GroupFileError) {
     let log = unsafe open(source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard log >= 0 else {
       if errno == ENOENT { return }
       throw ResultCode.error(errno: errno)
     }
     defer { close(log) }
-    let file = try output(path)
+    var status = stat()
+    guard unsafe fstat(log, &status) == 0, status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1
+    else { throw .altered("a file of the group is not a regular file of one name") }
+    let file = try output(path, shape)
     defer { close(file) }
     var offset = 0
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     while true {
       let count = unsafe pread(log, &bytes, bytes.count, offset)
       // What the disk does not give back is lost; frames after it do not count without it.
-      guard count > 0 else { return }
+      guard count > 0 else { break }
       try write(Array(bytes[..<count]), to: file, at: offset)
       offset += count
     }
+    guard fsync(file) == 0 else { throw ResultCode.error(errno: errno) }
   }
 
-  private static func output(_ path: String) throws(GroupFileError) -> Int32 {
-    let file = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard file >= 0 else { throw ResultCode.error(errno: errno) }
+  private static func output(_ path: String, _ shape: ContainerShape) throws(GroupFileError) -> Int32 {
+    let file = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, shape.fileMode)
+    guard file >= 0, fchmod(file, shape.fileMode) == 0 else {
+      let error = ResultCode.error(errno: errno)
+      if file >= 0 { close(file) }
+      throw error
+    }
     return file
   }
 

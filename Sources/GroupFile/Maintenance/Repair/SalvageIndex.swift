@@ -49,9 +49,11 @@ struct SalvageIndex: ~Copyable {
     pages = try DatabasePages(path: path)
     // Each byte of an honest file belongs to one record, or to an old one and a new one. Pages that point at each other's
     // bytes again and again would go on for ever.
-    var budget = 2 * Int(pages.count) * DatabasePages.size
+    var budget = 2 * pages.byteCount
     // The first page holds the list of tables, which is known.
-    for number in 2..<max(2, pages.count + 1) {
+    var last: UInt32 = 1
+    while last < pages.count, let number = pages.next(from: last + 1) {
+      last = number
       if number % 1_024 == 0 { progress(UInt64(number), UInt64(pages.count)) }
       guard budget >= 0, let bytes = pages.page(number), let page = RecordPage(bytes) else { continue }
       for cell in 0..<page.cellCount {
@@ -61,6 +63,7 @@ struct SalvageIndex: ~Copyable {
         keep(record, of: page.kind, at: Location(page: number, cell: UInt16(cell)))
       }
     }
+    progress(UInt64(pages.count), UInt64(pages.count))
     rows.sort { ($0.token, $0.version) < ($1.token, $1.version) }
   }
 

@@ -91,7 +91,8 @@ import Testing
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let group = fixture.group
-    try group.claim(pages: 1 << 19)
+    // 200 GiB.
+    try group.claim(pages: 50 << 20)
     let folder = TemporaryFolder()
     var steps = 0
     #expect(failure { try group.open().backUp(to: folder.path) { _ in steps += 1 } }?.isDamage == true)
