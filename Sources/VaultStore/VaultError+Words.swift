@@ -135,13 +135,15 @@ extension VaultError: CustomStringConvertible {
     case .damaged(.some, _, _):
       "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     case .damaged: "nothing was changed; put a backup back"
-    case .unproved: "to go on without them: --drop-unproved; or put a backup back: vault restore-backup DIR"
+    case .unproved:
+      "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
     case .rolledBack(_, _, _, .broughtBack):
       "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
     case .rolledBack(_, _, _, .olderIssue):
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
-    case .rolledBack: "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
-    case .busy: "try again; see who holds it: fuser -v on the group's lock file"
+    case .rolledBack:
+      "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and put them out: vault revoke GROUP APP --accept"
+    case .busy: "try again; see who holds it: fuser -v on all files of the group's folder"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
     case .newerFormat: "use a newer vault"

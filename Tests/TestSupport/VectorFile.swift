@@ -31,6 +31,8 @@ package struct Refusal: Codable, Equatable, Sendable {
   package var reason: Int
   package var outcome: String
   package var level: String?
+  /// Refusals for other reasons that apply as well.
+  package var others: [Refusal]?
 
   package init(_ reason: Int, _ outcome: String, _ level: String? = nil) {
     self.reason = reason
@@ -41,6 +43,15 @@ package struct Refusal: Codable, Equatable, Sendable {
   /// Damage at `level`.
   package static func damaged(_ reason: Int, _ level: String) -> Refusal { Refusal(reason, "damaged", level) }
 
-  /// Whether this refusal has the same outcome and level as `other`.
-  package func matches(_ other: Refusal?) -> Bool { other?.outcome == outcome && other?.level == level }
+  /// This refusal, or one of `others`.
+  package func or(_ others: Refusal...) -> Refusal {
+    var refusal = self
+    refusal.others = others
+    return refusal
+  }
+
+  /// Whether `other` has the outcome and level of this refusal, or of one of `others`.
+  package func matches(_ other: Refusal?) -> Bool {
+    ([self] + (others ?? [])).contains { $0.outcome == other?.outcome && $0.level == other?.level }
+  }
 }

@@ -1,6 +1,7 @@
-import GroupFile
+import Sealing
 import Testing
 
+@testable import GroupFile
 @testable import VaultStore
 
 /// Another writer of a group, with a program of his own, signs items that ours would not.
@@ -24,6 +25,23 @@ struct HostileItemTests {
     #expect(try list.next()?.name.description == "item")
     #expect(throws: VaultError.self) { try list.next() }
     #expect(try store.value("item") == "value")
+    // What a list refuses does not pass for verified.
+    #expect(throws: VaultError.strangeRows(in: "default")) {
+      try store.open().verify(groups: ["default"])[0].result.get()
+    }
+  }
+
+  @Test func `values that a removed member could read are listed beside a row that no item can be`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    _ = try store.issue("api", grants: [.init(.read, in: "default")])
+    for name in ["a", "b"] { try open.group("default").set(name, to: "value") }
+    try put("two\nlines", in: open.group("default"))
+    try open.revoke("api", from: "default")
+    var leftOut: [String: VaultError] = [:]
+    let exposed = try open.exposure(leftOut: { leftOut[$0] = $1 })
+    #expect(exposed.map(\.item.description) == ["a", "b"])
+    #expect(leftOut == ["default": .strangeRows(in: "default")])
   }
 
   private func put(_ name: String, in group: AccessGroup) throws {
@@ -31,6 +49,45 @@ struct HostileItemTests {
     let secret = try unsafe [UInt8]().withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
     try transaction.put(Attributes(name: name, created: 1, changed: 1, valueKind: 2), secret)
     try transaction.commit()
+  }
+
+  @Test func `a row with the last version, and one with another item's name, are listed as such, and removed`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    for name in ["item", "last", "moved"] { try group.set(name, to: "value") }
+    let last = try replace("last", in: group, before: GroupLimits.lastVersion)
+    let moved = try replace("moved", in: group, named: "item")
+    let listing = try store.open().group("default").listing()
+    #expect(listing.items.map(\.name.description) == ["item"])
+    #expect(
+      Dictionary(uniqueKeysWithValues: listing.strange.map { ($0.token, $0.reason) })
+        == [last: "a version that no other can follow", moved: "a name in another's place"])
+    // A new key gives the other row another place; the row that does not open goes first.
+    try store.open().removeRow(moved, from: "default")
+    let next = try #require(try store.open().group("default").listing().strange.first)
+    try store.open().removeRow(next.token, from: "default")
+    #expect(try store.open().group("default").items().map(\.name.description) == ["item"])
+    for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
+  }
+
+  /// Signs another row in the place of an item's.
+  ///
+  /// - Returns: the place.
+  private func replace(
+    _ name: String, in group: AccessGroup, named other: String? = nil, before version: UInt64? = nil
+  ) throws -> String {
+    let transaction = try group.file.beginWriting()
+    var row = try transaction.present(name).row
+    let secret = try unsafe [UInt8]().withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+    let attributes = Attributes(name: other ?? name, created: 1, changed: 1, valueKind: 2)
+    if let version {
+      row = try RowSeal(transaction.view.state.keys).row(
+        attributes, secret, token: row.token, version: version - 1, oldest: version - 1, previous: .zero
+      ).row
+    }
+    try transaction.put(attributes, secret, over: row)
+    try transaction.commit()
+    return row.token.hexadecimal
   }
 
   @Test func `the owner removes a row that no item can be, and nothing of it stays`() throws {

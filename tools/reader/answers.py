@@ -154,8 +154,10 @@ class Answers:
         for token, wanted in self.entries():
             row = next(rows, None)
             require(row and (row.token, row.digest) == (token, wanted), "row", "tree and rows differ")
+            require_followed(row)
             if row.state == 1:
-                found.append(valid_name(self.attributes(row)))
+                found.append(self.attributes(row))
+                require_name(found[-1]["name"])
         require(next(rows, None) is None, "row", "a row too many")
         return found
 
@@ -213,9 +215,8 @@ def writer(field):
     return f"{kind} {issue} {application}"
 
 
-def valid_name(attributes):
-    require_name(attributes["name"])
-    return attributes
+def require_followed(row):
+    require(row.version < COUNTER_LIMIT - 1, "row", "a version that no other can follow")
 
 
 def require_name(name):

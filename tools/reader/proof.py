@@ -3,7 +3,7 @@
 from container import blob, integer
 from layout import COUNTER_LIMIT, require
 from primitives import digest
-from answers import child
+from answers import child, require_followed, require_name
 from state import CHAIN_LENGTH
 
 
@@ -19,6 +19,9 @@ def prove(answers):
     blobs = set()
     for item in items:
         row = item
+        require_followed(item)
+        if item.state == 1:
+            require_name(answers.attributes(item)["name"])
         while True:
             answers.attributes(row)
             answers.value(row)

@@ -19,7 +19,8 @@ extension SecretStore {
   /// Setting a value anew takes it off the list; that is what to do, because a removed member may have kept a copy.
   ///
   /// - Parameters:
-  ///   - leftOut: called with the name of a group that does not verify, and what is wrong with it: the answer lacks it.
+  ///   - leftOut: called with the name of a group that does not verify, and what is wrong with it: the answer lacks it, or, where a
+  ///     writer signed rows that no item can be, these rows.
   ///   - progress: called with each group's name.
   /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner.
   public func exposure(
@@ -31,11 +32,11 @@ extension SecretStore {
       progress(name)
       let group = try group(name)
       do {
-        for value in try group.file.exposure() { try found.append(Exposure(value, in: name)) }
+        let (values, isComplete) = try group.file.exposure { Item.Name(stored: $0) != nil }
+        found += values.compactMap { Exposure($0, in: name) }
+        if !isComplete { leftOut(name, .strangeRows(in: name)) }
       } catch {
-        let problem =
-          (error as? GroupFileError).map { VaultError($0, group: name) } ?? error as? VaultError
-          ?? .unexpected("an error without words")
+        let problem = VaultError(error, group: name)
         notices.post(.groupLeftOut(group: name, reason: problem.message))
         leftOut(name, problem)
       }
@@ -45,10 +46,8 @@ extension SecretStore {
 }
 
 extension Exposure {
-  fileprivate init(_ value: ExposedValue, in group: String) throws(VaultError) {
-    guard let name = Item.Name(stored: value.name) else {
-      throw .damaged(group: group, level: "row", detail: "a name that no item can have")
-    }
+  fileprivate init?(_ value: ExposedValue, in group: String) {
+    guard let name = Item.Name(stored: value.name) else { return nil }
     self.init(
       group: group, item: name, version: value.version, changed: Timestamp(milliseconds: value.changed),
       readers: value.readers.map { .application($0.application, issue: $0.issue) })

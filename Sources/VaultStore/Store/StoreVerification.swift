@@ -74,13 +74,15 @@ extension SecretStore {
     do throws(VaultError) {
       let report = try settled(name) { () throws(VaultError) in
         do throws(GroupFileError) {
-          return try group.file.verify { progress(name, $0) }
+          return try group.file.verify(isName: { Item.Name(stored: $0) != nil }) { progress(name, $0) }
         } catch {
           throw VaultError(error, group: name)
         }
       }
       guard let report else { return nil }
       notices.post(report.notices, of: group.name)
+      // Proved as it is, and yet not what `list` would show.
+      guard !report.holdsStrangeRows else { throw .strangeRows(in: name) }
       let counts = GroupVerification.Counts(
         items: report.items, removed: report.tombstones, versions: report.versions, epoch: report.epoch)
       return GroupVerification(name: name, result: .success(counts))

@@ -8,16 +8,16 @@ import Testing
     try group.set(["a": "a", "b": "b"])
     try group.grant("com.example.api", .read)
     try group.set(["c": "c"])
-    #expect(try group.open().exposure().isEmpty)
+    #expect(try group.open().exposure().values.isEmpty)
     try group.revoke("com.example.api")
     try group.set(["d": "d"])
-    #expect(try group.open().exposure().map(\.name) == ["a", "b", "c"])
-    #expect(try group.open().exposure()[0].readers.map(\.application) == ["com.example.api"])
+    #expect(try group.open().exposure().values.map(\.name) == ["a", "b", "c"])
+    #expect(try group.open().exposure().values[0].readers.map(\.application) == ["com.example.api"])
     try group.set(["a": "new"])
     let transaction = try group.open().beginWriting()
     try transaction.put(transaction.present("b").attributes, nil)
     try transaction.commit()
-    #expect(try group.open().exposure().map(\.name) == ["c"])
+    #expect(try group.open().exposure().values.map(\.name) == ["c"])
   }
 
   @Test func `new details and a new key leave a value exposed`() throws {
@@ -32,7 +32,7 @@ import Testing
     try transaction.put(attributes, transaction.view.secret(of: item.row), keepsValue: true)
     try transaction.commit()
     try group.change(RosterChange(rotates: true))
-    #expect(try group.open().exposure().map(\.name) == ["a"])
+    #expect(try group.open().exposure().values.map(\.name) == ["a"])
     item = try group.open().beginReading().present("a")
     #expect(item.attributes.valueEpoch == 2)
   }
@@ -43,8 +43,8 @@ import Testing
     try group.grant("com.example.api", .read)
     try group.revoke("com.example.api")
     try group.grant("com.example.api", .read)
-    #expect(try group.open().exposure().isEmpty)
+    #expect(try group.open().exposure().values.isEmpty)
     try group.grant("com.example.api", .read, issue: 2)
-    #expect(try group.open().exposure().flatMap(\.readers).map(\.issue) == [1])
+    #expect(try group.open().exposure().values.flatMap(\.readers).map(\.issue) == [1])
   }
 }

@@ -54,6 +54,19 @@ import Testing
     #expect(group.witness.record?.flags == .acceptedByHand)
   }
 
+  @Test func `an older state with the same members is accepted under a new key, too`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .read)
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    try group.set(["name": "new"])
+    try group.replace(with: copy)
+    #expect(try group.open().accept(acceptance(group)) { $0.reason == .older } == .newState(epoch: 5))
+    let state = try group.open().beginReading().view.state
+    #expect(state.roster.generation == 2 && state.roster.revision == 3)
+    #expect(try group.open("com.example.api").value("name") == "old")
+  }
+
   @Test func `a revoked application stays out where the owner knows better than the copy`() throws {
     let group = try putBack()
     #expect(try group.open().accept(acceptance(group, revoking: "com.example.web")) == .newState(epoch: 7))

@@ -82,7 +82,7 @@ extension GroupCases {
         $0.chain = []
       },
       plain(
-        "4,097 links above the witnessed one", .damaged(53, "chain"), witness: older,
+        "4,097 links above the witnessed one", .damaged(53, "chain").or(Refusal(52, "rolled-back")), witness: older,
         .sql(
           "WITH RECURSIVE n(e) AS (VALUES(4) UNION ALL SELECT e+1 FROM n WHERE e<4099) INSERT INTO chain SELECT e,zeroblob(32) FROM n"
         )),
@@ -259,7 +259,9 @@ extension GroupCases {
         .sql(
           "INSERT INTO version SELECT token,1,state,1,previous,nonce,attributes,place,secret FROM version WHERE token=\(history) AND version=2"
         )),
-      try forged("a row that a member sealed and nobody signed", .damaged(72, "tree"), ask: "verify") {
+      try forged(
+        "a row that a member sealed and nobody signed", .damaged(72, "tree").or(.damaged(57, "row")), ask: "verify"
+      ) {
         $0.items["item/1"]![0].value = Array("forged".utf8)
       }.keeping("item"),
       verify(
