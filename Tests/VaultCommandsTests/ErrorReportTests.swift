@@ -93,11 +93,11 @@ import VaultStore
     ),
     (
       .busy(group: "team"), 15, "'team' is in use by another process",
-      "try again; see who holds it: fuser -v on the group's lock file"
+      "try again; see who holds it: fuser -v on all files of the group's folder"
     ),
     (
       .busy(group: nil), 15, "the store is in use by another process",
-      "try again; see who holds it: fuser -v on the group's lock file"
+      "try again; see who holds it: fuser -v on all files of the group's folder"
     ),
     (.wrongKey("passphrase"), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
     (
@@ -125,14 +125,15 @@ import VaultStore
       "see whether it was made: vault history NAME"
     ),
     (.storage("the disk is full"), 23, "the disk is full", "nothing was changed by the failed command"),
+    (.declined, 130, "nothing was accepted", nil),
     (.invalid("an item's name must not be empty"), 64, "an item's name must not be empty", nil),
     (.unexpected("a list that does not end"), 1, "a list that does not end", nil),
   ]
 
   private static let unprovedHint =
-    "to go on without them: --drop-unproved; or put a backup back: vault restore-backup DIR"
+    "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
   private static let rollbackHint =
-    "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did"
+    "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and put them out: vault revoke GROUP APP --accept"
 
   private let plain = Style(descriptor: -1, environment: [:])
 

@@ -70,15 +70,54 @@ import Testing
     let dropped = run(arguments + ["--drop-unproved"])
     #expect(dropped.status == 0, "\(dropped.errors)")
     #expect(dropped.errors.contains("items and 0 older versions that could not be proved"), "\(dropped.errors)")
-    #expect(dropped.errors.contains("was damaged, and was made new; the damaged one is in"), "\(dropped.errors)")
+    #expect(
+      dropped.errors.contains("was damaged or kept locked, and was made new; the former one is in"), "\(dropped.errors)"
+    )
     #expect(store.run("verify").status == 0)
     #expect(store.run("list", "--group", "team").status == 0)
+  }
+
+  @Test(arguments: [
+    ["revoke", "team", "web"], ["group", "rotate", "team"], ["app", "uninstall", "web", "--revoke"],
+    ["app", "issue", "web", "--replace", "--output", "new.credential"], ["grant", "team", "api", "--rights", "read"],
+  ])
+  func `a change of members takes another branch of the group in the same step, and says what vanishes`(
+    _ arguments: [String]
+  ) throws {
+    var arguments = arguments
+    if let last = arguments.indices.last, arguments[last] == "new.credential" {
+      arguments[last] = store.folder.file("new.credential")
+    }
+    let team = store.folder.file("store/groups/team")
+    try FileManager.default.copyItem(atPath: team, toPath: store.folder.file("copy"))
+    store.run("set", "seen", "-g", "team", input: "1")
+    try FileManager.default.removeItem(atPath: team)
+    try FileManager.default.moveItem(atPath: store.folder.file("copy"), toPath: team)
+    // The thief's machine has seen nothing of it.
+    var thief = store.environment
+    thief["VAULT_STATE"] = store.folder.file("thief")
+    #expect(unsafe mkdir(store.folder.file("thief"), 0o700) == 0)
+    let credential = ["--credential", store.folder.file("web.credential")]
+    let other = Transcript(["set", "other", "-g", "team"] + credential, input: [49], environment: thief)
+    #expect(other.status == 0, "\(other.errors)")
+    #expect(run(arguments).status == 14)
+    let taken = run(arguments + ["--accept"])
+    #expect(taken.status == 0, "\(taken.errors)")
+    #expect(taken.errors.contains("'team' is not in the state that this machine has seen last; this one is taken:\n"))
+    #expect(taken.errors.contains("comes back, with 101 items"), "\(taken.errors)")
+    #expect(taken.errors.contains("what was written since vanishes: this machine has seen epoch"), "\(taken.errors)")
+    let standing = arguments[0] == "app" ? "stays out: web (issue 1)" : "member: web (issue 1), may write"
+    #expect(taken.errors.contains(standing), "\(taken.errors)")
+    #expect(store.run("verify").status == 0)
+    if !["rotate", "api"].contains(arguments[arguments[0] == "group" ? 1 : 2]) { #expect(get("item/1", "web") == 12) }
   }
 
   @Test func `leaving behind what is not proved goes with a new key alone`() {
     for arguments in [
       ["app", "uninstall", "web", "--drop-unproved"],
       ["app", "issue", "web", "--again", "--output", store.folder.file("x"), "--drop-unproved"],
+      ["app", "uninstall", "web", "--accept"],
+      ["app", "issue", "web", "--again", "--output", store.folder.file("x"), "--accept"],
     ] {
       #expect(run(arguments).status == 64)
     }

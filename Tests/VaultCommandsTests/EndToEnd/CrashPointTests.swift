@@ -17,6 +17,11 @@ import Testing
     var before: String? = "old"
     /// What `get a` gives when it did.
     var after: String? = "old"
+    /// Whether it begins with a group that lost a signed value, and so is made new in another place.
+    var isOfDamage = false
+
+    /// What `verify` may say when it was interrupted. Of a group that is half removed, verify says so, until it is removed.
+    var verified: Set<Int32> { isOfDamage ? [0, 13] : arguments.prefix(2) == ["group", "remove"] ? [0, 14] : [0] }
 
     static let all: [Operation] = [
       Operation(arguments: ["set", "a"], input: "new", again: [0], after: "new"),
@@ -35,10 +40,16 @@ import Testing
       Operation(arguments: ["group", "rotate", "default"], again: [0]),
       Operation(arguments: ["grant", "default", "com.example.web", "--rights", "read"], again: [0]),
       Operation(arguments: ["revoke", "default", "com.example.api"], again: [0, 10]),
+      Operation(arguments: ["group", "share", "default", "--unix-group", "\(getegid())"], again: [0]),
+      Operation(arguments: ["group", "share", "default", "--private"], again: [0]),
       Operation(arguments: ["app", "issue", "com.example.new", "--output", "$folder/new"], again: [0, 22]),
       Operation(
         arguments: ["app", "issue", "com.example.api", "--output", "$folder/new", "--replace"], again: [0, 22]),
       Operation(arguments: ["app", "uninstall", "com.example.api", "--revoke"], again: [0]),
+      Operation(
+        arguments: ["revoke", "default", "com.example.api", "--accept", "--drop-unproved"], again: [0, 10],
+        isOfDamage: true),
+      Operation(arguments: ["group", "rotate", "default", "--drop-unproved"], again: [0], isOfDamage: true),
     ]
   }
 
@@ -55,20 +66,39 @@ import Testing
       "$vault" app issue com.example.web --output "$folder/web" && mkdir "$folder/base" && cp -a "$folder/store" "$folder/state" "$folder/base"
       """)
     try #require(result.status == 0, "\(result.errors)")
+    try damage()
   }
 
-  private func startAgain() {
-    store.shell(#"rm -rf "$folder/store" "$folder/state" "$folder/new" && cp -a "$folder/base/." "$folder""#)
+  /// Makes a second copy to begin from, in which the value of `b` has lost some bytes in the middle.
+  private func damage() throws {
+    try #require(store.execute("group", "compact", "default").status == 0)
+    let file = store.folder.read("store/groups/default/group.vault")
+    // A page that begins with the next one's number is one of a long value's.
+    func word(_ page: Int) -> Int { file[page * 4_096..<page * 4_096 + 4].reduce(0) { $0 << 8 | Int($1) } }
+    let page = try #require((1..<file.count / 4_096).first { word($0) == $0 + 2 })
+    store.shell(
+      """
+      head -c 16 /dev/zero | dd of="$folder/store/groups/default/group.vault" bs=1 seek=\(page * 4_096 + 2_000) \
+        conv=notrunc status=none
+      """)
+    try #require(store.execute("get", "b").status == 13 && store.execute("get", "a").output == "old")
+    let copied = store.shell(#"mkdir "$folder/damaged" && cp -a "$folder/store" "$folder/state" "$folder/damaged""#)
+    try #require(copied.status == 0)
+  }
+
+  private func startAgain(_ operation: Operation? = nil) {
+    let base = operation?.isOfDamage == true ? "damaged" : "base"
+    store.shell(#"rm -rf "$folder/store" "$folder/state" "$folder/new" && cp -a "$folder/\#(base)/." "$folder""#)
   }
 
   private func arguments(of operation: Operation) -> [String] {
     operation.arguments.map { $0.replacing("$folder", with: store.folder.path) }
   }
 
-  private func expectSound(_ operation: Operation, _ point: TestStore.SystemCall, verified: Set<Int32> = [0]) {
+  private func expectSound(_ operation: Operation, _ point: TestStore.SystemCall) {
     #expect(store.execute("get", "keep").output == "kept", "\(point)")
     let verify = store.execute("verify")
-    #expect(verified.contains(verify.status), "\(point): \(verify.output)")
+    #expect(operation.verified.contains(verify.status), "\(point): \(verify.output)")
     let again = store.execute(arguments(of: operation), input: Array(operation.input.utf8))
     #expect(operation.again.contains(again.status), "\(point): \(again.errors)")
     #expect(store.execute("verify").status == 0, "\(point)")
@@ -78,7 +108,7 @@ import Testing
   @Test func `killed at any call, a command has done all or nothing, and can be run again`() throws {
     try fill()
     for operation in Operation.all {
-      startAgain()
+      startAgain(operation)
       for point in try store.systemCalls(of: arguments(of: operation), input: operation.input, sample: 3) {
         try expectWhole(operation, killedAt: point)
       }
@@ -86,14 +116,13 @@ import Testing
   }
 
   private func expectWhole(_ operation: Operation, killedAt point: TestStore.SystemCall) throws {
-    startAgain()
+    startAgain(operation)
     let killed = store.trace(arguments(of: operation), input: operation.input, [point.name], point.killing)
     #expect(killed.status == 128 + SIGKILL, "\(point)")
     let get = store.execute("get", "a")
     #expect(
       [operation.before, operation.after].contains(get.status == 10 ? nil : get.output), "\(point): \(get.errors)")
-    // Of a group that is half removed, verify says so, until it is removed.
-    expectSound(operation, point, verified: operation.arguments.prefix(2) == ["group", "remove"] ? [0, 14] : [0])
+    expectSound(operation, point)
   }
 
   @Test func `killed at any call, a move between groups has left the item in one of them at least, whole`() throws {
@@ -138,15 +167,15 @@ import Testing
     try fill()
     let calls = ["write", "pwrite64", "ftruncate", "mkdir", "mkdirat", "rename", "renameat", "renameat2"]
     for operation in Operation.all {
-      startAgain()
+      startAgain(operation)
       for point in try store.systemCalls(of: arguments(of: operation), input: operation.input, calls, sample: 1) {
-        startAgain()
+        startAgain(operation)
         let told = store.trace(arguments(of: operation), input: operation.input, [point.name], point.failing("ENOSPC"))
         #expect([0, 23].contains(told.status), "\(point): \(told.errors)")
         let get = store.execute("get", "a")
         let value = get.status == 10 ? nil : get.output
         #expect(value == (told.status == 0 ? operation.after : operation.before), "\(point): \(get.errors)")
-        expectSound(operation, point, verified: operation.arguments.prefix(2) == ["group", "remove"] ? [0, 14] : [0])
+        expectSound(operation, point)
       }
     }
   }
