@@ -117,6 +117,15 @@ struct HostileItemTests {
     #expect(try open.group("default").info().versionCount == 0)
   }
 
+  @Test(arguments: ["group/ÄÖ", "group/new", "app/new"])
+  func `an entry of the owner's list that is none is damage, not a wrong argument`(_ name: String) throws {
+    let store = try StoreFixture()
+    try store.open().registry().group.set(name, to: "\u{1}")
+    let found = try store.open().verify().filter { $0.name == "vault.owner" }
+    #expect(found.count == 1)
+    #expect(throws: Registry.damaged) { try found[0].result.get() }
+  }
+
   @Test func `who another member says that they are is shown as a claim`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "owner's")

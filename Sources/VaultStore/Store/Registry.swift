@@ -48,7 +48,9 @@ struct Registry {
     var entries: [AccessGroup.Name: Entry] = [:]
     let list = try group.list(prefix: Registry.prefix)
     while let item = try list.next() {
-      let name = try AccessGroup.Name(String(item.name.description.dropFirst(Registry.prefix.count)))
+      guard let name = try? AccessGroup.Name(String(item.name.description.dropFirst(Registry.prefix.count))) else {
+        throw Registry.damaged
+      }
       entries[name] = try entry(of: name)
     }
     return entries

@@ -100,6 +100,7 @@ extension SecretStore {
       return [GroupVerification(name: registry.group.name.description, result: .failure(.notFound(.group)))]
     }
     guard case .success = own.result else { return [own] }
+    _ = try registry.applications()
     let problems = try atOdds(registry) { (entries) throws(VaultError) in
       var problems = vanished(of: entries).filter { !found.contains($0.name) }
       for name in found {
