@@ -71,7 +71,7 @@ import Testing
 
   /// Makes a second copy to begin from, in which the value of `b` has lost some bytes in the middle.
   private func damage() throws {
-    try #require(store.execute("group", "compact", "default").status == 0)
+    try #require(store.execute("group", "compact", "default", "--yes").status == 0)
     let file = store.folder.read("store/groups/default/group.vault")
     // A page that begins with the next one's number is one of a long value's.
     func word(_ page: Int) -> Int { file[page * 4_096..<page * 4_096 + 4].reduce(0) { $0 << 8 | Int($1) } }
