@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Whom the folder of a group and the files in it let in: their user alone, or one other Unix group too.
 ///
-/// Vault makes these three shapes and accepts no other. The folder's set-group-ID bit gives new files its Unix group, and
+/// Vault makes three shapes. It also reads a fourth, which version control, images and file servers make, and accepts no other. The folder's set-group-ID bit gives new files its Unix group, and
 /// SQLite gives log and index the mode of the file, so that a group keeps its shape whoever writes to it.
 package enum ContainerShape: Equatable, Sendable {
   /// 0700 and 0600.
@@ -12,12 +12,16 @@ package enum ContainerShape: Equatable, Sendable {
   case readable(unixGroup: UInt32)
   /// 2770 and 0660: the Unix group may read and write.
   case writable(unixGroup: UInt32)
+  /// 0755 and 0644: everybody may read, and nobody writes through Vault. The files are sealed, so a copy of them for all to see
+  /// gives nothing away but sizes and times; but other users' locks on them could stop a writer.
+  case visible
 
   package var folderMode: UInt32 {
     switch self {
     case .closed: 0o700
     case .readable: 0o2750
     case .writable: 0o2770
+    case .visible: 0o755
     }
   }
 
@@ -27,20 +31,21 @@ package enum ContainerShape: Equatable, Sendable {
     case .closed: 0o600
     case .readable: 0o640
     case .writable: 0o660
+    case .visible: 0o644
     }
   }
 
   /// The mode of the lock: whoever may only read must not keep writers out.
   var lockMode: UInt32 {
     switch self {
-    case .closed, .readable: 0o600
+    case .closed, .readable, .visible: 0o600
     case .writable: 0o660
     }
   }
 
   package var unixGroup: UInt32? {
     switch self {
-    case .closed: nil
+    case .closed, .visible: nil
     case .readable(let unixGroup), .writable(let unixGroup): unixGroup
     }
   }
@@ -51,6 +56,7 @@ package enum ContainerShape: Equatable, Sendable {
     case 0: self = .closed
     case 0o2050: self = .readable(unixGroup: folder.unixGroup)
     case 0o2070: self = .writable(unixGroup: folder.unixGroup)
+    case 0o055: self = .visible
     default: return nil
     }
   }

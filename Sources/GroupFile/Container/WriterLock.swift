@@ -69,6 +69,8 @@ package struct WriterLock: ~Copyable {
   /// Whoever may write the group's file may lock; one who may only read it must not keep writers out.
   private static func mode(of place: ContainerPlace) throws(GroupFileError) -> mode_t {
     guard let status = try ContainerPlace.status(place.path) else { return 0o600 }
+    // Everybody who may read the files may lock them, so they are for reading only.
+    guard status.mode & S_IROTH == 0 else { throw ContainerTrust.refused("file", status.mode) }
     return status.mode & S_IWGRP == 0 ? 0o600 : 0o660
   }
 

@@ -33,7 +33,7 @@ public struct UnixGroup: Sendable, Equatable {
   /// The Unix group that a folder of this shape lets in.
   init?(_ shape: ContainerShape) {
     switch shape {
-    case .closed: return nil
+    case .closed, .visible: return nil
     case .readable(let number): self.init(number: number, isReadOnly: true)
     case .writable(let number): self.init(number: number, isReadOnly: false)
     }

@@ -26,11 +26,21 @@ struct IdentityFolder: Sendable {
 
   /// Reads the identity file; it needs no right to write.
   ///
+  /// Others may read the file where only keys of full entropy open it. A passphrase could be guessed from it, so with a slot for
+  /// one it is closed to them.
+  ///
   /// - Throws: `noStore`; `damaged`, also where groups are left and the identity is gone; `newerFormat`; `recovering`; `denied`;
   ///   `networkFileSystem`; `storage`.
   func read() throws(IdentityError) -> IdentityFile {
     let home = try openHome()
-    return try IdentityFile(parsing: try bytes(in: home))
+    do throws(IdentityError) {
+      return try IdentityFile(parsing: try bytes(in: home))
+    } catch {
+      guard let file = try? IdentityFile(parsing: bytes(in: home, .visible(user: user))),
+        !file.slots.contains(where: { $0.use == .passphrase })
+      else { throw error }
+      return file
+    }
   }
 
   /// Makes the folders of a new store, and its identity file.
@@ -159,10 +169,13 @@ struct IdentityFolder: Sendable {
   }
 
   /// - Parameter whole: refuses a store that is being recovered.
-  private func bytes(in home: borrowing Folder, whole: Bool = true) throws(IdentityError) -> [UInt8] {
+  private func bytes(
+    in home: borrowing Folder, _ trust: FileTrust? = nil, whole: Bool = true
+  ) throws(IdentityError) -> [UInt8] {
+    let trust = trust ?? .secret(user: user)
     do throws(FileFault) {
-      let folder = try home.folder(IdentityFolder.folderName, .secret(user: user))
-      let bytes = try folder.read(IdentityFolder.fileName, .secret(user: user), limit: IdentityFile.byteLimit)
+      let folder = try home.folder(IdentityFolder.folderName, trust)
+      let bytes = try folder.read(IdentityFolder.fileName, trust, limit: IdentityFile.byteLimit)
       if !whole || !folder.contains(IdentityFolder.recoveryMarkName) { return bytes }
     } catch {
       guard error == .missing else { throw IdentityError(error, at: .identity) }

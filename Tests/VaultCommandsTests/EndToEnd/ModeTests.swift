@@ -32,8 +32,8 @@ import Testing
     Case(change: "printf x >>key", status: 11, words: "locked: the key file has the wrong size"),
     Case(change: "head -c 32 /dev/urandom >key", status: 16, words: "wrong key file"),
     Case(
-      change: "chmod 640 store/identity/identity", status: 12, words: "the identity is open to other users (mode 640)"),
-    Case(change: "chmod 750 store/identity", status: 12, words: "the identity is open to other users (mode 750)"),
+      change: "chmod 620 store/identity/identity", status: 12, words: "the identity is open to other users (mode 620)"),
+    Case(change: "chmod 730 store/identity", status: 12, words: "the identity is open to other users (mode 730)"),
     Case(change: ": >store/identity/identity", status: 13, words: "damaged or altered (identity: "),
     Case(change: "cp key store/identity/identity", status: 13, words: "damaged or altered (identity: "),
     Case(change: "cd store/identity; mv identity i; ln -s i identity", status: 13, words: "it is a symbolic link"),
@@ -44,8 +44,8 @@ import Testing
     Case(change: "rm -r store; cp key store", status: 13, words: "(store: it is not the kind of file or folder"),
     Case(change: "chmod 777 store", status: 12, words: "the store is open to other users (mode 777)"),
     Case(
-      change: "chmod 755 store/groups/default", status: 12,
-      words: "the group's folder is open to other users (mode 755)"),
+      change: "chmod 775 store/groups/default", status: 12,
+      words: "the group's folder is open to other users (mode 775)"),
     Case(
       change: "chmod 770 store/groups/default", status: 12,
       words: "the group's folder is open to other users (mode 770)"),
@@ -84,6 +84,26 @@ import Testing
     #expect(result.output.isEmpty)
     let set = store.attempt(["set", "a"], input: "new")
     #expect(set.status == wrong.status, "\(wrong.change): \(set.errors)")
+  }
+
+  @Test func `a store that everybody may read is read, and not written`() {
+    let result = store.shell(
+      """
+      cd "$folder"; chmod -R go=rX store; "$vault" get a >/dev/null && "$vault" verify >/dev/null && echo read
+      echo new | "$vault" set a; echo $?; chmod -R go= store; echo new | "$vault" set a && "$vault" get a
+      """)
+    #expect(result.output == "read\n12\nnew\n", "\(result.errors)")
+    #expect(result.errors.contains("the group's file is open to other users (mode 644)"))
+  }
+
+  @Test func `an identity that everybody may read is refused where a passphrase could be guessed from it`() {
+    let result = store.shell(
+      """
+      cd "$folder"; echo 'correct horse battery' >new; "$vault" slot add passphrase --new-passphrase-fd 3 3<new 2>/dev/null
+      chmod -R go=rX store; "$vault" get a; echo $?
+      """)
+    #expect(result.output == "12\n", "\(result.errors)")
+    #expect(result.errors.contains("the identity is open to other users (mode 755)"), "\(result.errors)")
   }
 
   @Test func `files are made for their user alone, whatever the umask`() {
