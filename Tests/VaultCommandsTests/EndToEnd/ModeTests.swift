@@ -92,7 +92,7 @@ import Testing
       cd "$folder"; chmod -R go=rX store; "$vault" get a >/dev/null && "$vault" verify >/dev/null && echo read
       echo new | "$vault" set a; echo $?; chmod -R go= store; echo new | "$vault" set a && "$vault" get a
       """)
-    #expect(result.output == "read\n12\nnew\n", "\(result.errors)")
+    #expect(result.output == "read\n12\nnew", "\(result.errors)")
     #expect(result.errors.contains("the group's file is open to other users (mode 644)"))
   }
 

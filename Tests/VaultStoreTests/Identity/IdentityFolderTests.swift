@@ -129,15 +129,29 @@ import Testing
 
   @Test(
     arguments: [
-      ("store", 0o777, IdentityError.Level.store), ("store", 0o770, .store), ("store/identity", 0o750, .identity),
-      ("store/identity", 0o701, .identity), ("store/identity/identity", 0o640, .identity),
-      ("store/identity/identity", 0o604, .identity),
+      ("store", 0o777, IdentityError.Level.store), ("store", 0o770, .store), ("store/identity", 0o770, .identity),
+      ("store/identity", 0o703, .identity), ("store/identity/identity", 0o660, .identity),
+      ("store/identity/identity", 0o606, .identity),
     ] as [(String, mode_t, IdentityError.Level)])
-  func `a mode that lets others in is refused`(name: String, mode: mode_t, level: IdentityError.Level) throws {
+  func `a mode that lets others write is refused`(name: String, mode: mode_t, level: IdentityError.Level) throws {
     try folder.create(file)
     temporary.setMode(name, mode)
     #expect(throws: IdentityError.denied(level, .openToOthers(mode: mode))) { try folder.read() }
     #expect(throws: IdentityError.denied(level, .openToOthers(mode: mode))) { try folder.change { _ in } }
+  }
+
+  @Test(
+    arguments: [
+      ("store/identity", 0o750), ("store/identity", 0o701), ("store/identity/identity", 0o640),
+      ("store/identity/identity", 0o604),
+    ] as [(String, mode_t)])
+  func `an identity that others may read is read if it has no passphrase, and never changed`(
+    name: String, mode: mode_t
+  ) throws {
+    try folder.create(file)
+    temporary.setMode(name, mode)
+    #expect(try folder.read() == file)
+    #expect(throws: IdentityError.denied(.identity, .openToOthers(mode: mode))) { try folder.change { _ in } }
   }
 
   @Test(arguments: ["store", "store/identity", "store/identity/identity"])
