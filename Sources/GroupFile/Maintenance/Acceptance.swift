@@ -69,7 +69,7 @@ extension AccessGroupFile {
   /// The file must verify in everything but the witness. A writer signs its state anew under the next epoch above both; a
   /// reader only replaces his own witness, and so does a writer whom the roster does not allow that epoch. An older roster or key
   /// would bring removed members back, so only the owner takes it. Whatever the owner takes gets a new roster and a new key
-  /// at once (format article, rule 5).
+  /// at once (format article, "Writing").
   ///
   /// - Parameters:
   ///   - owner: given by the owner.
