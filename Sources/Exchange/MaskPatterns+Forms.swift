@@ -15,6 +15,8 @@ extension MaskPatterns {
   /// - percent-encoded (RFC 3986), with or without `/`;
   /// - as the content of a JSON string, with or without `\u` for non-ASCII and HTML characters, and with or without `\`
   ///   before `/`;
+  /// - in a shell's quotes (`'it'\''s'`, `it\'s`), as a form sends them (`a+b`), with HTML escapes, in hexadecimal digits of
+  ///   either case, and in base32;
   /// - the strings in a value that is a JSON object or array (``texts(in:)``), in the same forms.
   public init(values: some Sequence<[UInt8]>) {
     var patterns: [[UInt8]] = []
@@ -23,6 +25,8 @@ extension MaskPatterns {
       var forms = [MaskPatterns.trimmed(value)]
       if value.count <= MaskPatterns.largestWithForms {
         forms += MaskPatterns.percentEncoded(value) + MaskPatterns.escaped(value)
+        forms += MaskPatterns.quoted(value) + MaskPatterns.hexadecimal(value)
+        forms.append(MaskPatterns.base32(value))
         patterns += MaskPatterns.base64(value).filter { $0.count >= MaskPatterns.shortestBase64 }
       }
       patterns += forms.filter { $0.count >= MaskPatterns.shortestValue }

@@ -4,11 +4,17 @@ extension VariableName {
   ///
   /// Writers of a group choose the names of its items, and must not be able to run code in its readers.
   public static func givesOrders(_ name: String) -> Bool {
-    orders.contains(name) || families.contains { name.hasPrefix($0) }
+    // Some are read in small letters, too: http_proxy, npm_config_registry.
+    let name = name.uppercased()
+    return orders.contains(name) || families.contains { name.hasPrefix($0) } || endings.contains { name.hasSuffix($0) }
   }
 
   private static let families = [
-    "BASH_", "DYLD_", "GIT_", "LD_", "MALLOC_", "NPM_CONFIG_", "OPENSSL_", "VAULT_", "XDG_",
+    "BASH_", "CARGO_", "CORECLR_", "DYLD_", "GIT_", "GO111", "LD_", "MALLOC_", "NPM_CONFIG_", "OPENSSL_", "PIP_",
+    "RUSTC", "XDG_",
+  ]
+  private static let endings = [
+    "_ASKPASS", "_CONFIG_FILE", "_EDITOR", "_PAGER", "_PRELOAD", "_PROXY", "_SHELL", "_WRAPPER",
   ]
 
   private static let orders = Set(
@@ -24,6 +30,10 @@ extension VariableName {
     CLASSPATH JAVA_OPTS JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS GRADLE_OPTS MAVEN_OPTS _JAVA_OPTIONS \
     DOTNET_STARTUP_HOOKS GNUMAKEFLAGS GOFLAGS LUA_CPATH LUA_INIT LUA_PATH MAKEFILES MAKEFLAGS MFLAGS NODE_OPTIONS NODE_PATH \
     PERL5DB PERL5LIB PERL5OPT PERLLIB PHPRC PHP_INI_SCAN_DIR RUBYLIB RUBYOPT RUSTC_WRAPPER RUSTFLAGS \
-    PYTHONBREAKPOINT PYTHONHOME PYTHONPATH PYTHONSTARTUP PYTHONUSERBASE PYTHONWARNINGS
+    PYTHONBREAKPOINT PYTHONHOME PYTHONPATH PYTHONPYCACHEPREFIX PYTHONSTARTUP PYTHONUSERBASE PYTHONWARNINGS \
+    AR AS CC CCACHE_PREFIX CPP CXX FC LD NULLCMD READNULLCMD YACC LEX MAVEN_ARGS SBT_OPTS CATALINA_OPTS JAVA_HOME ANSIBLE_CONFIG \
+    BUNDLE_GEMFILE CLOUDSDK_PYTHON GOENV HELM_PLUGINS KRB5_CONFIG LIBMYSQL_PLUGINS ODBCSYSINI SSH_PKCS11_HELPER SSH_SK_PROVIDER \
+    YARN_YARN_PATH CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE SSLKEYLOGFILE SSL_CERT_DIR SSL_CERT_FILE \
+    VAULT_CREDENTIAL VAULT_GROUP VAULT_HOME VAULT_KEY_FILE VAULT_STATE
     """.split(separator: " ").map(String.init))
 }

@@ -8,6 +8,29 @@ struct NewValue {
   var typeName: String?
 }
 
+extension AccessGroup {
+  /// Refuses what ``set(_:to:kind:typeName:_:ifVersion:)`` would refuse, and changes and locks nothing.
+  package func rehearse(
+    _ name: String, to secret: borrowing Secret, kind: SecretKind, typeName: String?, _ details: Details
+  ) throws(VaultError) {
+    let name = try Item.Name(name)
+    try details.validate()
+    let value = NewValue(secret: secret.opened, kind: kind, typeName: typeName)
+    try reading { (transaction) throws(GroupFileError) in
+      let old = try transaction.stored(name.description)
+      let time = SystemClock.milliseconds()
+      _ = try details.applied(to: old, name: name.description, value: value, at: time).encoded()
+    }
+  }
+
+  /// - Throws: ``VaultError/denied(_:)`` for whoever may only read.
+  package func requireWriter() throws(VaultError) {
+    try reading { (transaction) throws(GroupFileError) in
+      guard transaction.view.state.member.rights >= .write else { throw .readOnlyMember }
+    }
+  }
+}
+
 /// The changes of single items, inside a transaction.
 extension WriteTransaction {
   /// Writes a new value, or with `secret` nil only new details over the present value.

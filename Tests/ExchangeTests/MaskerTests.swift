@@ -49,6 +49,18 @@ import Testing
     #expect(masked("value!", hiding: "value\n") == "<>!")
   }
 
+  @Test func `a shell's quotes, forms, HTML, hexadecimal digits and base32 are found`() {
+    let value = "it's <a> & b+c"
+    for form in [
+      #"it'\''s <a> & b+c"#, #"it'"'"'s <a> & b+c"#, #"it\'s\ \<a\>\ \&\ b+c"#, "it%27s+%3Ca%3E+%26+b%2Bc",
+      "it&#39;s &lt;a&gt; &amp; b+c", "it&#x27;s &lt;a&gt; &amp; b+c", "it's &lt;a&gt; &amp; b+c",
+      "69742773203c613e202620622b63", "69742773203C613E202620622B63",
+    ] { #expect(masked("x \(form) y", hiding: value) == "x <> y", "\(form)") }
+    #expect(masked(#"$'a\nb\tc'"#, hiding: "a\nb\tc") == "$'<>'")
+    // printf hunter2 | base32: the last character before the padding holds bits of what would follow.
+    #expect(masked("NB2W45DFOIZA====", hiding: "hunter2") == "<>A====")
+  }
+
   @Test func `escapes of other JSON writers and wrapped base64 are found`() {
     let value = "a<b>&c/dé"
     #expect(masked(#"a\u003cb\u003e\u0026c/dé"#, hiding: value) == "<>")

@@ -48,6 +48,37 @@ struct FieldOptions: ParsableArguments {
   var field: String?
 }
 
+/// Which items of a group become variables, and how they are called.
+struct VariableOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("Only items that begin with this, which is left off.", valueName: "prefix"))
+  var prefix: String?
+
+  @Option(help: ArgumentHelp("Only these variables, with commas between them.", valueName: "names"))
+  var only: String?
+
+  @Option(name: .customLong("env-prefix"), help: ArgumentHelp("Put this before each variable.", valueName: "text"))
+  var environmentPrefix: String?
+
+  @Flag(help: "Take whatever variables the group's writers chose.") var trustNames = false
+
+  var isEmpty: Bool { prefix == nil && only == nil && environmentPrefix == nil && !trustNames }
+
+  /// - Throws: `usage` for what begins no variable.
+  func selection(of group: String?) throws(Failure) -> GroupVariables {
+    let names = Set((only ?? "").split(separator: ",").map(String.init))
+    let before = environmentPrefix ?? ""
+    guard only == nil || !names.isEmpty else { throw .usage("--only lists no variable") }
+    let letters = before.utf8.allSatisfy {
+      (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x5F
+    }
+    guard letters, before.utf8.first.map({ !(0x30...0x39).contains($0) }) ?? (environmentPrefix == nil) else {
+      throw .usage("--env-prefix begins no variable", hint: "it is of letters, digits and '_', such as APP_")
+    }
+    return GroupVariables(
+      group: group, prefix: prefix ?? "", only: names, environmentPrefix: before, trustsNames: trustNames)
+  }
+}
+
 /// `--yes`, on commands after which nothing brings back what they took.
 struct ConsentOption: ParsableArguments {
   @Flag(help: "Do not ask first; for scripts.") var yes = false

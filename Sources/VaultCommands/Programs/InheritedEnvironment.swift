@@ -2,7 +2,7 @@ import Glibc
 
 /// This process's environment, without what opens a store: programs get secrets one by one, never the key to all of them.
 enum InheritedEnvironment {
-  /// Values by name, both as the system's bytes, without NUL. VAULT_* and CREDENTIALS_DIRECTORY are left out.
+  /// Values by name, both as the system's bytes, without NUL. What ``opensStore(_:)`` is left out.
   static var variables: [[UInt8]: [UInt8]] {
     var variables: [[UInt8]: [UInt8]] = [:]
     var next = unsafe environ
@@ -17,8 +17,9 @@ enum InheritedEnvironment {
     return variables
   }
 
-  /// Whether a variable says where a store is, or what opens it.
-  static func opensStore(_ name: [UInt8]) -> Bool {
-    name.starts(with: "VAULT_".utf8) || name.elementsEqual("CREDENTIALS_DIRECTORY".utf8)
-  }
+  /// Whether this is one of the variables in which vault itself reads where a store is, and what opens it. Others of the kind
+  /// VAULT_ADDR are of other programs.
+  static func opensStore(_ name: [UInt8]) -> Bool { ours.contains { name.elementsEqual($0.utf8) } }
+
+  private static let ours = Session.variables.filter { $0.hasPrefix("VAULT_") } + ["CREDENTIALS_DIRECTORY"]
 }

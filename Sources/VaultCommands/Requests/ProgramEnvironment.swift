@@ -2,6 +2,21 @@ internal import Exchange
 import Glibc
 internal import VaultStore
 
+/// Which items of a group become variables, and how they are called.
+struct GroupVariables {
+  var group: String?
+  /// What the items' names begin with; it is left off.
+  var prefix = ""
+  /// The only variables; none means all.
+  var only: Set<String> = []
+  /// Stands in front of each variable.
+  var environmentPrefix = ""
+  var trustsNames = false
+
+  /// Whether nobody but the user decides which variables are set, or all have the user's own beginning.
+  var isSafe: Bool { !only.isEmpty || !environmentPrefix.isEmpty || trustsNames }
+}
+
 /// The environment of a program that gets secrets: what this process has, with references resolved, and what was added.
 struct ProgramEnvironment {
   /// Values by name, both as the system's bytes, without NUL.
@@ -34,28 +49,41 @@ struct ProgramEnvironment {
     }
   }
 
-  /// Adds a variable for each item of a group whose name begins with `prefix`.
+  /// Adds a variable for each item that `selection` picks.
   ///
   /// - Parameter hint: what to do about a variable that cannot be set.
-  /// - Throws: `conflict` for two items with one variable, for an item that gives no name of one, and for one that programs
-  ///   take orders from: whoever may write the group chose it.
-  mutating func add(group name: String?, prefix: String, hint: String) throws {
-    let group = try references.group(name)
+  /// - Throws: `conflict` for two items with one variable, for an item that gives no name of one, for one that programs take
+  ///   orders from, and for a group in which somebody else could choose the variables; `notFound` where a listed one is missing.
+  mutating func add(_ selection: GroupVariables, hint: String) throws {
+    let group = try references.group(selection.group)
+    if !selection.isSafe, let writer = try references.otherWriter(of: group) {
+      throw Failure(
+        .conflict,
+        "'\(UTF8Text.onOneLine(writer))' may write '\(group.name)', and could choose which variables are set",
+        hint: "list them: --only A,B; put something in front: --env-prefix APP_; or trust its writers: --trust-names")
+    }
     var items: [String: String] = [:]
-    for item in try group.items(prefix: prefix) {
-      if item.hasExpired { references.warnOfExpiry() }
+    for item in try group.items(prefix: selection.prefix) {
       let full = item.name.description
       let shown = "'\(UTF8Text.onOneLine(full))'"
-      guard let variable = VariableName.of(String(full.dropFirst(prefix.count))) else {
+      let name = VariableName.of(String(full.dropFirst(selection.prefix.count))).map {
+        selection.environmentPrefix + $0
+      }
+      guard selection.only.isEmpty || name.map(selection.only.contains) == true else { continue }
+      if item.hasExpired { references.warnOfExpiry() }
+      guard let variable = name else {
         throw Failure(.conflict, "an item's name gives no name of a variable: \(shown)", hint: hint)
       }
-      guard !VariableName.givesOrders(variable) else {
+      guard selection.only.contains(variable) || selection.trustsNames || !VariableName.givesOrders(variable) else {
         throw Failure(.conflict, "\(shown) would set \(variable), from which programs take orders", hint: hint)
       }
       if let other = items.updateValue(full, forKey: variable) {
         let others = "'\(UTF8Text.onOneLine(other))' and \(shown)"
         throw Failure(.conflict, "two items would both be \(variable): \(others)", hint: hint)
       }
+    }
+    guard selection.only.allSatisfy({ items[$0] != nil }) else {
+      throw Failure(.notFound, "--only lists a variable that no item gives", hint: "see what there is: vault list")
     }
     for (variable, item) in items {
       let value = bytes(of: try group.get(item))

@@ -26,6 +26,15 @@ final class References {
     return try Secret(ItemField(field, of: opened).value())
   }
 
+  /// Who may write the group besides its owner and whoever reads it here; `nil` for nobody.
+  func otherWriter(of group: AccessGroup) throws -> String? {
+    let own = store?.application
+    for member in try group.info().members where member.rights == .write {
+      if case .application(let name, _) = member.who, name != own { return name }
+    }
+    return nil
+  }
+
   func warnOfExpiry() { session.warn("a value has expired: vault info shows when") }
 
   /// The group of this name; nil means VAULT_GROUP, or else the store's default.

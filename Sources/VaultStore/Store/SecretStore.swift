@@ -78,6 +78,12 @@ public final class SecretStore: Sendable {
     }
   }
 
+  /// The application as which the store is open; `nil` for its owner.
+  public var application: String? {
+    guard case .application(let credential) = access else { return nil }
+    return credential.application
+  }
+
   /// What users should know although all went well, since the last call.
   public func takeNotices() -> [Notice] { notices.take() }
 

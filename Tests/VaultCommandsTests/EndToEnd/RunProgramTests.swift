@@ -9,7 +9,7 @@ import Testing
   init() throws {
     store = try TestStore()
     for (name, value) in [("db/password", "hunter2"), ("db/user", "ann"), ("a b#c", "odd")] {
-      store.run("set", name, input: value)
+      store.run("set", name, "--field", "", input: value)
     }
     store.run("set", "server", "--type", "json", input: #"{"host":"db\u0031","port":5432}"#)
   }
@@ -42,11 +42,14 @@ import Testing
 
   @Test func `nothing that opens the store reaches the program`() {
     store.environment["VAULT_KEY_FILE"] = store.keyFile
-    store.environment["VAULT_ANYTHING"] = "x"
+    store.environment["VAULT_STATE"] = store.folder.file("state")
     store.environment["CREDENTIALS_DIRECTORY"] = store.folder.path + "/none"
-    let file = store.folder.write("env", Array("VAULT_HOME=/x\nCREDENTIALS_DIRECTORY=/x\nOTHER=/y\n".utf8))
+    let file = store.folder.write(
+      "env", Array("VAULT_HOME=/x\nCREDENTIALS_DIRECTORY=/x\nOTHER=/y\nVAULT_ADDR=/z\n".utf8))
     let result = output(["--env-file", file], "env; ls -l /proc/self/fd | grep -c '\(store.folder.path)'")
-    #expect(!result.output.contains("VAULT_") && !result.output.contains("CREDENTIALS_DIRECTORY"))
+    let variables = result.output.split(separator: "\n").filter { $0.hasPrefix("VAULT_") || $0.hasPrefix("CRED") }
+    // What another program of this name reads is its own.
+    #expect(variables == ["VAULT_ADDR=/z"])
     #expect(result.output.contains("OTHER=/y\n"))
     #expect(result.output.hasSuffix("\n0\n"))
   }
@@ -70,7 +73,9 @@ import Testing
     (["--set", "A=vault:///server#absent"], 10, "--set A: the value has no such field"),
     (["--set", "A=vault:///db/user#x"], 18, "a field is named, and the value is"),
     (["--env-file", "/nonexistent"], 64, "the file of --env-file cannot be read"),
-    (["--prefix", "x"], 64, "--prefix needs --group"),
+    (["--only", "A"], 10, "--only lists a variable that no item gives"),
+    (["--only", ","], 64, "--only lists no variable"),
+    (["--env-prefix", "1"], 64, "--env-prefix begins no variable"),
   ]) func `where one cannot be read, nothing starts`(options: [String], status: Int32, words: String) {
     let result = output(options, "echo started")
     #expect(result.status == status && !result.output.contains("started"))
@@ -100,6 +105,55 @@ import Testing
     let escaped = item.replacing(" ", with: "%20")
     let meant = store.execute(["run", "--set", "\(variable)=vault:///x/\(escaped)", "--", "/usr/bin/env"], input: [])
     #expect(meant.output.contains("\(variable)=orders\n") || variable == "LD_PRELOAD")
+  }
+
+  @Test func `-g and VAULT_GROUP name the group, and a variable keeps its own spelling`() {
+    store.run("group", "create", "web")
+    for name in ["x/TF_VAR_region", "x/http_port", "x/token", "x/Api-key"] {
+      store.run("set", name, "-g", "web", input: name)
+    }
+    let script = #"printf '%s|' "$TF_VAR_region" "$http_port" "$TOKEN" "$API_KEY""#
+    #expect(output(["-g", "web", "--prefix", "x/"], script).output == "x/TF_VAR_region|x/http_port|x/token|x/Api-key|")
+    store.environment["VAULT_GROUP"] = "web"
+    #expect(output(["--prefix", "x/"], script).output == "x/TF_VAR_region|x/http_port|x/token|x/Api-key|")
+    #expect(output([], script).output == "||||")
+    #expect(output(["--prefix", "x/", "--only", "TOKEN"], script).output == "||x/token||")
+    #expect(output(["--prefix", "x/", "--env-prefix", "APP_"], #"printf "$APP_TOKEN""#).output == "x/token")
+  }
+
+  @Test(arguments: ["run", "env"])
+  func `a group that somebody else may write sets no variables that nobody listed`(command: String) {
+    store.run("group", "create", "team")
+    store.run("set", "x/token", "-g", "team", input: "value")
+    let run = { (options: [String], environment: [String: String]?) in
+      let end = command == "run" ? ["--", "/usr/bin/env"] : ["--shell", "json"]
+      return Executable(
+        [command, "-g", "team"] + options + end, environment: environment ?? store.environment
+      ).wait()
+    }
+    store.run("app", "issue", "reader", "--output", store.folder.file("reader"), "--group", "team:read")
+    #expect(run([], nil).output.contains("X_TOKEN"))
+    store.run("app", "issue", "writer", "--output", store.folder.file("writer"), "--group", "team:write")
+    for options in [[], ["--prefix", "x/"]] {
+      let refused = run(options, nil)
+      #expect(refused.status == 18 && refused.output.isEmpty)
+      #expect(refused.errors.contains("'writer' may write 'team', and could choose which variables are set"))
+    }
+    for options in [["--only", "X_TOKEN"], ["--trust-names"]] { #expect(run(options, nil).output.contains("X_TOKEN")) }
+    #expect(run(["--env-prefix", "APP_"], nil).output.contains("APP_X_TOKEN"))
+    // Who may write the group needs no protection from their own names, and a reader does.
+    for (name, status) in [("writer", Int32(0)), ("reader", 18)] {
+      let environment = store.environment.merging(["VAULT_CREDENTIAL": store.folder.file(name)]) { $1 }
+      #expect(run([], environment).status == status)
+    }
+  }
+
+  @Test(arguments: ["CC", "http_proxy", "PYTHONPYCACHEPREFIX", "READNULLCMD", "GH_PAGER", "AWS_CONFIG_FILE", "RUSTC"])
+  func `what hijacks a program is refused in any group, unless it is listed or trusted`(variable: String) {
+    store.run("set", variable, input: "orders")
+    #expect(store.execute(["env"], input: []).status == 18)
+    #expect(store.execute(["env", "--only", variable], input: []).output == "export \(variable)='orders'\n")
+    #expect(store.execute(["run", "--only", variable, "--", "/usr/bin/env"], input: []).output.contains("=orders\n"))
   }
 
   @Test(arguments: [[], ["--mask"]])

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import VaultCommands
@@ -65,16 +66,17 @@ import Testing
     let path = file("A=s3cret\nB=s3cret\nB=s3cret2\n")
     let before = epoch()
     let shown = store.run("import", path, "--from", "dotenv", "--dry-run")
-    #expect(shown.status == 0)
+    #expect(shown.status == 22)
     #expect(shown.output == "replace\tA\tstring\nnew\tB\tstring\n")
     #expect(
       shown.errors == """
         would import into 'default': 1 new, 1 replaced, 0 unchanged
         not kept: line 2: an earlier value of 'B'; that of line 3 counts
-        without --replace nothing would be imported
+        vault: error: 1 item is there with another value; nothing was imported
+        vault: hint: see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
 
         """)
-    let json = store.run("import", path, "--from", "dotenv", "--dry-run", "--json")
+    let json = store.run("import", path, "--from", "dotenv", "--dry-run", "--replace", "--json")
     #expect(json.errors.isEmpty)
     #expect(
       json.output == """
@@ -105,6 +107,27 @@ import Testing
     #expect(store.run("get", "A").status == 10)
   }
 
+  @Test func `a dry run waits for no writer, and is refused to whoever may only read`() throws {
+    store.run("app", "issue", "web", "--output", store.folder.file("credential"), "--group", "default:read")
+    let path = file("A=1\n")
+    let lock = unsafe open(store.folder.file("store/groups/default/lock"), O_RDWR | O_CLOEXEC)
+    try #require(lock >= 0 && flock(lock, LOCK_EX) == 0)
+    #expect(store.run("import", path, "--from", "dotenv", "--dry-run").status == 0)
+    close(lock)
+    let reader = Transcript(
+      [
+        "import", path, "--from", "dotenv", "--dry-run", "-g", "default", "--credential",
+        store.folder.file("credential"),
+      ],
+      environment: store.environment)
+    #expect(reader.status == 12)
+  }
+
+  @Test func `an env file of more than 4 MiB is refused`() {
+    let long = file(String(repeating: "A=1\n", count: (4 << 18) + 1))
+    #expect(store.run("import", long, "--from", "dotenv", "--dry-run").status == 20)
+  }
+
   @Test func `a dry run does not hold other items, and says what the same import then does`() {
     let path = file("A=1\nB=2\n")
     let before = epoch()
@@ -129,10 +152,10 @@ import Testing
   @Test func `what the store cannot write has no place in the file`() {
     // More than the pages that are kept before any is written.
     let value = String(repeating: "x", count: 1_040_000)
-    let path = file((1...18).map { "A\($0)=\(value)\n" }.joined())
+    let path = file("name,value\n" + (1...18).map { "A\($0),\(value)\n" }.joined())
     let environment = store.environment.merging(["vault": Executable.path, "file": path]) { $1 }
     let failed = Executable(
-      ["-c", #"ulimit -f 64; exec "$vault" import "$file" --from dotenv"#], program: "/bin/sh", environment: environment
+      ["-c", #"ulimit -f 64; exec "$vault" import "$file" --from csv"#], program: "/bin/sh", environment: environment
     ).wait()
     #expect(failed.status == 23)
     #expect(failed.errors.hasPrefix("vault: error: reading or writing failed\n"), "\(failed.errors)")

@@ -7,14 +7,21 @@ struct PrintEnvironment: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "env",
     abstract: "Write a group's items as variables, for a shell, a JSON reader or an env file.",
-    usage: "vault env [-g GROUP] [--prefix P] [--shell bash|json|dotenv]",
+    usage: """
+      vault env [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
+                [--shell bash|json|dotenv]
+      """,
     discussion: """
-      db/password becomes DB_PASSWORD; two items with one variable are an error, and so is one from which programs take \
-      orders (PATH, LD_PRELOAD), because every writer of a group chooses names in it. bash, the default, is for every POSIX \
-      shell: values stand in single quotes and are never executed, but let the shell read all of it, in double quotes. \
-      json is one object of strings. dotenv is for env files; some of their readers replace ${NAME} even in quotes, so a \
-      value that holds one is warned of. Values with a zero byte are refused, and for json and dotenv those that are not \
-      text.
+      db/password becomes DB_PASSWORD, and a name that is a variable's already, such as http_proxy or TF_VAR_region, stays as \
+      it is; two items with one variable are an error. A group that somebody besides its owner and you may write is \
+      refused, because every writer of a group chooses names in it: --only lists the variables, --env-prefix puts \
+      something of yours in front, and --trust-names takes whatever is there. An item from whose variable programs take \
+      orders (PATH, LD_PRELOAD) is refused in any group, unless it is listed or trusted.
+
+      bash, the default, is for every POSIX shell: values stand in single quotes and are never executed, but let the shell \
+      read all of it, in double quotes. json is one object of strings. dotenv is for env files; some of their readers \
+      replace ${NAME} even in quotes, so a value that holds one is warned of. Values with a zero byte are refused, and for \
+      json and dotenv those that are not text.
 
       What has the values in its environment gives them to every program that it starts. vault run gives them to one.
 
@@ -25,14 +32,14 @@ struct PrintEnvironment: SessionCommand {
   enum Form: String, CaseIterable, ExpressibleByArgument { case bash, json, dotenv }
 
   @OptionGroup var group: GroupOptions
-  @Option(help: ArgumentHelp("Only items that begin with this, which is left off.", valueName: "prefix"))
-  var prefix: String?
+  @OptionGroup var variables: VariableOptions
   @Option(help: ArgumentHelp("Who will read it: bash, json or dotenv.", valueName: "shell")) var shell: Form = .bash
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
     var environment = ProgramEnvironment(References(session, key.source))
-    try environment.add(group: group.group, prefix: prefix ?? "", hint: "--prefix picks the items")
+    try environment.add(
+      variables.selection(of: group.group), hint: "--prefix picks the items, and --only the variables")
     // VariableName makes ASCII of every name.
     let variables = environment.variables.map { (name: String(decoding: $0.key, as: UTF8.self), value: $0.value) }
       .sorted { $0.name < $1.name }

@@ -9,16 +9,21 @@ struct RunProgram: SessionCommand {
     abstract: "Run a program with secrets in its environment.",
     usage: """
       vault run [--env-file FILE]... [--set NAME=REFERENCE]...
-                [--group GROUP [--prefix P]] [--as-file NAME=REFERENCE]...
-                [--mask] -- COMMAND ARG...
+                [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
+                [--as-file NAME=REFERENCE]... [--mask] -- COMMAND ARG...
       """,
     discussion: """
       References (vault://GROUP/NAME) in the environment, in env files and behind --set become values before the program \
-      starts; if one cannot be read, nothing starts. --group gives each item its own variable: db/password becomes \
-      DB_PASSWORD. What is named later wins: environment, env files, group, --set, --as-file. VAULT_* and \
-      CREDENTIALS_DIRECTORY do not reach the program, and its core dumps stay off. An item from whose variable programs \
-      take orders (PATH, LD_PRELOAD) is refused, because every writer of a group chooses names in it. The exit status is \
-      the program's; 127 and 126 say that it was not found or not executable.
+      starts; if one cannot be read, nothing starts. -g gives each item of a group its own variable: db/password becomes \
+      DB_PASSWORD, and a name that is a variable's already, such as http_proxy, stays as it is; with --prefix and its like \
+      alone the group is VAULT_GROUP, or else the default. What is named later wins: environment, env files, group, --set, \
+      --as-file. The variables in which vault reads where the store is and what opens it do not reach the program, and its \
+      core dumps stay off. The exit status is the program's; 127 and 126 say that it was not found or not executable.
+
+      A group that somebody besides its owner and you may write is \
+      refused, because every writer of a group chooses names in it: --only lists the variables, --env-prefix puts \
+      something of yours in front, and --trust-names takes whatever is there. An item from whose variable programs take \
+      orders (PATH, LD_PRELOAD) is refused in any group, unless it is listed or trusted.
 
       --as-file gives the path of a file that lies in memory and holds the value. It can be read as often as one likes, \
       by the program and by what inherits its descriptors, and never changed. After a change of user (sudo) it cannot be \
@@ -47,11 +52,11 @@ struct RunProgram: SessionCommand {
   var assignments: [String] = []
 
   @Option(
-    name: .customLong("group"), help: ArgumentHelp("Set a variable for each item of a group.", valueName: "group"))
+    name: [.customShort("g"), .customLong("group")],
+    help: ArgumentHelp("Set a variable for each item of a group.", valueName: "group"))
   var group: String?
 
-  @Option(help: ArgumentHelp("Only items that begin with this, which is left off.", valueName: "prefix"))
-  var prefix: String?
+  @OptionGroup var groupVariables: VariableOptions
 
   @Option(
     name: .customLong("as-file"),
@@ -67,13 +72,12 @@ struct RunProgram: SessionCommand {
 
   func run(in session: Session) throws {
     guard let program = command.first else { throw Failure.usage("COMMAND is missing", hint: "it stands behind --") }
-    guard prefix == nil || group != nil else { throw Failure.usage("--prefix needs --group") }
     var variables = ProgramEnvironment(References(session, key.source))
     try variables.takeInherited()
     for file in files { try variables.add(file: file) }
-    if let group {
+    if group != nil || !groupVariables.isEmpty {
       let hint = "--prefix picks the items, and one of them alone: --set NAME=vault://GROUP/ITEM"
-      try variables.add(group: group, prefix: prefix ?? "", hint: hint)
+      try variables.add(groupVariables.selection(of: group), hint: hint)
     }
     for assignment in assignments { try variables.add(assignment: assignment) }
     for assignment in fileAssignments { try variables.add(fileAssignment: assignment) }

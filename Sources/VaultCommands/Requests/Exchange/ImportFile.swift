@@ -4,9 +4,8 @@ internal import VaultStore
 /// The file that an import reads; `-` is standard input.
 struct ImportFile {
   let path: String
-
   /// The largest file, in bytes.
-  static let limit = 64 << 20
+  var limit = 64 << 20
 
   /// What messages about its content call it. Only a file that was opened is named: a mistyped word may be a secret.
   var name: String { path == "-" ? "stdin" : UTF8Text.onOneLine(path) }
@@ -30,8 +29,8 @@ struct ImportFile {
   }
 
   private func contents(of descriptor: Int32, _ source: String) throws(Failure) -> WipedBytes {
-    let bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit)
-    guard bytes.count <= Self.limit else { throw Failure(.overLimit, "\(name) is longer than 64 MiB") }
+    let bytes = try DescriptorInput(descriptor, source).readAll(limit: limit)
+    guard bytes.count <= limit else { throw Failure(.overLimit, "\(name) is longer than \(limit >> 20) MiB") }
     return bytes
   }
 }

@@ -18,7 +18,8 @@ enum ImportFormat: String, CaseIterable {
   /// - Throws: what keeps it from being read; a defect with the file and the place, never with its text.
   func items(of path: String?, in session: Session) throws(Failure) -> ImportedItems {
     if path == nil, self != .pass { throw .usage("FILE is missing", hint: "name a file, or - for standard input") }
-    let file = ImportFile(path: path ?? "")
+    // An env file's many short lines take a hundred times their size in memory.
+    let file = self == .dotenv ? ImportFile(path: path ?? "", limit: 4 << 20) : ImportFile(path: path ?? "")
     do {
       switch self {
       case .dotenv: return try EnvironmentFile(file.text(session.streams)).importedItems

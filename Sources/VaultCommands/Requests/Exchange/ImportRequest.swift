@@ -10,30 +10,35 @@ struct ImportRequest {
   let isDryRun: Bool
   let json: Bool
 
-  /// Ends the transaction of a dry run, which has done all steps and is to change nothing.
-  private struct DryRunIsOver: Error {
-    let steps: [ImportStep]
-  }
-
-  /// Sets all of the items in one transaction, or none of them; a dry run does the same, and lets the transaction go.
+  /// Sets all of the items in one transaction, or none of them; a dry run holds no lock, and changes nothing.
   ///
   /// - Throws: `usage` for an item that the store cannot hold, `conflict` for two of one name, `exists` where one would be
-  ///   changed and may not.
+  ///   changed and may not: a dry run has told by then what there is.
   func run(in group: AccessGroup, _ session: Session) throws {
     try requireDistinctNames()
-    let steps: [ImportStep]
-    do {
-      steps = try group.transaction { edit in
-        let steps = try imported.items.map { item in try ImportStep(item, at: place(of: item), in: edit) }
-        if !isDryRun { try refuseReplacing(steps) }
-        for step in steps where step.action != .unchanged { try step.perform(in: edit) }
-        if isDryRun { throw DryRunIsOver(steps: steps) }
-        return steps
+    guard !isDryRun else { return try rehearse(in: group, session) }
+    let steps = try group.transaction { edit in
+      let steps = try imported.items.map { item in
+        try ImportStep(item, at: place(of: item)) { (name) throws(VaultError) in try edit.open(name) }
       }
-    } catch let end as DryRunIsOver {
-      steps = end.steps
+      try refuseReplacing(steps)
+      for step in steps where step.action != .unchanged { try step.perform(in: edit) }
+      return steps
     }
     try tell(steps, group, session)
+  }
+
+  private func rehearse(in group: AccessGroup, _ session: Session) throws {
+    try group.requireWriter()
+    let steps = try imported.items.map { item in
+      let step = try ImportStep(item, at: place(of: item)) { (name) throws(VaultError) in try group.open(name) }
+      if step.action != .unchanged { try step.rehearse(in: group) }
+      session.showProgress("\(item.place) compared")
+      return step
+    }
+    session.endProgress()
+    try tell(steps, group, session)
+    try refuseReplacing(steps)
   }
 
   private func place(of item: ImportedItem) -> String {
@@ -77,9 +82,6 @@ struct ImportRequest {
     let counts = "\(count(.new)) new, \(count(.replace)) replaced, \(count(.unchanged)) unchanged"
     session.say("\(isDryRun ? "would import" : "imported") into '\(group.name)': \(counts)")
     for loss in imported.losses { session.say("not kept: \(loss)") }
-    if isDryRun, !replaces, count(.replace) > 0 {
-      session.say("without --replace nothing would be imported")
-    }
   }
 
   private func writeJSON(_ steps: [ImportStep], _ group: AccessGroup, to output: Output) throws(Failure) {

@@ -14,12 +14,13 @@ struct ImportStep {
   /// What messages call the item: where in which file it stands.
   private let place: String
 
+  /// - Parameter open: opens a present item.
   /// - Throws: what keeps the present item from being read; that there is none is no error.
-  init(_ item: ImportedItem, at place: String, in edit: Edit) throws {
+  init(_ item: ImportedItem, at place: String, open: (String) throws(VaultError) -> OpenedItem) throws {
     self.item = try ImportStep.checked(item, at: place)
     self.place = place
     do throws(VaultError) {
-      let present = try edit.open(item.name)
+      let present = try open(item.name)
       action = ImportStep.isSame(item, present) ? .unchanged : .replace
     } catch {
       guard case .notFound(.item) = error else { throw error }
@@ -34,10 +35,22 @@ struct ImportStep {
   ///
   /// - Throws: with the place in the file, what the store cannot hold; as it is, what the store cannot do.
   func perform(in edit: Edit) throws {
-    do throws(VaultError) {
+    try naming { () throws(VaultError) in
       edit.set(item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
       if let failure = edit.failure { throw failure }
-    } catch {
+    }
+  }
+
+  /// - Throws: as ``perform(in:)``, without setting anything.
+  func rehearse(in group: AccessGroup) throws {
+    try naming { () throws(VaultError) in
+      try group.rehearse(
+        item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
+    }
+  }
+
+  private func naming(_ body: () throws(VaultError) -> Void) throws {
+    do throws(VaultError) { try body() } catch {
       switch error {
       case .invalid, .overLimit, .archive:
         throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint)
