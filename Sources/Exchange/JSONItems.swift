@@ -5,12 +5,34 @@ internal import KeyedArchives
 package enum JSONItems {
   /// - Throws: the first fault, with its line or the number of its item.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
-    guard case .array(let elements)? = try JSONValue(parsing: text)["items"] else {
-      throw ImportFault("it has no member 'items' with an array")
+    let value = try JSONValue(parsing: text)
+    guard case .array(let elements)? = value["items"] else {
+      guard case .object(let members) = value else { throw ImportFault("it is neither an export nor an object") }
+      return flat(members)
     }
     var imported = ImportedItems()
     for (index, element) in elements.enumerated() {
       imported.items.append(try item(element, "item \(index + 1)", &imported.losses))
+    }
+    return imported
+  }
+
+  /// Names and values alone, as `vault env --shell json` writes them: each member is an item.
+  private static func flat(_ members: [JSONValue.Member]) -> ImportedItems {
+    var imported = ImportedItems()
+    for member in members {
+      let place = "line \(member.line)"
+      let (kind, text): (ImportedItem.Kind, String)
+      switch member.value {
+      case .null:
+        imported.losses.append("\(place): '\(member.name)' is null")
+        continue
+      case .string(let string): (kind, text) = (.string, string)
+      case .bool(let bool): (kind, text) = (.bool, String(bool))
+      case .number(let number): (kind, text) = (Int64(number) == nil ? .double : .int, number)
+      case .array, .object: (kind, text) = (.json, String(decoding: member.value.json, as: UTF8.self))
+      }
+      imported.items.append(ImportedItem(member.name, kind, Array(text.utf8), at: place))
     }
     return imported
   }

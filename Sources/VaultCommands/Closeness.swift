@@ -11,10 +11,18 @@ enum Closeness {
     return word
   }
 
+  /// As ``nearest(to:among:)`` for names of items, which may also differ in upper and lower case.
+  static func nearestName(to typed: String, among names: [String]) -> String? {
+    let lower = typed.lowercased()
+    if let same = names.first(where: { $0.lowercased() == lower }) { return same }
+    guard typed.utf8.count > 2 else { return nil }
+    return nearest(to: typed, among: names.filter { abs($0.utf8.count - typed.utf8.count) <= 2 })
+  }
+
   /// What other tools call the same thing.
   private static let elsewhere = [
-    "add": "set", "put": "set", "insert": "set", "store": "set", "ls": "list", "rm": "remove", "delete": "remove",
-    "del": "remove", "show": "get", "read": "get", "cat": "get", "undelete": "restore", "log": "history",
+    "add": "set", "put": "set", "insert": "set", "store": "set", "delete": "remove", "del": "remove", "read": "get",
+    "undelete": "restore", "log": "history", "find": "search", "exec": "run", "rename": "move", "open": "unlock",
   ]
 
   /// Letters to insert, remove, replace or swap with the next to make one word of the other (Damerau and Levenshtein).

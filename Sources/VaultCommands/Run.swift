@@ -9,7 +9,7 @@ internal import VaultStore
 ///   - streams: what is read and written. Nothing is left in a buffer when this returns.
 /// - Returns: the exit status, a number of `ExitStatus`.
 public func run(arguments: [String], environment: [String: String], streams: Streams = Streams()) -> Int32 {
-  let arguments = LeadingOptions.moved(arguments)
+  let arguments = Aliases.resolved(LeadingOptions.moved(arguments))
   let session: Session
   do throws(Failure) {
     session = try Session(arguments: arguments, environment: environment, streams: streams)

@@ -11,6 +11,8 @@ final class Session {
   private var endActions: [(Session) -> Void] = []
   private let started: ContinuousClock.Instant
   private var showsProgress = false
+  /// The group that the command opened last: where a name was looked for.
+  var openedGroup: AccessGroup?
   /// What was, or will be, asked for while the store is open.
   var question: Question?
 
@@ -79,7 +81,7 @@ final class Session {
   func end(with error: any Error) -> Int32 {
     endProgress()
     // The library knows only its own errors; what went wrong at the terminal is the one to tell.
-    let error = question?.failure ?? error
+    let error = question?.failure ?? near(error)
     let report = ErrorReport(error)
     if let failure = error as? Failure, failure.isSilent { return report.status }
     // What was written before the error was found is data that was asked for; a failing pipe is not the error to tell.
@@ -94,6 +96,23 @@ final class Session {
       }
     }
     return report.status
+  }
+
+  /// Says in which group an item was not found, and which one may be meant. What was typed is not repeated.
+  private func near(_ error: any Error) -> any Error {
+    guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
+    let message = "no such item in '\(group.name)'"
+    let hint = VaultError.notFound(.item).hint
+    // In a large group a search would take longer than it helps.
+    guard let count = try? group.info().itemCount, count <= 10_000, let items = try? group.items() else {
+      return Failure(.notFound, message, hint: hint)
+    }
+    let names = items.map(\.name.description)
+    let typed = arguments.dropFirst().filter { !$0.hasPrefix("-") && !names.contains($0) }
+    guard let meant = typed.lazy.compactMap({ Closeness.nearestName(to: $0, among: names) }).first else {
+      return Failure(.notFound, message, hint: hint)
+    }
+    return Failure(.notFound, message, hint: "did you mean '\(UTF8Text.onOneLine(meant))'?")
   }
 
   private var style: Style { Style(descriptor: streams.errors, environment: environment) }

@@ -16,7 +16,9 @@ extension Session {
   /// - Parameter name: as the command line named it; nil means VAULT_GROUP, or else the store's default.
   func openGroup(_ name: String?, _ key: KeySource) throws -> AccessGroup {
     let store = try openStore(key)
-    return try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
+    let group = try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
+    openedGroup = group
+    return group
   }
 
   /// What can be said of the store without asking anybody.
@@ -77,5 +79,17 @@ extension Session {
       return UTF8Text.onOneLine(path)
     }
     return UTF8Text.onOneLine("~" + path.dropFirst(home.count))
+  }
+
+  /// Whether a passphrase would open the store.
+  var hasPassphrase: Bool {
+    let slots = try? StoreLocation(environment: environment).identity().slots
+    return slots?.contains { $0.kind == .passphrase } ?? false
+  }
+
+  /// A moment in a table: on a terminal in the machine's own time with its zone, elsewhere in UTC.
+  func shown(_ time: Timestamp?) -> String {
+    guard let time else { return "" }
+    return output.isTerminal ? time.localText : time.shortText
   }
 }

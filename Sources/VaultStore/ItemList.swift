@@ -9,10 +9,12 @@ public final class ItemList {
   private let walk: RowWalk
   private let prefix: String
   private let group: String
+  private let listsRemoved: Bool
   /// Rows that a writer signed and that no item can be: passed over so far.
   private(set) var strangeRows: [StrangeRow] = []
 
-  init(_ transaction: ReadTransaction, prefix: String, group: String) throws(VaultError) {
+  init(_ transaction: ReadTransaction, prefix: String, removed: Bool, group: String) throws(VaultError) {
+    listsRemoved = removed
     self.transaction = transaction
     self.prefix = prefix
     self.group = group
@@ -43,7 +45,7 @@ public final class ItemList {
 
   private func item(_ row: Row) throws(GroupFileError) -> Item? {
     guard row.version < GroupLimits.lastVersion else { return pass(row, "a version that no other can follow") }
-    guard row.state == .present else { return nil }
+    guard (row.state == .present) != listsRemoved else { return nil }
     do throws(GroupFileError) {
       let attributes = try transaction.view.attributes(of: row)
       guard attributes.name.utf8.starts(with: prefix.utf8) || Item.Name(stored: attributes.name) == nil else {
@@ -98,12 +100,14 @@ extension AccessGroup {
   ///
   /// - Parameter prefix: compared in NFC, byte by byte.
   /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no name can have.
-  public func list(prefix: String = "") throws(VaultError) -> ItemList {
+  public func list(prefix: String = "") throws(VaultError) -> ItemList { try list(prefix: prefix, removed: false) }
+
+  private func list(prefix: String, removed: Bool) throws(VaultError) -> ItemList {
     let prefix = prefix.isEmpty ? "" : try Item.Name(prefix).description
     let transaction: ReadTransaction
     do { transaction = try file.beginReading() } catch { throw VaultError(error, group: name.description) }
     notices.post(transaction.view.notices, of: name)
-    return try ItemList(transaction, prefix: prefix, group: name.description)
+    return try ItemList(transaction, prefix: prefix, removed: removed, group: name.description)
   }
 
   /// The present items whose names begin with `prefix`, in order of their names' bytes.
@@ -122,9 +126,9 @@ extension AccessGroup {
 
   /// As ``items(prefix:progress:)``, with the rows that no item can be, a thousand at most, instead of an error for them.
   public func listing(
-    prefix: String = "", progress: (Int) -> Void = { _ in }
+    prefix: String = "", removed: Bool = false, progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
-    let list = try list(prefix: prefix)
+    let list = try list(prefix: prefix, removed: removed)
     var items: [Item] = []
     while let item = try list.nextItem() {
       items.append(item)

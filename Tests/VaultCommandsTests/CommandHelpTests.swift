@@ -20,7 +20,7 @@ extension NamedCommand {
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
         "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show",
-        "vault set", "vault get", "vault edit", "vault generate", "vault list", "vault info", "vault history",
+        "vault set", "vault get", "vault edit", "vault generate", "vault list", "vault search", "vault info", "vault history",
         "vault remove",
         "vault restore", "vault copy", "vault move",
         "vault unlock", "vault lock",

@@ -17,7 +17,7 @@ struct CommandLineTree: CommandFamily {
       CommandGroup(
         name: "Item",
         subcommands: [
-          SetItem.self, GetItem.self, EditItem.self, GenerateItem.self, ListItems.self, InfoItem.self,
+          SetItem.self, GetItem.self, EditItem.self, GenerateItem.self, ListItems.self, SearchItems.self, InfoItem.self,
           HistoryOfItem.self,
           RemoveItem.self,
           RestoreItem.self, CopyItem.self, MoveItem.self,

@@ -12,7 +12,7 @@ struct SetItem: SessionCommand {
       vault set NAME --archive FILE [--allow CLASS]... [-g GROUP] ...
       """,
     discussion: """
-      One newline at the end of piped text comes off; a file's bytes are kept as they are. Label and attributes that are \
+      The newline at the end of one piped line comes off; text of several lines keeps its last one, and a file's bytes are kept as they are. Label and attributes that are \
       not named stay; an empty text removes one. The expiry belongs to the value and stays only with --keep-value.
 
       NAME#FIELD sets one field of a login or another JSON value and leaves the others as they are, unless an item is called \

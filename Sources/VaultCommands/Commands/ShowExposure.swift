@@ -38,7 +38,7 @@ struct ShowExposure: SessionCommand {
     var table = Table("GROUP", "NAME", "VERSION", "CHANGED", "READ BY")
     for value in exposed {
       table.add(
-        value.group, value.item.description, String(value.version), value.changed.shortText,
+        value.group, value.item.description, String(value.version), session.shown(value.changed),
         value.readers.map(\.text).joined(separator: ", "))
     }
     try table.write(to: session.output, style: session.outputStyle)

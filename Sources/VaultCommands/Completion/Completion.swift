@@ -78,7 +78,7 @@ struct CompletionLine {
   init(_ words: [String]) {
     // What opens the store may stand before the command.
     let leading = words.prefix(LeadingOptions.count(in: words[...]))
-    let words = words.dropFirst(leading.count)
+    let words = Aliases.resolved(Array(words.dropFirst(leading.count)))
     // `help get` is about `get`; the words behind `help` are its arguments.
     command = NamedCommand(Array(words))
     let forms = command.optionForms + (command.subcommands.isEmpty ? [] : NamedCommand(["get"]).optionForms)

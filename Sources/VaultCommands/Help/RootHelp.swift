@@ -24,6 +24,7 @@ enum RootHelp {
       edit NAME           change a value in your editor
       generate NAME       store a new random value
       list [PREFIX]       list names, labels, versions and dates
+      search TEXT         look for a text in all groups that open
       info NAME           show everything about an item but its value
       history NAME        list the versions of an item that are kept
       restore NAME        bring back a removed item, or an older version

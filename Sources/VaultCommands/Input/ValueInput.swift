@@ -36,7 +36,7 @@ enum ValueInput: Equatable {
   private func piped(_ descriptor: Int32, _ source: String, _ exact: Bool) throws(Failure) -> WipedBytes {
     // Two bytes more: a value of the full size may come with a newline.
     let bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit + 2)
-    if !exact && bytes.isText { bytes.removeTrailingNewline() }
+    if !exact && bytes.isText && bytes.isOneLine { bytes.removeTrailingNewline() }
     return try Self.limited(bytes)
   }
 

@@ -60,6 +60,9 @@ internal import VaultStore
     count = newCount
   }
 
+  /// Whether no line break stands anywhere but at the end.
+  var isOneLine: Bool { unsafe withUnsafeBytes { unsafe !$0.dropLast().contains(0x0A) } }
+
   var isText: Bool { unsafe withUnsafeBytes { unsafe UTF8Text.isValid($0) } }
 }
 

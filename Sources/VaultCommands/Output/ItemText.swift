@@ -1,3 +1,4 @@
+import Glibc
 internal import KeyedArchives
 internal import VaultStore
 
@@ -70,6 +71,19 @@ extension Item.Writer {
 extension Timestamp {
   var text: String { UTCDate.text(Int64(milliseconds)) }
   var shortText: String { UTCDate.shortText(Int64(milliseconds)) }
+  /// In the machine's time zone, which is named: `2026-11-22 10:05 CET`.
+  var localText: String {
+    guard var seconds = time_t(exactly: milliseconds / 1_000) else { return shortText }
+    var parts = unsafe tm()
+    tzset()
+    guard unsafe localtime_r(&seconds, &parts) != nil, let zone = unsafe parts.tm_zone else { return shortText }
+    let (year, month, day) = unsafe (parts.tm_year + 1_900, parts.tm_mon + 1, parts.tm_mday)
+    let (hour, minute) = unsafe (parts.tm_hour, parts.tm_min)
+    func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : String(number) }
+    let date = "\(year)-\(digits(month))-\(digits(day))"
+    return "\(date) \(digits(hour)):\(digits(minute)) \(unsafe String(cString: zone))"
+  }
+
   /// To the millisecond, where there is one.
   var exactText: String {
     let rest = milliseconds % 1_000

@@ -6,9 +6,19 @@ struct Table {
   let header: [String]
   private(set) var rows: [[String]] = []
 
-  init(_ header: String...) { self.header = header }
+  /// The column that is cut last.
+  private let kept: Int?
 
-  mutating func add(_ cells: String...) {
+  init(_ header: String...) { self.init(columns: header, keeping: "") }
+
+  init(columns header: [String], keeping kept: String) {
+    self.header = header
+    self.kept = header.firstIndex(of: kept)
+  }
+
+  mutating func add(_ cells: String...) { add(cells) }
+
+  mutating func add(_ cells: [String]) {
     precondition(cells.count == header.count)
     rows.append(cells.map(UTF8Text.onOneLine))
   }
@@ -41,14 +51,17 @@ struct Table {
     return String(line.reversed().drop { $0 == " " }.reversed())
   }
 
-  /// The width each column needs; while a line is too wide for the terminal, its widest column is made narrower.
+  /// The width each column needs; while a line is too wide for the terminal, its widest column is made narrower, and
+  /// the kept one only when nothing else can be.
   func columnWidths(terminalWidth: Int) -> [Int] {
     var widths = header.indices.map { column in
       rows.reduce(DisplayWidth.of(header[column])) { max($0, DisplayWidth.of($1[column])) }
     }
     let least = 8
     while widths.reduce(0, +) + 2 * (widths.count - 1) > terminalWidth {
-      guard let widest = widths.indices.max(by: { widths[$0] < widths[$1] }), widths[widest] > least else { break }
+      let others = widths.indices.filter { $0 != kept && widths[$0] > least }
+      let widest = others.max { widths[$0] < widths[$1] } ?? kept ?? 0
+      guard widths[widest] > least else { break }
       widths[widest] -= 1
     }
     return widths

@@ -4,6 +4,8 @@ internal import VaultStore
 /// What `vault get` is asked to do, as it was typed.
 struct GetRequest: Equatable {
   var name: String
+  /// More items, which are written as an array of JSON with the first.
+  var others: [String] = []
   var field: String?
   var group: String?
   var version: UInt64?
@@ -12,7 +14,11 @@ struct GetRequest: Equatable {
   var key = KeySource()
 
   func run(in session: Session) throws {
+    guard others.isEmpty || json && output == nil && version == nil else {
+      throw Failure.usage("several items are written as JSON alone", hint: "--json, without --version and --output")
+    }
     let group = try session.openGroup(group, key)
+    guard others.isEmpty else { return try writeAll(of: group, session) }
     let place = try ItemPlace(name, field: field, in: group)
     if let name = place.field {
       let field = try ItemField(place, name, in: group, version: version)
@@ -21,6 +27,32 @@ struct GetRequest: Equatable {
     }
     let opened = try group.open(place.name, version: version)
     try write(opened.secret, Told(item: opened.item, field: nil, group: group), session)
+  }
+
+  /// Reads every item before it writes the first.
+  private func writeAll(of group: AccessGroup, _ session: Session) throws {
+    let values = try ([name] + others).map { try copy(of: ItemPlace($0, field: field, in: group), in: group) }
+    if values.contains(where: \.0.item.hasExpired) { session.warn("a value has expired: vault info shows when") }
+    var json = JSONWriter(session.output)
+    try json.array { (json) throws(Failure) in
+      for (told, value) in values {
+        try unsafe value.withUnsafeBytes { (bytes) throws(Failure) in try unsafe write(bytes, told, to: &json) }
+      }
+    }
+  }
+
+  private func copy(of place: ItemPlace, in group: AccessGroup) throws -> (Told, WipedBytes) {
+    guard let name = place.field else { return try copy(ofWhole: place.name, in: group) }
+    let field = try ItemField(place, name, in: group)
+    let bytes = try field.value()
+    let copy = try unsafe bytes.withUnsafeBytes { bytes in try unsafe WipedBytes(copying: bytes) }
+    return (Told(item: field.item, field: name, group: group), copy)
+  }
+
+  private func copy(ofWhole name: String, in group: AccessGroup) throws -> (Told, WipedBytes) {
+    let opened = try group.open(name)
+    let copy = try unsafe opened.secret.withUnsafeBytes { bytes in try unsafe WipedBytes(copying: bytes) }
+    return (Told(item: opened.item, field: nil, group: group), copy)
   }
 
   /// What `--json` tells beside the value.
@@ -49,8 +81,12 @@ struct GetRequest: Equatable {
   }
 
   private func writeJSON(_ bytes: UnsafeRawBufferPointer, _ told: Told, to output: Output) throws(Failure) {
-    let item = told.item
     var json = JSONWriter(output)
+    try unsafe write(bytes, told, to: &json)
+  }
+
+  private func write(_ bytes: UnsafeRawBufferPointer, _ told: Told, to json: inout JSONWriter) throws(Failure) {
+    let item = told.item
     try json.object { (json) throws(Failure) in
       try json.string("name", item.name.description)
       if let field = told.field { try json.string("field", field) }

@@ -1,22 +1,99 @@
+internal import Exchange
 internal import VaultStore
 
 /// What `vault list` is asked to do, as it was typed.
 struct ListRequest: Equatable {
+  enum Order: String, CaseIterable { case name, changed, expires }
+
   var prefix = ""
   var group: String?
+  /// Looks through all groups that open.
+  var all = false
+  /// Lists removed items instead of those that are there.
+  var removed = false
   var attributes: [String] = []
   var match: String?
+  /// Also looks for `match` in the URLs and user names of logins, which are opened for it.
+  var opensLogins = false
+  var sort: String?
+  var limit: Int?
   var json = false
   var key = KeySource()
 
+  /// An item and the group that it is in.
+  private typealias Found = (group: AccessGroup, item: Item)
+
   func run(in session: Session) throws {
     let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
-    let group = try session.openGroup(group, key)
-    let found = try group.listing(prefix: prefix) { session.showProgress("\($0) items read") }
+    guard let order = Order(rawValue: sort ?? "name") else {
+      throw Failure.usage("there is no such order", hint: "--sort name, changed or expires")
+    }
+    guard limit ?? 1 > 0 else { throw Failure.usage("the value of --limit is not valid", hint: "it is at least 1") }
+    guard !all || group == nil else { throw Failure.usage("--all and --group exclude each other") }
+    let store = try session.openStore(key)
+    let names =
+      all ? try store.location.groupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
+    var found: [Found] = []
+    var problem: (any Error)?
+    for name in names {
+      let group = try store.group(name)
+      switch look(in: group, filter, session) {
+      case .success(let listing):
+        found += listing.items.map { (group, $0) }
+        guard let row = listing.strange.first else { continue }
+        problem = problem ?? ListRequest.strange(row, listing.strange.count, group)
+      // Another member's group is no failure of this look.
+      case .failure(.denied(.notAMember)) where all: continue
+      case .failure(let error):
+        guard all else { throw error }
+        session.warn("'\(name)' was passed over: \(error.message)")
+        problem = problem ?? error
+      }
+    }
     session.endProgress()
-    try write(found.items.filter(filter.accepts), group, in: session)
-    for row in found.strange { session.warn("row \(row.token) was passed over: \(row.reason)") }
-    if let row = found.strange.first { throw ListRequest.strange(row, found.strange.count, group) }
+    if found.isEmpty, !all { try sayWhatWasMeant(store, in: session) }
+    try write(sorted(found, by: order), in: session)
+    if let problem { throw problem }
+  }
+
+  private func look(
+    in group: AccessGroup, _ filter: ItemFilter, _ session: Session
+  ) -> Result<(items: [Item], strange: [StrangeRow]), VaultError> {
+    Result { () throws(VaultError) in
+      let listing = try group.listing(prefix: prefix, removed: removed) { session.showProgress("\($0) items read") }
+      for row in listing.strange { session.warn("row \(row.token) was passed over: \(row.reason)") }
+      var items: [Item] = []
+      for item in listing.items where try accepts(item, filter, group) { items.append(item) }
+      return (items, listing.strange)
+    }
+  }
+
+  private func accepts(_ item: Item, _ filter: ItemFilter, _ group: AccessGroup) throws(VaultError) -> Bool {
+    if filter.accepts(item) { return true }
+    guard opensLogins, item.kind == .json, let text = filter.match, filter.hasAttributes(item) else { return false }
+    let opened = try group.open(item.name.description)
+    let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    return ["url", "username"].contains { field in
+      JSONField.string(of: field, in: value).map { String(decoding: $0, as: UTF8.self).lowercased().contains(text) }
+        == true
+    }
+  }
+
+  private func sorted(_ found: [Found], by order: Order) -> [Found] {
+    let sorted =
+      switch order {
+      case .name: found
+      case .changed: found.sorted { $0.item.changed > $1.item.changed }
+      case .expires:
+        found.filter { $0.item.expires != nil }.sorted { $0.item.expires ?? .now < $1.item.expires ?? .now }
+      }
+    return limit.map { Array(sorted.prefix($0)) } ?? sorted
+  }
+
+  /// A group's name in the place of a prefix is taken for one, and finds nothing.
+  private func sayWhatWasMeant(_ store: SecretStore, in session: Session) throws {
+    guard !prefix.isEmpty, (try? store.location.groupNames().contains(prefix)) == true else { return }
+    session.say("no item begins with '\(prefix)'; the items of the group of this name: vault list -g \(prefix)")
   }
 
   private static func strange(_ row: StrangeRow, _ count: Int, _ group: AccessGroup) -> Failure {
@@ -27,22 +104,23 @@ struct ListRequest: Equatable {
     return failure
   }
 
-  private func write(_ items: [Item], _ group: AccessGroup, in session: Session) throws(Failure) {
-    if json { return try writeJSON(items, group, to: session.output) }
-    var table = Table("NAME", "LABEL", "VERSION", "CHANGED", "EXPIRES")
-    for item in items {
-      table.add(
-        item.name.description, item.label ?? "", String(item.version), item.changed.shortText,
-        item.expires?.shortText ?? "")
+  private func write(_ found: [Found], in session: Session) throws(Failure) {
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for (group, item) in found { try item.write(to: &json, group: group.name) }
+      }
+    }
+    let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
+    var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
+    for (group, item) in found {
+      let cells = [
+        item.name.description, item.label ?? "", String(item.version), session.shown(item.changed),
+        session.shown(item.expires),
+      ]
+      table.add(all ? [group.name.description] + cells : cells)
     }
     try table.write(to: session.output, style: session.outputStyle)
-  }
-
-  private func writeJSON(_ items: [Item], _ group: AccessGroup, to output: Output) throws(Failure) {
-    var json = JSONWriter(output)
-    try json.array { (json) throws(Failure) in
-      for item in items { try item.write(to: &json, group: group.name) }
-    }
   }
 }
 
@@ -56,9 +134,12 @@ struct ItemFilter {
     self.match = match?.lowercased()
   }
 
+  func hasAttributes(_ item: Item) -> Bool { attributes.allSatisfy { item.attributes[$0.key] == $0.value } }
+
   func accepts(_ item: Item) -> Bool {
-    guard attributes.allSatisfy({ item.attributes[$0.key] == $0.value }) else { return false }
+    guard hasAttributes(item) else { return false }
     guard let match else { return true }
-    return item.name.description.lowercased().contains(match) || item.label?.lowercased().contains(match) == true
+    let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
+    return texts.contains { $0.lowercased().contains(match) }
   }
 }

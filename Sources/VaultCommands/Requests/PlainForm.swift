@@ -59,8 +59,10 @@ extension SetRequest {
 extension ListRequest {
   fileprivate init(_ words: inout PlainArguments) {
     self.init(
-      prefix: words.nameIfAny() ?? "", group: words.option("--group", "-g"),
-      attributes: words.options("--attribute", "-a"), match: words.option("--match"), json: words.flag("--json"),
+      prefix: words.nameIfAny() ?? "", group: words.option("--group", "-g"), all: words.flag("--all"),
+      removed: words.flag("--removed"),
+      attributes: words.options("--attribute", "-a"), match: words.option("--match"), sort: words.option("--sort"),
+      limit: words.number("--limit"), json: words.flag("--json"),
       key: KeySource(&words))
   }
 }

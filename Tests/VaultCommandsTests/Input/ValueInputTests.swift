@@ -15,7 +15,12 @@ import VaultStore
   @Test func `one newline comes off piped text`() throws {
     #expect(try value(Array("s3cret\n".utf8)) == Array("s3cret".utf8))
     #expect(try value(Array("s3cret\r\n".utf8)) == Array("s3cret".utf8))
-    #expect(try value(Array("two\nlines\n\n".utf8)) == Array("two\nlines\n".utf8))
+  }
+
+  @Test func `text of several lines keeps its last newline, as a key needs it`() throws {
+    let key = "-----BEGIN KEY-----\nMII\n-----END KEY-----\n"
+    #expect(try value(Array(key.utf8)) == Array(key.utf8))
+    #expect(try value(Array("a\r\nb\r\n".utf8)) == Array("a\r\nb\r\n".utf8))
   }
 
   @Test func `exact keeps the newline`() throws {

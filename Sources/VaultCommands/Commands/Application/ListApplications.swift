@@ -28,7 +28,7 @@ struct ListApplications: SessionCommand {
     var table = Table("APP", "STATE", "ISSUE", "ISSUED", "LIFETIME")
     for application in applications {
       table.add(
-        application.id, application.standing.rawValue, String(application.issue), application.issued?.shortText ?? "",
+        application.id, application.standing.rawValue, String(application.issue), session.shown(application.issued),
         application.lifetime.rawValue)
     }
     try table.write(to: session.output, style: session.outputStyle)

@@ -8,14 +8,16 @@ struct ImportItems: SessionCommand {
     commandName: "import",
     abstract: "Bring in what another program kept: all of it at once, or nothing.",
     usage: """
-      vault import FILE --from dotenv|csv|plist|json [-g GROUP] [--prefix P]
+      vault import FILE [--from dotenv|csv|plist|json] [-g GROUP] [--prefix P]
                    [--replace] [--dry-run] [--json]
       vault import [FOLDER] --from pass [-g GROUP] ...
       """,
     discussion: """
       dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
-      (UserDefaults), XML or binary. json: what export wrote. pass: the entries of a password store, which gpg opens; its \
-      folder is PASSWORD_STORE_DIR, or else ~/.password-store. FILE may be - for standard input.
+      (UserDefaults), XML or binary. json: what export wrote, or one object of names and values, as vault env --shell json \
+      writes it. pass: the entries of a password store, which gpg opens; its \
+      folder is PASSWORD_STORE_DIR, or else ~/.password-store. FILE may be - for standard input. Without --from \
+      the name tells: .env, .csv, .plist, .json, and - is JSON.
 
       csv knows the columns of Chrome, Firefox, Safari, KeePassXC and Bitwarden: each login becomes a JSON object with \
       username, password, url, notes and totp, as far as they are there, so that vault://GROUP/NAME#password names one of \
@@ -38,7 +40,7 @@ struct ImportItems: SessionCommand {
   @Option(
     name: .customLong("from"),
     help: ArgumentHelp("What the file is: dotenv, csv, plist, json or pass.", valueName: "source"))
-  var format: String
+  var format: String?
 
   @OptionGroup var group: GroupOptions
   @Option(help: ArgumentHelp("Put this before each item's name.", valueName: "p")) var prefix: String = ""
@@ -48,9 +50,7 @@ struct ImportItems: SessionCommand {
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
-    guard let format = ImportFormat(rawValue: format) else {
-      throw Failure.usage("there is no such format", hint: ImportFormat.names)
-    }
+    let format = try ImportFormat(named: format, of: file)
     if !prefix.isEmpty { try References.naming("--prefix") { _ = try Item.Name(prefix + "x") } }
     var imported = try format.items(of: file, in: session)
     for index in imported.items.indices { imported.items[index].name = prefix + imported.items[index].name }

@@ -9,7 +9,7 @@ struct PrintEnvironment: SessionCommand {
     abstract: "Write a group's items as variables, for a shell, a JSON reader or an env file.",
     usage: """
       vault env [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
-                [--shell bash|json|dotenv]
+                [--shell bash|fish|json|dotenv|docker|github]
       """,
     discussion: """
       db/password becomes DB_PASSWORD, and a name that is a variable's already, such as http_proxy or TF_VAR_region, stays as \
@@ -19,7 +19,8 @@ struct PrintEnvironment: SessionCommand {
       orders (PATH, LD_PRELOAD) is refused in any group, unless it is listed or trusted.
 
       bash, the default, is for every POSIX shell: values stand in single quotes and are never executed, but let the shell \
-      read all of it, in double quotes. json is one object of strings. dotenv is for env files; some of their readers \
+      read all of it, in double quotes. fish is for fish: vault env --shell fish | source. docker is for --env-file of docker, \
+      which knows no quotes: a value with a line break is refused. github is for $GITHUB_ENV. json is one object of strings. dotenv is for env files; some of their readers \
       replace ${NAME} even in quotes, so a value that holds one is warned of. Values with a zero byte are refused, and for \
       json and dotenv those that are not text.
 
@@ -29,11 +30,12 @@ struct PrintEnvironment: SessionCommand {
         eval "$(vault env --group team.shared --prefix db/)"
       """)
 
-  enum Form: String, CaseIterable, ExpressibleByArgument { case bash, json, dotenv }
+  enum Form: String, CaseIterable, ExpressibleByArgument { case bash, fish, json, dotenv, docker, github }
 
   @OptionGroup var group: GroupOptions
   @OptionGroup var variables: VariableOptions
-  @Option(help: ArgumentHelp("Who will read it: bash, json or dotenv.", valueName: "shell")) var shell: Form = .bash
+  @Option(help: ArgumentHelp("Who will read it: bash, fish, json, dotenv, docker or github.", valueName: "shell"))
+  var shell: Form = .bash
   @OptionGroup var key: KeyOptions
 
   func run(in session: Session) throws {
@@ -46,6 +48,9 @@ struct PrintEnvironment: SessionCommand {
     switch shell {
     case .bash: for (name, value) in variables { try writeForShell(name, value, to: session.output) }
     case .json: try writeJSON(variables, to: session.output)
+    case .fish: for (name, value) in variables { try writeForFish(name, value, to: session.output) }
+    case .docker: try writeForDocker(variables, to: session.output)
+    case .github: try writeForGitHub(variables, to: session.output)
     case .dotenv: try writeEnvironmentFile(variables, session)
     }
   }
@@ -57,6 +62,42 @@ struct PrintEnvironment: SessionCommand {
       if byte == UInt8(ascii: "'") { try output.write(#"'\''"#) } else { try output.write(byte) }
     }
     try output.write("'\n")
+  }
+
+  private func writeForFish(_ name: String, _ value: [UInt8], to output: Output) throws(Failure) {
+    try output.write("set -gx \(name) '")
+    for byte in value {
+      if byte == UInt8(ascii: "'") || byte == UInt8(ascii: "\\") { try output.write(UInt8(ascii: "\\")) }
+      try output.write(byte)
+    }
+    try output.write("'\n")
+  }
+
+  /// Docker takes a line as it is: everything behind the first equals sign.
+  private func writeForDocker(_ variables: [(name: String, value: [UInt8])], to output: Output) throws(Failure) {
+    let lines = try variables.map { (name, value) throws(Failure) in
+      let text = try text(value, of: name)
+      guard !value.contains(0x0A), value.last != 0x0D else {
+        throw Failure(
+          .conflict, "\(name): docker's env files hold no line breaks", hint: "vault run -- docker run -e \(name)")
+      }
+      return "\(name)=\(text)\n"
+    }
+    for line in lines { try output.write(line) }
+  }
+
+  /// Between two lines that nobody can have put into a value.
+  private func writeForGitHub(_ variables: [(name: String, value: [UInt8])], to output: Output) throws(Failure) {
+    let lines = try variables.map { (name, value) throws(Failure) in
+      let text = try text(value, of: name)
+      guard value.last != 0x0D else {
+        throw Failure(.conflict, "\(name): the value ends with a carriage return, which $GITHUB_ENV would lose")
+      }
+      let words = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }
+      let end = "vault-\(words.joined())"
+      return "\(name)<<\(end)\n\(text)\n\(end)\n"
+    }
+    for line in lines { try output.write(line) }
   }
 
   private func writeJSON(_ variables: [(name: String, value: [UInt8])], to output: Output) throws(Failure) {

@@ -28,6 +28,6 @@ struct UnlockStore: SessionCommand {
       throw Failure.usage("--for needs a length of time: 90s, 15m, 8h, 7d")
     }
     let end = try session.unlock(key.source, for: .milliseconds(milliseconds))
-    session.say("unlocked for \(length), until \(end.text)")
+    session.say("unlocked for \(length), until \(end.localText)")
   }
 }

@@ -47,7 +47,7 @@ struct GitCredentialRequest: Equatable {
     } catch let error as VaultError {
       // Git shows this above its own question: one line.
       var message = error.message
-      if case .locked(let reason) = error, reason.contains("passphrase") { message += "; first: vault unlock" }
+      if case .locked = error, session.hasPassphrase { message += "; first: vault unlock" }
       throw Failure(error.exitStatus, message)
     }
   }

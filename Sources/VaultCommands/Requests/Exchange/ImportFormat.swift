@@ -9,6 +9,31 @@ enum ImportFormat: String, CaseIterable {
   /// For hints.
   static var names: String { "formats: " + allCases.map(\.rawValue).joined(separator: ", ") }
 
+  /// - Parameters:
+  ///   - name: what `--from` said; without it the file's name tells, and a pipe carries JSON.
+  /// - Throws: `usage`.
+  init(named name: String?, of path: String?) throws(Failure) {
+    if let name {
+      guard let format = ImportFormat(rawValue: name) else {
+        throw .usage("there is no such format", hint: ImportFormat.names)
+      }
+      self = format
+      return
+    }
+    let file = path?.split(separator: "/").last.map(String.init) ?? ""
+    if path == "-" || file.hasSuffix(".json") {
+      self = .json
+    } else if file.hasPrefix(".env") || file.hasSuffix(".env") {
+      self = .dotenv
+    } else if file.hasSuffix(".csv") {
+      self = .csv
+    } else if file.hasSuffix(".plist") {
+      self = .plist
+    } else {
+      throw .usage("--from is missing", hint: ImportFormat.names)
+    }
+  }
+
   /// What messages call the file behind `path`; nil for pass, whose entries are named by themselves.
   func fileName(_ path: String?) -> String? { self == .pass ? nil : path.map { ImportFile(path: $0).name } }
 

@@ -1,0 +1,171 @@
+import Testing
+
+@testable import VaultCommands
+
+/// What people bring along from other tools.
+@Suite struct HabitTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("group", "create", "team")
+    store.run("set", "db/password", "--label", "Orders", input: "hunter2")
+    store.run("set", "db/user", input: "ann")
+    store.run("set", "api/key", "-g", "team", "-a", "env=prod", "--expires", "2099-01-01", input: "k")
+    store.run(
+      "set", "web/mail", "-g", "team", "--type", "json", "--expires", "2098-01-01",
+      input: #"{"username":"Ann@Example.org","url":"https://mail.example","password":"github"}"#)
+  }
+
+  private func names(_ arguments: String...) -> [String] {
+    Transcript(arguments, environment: store.environment).output.split(separator: "\n").map { line in
+      line.split(separator: "\t", omittingEmptySubsequences: false).prefix(2).joined(separator: " ")
+    }
+  }
+
+  @Test(arguments: [
+    (["ls"], ["list"]), (["cat", "db/user"], ["get", "db/user"]), (["show", "db/user"], ["get", "db/user"]),
+    (["help", "rm"], ["help", "remove"]), (["ls", "--help"], ["list", "--help"]),
+  ]) func `an alias is its command`(alias: [String], command: [String]) {
+    let (first, second) = (
+      Transcript(alias, environment: store.environment), Transcript(command, environment: store.environment)
+    )
+    #expect(first.status == 0 && first.outputBytes == second.outputBytes && !first.outputBytes.isEmpty)
+  }
+
+  @Test func `items are copied, moved and removed by their short names`() {
+    #expect(store.run("cp", "db/user", "--as", "a").status == 0)
+    #expect(store.run("mv", "a", "--as", "b").status == 0)
+    #expect(store.run("get", "b").output == "ann")
+    #expect(store.run("rm", "b").status == 0)
+    #expect(store.run("get", "b").status == 10)
+  }
+
+  @Test func `all groups that open are listed, and searched`() {
+    #expect(
+      names("list", "--all") == ["default db/password", "default db/user", "team api/key", "team web/mail"])
+    #expect(names("list", "--all", "--match", "ORDERS") == ["default db/password"])
+    #expect(names("list", "--all", "-a", "env=prod") == ["team api/key"])
+    #expect(names("search", "prod") == ["team api/key"])
+    #expect(names("search", "MAIL.EXAMPLE") == ["team web/mail"])
+    #expect(names("search", "ann@example") == ["team web/mail"])
+    // A password is no text to be found by.
+    #expect(names("search", "github").isEmpty)
+    #expect(store.run("list", "--all", "-g", "team").status == 64)
+  }
+
+  @Test func `an application searches the groups that it is in`() {
+    store.run("app", "issue", "web", "--output", store.folder.file("credential"), "--group", "team:read")
+    let found = Transcript(
+      ["search", "a", "--credential", store.folder.file("credential")], environment: store.environment)
+    #expect(found.status == 0, "\(found.errors)")
+    #expect(found.output.contains("api/key") && !found.output.contains("db/password"))
+  }
+
+  @Test func `a list is sorted and ends where it is told to`() {
+    #expect(names("list", "--all", "--sort", "expires") == ["team web/mail", "team api/key"])
+    #expect(names("list", "--all", "--sort", "changed", "--limit", "1") == ["team web/mail"])
+    #expect(store.run("list", "--sort", "size").status == 64)
+    #expect(store.run("list", "--limit", "0").status == 64)
+  }
+
+  @Test func `removed items are listed`() {
+    store.run("remove", "db/user")
+    #expect(names("list", "--removed") == ["db/user "])
+    #expect(names("list") == ["db/password Orders"])
+    store.run("restore", "db/user")
+    #expect(names("list", "--removed").isEmpty)
+  }
+
+  @Test func `a group's name in the place of a prefix is explained`() {
+    let list = store.run("list", "team")
+    #expect(list.status == 0 && list.output.isEmpty)
+    #expect(
+      list.errors == "no item begins with 'team'; the items of the group of this name: vault list -g team\n")
+  }
+
+  @Test func `several items are one array of JSON`() throws {
+    let both = store.run("get", "db/password", "db/user", "--json")
+    #expect(
+      both.output == """
+        [{"name":"db/password","group":"default","version":1,"kind":"string","value":"hunter2"},
+        {"name":"db/user","group":"default","version":1,"kind":"string","value":"ann"}]
+
+        """)
+    #expect(store.run("get", "-g", "team", "web/mail#username", "api/key", "--json").output.contains("Ann@Example.org"))
+    let missing = store.run("get", "db/user", "nothing", "--json")
+    #expect(missing.status == 10 && missing.output.isEmpty)
+    #expect(store.run("get", "db/password", "db/user").status == 64)
+  }
+
+  @Test func `items are removed by their beginning, after a question, all or none`() {
+    let refused = store.run("remove", "--prefix", "db/")
+    #expect(refused.status == 64)
+    #expect(
+      refused.errors.hasPrefix(
+        "vault: error: 2 items of 'default' would be removed, from 'db/password' to 'db/user', and there is no terminal"
+      ))
+    #expect(names("list").count == 2)
+    #expect(store.run("remove", "--prefix", "db/", "--yes").status == 0)
+    #expect(names("list").isEmpty && names("list", "--removed").count == 2)
+    #expect(store.run("remove", "--prefix", "db/", "--yes").status == 10)
+    #expect(store.run("remove", "--prefix", "", "--yes").status == 64)
+  }
+
+  @Test(arguments: [
+    (["get", "db/pasword"], "db/password"), (["info", "DB/user"], "db/user"), (["remove", "db/usre"], "db/user"),
+    (["get", "db/use"], "db/user"),
+  ]) func `a mistyped name is told with its group, and with the one that is meant`(arguments: [String], meant: String) {
+    let result = Transcript(arguments, environment: store.environment)
+    #expect(result.status == 10)
+    #expect(
+      result.errors == "vault: error: no such item in 'default'\nvault: hint: did you mean '\(meant)'?\n")
+  }
+
+  @Test func `what is like no name is not repeated, and nothing is guessed`() {
+    let result = store.run("get", "s3cret-value")
+    #expect(result.status == 10 && !result.errors.contains("s3cret"))
+    #expect(result.errors.hasPrefix("vault: error: no such item in 'default'\nvault: hint: see what there is"))
+  }
+
+  @Test func `what env writes as JSON is imported again, from a pipe and without saying what it is`() {
+    store.run("set", "odd", input: "a\"b\\c\nd\n")
+    let json = store.run("env", "--shell", "json").output
+    store.run("group", "create", "copy")
+    let imported = store.run("import", "-", "-g", "copy", input: json)
+    #expect(imported.status == 0, "\(imported.errors)")
+    #expect(store.run("get", "ODD", "-g", "copy").output == "a\"b\\c\nd\n")
+    #expect(store.run("env", "-g", "copy", "--shell", "json").output == json)
+    let typed = store.run(
+      "import", "-", "-g", "copy", "--prefix", "t/", input: #"{"n":1,"d":2.5,"b":true,"o":{"a":[1,"\u00e9"]},"z":null}"#
+    )
+    #expect(typed.errors.contains("not kept: line 1: 'z' is null"))
+    #expect(store.run("get", "t/o", "-g", "copy").output == #"{"a":[1,"é"]}"#)
+    #expect(store.run("info", "t/n", "-g", "copy").output.contains("kind: int"))
+    #expect(store.run("import", store.folder.write("x.env", Array("A=1\n".utf8)), "-g", "copy").status == 0)
+    #expect(store.run("import", store.folder.write("unknown", Array("A=1\n".utf8)), "-g", "copy").status == 64)
+  }
+
+  @Test func `docker and GitHub get every value that they can hold`() {
+    #expect(store.run("env", "--shell", "docker").output == "DB_PASSWORD=hunter2\nDB_USER=ann\n")
+    store.run("set", "key", "--exact", input: "a\nb\n")
+    let refused = store.run("env", "--shell", "docker")
+    #expect(refused.status == 18 && refused.output.isEmpty)
+    let lines = store.run("env", "--prefix", "k", "--shell", "github").output.split(
+      separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count == 6 && lines[0].hasPrefix("EY<<vault-"))
+    #expect(lines[1...3] == ["a", "b", ""] && lines[0].hasSuffix(lines[4]) && lines[5].isEmpty)
+  }
+
+  @Test func `fish gets single quotes with its own escapes`() {
+    store.run("set", "q/it", input: #"it's a \ b"#)
+    #expect(store.run("env", "--prefix", "q/", "--shell", "fish").output == "set -gx IT 'it\\'s a \\\\ b'\n")
+  }
+
+  @Test func `a name is cut after everything else`() {
+    var table = Table(columns: ["NAME", "LABEL", "VERSION"], keeping: "NAME")
+    table.add("git/https/github.com/alice/with/a/long/path", String(repeating: "label ", count: 12), "1")
+    #expect(table.columnWidths(terminalWidth: 80) == [43, 26, 7])
+    #expect(table.columnWidths(terminalWidth: 40) == [21, 8, 7])
+  }
+}
