@@ -6,12 +6,34 @@
 #include <linux/magic.h>
 #include <nss.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+static int argument_count;
+static char **arguments;
+static int set_backtrace;
+
+// Runs before Swift's runtime does. Where /proc is not mounted, the runtime cannot find its own path, which it wants only
+// for its tool that prints backtraces, and aborts; naming a tool keeps it from looking.
+__attribute__((constructor(101))) static void keep_arguments(int count, char **values) {
+  argument_count = count;
+  arguments = values;
+  if (access("/proc/self/exe", F_OK) != 0 && getenv("SWIFT_BACKTRACE") == NULL)
+    set_backtrace = setenv("SWIFT_BACKTRACE", "enable=no,swift-backtrace=/nonexistent", 1) == 0;
+}
+
+int csystem_argument_count(void) { return argument_count; }
+
+const char *csystem_argument(int number) { return number < argument_count ? arguments[number] : NULL; }
+
+void csystem_restore_environment(void) {
+  if (set_backtrace) unsetenv("SWIFT_BACKTRACE");
+}
 
 int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 

@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 internal import VaultStore
 
@@ -7,6 +8,7 @@ internal import VaultStore
 ///
 /// - Returns: the exit status.
 public func runProcess() -> Int32 {
+  csystem_restore_environment()
   hardenProcess()
   guard let arguments = decodedArguments() else {
     let failure = Failure(.usage, "an argument is not UTF-8")
@@ -19,11 +21,11 @@ public func runProcess() -> Int32 {
 /// Not `CommandLine.arguments`, which replaces what is not UTF-8: two names would become one.
 private func decodedArguments() -> [String]? {
   var arguments: [String] = []
-  if let program = unsafe CommandLine.unsafeArgv[0] {
+  if let program = unsafe csystem_argument(0) {
     arguments = unsafe ProgramName.command(of: String(cString: program))
   }
-  for number in 1..<max(1, Int(CommandLine.argc)) {
-    guard let argument = unsafe CommandLine.unsafeArgv[number], let text = unsafe String(validatingCString: argument)
+  for number in 1..<max(1, csystem_argument_count()) {
+    guard let argument = unsafe csystem_argument(number), let text = unsafe String(validatingCString: argument)
     else { return nil }
     arguments.append(text)
   }

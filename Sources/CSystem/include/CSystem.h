@@ -4,6 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/// The arguments that this process was started with. Swift's own list is read from /proc, and empty without it.
+int csystem_argument_count(void);
+/// NULL beyond the last one.
+const char *csystem_argument(int number);
+
+/// Takes back what was set for the runtime's start, so that no program inherits it.
+void csystem_restore_environment(void);
+
 int csystem_set_dumpable(int dumpable);
 int csystem_get_dumpable(void);
 

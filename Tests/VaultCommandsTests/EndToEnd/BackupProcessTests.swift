@@ -135,7 +135,7 @@ import Testing
     try fill()
     // The last page of the large value.
     let damage = #"""
-      "$vault" group compact default 2>/dev/null; file="$folder/store/groups/default/group.vault"
+      "$vault" group compact default --yes 2>/dev/null; file="$folder/store/groups/default/group.vault"
       pages=$(($(stat -c %s "$file") / 4096))
       head -c 4096 /dev/zero | dd of="$file" bs=4096 seek=$((pages - 1)) conv=notrunc status=none
       rm -rf "$folder/base" && mkdir "$folder/base" && cp -a "$folder/store" "$folder/state" "$folder/base"

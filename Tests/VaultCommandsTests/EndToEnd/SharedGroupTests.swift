@@ -117,7 +117,7 @@ import Testing
     for mask in ["000", "022", "077"] {
       let result = users.shell(
         """
-        "$vault" group compact team 2>/dev/null && [ ! -s $team/group.vault-wal ] || exit
+        "$vault" group compact team --yes 2>/dev/null && [ ! -s $team/group.vault-wal ] || exit
         umask \(mask); rm -f $team/group.vault-wal $team/group.vault-shm $team/lock
         printf one | as 12345 "$vault" set a -g team; modes $team/*
         printf two | as 12346 "$vault" set a -g team; as 12347 "$vault" get a -g team; echo
