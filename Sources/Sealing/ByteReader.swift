@@ -75,7 +75,8 @@ package struct ByteReader: Sendable {
   /// Reads 16 bytes that must be `label`.
   package mutating func expect(_ label: Label) throws(Failure) {
     let start = offset
-    guard try read(count: 16).elementsEqual(label.padded) else { throw .unexpected(offset: start) }
+    let found = try read(count: Label.byteCount)
+    guard unsafe label.withUnsafeBytes({ unsafe $0.elementsEqual(found) }) else { throw .unexpected(offset: start) }
   }
 
   /// Reads `count` bytes that must be zero.

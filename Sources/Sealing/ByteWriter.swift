@@ -42,7 +42,9 @@ package struct ByteWriter: Sendable {
   package mutating func write(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
 
   /// Appends the 16 bytes of `label`.
-  package mutating func write(_ label: Label) { bytes.append(contentsOf: label.padded) }
+  package mutating func write(_ label: Label) {
+    unsafe label.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
+  }
 
   /// Appends a two-byte count and then `text`, at most 65,535 bytes.
   package mutating func writeCounted16(_ text: [UInt8]) {

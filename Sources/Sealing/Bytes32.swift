@@ -3,7 +3,7 @@
 /// Compares in byte order. Not for secrets: values are copied freely, and comparison stops at the first difference.
 package struct Bytes32: Hashable, Sendable, Comparable {
   // Big-endian words, so that comparing the words compares the bytes.
-  private var words: (UInt64, UInt64, UInt64, UInt64)
+  @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64)
 
   /// Thirty-two zero bytes.
   package static let zero = Bytes32(words: (0, 0, 0, 0))
@@ -47,6 +47,7 @@ package struct Bytes32: Hashable, Sendable, Comparable {
   }
 
   /// Lends the 32 bytes in order.
+  @inlinable
   package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     let inOrder = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
     return unsafe Swift.withUnsafeBytes(of: inOrder) { unsafe body($0) }
@@ -58,6 +59,9 @@ package struct Bytes32: Hashable, Sendable, Comparable {
   package static func == (left: Bytes32, right: Bytes32) -> Bool { left.words == right.words }
 
   package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }
+
+  /// Eight of the 32 bytes: enough to tell digests apart in a table, which compares the rest.
+  package var word: UInt64 { words.0 }
 
   package func hash(into hasher: inout Hasher) {
     // Digests are uniform, so one word is enough for a hash. Values with equal hashes are still compared in full.

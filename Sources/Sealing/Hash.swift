@@ -13,8 +13,8 @@ internal import CSodium
     Sodium.ready
     unsafe state = OpaquePointer(
       UnsafeMutableRawPointer.allocate(byteCount: crypto_generichash_blake2b_statebytes(), alignment: 64))
-    let status = unsafe label.padded.withUnsafeBufferPointer {
-      unsafe crypto_generichash_blake2b_init_salt_personal(state, nil, 0, Digest.byteCount, nil, $0.baseAddress)
+    let status = unsafe label.withUnsafeBytes {
+      unsafe crypto_generichash_blake2b_init_salt_personal(state, nil, 0, Digest.byteCount, nil, $0.octets)
     }
     // It fails only for sizes that are not used here.
     precondition(status == 0)
@@ -57,10 +57,10 @@ enum Blake2b {
     to output: UnsafeMutablePointer<UInt8>
   ) {
     Sodium.ready
-    let status = unsafe label.padded.withUnsafeBufferPointer { personal in
+    let status = unsafe label.withUnsafeBytes { personal in
       unsafe crypto_generichash_blake2b_salt_personal(
         output, Digest.byteCount,
-        message.octets, UInt64(message.count), key.octets, key.count, nil, personal.baseAddress)
+        message.octets, UInt64(message.count), key.octets, key.count, nil, personal.octets)
     }
     // It fails only for sizes that are not used here.
     precondition(status == 0)

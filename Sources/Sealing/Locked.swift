@@ -5,27 +5,42 @@ internal import Glibc
 /// Like `Synchronization.Mutex`, but with a lock that Thread Sanitizer can see. On Linux, the sanitizer reports a race
 /// for everything that the standard library's mutex protects.
 @safe package final class Locked<Value: ~Copyable>: @unchecked Sendable {
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var value: Value
+  @usableFromInline let mutex = Mutex()
+  @usableFromInline var value: Value
 
-  package init(_ value: consuming sending Value) {
+  @inlinable
+  package init(_ value: consuming sending Value) { self.value = value }
+
+  deinit { mutex.destroy() }
+
+  /// Lends the value while other threads wait. `body` must not call this method again.
+  // Inlinable, so that each use is compiled for its own types: every get comes here a dozen times.
+  @inlinable
+  package func withLock<Result: ~Copyable, Failure>(
+    _ body: (inout Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    mutex.lock()
+    defer { mutex.unlock() }
+    return try body(&value)
+  }
+}
+
+/// A pthread mutex at a fixed address.
+@safe @usableFromInline struct Mutex {
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+  @usableFromInline init() {
     unsafe mutex = .allocate(capacity: 1)
     unsafe mutex.initialize(to: pthread_mutex_t())
     unsafe pthread_mutex_init(mutex, nil)
-    self.value = value
   }
 
-  deinit {
+  @usableFromInline func destroy() {
     unsafe pthread_mutex_destroy(mutex)
     unsafe mutex.deallocate()
   }
 
-  /// Lends the value while other threads wait. `body` must not call this method again.
-  package func withLock<Result: ~Copyable, Failure>(
-    _ body: (inout Value) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    return try body(&value)
-  }
+  @usableFromInline func lock() { unsafe pthread_mutex_lock(mutex) }
+
+  @usableFromInline func unlock() { unsafe pthread_mutex_unlock(mutex) }
 }

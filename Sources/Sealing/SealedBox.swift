@@ -6,7 +6,7 @@ package struct Nonce: Sendable, Hashable {
   package static let byteCount = 24
 
   // Inline instead of an array, because one is read with every row.
-  private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
+  @usableFromInline var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
 
   /// Makes a random nonce.
   package init() {
@@ -15,16 +15,24 @@ package struct Nonce: Sendable, Hashable {
   }
 
   /// Makes a nonce from 24 bytes; `nil` for any other count.
-  package init?(_ bytes: some Collection<UInt8>) {
+  package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Nonce($0) }) }
+
+  /// Makes a nonce from 24 bytes; `nil` for any other count.
+  package init?(_ bytes: ArraySlice<UInt8>) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Nonce($0) }) }
+
+  /// Makes a nonce from 24 bytes; `nil` for any other count.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == Nonce.byteCount else { return nil }
-    // Contiguous bytes are copied directly: a generic copy looks up its types at run time, once per process.
-    let copied: Void? = unsafe Swift.withUnsafeMutableBytes(of: &words) { words in
-      bytes.withContiguousStorageIfAvailable { unsafe words.copyMemory(from: UnsafeRawBufferPointer($0)) }
-    }
-    if copied == nil { unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe $0.copyBytes(from: bytes) } }
+    unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe $0.copyMemory(from: bytes) }
+  }
+
+  private init?(_ value: Nonce?) {
+    guard let value else { return nil }
+    self = value
   }
 
   /// Lends the 24 bytes.
+  @inlinable
   package func withUnsafeBytes<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -54,15 +54,14 @@ package struct SigningKey: ~Copyable, Sendable {
 
 extension PublicKey {
   /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or signature.
-  package func verifies(_ signature: some Collection<UInt8>, of message: [UInt8]) -> Bool {
+  package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
     unsafe message.withUnsafeBytes { unsafe verifies(signature, of: $0) }
   }
 
   /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or signature.
-  package func verifies(_ signature: some Collection<UInt8>, of message: UnsafeRawBufferPointer) -> Bool {
+  package func verifies(_ signature: [UInt8], of message: UnsafeRawBufferPointer) -> Bool {
     guard signature.count == SigningKey.signatureByteCount else { return false }
     Sodium.ready
-    let signature = Array(signature)
     return unsafe withUnsafeBytes { key in
       unsafe signature.withUnsafeBytes { signature in
         unsafe crypto_sign_verify_detached(

@@ -136,7 +136,7 @@ enum SignedManifest {
     guard writer.kind == .owner || manifest.epoch - roster.roster.firstEpoch <= GroupLimits.epochsPerRoster else {
       throw .damaged(.manifest, "epoch too far above its roster's")
     }
-    guard manifest.writerKey.verifies(content.suffix(SigningKey.signatureByteCount), of: body) else {
+    guard manifest.writerKey.verifies(Array(content.suffix(SigningKey.signatureByteCount)), of: body) else {
       throw .damaged(.manifest, "signature")
     }
     return (manifest, entry)
