@@ -50,41 +50,119 @@ static int is_foreign_index(const char *name) {
   return is_foreign(index);
 }
 
-// The system VFS's methods for a log, and a copy that differs only in the file size.
+// The system VFS's methods for a log, and a copy that differs in the file size and in writing.
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 static const sqlite3_io_methods *base_log_methods;
 static sqlite3_io_methods log_methods;
+static int base_file_size;
 
-enum { log_header_size = 32 };
+enum { log_header_size = 32, frame_header_size = 24, page_size = 4096, pending_size = 16 * (frame_header_size + page_size) };
+
+// Frames of a log that SQLite appended, two calls for each, and that are written with one. They are at most those of one
+// transaction that is not complete: nobody else may read them yet, and what this connection reads, syncs or cuts, it
+// writes first.
+struct pending {
+  char *bytes;
+  int count;
+  int commits; // whether the frame that is being written ends a transaction
+  sqlite3_int64 offset, end;
+};
+
+// Behind what SQLite's VFS keeps of a file.
+struct own {
+  int descriptor;
+  struct pending pending;
+};
+
+static struct own *own(sqlite3_file *file) { return (struct own *)((char *)file + base_file_size); }
+
+static struct pending *pending_of(sqlite3_file *file) { return &own(file)->pending; }
+
+static int write_pending(sqlite3_file *file) {
+  struct pending *pending = pending_of(file);
+  int count = pending->count;
+  if (count == 0) return SQLITE_OK;
+  pending->count = 0;
+  int code = base_log_methods->xWrite(file, pending->bytes, count, pending->offset);
+  if (code != SQLITE_OK) pending->end = -1;
+  return code;
+}
+
+static int write_log(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
+  struct pending *pending = pending_of(file);
+  const unsigned char *header = bytes;
+  if (count == frame_header_size) pending->commits = header[4] || header[5] || header[6] || header[7];
+  int ends_transaction = count == page_size && pending->commits;
+  int continues = offset == pending->end;
+  if (!continues || pending->count + count > pending_size) {
+    int code = write_pending(file);
+    if (code != SQLITE_OK) return code;
+  }
+  if (!pending->bytes) pending->bytes = sqlite3_malloc(pending_size);
+  pending->end = offset + count;
+  if (!continues || !pending->bytes) return base_log_methods->xWrite(file, bytes, count, offset);
+  if (pending->count == 0) pending->offset = offset;
+  memcpy(pending->bytes + pending->count, bytes, count);
+  pending->count += count;
+  return ends_transaction ? write_pending(file) : SQLITE_OK;
+}
+
+static int read_log(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
+  int code = write_pending(file);
+  return code == SQLITE_OK ? base_log_methods->xRead(file, bytes, count, offset) : code;
+}
+
+static int sync_log(sqlite3_file *file, int flags) {
+  int code = write_pending(file);
+  return code == SQLITE_OK ? base_log_methods->xSync(file, flags) : code;
+}
+
+static int cut_log(sqlite3_file *file, sqlite3_int64 size) {
+  int code = write_pending(file);
+  return code == SQLITE_OK ? base_log_methods->xTruncate(file, size) : code;
+}
+
+static int close_log(sqlite3_file *file) {
+  // What is left is of a transaction that was not completed.
+  sqlite3_free(pending_of(file)->bytes);
+  pending_of(file)->bytes = NULL;
+  pending_of(file)->count = 0;
+  return base_log_methods->xClose(file);
+}
 
 // A log with only a header, which a killed writer may leave, is as good as empty. SQLite recognizes that if it may
 // write the index. If it may only read the index, it tries for ten seconds to reconcile the header with the empty
 // index.
 static int log_size(sqlite3_file *file, sqlite3_int64 *size) {
-  int code = base_log_methods->xFileSize(file, size);
+  int code = write_pending(file);
+  if (code == SQLITE_OK) code = base_log_methods->xFileSize(file, size);
   if (code == SQLITE_OK && *size == log_header_size) *size = 0;
   return code;
 }
 
-static void watch_size(sqlite3_file *file) {
+static void watch_log(sqlite3_file *file) {
   pthread_mutex_lock(&log_mutex);
   if (!base_log_methods) {
     base_log_methods = file->pMethods;
     log_methods = *base_log_methods;
     log_methods.xFileSize = log_size;
+    log_methods.xWrite = write_log;
+    log_methods.xRead = read_log;
+    log_methods.xSync = sync_log;
+    log_methods.xTruncate = cut_log;
+    log_methods.xClose = close_log;
   }
-  if (file->pMethods == base_log_methods) file->pMethods = &log_methods;
+  if (file->pMethods == base_log_methods) {
+    memset(pending_of(file), 0, sizeof(struct pending));
+    pending_of(file)->end = -1;
+    file->pMethods = &log_methods;
+  }
   pthread_mutex_unlock(&log_mutex);
-}
-
-// Behind what SQLite's VFS keeps of a file.
-static int *descriptor_of(sqlite3_vfs *vfs, sqlite3_file *file) {
-  return (int *)((char *)file + base(vfs)->szOsFile);
 }
 
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *outcome) {
   file->pMethods = NULL;
-  *descriptor_of(vfs, file) = -1;
+  own(file)->descriptor = -1;
   if (name == NULL) return SQLITE_CANTOPEN;
   if (flags & SQLITE_OPEN_MAIN_DB) {
     // The main file always exists. SQLite never creates it, but initialises an empty file that was created before.
@@ -100,8 +178,8 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
   last_opened = -1;
   int code = base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
   // It stays -1 where SQLite had an unused descriptor of the file.
-  if (code == SQLITE_OK) *descriptor_of(vfs, file) = last_opened;
-  if (code == SQLITE_OK && flags & SQLITE_OPEN_WAL) watch_size(file);
+  if (code == SQLITE_OK) own(file)->descriptor = last_opened;
+  if (code == SQLITE_OK && flags & SQLITE_OPEN_WAL) watch_log(file);
   return code;
 }
 
@@ -176,7 +254,7 @@ static sqlite3_vfs guarding_vfs = {
   .xCurrentTimeInt64 = time_now_exact,
 };
 
-int guarding_vfs_descriptor(sqlite3_file *file) { return *descriptor_of(&guarding_vfs, file); }
+int guarding_vfs_descriptor(sqlite3_file *file) { return own(file)->descriptor; }
 
 int guarding_vfs_register(void) {
   // Looked up by name, because a program that uses the library may have registered another default.
@@ -185,7 +263,8 @@ int guarding_vfs_register(void) {
   if (unix_vfs->iVersion < 3) return SQLITE_ERROR;
   int code = unix_vfs->xSetSystemCall(unix_vfs, "open", (sqlite3_syscall_ptr)open_at_once);
   if (code != SQLITE_OK) return code;
-  guarding_vfs.szOsFile = unix_vfs->szOsFile + (int)sizeof(int);
+  base_file_size = (unix_vfs->szOsFile + 7) & ~7;
+  guarding_vfs.szOsFile = base_file_size + (int)sizeof(struct own);
   guarding_vfs.mxPathname = unix_vfs->mxPathname;
   guarding_vfs.pAppData = unix_vfs;
   return sqlite3_vfs_register(&guarding_vfs, 0);
