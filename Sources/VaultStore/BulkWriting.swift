@@ -14,12 +14,12 @@ extension AccessGroup {
     let transaction: WriteTransaction
     do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
     defer { transaction.rollback() }
-    for index in try order(of: items, in: transaction) {
-      let item = items[index]
+    for (token, position) in try order(of: items, in: transaction) {
+      let item = items[items.index(items.startIndex, offsetBy: position)]
       let name = try Item.Name(item.name)
       let value = NewValue(secret: try OpenedSecret(item.value), kind: item.value.secretKind)
       do {
-        _ = try transaction.set(name, to: value, Details(), ifVersion: nil)
+        _ = try transaction.set(name, to: value, Details(), ifVersion: nil, at: token)
       } catch {
         throw VaultError(error, group: self.name.description)
       }
@@ -28,16 +28,16 @@ extension AccessGroup {
     notices.post(transaction.view.notices, of: name)
   }
 
-  /// The indices of `items` in the order of their tokens; equal names stay in their order.
+  /// The tokens of `items` in rising order, with the items' positions; equal names stay in their order.
   private func order<Items: RandomAccessCollection, Value>(
     of items: Items, in transaction: WriteTransaction
-  ) throws(VaultError) -> [Items.Index] where Items.Element == (name: String, value: Value) {
+  ) throws(VaultError) -> [(token: Token, position: Int)] where Items.Element == (name: String, value: Value) {
     var places: [(token: Token, position: Int)] = []
     places.reserveCapacity(items.count)
     for (position, item) in items.enumerated() {
       places.append((transaction.view.state.keys.token(of: try Item.Name(item.name).description), position))
     }
     places.sort { ($0.token, $0.position) < ($1.token, $1.position) }
-    return places.map { items.index(items.startIndex, offsetBy: $0.position) }
+    return places
   }
 }

@@ -34,15 +34,18 @@ extension AccessGroup {
 /// The changes of single items, inside a transaction.
 extension WriteTransaction {
   /// Writes a new value, or with `secret` nil only new details over the present value.
+  ///
+  /// - Parameter token: that of the name, where it is known already.
   func set(
-    _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?
+    _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil
   ) throws(GroupFileError) -> UInt64 {
-    let old = try stored(name.description)
+    let token = token ?? view.state.keys.token(of: name.description)
+    let old = try stored(name.description, at: token)
     try require(expected, in: old)
     let attributes = details.applied(to: old, name: name.description, value: secret, at: time)
-    if let secret { return try put(attributes, secret.secret, over: old?.row) }
+    if let secret { return try put(attributes, secret.secret, over: old?.row, at: token) }
     guard let old, old.isPresent else { throw .noItem }
-    return try put(attributes, view.secret(of: old.row), over: old.row, keepsValue: true)
+    return try put(attributes, view.secret(of: old.row), over: old.row, at: token, keepsValue: true)
   }
 
   /// Writes a tombstone; the history stays.
@@ -51,7 +54,7 @@ extension WriteTransaction {
     try require(expected, in: old)
     return try put(
       Attributes(name: name.description, created: old.attributes.created, changed: time, valueKind: 0), nil,
-      over: old.row)
+      over: old.row, at: old.row.token)
   }
 
   /// Writes the value and details of an older version anew; by default those of the last present one before a removal.

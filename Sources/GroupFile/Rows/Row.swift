@@ -32,17 +32,17 @@ package struct Row: Sendable {
   var digest: Digest { Hash.digest(.rowHash, encoded) }
 
   /// The digest of the version that this one replaced; zeros if there is none.
-  var previous: Digest { Digest(encoded[Row.previousOffset..<Row.nonceOffset])! }
+  var previous: Digest { Digest(encoded[Row.previousRange])! }
 
-  var nonce: Nonce { Nonce(encoded[Row.nonceOffset..<Row.attributesOffset - 4])! }
+  var nonce: Nonce { Nonce(encoded[Row.nonceRange])! }
 
   var attributesRange: Range<Int> { Row.attributesOffset..<Row.attributesOffset + attributesByteCount }
 
   /// `B`: the sealed secret, or the digest of a blob.
   var secretRange: Range<Int> { attributesRange.upperBound + 5..<encoded.count }
 
-  private static let previousOffset = 33
-  private static let nonceOffset = 65
+  static let previousRange = 33..<65
+  static let nonceRange = 65..<89
   private static let attributesOffset = 93
 
   /// The smallest and largest sealed attributes: one padded block to 64 KiB of content.
@@ -71,8 +71,8 @@ package struct Row: Sendable {
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 16, as: UInt64.self)
       unsafe bytes[24] = state.rawValue
       unsafe bytes.storeBytes(of: oldest.bigEndian, toByteOffset: 25, as: UInt64.self)
-      unsafe bytes[Row.previousOffset...].copy(previous)
-      unsafe bytes[Row.nonceOffset...].copy(nonce)
+      unsafe bytes[Row.previousRange].copy(previous)
+      unsafe bytes[Row.nonceRange].copy(nonce)
       unsafe bytes.storeBytes(
         of: UInt32(attributes.count).bigEndian, toByteOffset: Row.attributesOffset - 4, as: UInt32.self)
       unsafe bytes[Row.attributesOffset...].copy(attributes)

@@ -3,18 +3,14 @@ import Sealing
 /// Seals and opens the rows of one generation of a group (format article, "Rows").
 struct RowSeal: Sendable {
   let keys: GroupKeys
-  private let binding: RowBinding
 
-  init(_ keys: GroupKeys) {
-    self.keys = keys
-    binding = RowBinding(groupID: keys.groupID, generation: keys.generation)
-  }
+  init(_ keys: GroupKeys) { self.keys = keys }
 
   /// Opens the attributes of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`.
   func attributes(of row: Row) throws(GroupFileError) -> Attributes {
-    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
+    let binding = keys.binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
     do {
       let padded = try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
         try unsafe keys.openAttributes(
@@ -28,11 +24,18 @@ struct RowSeal: Sendable {
     }
   }
 
+  /// Opens the attributes of a proved row and checks that the row stands where its name belongs.
+  func placedAttributes(of row: Row) throws(GroupFileError) -> Attributes {
+    let attributes = try attributes(of: row)
+    guard keys.token(of: attributes.name) == row.token else { throw .damaged(.row, "a name in another's place") }
+    return attributes
+  }
+
   /// Opens `box[range]`, the sealed secret of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`; `storage` where there is no guarded memory left.
   func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(GroupFileError) -> OpenedSecret {
-    let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .secret)
+    let binding = keys.binding.bytes(token: row.token, version: row.version, state: row.state, half: .secret)
     do {
       let bytes = try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
         try unsafe keys.openSecret(UnsafeRawBufferPointer(rebasing: box[range]), nonce: row.nonce, binding: binding)
@@ -62,7 +65,7 @@ struct RowSeal: Sendable {
     let sealedAttributes = unsafe padded.span.withUnsafeBytes { padded in
       unsafe keys.seal(
         padded, half: .attributes, nonce: nonce,
-        binding: binding.bytes(token: token, version: version, state: state, half: .attributes))
+        binding: keys.binding.bytes(token: token, version: version, state: state, half: .attributes))
     }
     var box: [UInt8] = []
     if let secret {
@@ -70,7 +73,7 @@ struct RowSeal: Sendable {
         box = try unsafe secret.withPadded { padded in
           unsafe keys.seal(
             padded, half: .secret, nonce: nonce,
-            binding: binding.bytes(token: token, version: version, state: state, half: .secret))
+            binding: keys.binding.bytes(token: token, version: version, state: state, half: .secret))
         }
       } catch {
         throw GroupFileError(error)

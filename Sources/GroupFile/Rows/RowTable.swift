@@ -7,7 +7,7 @@ extension Connection {
     let statement = try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token = ?")
     defer { statement.reset() }
-    try statement.bind(1, token.bytes)
+    try statement.bind(1, token)
     return try statement.step() ? try Row(statement) : nil
   }
 
@@ -17,7 +17,7 @@ extension Connection {
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?"
     )
     defer { statement.reset() }
-    try statement.bind(1, token.bytes)
+    try statement.bind(1, token)
     try statement.bind(2, Int64(version))
     return try statement.step() ? try Row(statement) : nil
   }
@@ -33,8 +33,8 @@ extension Connection {
     let statement = try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token BETWEEN ? AND ? ORDER BY token"
     )
-    try statement.bind(1, first.bytes)
-    return try statement.bind(2, last.bytes)
+    try statement.bind(1, first)
+    return try statement.bind(2, last)
   }
 
   /// All older rows in rising order of token and version, unproved.
@@ -79,7 +79,7 @@ extension Connection {
     ] {
       let statement = try statement(sql)
       defer { statement.reset() }
-      try statement.bind(1, token.bytes)
+      try statement.bind(1, token)
       try statement.bind(2, Int64(oldest))
       _ = try statement.step()
     }
@@ -96,7 +96,7 @@ extension Connection {
   func blob(_ token: Token, version: UInt64) throws(GroupFileError) -> [UInt8]? {
     let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")
     defer { statement.reset() }
-    try statement.bind(1, token.bytes)
+    try statement.bind(1, token)
     try statement.bind(2, Int64(version))
     guard try statement.step() else { return nil }
     return unsafe Array(try statement.blob(0, count: Row.blobByteCount))
@@ -106,7 +106,7 @@ extension Connection {
   func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(GroupFileError) {
     let statement = try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
     defer { statement.reset() }
-    try statement.bind(1, token.bytes)
+    try statement.bind(1, token)
     try statement.bind(2, Int64(version))
     try statement.bind(3, bytes)
     _ = try statement.step()
@@ -144,14 +144,15 @@ extension Row {
 
   /// Binds the nine columns.
   fileprivate func bind(to statement: Statement) throws(GroupFileError) {
-    try statement.bind(1, token.bytes)
+    try statement.bind(1, token)
     try statement.bind(2, Int64(version))
     try statement.bind(3, Int64(state.rawValue))
     try statement.bind(4, Int64(oldest))
-    try statement.bind(5, previous)
-    try statement.bind(6, nonce.bytes)
-    try statement.bind(7, Array(encoded[attributesRange]))
     try statement.bind(8, Int64(place.rawValue))
-    try statement.bind(9, Array(encoded[secretRange]))
+    try unsafe encoded.span.withUnsafeBytes { (bytes) throws(GroupFileError) in
+      for (index, range) in [(5, Row.previousRange), (6, Row.nonceRange), (7, attributesRange), (9, secretRange)] {
+        try unsafe statement.bind(Int32(index), UnsafeRawBufferPointer(rebasing: bytes[range]))
+      }
+    }
   }
 }

@@ -26,6 +26,14 @@ package struct Token: Hashable, Sendable, Comparable {
 
   package static let byteCount = 16
 
+  /// Lends the 16 bytes in order.
+  func withUnsafeBytes<Result, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let inOrder = (high.bigEndian, low.bigEndian)
+    return try unsafe Swift.withUnsafeBytes(of: inOrder) { (bytes) throws(Failure) in try unsafe body(bytes) }
+  }
+
   /// The 16 bytes in order.
   package var bytes: [UInt8] {
     var writer = ByteWriter(reservingCapacity: Token.byteCount)

@@ -12,6 +12,8 @@ package final class GroupKeys: Sendable {
   let groupKey: Key
   /// What the roster says of the key: a member who was given another one notices.
   let commitment: Digest
+  /// What ties the rows of this generation to the group.
+  let binding: RowBinding
 
   /// Derives the keys of `groupKey`; `deviceKey` is given for a group that is bound to a device.
   init(groupKey: consuming Key, groupID: GroupID, generation: UInt64, deviceKey: borrowing Key?) throws(SealingError) {
@@ -31,10 +33,13 @@ package final class GroupKeys: Sendable {
     meta = try effective.derive(.metaKey, context.bytes)
     commitment = effective.mac(.keyCommitment, context.bytes)
     self.groupKey = groupKey
+    binding = RowBinding(groupID: groupID, generation: generation)
   }
 
   /// Where `name` (UTF-8, NFC) stands.
-  package func token(of name: String) -> Token { Token(prefixOf: token.mac(.token, Array(name.utf8))) }
+  package func token(of name: String) -> Token {
+    unsafe Token(prefixOf: name.utf8Span.span.withUnsafeBytes { unsafe token.mac(.token, $0) })
+  }
 
   /// Seals a padded half of a row.
   func seal(_ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: [UInt8]) -> [UInt8] {

@@ -34,6 +34,15 @@ package final class VerifiedState: Sendable {
 }
 
 extension VerifiedState {
+  /// Opens the attributes of a row that this state proves, from any thread, and checks that the row stands where its name
+  /// belongs.
+  package func attributes(of row: Row) throws(GroupFileError) -> Attributes {
+    try RowSeal(keys).placedAttributes(of: row)
+  }
+
+  /// Who signed this state, as attributes name a writer.
+  package var signer: Attributes.Writer? { roster.member(signing: manifest.writerKey)?.asWriter }
+
   /// Reads and verifies the state in `connection`'s transaction, in the order of the format's rule 10.
   ///
   /// - Parameters:
@@ -43,9 +52,10 @@ extension VerifiedState {
   static func open(
     _ connection: Connection, as context: GroupContext, known: VerifiedState?, mending: Bool = false
   ) throws(GroupFileError) -> VerifiedState {
-    if let known, try connection.part(.manifest, equals: known.sealedManifest) {
+    if let known, try known.isStored(connection) {
       try known.roster.flags.version.check(connection.access)
       if !mending { try known.confirmVersions(connection) }
+      if connection.access == .reading { connection.verified.note(known) }
       return known
     }
     let header = try connection.part(.header)
@@ -66,6 +76,11 @@ extension VerifiedState {
       sealedRoster: sealedRoster, header: header)
     if !mending { try state.confirmVersions(connection) }
     return state
+  }
+
+  /// Whether the file still holds this state.
+  private func isStored(_ connection: Connection) throws(GroupFileError) -> Bool {
+    connection.verified.shows(self) ? true : try connection.part(.manifest, equals: sealedManifest)
   }
 
   /// The state that this process made of this one by signing `manifest`.

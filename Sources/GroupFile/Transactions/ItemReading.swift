@@ -30,7 +30,11 @@ extension Snapshot: ItemReading {
 extension ItemReading {
   /// The current row of `name`, tombstones included; `nil` is proved.
   package func storedRow(_ name: String) throws(GroupFileError) -> Row? {
-    let token = view.state.keys.token(of: name)
+    try storedRow(at: view.state.keys.token(of: name))
+  }
+
+  /// The current row at `token`, tombstones included; `nil` is proved.
+  package func storedRow(at token: Token) throws(GroupFileError) -> Row? {
     guard let digest = try provedDigest(of: token) else { return nil }
     return try view.row(token, digest: digest)
   }
@@ -38,6 +42,12 @@ extension ItemReading {
   /// The current version of `name`, tombstones included; `nil` is proved.
   package func stored(_ name: String) throws(GroupFileError) -> StoredItem? {
     guard let row = try storedRow(name) else { return nil }
+    return try item(row, name)
+  }
+
+  /// The current version of `name`, whose token is `token`; otherwise as `stored(_:)`.
+  package func stored(_ name: String, at token: Token) throws(GroupFileError) -> StoredItem? {
+    guard let row = try storedRow(at: token) else { return nil }
     return try item(row, name)
   }
 

@@ -33,12 +33,14 @@ package final class Snapshot {
     if let node = cache[digest] { return node }
     // An empty group has no stored node.
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
-    guard let body = try connection.nodeBody(at: place), TreeNode.digest(ofBody: body, at: place) == digest else {
-      throw .damaged(.tree, "a node does not match its parent")
+    // Proved and read where SQLite keeps it, so that nothing can change in between, and nothing is copied twice.
+    let node = try unsafe connection.withNodeBody(at: place) { (body) throws(GroupFileError) -> TreeNode? in
+      guard unsafe TreeNode.digest(ofBody: body, at: place) == digest else { return nil }
+      return try unsafe TreeNode(parsing: body, at: place)
     }
-    let node = try TreeNode(parsing: body, at: place)
-    cache.keep(node, digest)
-    return node
+    guard case .some(.some(let proved)) = node else { throw .damaged(.tree, "a node does not match its parent") }
+    cache.keep(proved, digest)
+    return proved
   }
 
   /// The digest of the row at `token`; `nil` is a proof of absence.
@@ -67,11 +69,7 @@ package final class Snapshot {
   }
 
   /// Opens the attributes of a proved row and checks that the row stands where its name belongs.
-  package func attributes(of row: Row) throws(GroupFileError) -> Attributes {
-    let attributes = try seal.attributes(of: row)
-    guard state.keys.token(of: attributes.name) == row.token else { throw .damaged(.row, "a name in another's place") }
-    return attributes
-  }
+  package func attributes(of row: Row) throws(GroupFileError) -> Attributes { try state.attributes(of: row) }
 
   /// Opens the attributes of a proved row that was found by the token of `name`.
   ///

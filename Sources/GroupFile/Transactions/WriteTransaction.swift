@@ -12,12 +12,15 @@ package final class WriteTransaction: ItemReading {
   package let time: UInt64
   private let session: WriteSession
   private let seal: RowSeal
+  private var queue: SealingQueue
   private let context: GroupContext
   private let witness: any Witnessing
   private var editor: TreeEditor
   private var itemCount: UInt64
   private var versionRowCount: UInt64
   private var isChanged = false
+  /// What kept a row from being written: nothing can be committed any more.
+  private var failure: GroupFileError?
 
   init(
     _ session: WriteSession, _ view: Snapshot, context: GroupContext, witness: any Witnessing, time: UInt64
@@ -28,6 +31,7 @@ package final class WriteTransaction: ItemReading {
     self.session = session
     self.view = view
     seal = RowSeal(view.state.keys)
+    queue = SealingQueue(seal)
     self.context = context
     self.witness = witness
     self.time = time
@@ -38,7 +42,8 @@ package final class WriteTransaction: ItemReading {
   }
 
   package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? {
-    try editor.digest(of: token) { (digest, place) throws(GroupFileError) in try view.load(digest, place) }
+    if queue.holds(token) { try write { (queue) throws(GroupFileError) in try queue.finish() } }
+    return try editor.digest(of: token) { (digest, place) throws(GroupFileError) in try view.load(digest, place) }
   }
 
   /// Writes a new version of the item that `attributes` name; writer, dates and epochs are filled in here.
@@ -51,35 +56,63 @@ package final class WriteTransaction: ItemReading {
   package func put(
     _ attributes: Attributes, _ secret: OpenedSecret?, keepsValue: Bool = false
   ) throws(GroupFileError) -> UInt64 {
-    try put(attributes, secret, over: storedRow(attributes.name), keepsValue: keepsValue)
+    let token = view.state.keys.token(of: attributes.name)
+    return try put(attributes, secret, over: storedRow(at: token), at: token, keepsValue: keepsValue)
   }
 
   /// Writes a new version over `old`, the item's current row as this transaction has proved it; `nil` where it has none.
   ///
+  /// Of many rows in one transaction most are written a little later, so that an error may come from a later call.
   /// Otherwise as `put(_:_:keepsValue:)`.
+  ///
+  /// - Parameter token: that of the name in `attributes`.
   @discardableResult
   package func put(
-    _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, keepsValue: Bool = false
+    _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token, keepsValue: Bool = false
   ) throws(GroupFileError) -> UInt64 {
-    guard let old else {
-      try insert(attributes, secret, view.state.keys.token(of: attributes.name))
-      return 1
+    var version: UInt64 = 1
+    var oldest: UInt64 = 1
+    if let old {
+      guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
+      version = old.version + 1
+      let keep = UInt64(view.state.roster.keep)
+      oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1)
+      try countVersions(old, now: version - oldest)
+    } else {
+      guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
+      itemCount += 1
     }
-    let token = old.token
-    guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
-    let version = old.version + 1
-    let keep = UInt64(view.state.roster.keep)
-    let oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1)
-    let stamped = stamp(attributes, keepsValue: keepsValue)
-    let (row, blob) = try seal.row(
-      stamped, secret, token: token, version: version, oldest: oldest, previous: old.digest)
-    try view.connection.insertOlder(old)
-    try view.connection.replaceCurrent(row)
-    if let blob { try view.connection.insertBlob(token, version: version, blob) }
-    if oldest > old.oldest { try view.connection.dropVersions(of: token, below: oldest) }
-    try countVersions(old, now: version - oldest)
-    try changed(row)
+    let draft = RowDraft(
+      attributes: stamp(attributes, keepsValue: keepsValue), secret: secret, token: token, version: version,
+      oldest: oldest, old: old, previous: old?.digest ?? .zero)
+    try write { (queue) throws(GroupFileError) in try queue.add(draft) }
     return version
+  }
+
+  private func write(
+    _ rows: (inout SealingQueue) throws(GroupFileError) -> [SealedDraft]
+  ) throws(GroupFileError) {
+    do throws(GroupFileError) {
+      for sealed in try rows(&queue) { try write(sealed) }
+    } catch {
+      // Rows that were added before may be lost with this one.
+      failure = failure ?? error
+      throw error
+    }
+  }
+
+  private func write(_ sealed: SealedDraft) throws(GroupFileError) {
+    let (row, connection) = (sealed.row, view.connection)
+    if let old = sealed.old {
+      try connection.insertOlder(old)
+      try connection.replaceCurrent(row)
+      if row.oldest > old.oldest { try connection.dropVersions(of: row.token, below: row.oldest) }
+    } else {
+      // A row that the tree does not name makes this fail: it is not ours to replace.
+      try connection.insertCurrent(row)
+    }
+    if let blob = sealed.blob { try connection.insertBlob(row.token, version: row.version, blob) }
+    try changed(row.token, sealed.digest)
   }
 
   /// Ends an item's history: a tombstone that keeps nothing, and nothing left of the older versions.
@@ -95,7 +128,7 @@ package final class WriteTransaction: ItemReading {
     try view.connection.replaceCurrent(row)
     try view.connection.dropVersions(of: token, below: version)
     try countVersions(old, now: 0)
-    try changed(row)
+    try changed(token, row.digest)
     session.frees = true
   }
 
@@ -107,17 +140,6 @@ package final class WriteTransaction: ItemReading {
     versionRowCount = next
   }
 
-  private func insert(_ attributes: Attributes, _ secret: OpenedSecret?, _ token: Token) throws(GroupFileError) {
-    let stamped = stamp(attributes, keepsValue: false)
-    let (row, blob) = try seal.row(stamped, secret, token: token, version: 1, oldest: 1, previous: .zero)
-    // A row that the tree does not name makes this fail: it is not ours to replace.
-    try view.connection.insertCurrent(row)
-    if let blob { try view.connection.insertBlob(token, version: 1, blob) }
-    guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
-    itemCount += 1
-    try changed(row)
-  }
-
   private func stamp(_ attributes: Attributes, keepsValue: Bool) -> Attributes {
     var stamped = attributes
     stamped.writer = view.state.member.asWriter
@@ -126,11 +148,10 @@ package final class WriteTransaction: ItemReading {
     return stamped
   }
 
-  private func changed(_ row: Row) throws(GroupFileError) {
-    let entry = TreeEntry(token: row.token, digest: row.digest)
-    try editor.put(entry) { (digest, place) throws(GroupFileError) in
+  private func changed(_ token: Token, _ digest: Digest) throws(GroupFileError) {
+    try editor.put(TreeEntry(token: token, digest: digest)) { (digest, place) throws(GroupFileError) in
       let node = try view.load(digest, place)
-      if case .leaf(let entries) = node { try proveRows(entries, except: row.token) }
+      if case .leaf(let entries) = node { try proveRows(entries, except: token) }
       return node
     }
     isChanged = true
@@ -156,6 +177,8 @@ package final class WriteTransaction: ItemReading {
   ///
   /// - Throws: and then nothing is changed.
   package func commit() throws(GroupFileError) {
+    if let failure { throw failure }
+    try write { (queue) throws(GroupFileError) in try queue.finish() }
     guard isChanged else { return session.end() }
     let connection = view.connection
     let root = try editor.finish { (place, body, digest, node) throws(GroupFileError) in

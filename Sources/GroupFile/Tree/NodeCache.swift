@@ -6,16 +6,15 @@ import Sealing
 /// being out of date. Two halves: when the younger is full it becomes the older, and the older is let go.
 final class NodeCache: Sendable {
   private struct Halves {
-    var young: [Digest: TreeNode] = [:]
-    var old: [Digest: TreeNode] = [:]
-    var youngByteCount = 0
+    var young = NodeTable()
+    var old = NodeTable()
   }
 
   private let halves = Locked(Halves())
   private let halfByteCount: Int
 
-  /// Makes a cache of at most about `byteCount` bytes.
-  init(byteCount: Int = 32 << 20) { halfByteCount = byteCount / 2 }
+  /// Makes a cache of at most about `byteCount` bytes: the tree of a million items.
+  init(byteCount: Int = 128 << 20) { halfByteCount = byteCount / 2 }
 
   subscript(_ digest: Digest) -> TreeNode? {
     halves.withLock { halves in
@@ -32,13 +31,52 @@ final class NodeCache: Sendable {
   }
 
   private func keep(_ node: TreeNode, _ digest: Digest, in halves: inout Halves) {
-    halves.young[digest] = node
-    halves.youngByteCount += 160 + node.byteCount
-    if halves.youngByteCount > halfByteCount {
+    halves.young.insert(node, digest)
+    if halves.young.byteCount > halfByteCount {
       halves.old = halves.young
-      halves.young = [:]
-      halves.youngByteCount = 0
+      halves.young = NodeTable()
     }
+  }
+}
+
+/// A hash table from digests to nodes. A `Dictionary` would hash the digest again, and take 50 µs to set up its types in a
+/// process that reads one item.
+private struct NodeTable {
+  private struct Slot {
+    var digest = Digest.zero
+    var node: TreeNode?
+  }
+
+  private var slots = [Slot](repeating: Slot(), count: 16)
+  private var count = 0
+  // Drawn anew for each table: a hostile writer, who can choose digests that look alike, cannot make them meet.
+  private let multiplier = UInt64.random(in: .min ... .max) | 1
+  /// About how many bytes the nodes take.
+  private(set) var byteCount = 0
+
+  subscript(_ digest: Digest) -> TreeNode? { slots[index(of: digest)].node }
+
+  mutating func insert(_ node: TreeNode, _ digest: Digest) {
+    let index = index(of: digest)
+    guard slots[index].node == nil else { return }
+    slots[index] = Slot(digest: digest, node: node)
+    count += 1
+    byteCount += 160 + node.byteCount
+    if count * 4 > slots.count * 3 { grow() }
+  }
+
+  /// Where `digest` stands, or would stand.
+  private func index(of digest: Digest) -> Int {
+    let mask = slots.count - 1
+    var index = Int(truncatingIfNeeded: (digest.word &* multiplier) >> 32) & mask
+    while slots[index].node != nil, slots[index].digest != digest { index = (index + 1) & mask }
+    return index
+  }
+
+  private mutating func grow() {
+    let full = slots
+    slots = [Slot](repeating: Slot(), count: full.count * 2)
+    for slot in full where slot.node != nil { slots[index(of: slot.digest)] = slot }
   }
 }
 

@@ -3,13 +3,20 @@ import Sealing
 /// Table `node`: the tree's nodes by their places. It is a cache that `repair` can rebuild; each body is proved by its
 /// digest whenever it is used.
 extension Connection {
-  /// The stored body at `place`, unproved.
-  func nodeBody(at place: TreePlace) throws(GroupFileError) -> [UInt8]? {
+  /// Lends the stored body at `place`, unproved; `nil` where there is none.
+  func withNodeBody<Result>(
+    at place: TreePlace, _ body: (UnsafeRawBufferPointer) throws(GroupFileError) -> Result
+  ) throws(GroupFileError) -> Result? {
     let statement = try statement("SELECT body FROM node WHERE prefix = ?")
     defer { statement.reset() }
-    try statement.bind(1, place.key)
+    try unsafe place.withKey { (key) throws(GroupFileError) in _ = try unsafe statement.bind(1, key) }
     guard try statement.step() else { return nil }
-    return unsafe Array(try statement.blob(0, count: 34...TreeNode.leafCapacity * 48))
+    return try unsafe body(statement.blob(0, count: 34...TreeNode.leafCapacity * 48))
+  }
+
+  /// The stored body at `place`, unproved.
+  func nodeBody(at place: TreePlace) throws(GroupFileError) -> [UInt8]? {
+    unsafe try withNodeBody(at: place) { (body) throws(GroupFileError) in unsafe Array(body) }
   }
 
   /// Writes the body at `place`.
@@ -17,7 +24,7 @@ extension Connection {
     let statement = try statement(
       "INSERT INTO node(prefix, body) VALUES(?, ?) ON CONFLICT(prefix) DO UPDATE SET body = excluded.body")
     defer { statement.reset() }
-    try statement.bind(1, place.key)
+    try unsafe place.withKey { (key) throws(GroupFileError) in _ = try unsafe statement.bind(1, key) }
     try statement.bind(2, body)
     _ = try statement.step()
   }

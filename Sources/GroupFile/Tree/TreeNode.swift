@@ -17,13 +17,24 @@ struct TreePlace: Hashable, Sendable {
   /// Whether `token` belongs below this place.
   func contains(_ token: Token) -> Bool { token.prefix(depth) == prefix }
 
-  /// The key in table `node`: u8 depth ‖ prefix 16.
-  var key: [UInt8] {
-    var writer = ByteWriter(reservingCapacity: 17)
-    writer.write(UInt8(depth))
-    writer.write(prefix)
-    return writer.bytes
+  /// Lends the key in table `node`: u8 depth ‖ prefix 16.
+  func withKey<Result, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    var key: (UInt64, UInt64, UInt64) = (0, 0, 0)
+    return try unsafe Swift.withUnsafeMutableBytes(of: &key) { (key) throws(Failure) in
+      unsafe write(to: key)
+      return try unsafe body(UnsafeRawBufferPointer(rebasing: key[..<TreePlace.keyByteCount]))
+    }
   }
+
+  fileprivate func write(to bytes: UnsafeMutableRawBufferPointer) {
+    unsafe bytes[0] = UInt8(depth)
+    unsafe bytes.storeBytes(of: prefix.high.bigEndian, toByteOffset: 1, as: UInt64.self)
+    unsafe bytes.storeBytes(of: prefix.low.bigEndian, toByteOffset: 9, as: UInt64.self)
+  }
+
+  fileprivate static let keyByteCount = 17
 }
 
 /// An item as the tree sees it.
@@ -68,56 +79,66 @@ enum TreeNode: Sendable, Equatable {
 
   /// The digest of a stored body; entries take 48 bytes and digests 32, so the count tells a leaf from a branch.
   static func digest(ofBody body: [UInt8], at place: TreePlace) -> Digest {
-    var writer = ByteWriter(reservingCapacity: 18 + body.count)
-    writer.write(UInt8(place.depth))
-    writer.write(place.prefix)
-    if isBranch(body) {
-      writer.write(body)
-      return Hash.digest(.node, writer.bytes)
-    }
-    writer.write(UInt8(truncatingIfNeeded: body.count / 48))
-    writer.write(body)
-    return Hash.digest(.leaf, writer.bytes)
+    unsafe body.span.withUnsafeBytes { unsafe digest(ofBody: $0, at: place) }
   }
 
-  private static func isBranch(_ body: [UInt8]) -> Bool { body.count % 16 == 2 }
+  /// As above, of bytes that are lent.
+  static func digest(ofBody body: UnsafeRawBufferPointer, at place: TreePlace) -> Digest {
+    let isBranch = isBranch(body.count)
+    let start = TreePlace.keyByteCount + (isBranch ? 0 : 1)
+    return unsafe withUnsafeTemporaryAllocation(byteCount: start + body.count, alignment: 8) { message in
+      unsafe place.write(to: message)
+      if !isBranch { unsafe message[start - 1] = UInt8(truncatingIfNeeded: body.count / entryByteCount) }
+      unsafe UnsafeMutableRawBufferPointer(rebasing: message[start...]).copyMemory(from: body)
+      return unsafe Hash.digest(isBranch ? .node : .leaf, UnsafeRawBufferPointer(message))
+    }
+  }
+
+  private static func isBranch(_ byteCount: Int) -> Bool { byteCount % 16 == 2 }
+
+  private static let entryByteCount = Token.byteCount + Digest.byteCount
 
   /// Reads a body whose digest was proved.
   ///
   /// - Throws: `damaged(.tree, …)` for what no honest writer makes, even under a signed root.
   init(parsing body: [UInt8], at place: TreePlace) throws(GroupFileError) {
-    do {
-      var reader = ByteReader(body)
-      if TreeNode.isBranch(body) {
-        let bitmap = try reader.read(UInt16.self)
-        guard bitmap != 0, place.depth < 32, body.count == 2 + bitmap.nonzeroBitCount * 32 else {
-          throw GroupFileError.damaged(.tree, "branch")
-        }
-        var children: [Digest] = []
-        children.reserveCapacity(bitmap.nonzeroBitCount)
-        while reader.remaining > 0 { children.append(try reader.readBytes32()) }
-        self = .branch(bitmap: bitmap, children: children)
-        return
-      }
-      let count = body.count / 48
-      guard body.count == count * 48, count <= TreeNode.leafCapacity, count > 0 || place.depth == 0 else {
-        throw GroupFileError.damaged(.tree, "leaf")
-      }
-      var entries: [TreeEntry] = []
-      entries.reserveCapacity(count)
-      while reader.remaining > 0 {
-        let entry = TreeEntry(token: try reader.readToken(), digest: try reader.readBytes32())
-        guard place.contains(entry.token), entries.last.map({ $0.token < entry.token }) ?? true else {
-          throw GroupFileError.damaged(.tree, "order of a leaf")
-        }
-        entries.append(entry)
-      }
-      self = .leaf(entries)
-    } catch let error as GroupFileError {
-      throw error
-    } catch {
-      throw .damaged(.tree, "layout")
+    self = try unsafe body.span.withUnsafeBytes { (body) throws(GroupFileError) in
+      try unsafe TreeNode(parsing: body, at: place)
     }
+  }
+
+  /// As above, of bytes that are lent.
+  init(parsing body: UnsafeRawBufferPointer, at place: TreePlace) throws(GroupFileError) {
+    if TreeNode.isBranch(body.count) {
+      let bitmap = UInt16(bigEndian: unsafe body.loadUnaligned(as: UInt16.self))
+      let count = bitmap.nonzeroBitCount
+      guard bitmap != 0, place.depth < 32, body.count == 2 + count * Digest.byteCount else {
+        throw .damaged(.tree, "branch")
+      }
+      var children: [Digest] = []
+      children.reserveCapacity(count)
+      for index in 0..<count {
+        let start = 2 + index * Digest.byteCount
+        unsafe children.append(Digest(UnsafeRawBufferPointer(rebasing: body[start..<start + Digest.byteCount]))!)
+      }
+      self = .branch(bitmap: bitmap, children: children)
+      return
+    }
+    let count = body.count / TreeNode.entryByteCount
+    guard body.count == count * TreeNode.entryByteCount, count <= TreeNode.leafCapacity, count > 0 || place.depth == 0
+    else { throw .damaged(.tree, "leaf") }
+    var entries: [TreeEntry] = []
+    entries.reserveCapacity(count)
+    for index in 0..<count {
+      let bytes = unsafe UnsafeRawBufferPointer(rebasing: body[(index * TreeNode.entryByteCount)...])
+      let token = unsafe Token(loadingFrom: bytes)
+      guard place.contains(token), entries.last.map({ $0.token < token }) ?? true else {
+        throw .damaged(.tree, "order of a leaf")
+      }
+      let digest = unsafe Digest(UnsafeRawBufferPointer(rebasing: bytes[Token.byteCount..<TreeNode.entryByteCount]))!
+      entries.append(TreeEntry(token: token, digest: digest))
+    }
+    self = .leaf(entries)
   }
 
   /// The digest of the child under `nibble`.

@@ -82,3 +82,8 @@ enum TreeRows {
     Digest((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })!
   }
 }
+
+extension TreePlace {
+  /// The key in table `node`.
+  var key: [UInt8] { unsafe withKey { unsafe Array($0) } }
+}

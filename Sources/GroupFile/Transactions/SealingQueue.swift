@@ -1,0 +1,121 @@
+import Sealing
+
+/// A row to be written, as far as it is known before it is sealed.
+struct RowDraft: Sendable {
+  let attributes: Attributes
+  /// `nil` makes a tombstone.
+  let secret: OpenedSecret?
+  let token: Token
+  let version: UInt64
+  let oldest: UInt64
+  /// The proved row that this one replaces.
+  let old: Row?
+  /// The digest of the version before; zeros where none is kept.
+  let previous: Digest
+
+  func sealed(by seal: RowSeal) throws(GroupFileError) -> SealedDraft {
+    let (row, blob) = try seal.row(
+      attributes, secret, token: token, version: version, oldest: oldest, previous: previous)
+    return SealedDraft(old: old, row: row, digest: row.digest, blob: blob)
+  }
+}
+
+/// A sealed row to be written; its value is not kept any longer.
+struct SealedDraft: Sendable {
+  /// The proved row that this one replaces.
+  let old: Row?
+  let row: Row
+  let digest: Digest
+  /// The sealed value where it is too large for the row.
+  let blob: [UInt8]?
+}
+
+/// Gathers the rows of a large transaction: a second thread seals them, and they are written in the order of the file.
+///
+/// Tokens are random, so rows in the order of the calls would each go to another page of each table, and be searched there.
+/// The first rows of a transaction are sealed and written at once: most have one or a few.
+struct SealingQueue {
+  private let seal: RowSeal
+  private var waiting: [RowDraft] = []
+  private var done: [SealedDraft] = []
+  private var doneByteCount = 0
+  private var tokens: Set<Token> = []
+  private var atOnceCount = 0
+  private var thread: SecondThread?
+  private let sealed = Locked<Result<[SealedDraft], GroupFileError>>(.success([]))
+
+  /// So many rows are written at once before any are gathered.
+  private static let atOnceLimit = 16
+  /// So many are sealed in one job; as many values lie open in guarded memory, twice over.
+  private static let batchCount = 64
+  /// So many sealed rows are gathered, and so many bytes.
+  private static let doneLimit = 16_384
+  private static let doneByteLimit = 16 << 20
+
+  init(_ seal: RowSeal) { self.seal = seal }
+
+  /// Whether a row of `token` was added and not yet given back to be written.
+  func holds(_ token: Token) -> Bool { !tokens.isEmpty && tokens.contains(token) }
+
+  /// Adds a row, of a token that is not held; returns those that are to be written now.
+  mutating func add(_ draft: RowDraft) throws(GroupFileError) -> [SealedDraft] {
+    if atOnceCount < SealingQueue.atOnceLimit {
+      atOnceCount += 1
+      return [try draft.sealed(by: seal)]
+    }
+    waiting.append(draft)
+    tokens.insert(draft.token)
+    // A large value takes long to seal, and much memory.
+    guard waiting.count == SealingQueue.batchCount || (draft.secret?.count ?? 0) > 65_536 else { return [] }
+    try finishJob()
+    begin()
+    guard done.count >= SealingQueue.doneLimit || doneByteCount >= SealingQueue.doneByteLimit else { return [] }
+    for sealed in done { tokens.remove(sealed.row.token) }
+    return takeDone()
+  }
+
+  /// The rows that are left, sealed.
+  mutating func finish() throws(GroupFileError) -> [SealedDraft] {
+    guard !tokens.isEmpty else { return [] }
+    try finishJob()
+    for draft in waiting { done.append(try draft.sealed(by: seal)) }
+    waiting = []
+    tokens = []
+    return takeDone()
+  }
+
+  private mutating func takeDone() -> [SealedDraft] {
+    defer {
+      done = []
+      doneByteCount = 0
+    }
+    return done.sorted { $0.row.token < $1.row.token }
+  }
+
+  private mutating func begin() {
+    let thread = thread ?? SecondThread()
+    self.thread = thread
+    thread.begin { [drafts = waiting, seal, sealed] in
+      let result = Result { () throws(GroupFileError) in
+        var rows: [SealedDraft] = []
+        rows.reserveCapacity(drafts.count)
+        for draft in drafts { rows.append(try draft.sealed(by: seal)) }
+        return rows
+      }
+      sealed.withLock { $0 = result }
+    }
+    waiting = []
+    waiting.reserveCapacity(SealingQueue.batchCount)
+  }
+
+  private mutating func finishJob() throws(GroupFileError) {
+    thread?.wait()
+    let result = sealed.withLock { sealed in
+      defer { sealed = .success([]) }
+      return sealed
+    }
+    let rows = try result.get()
+    for sealed in rows { doneByteCount += sealed.row.encoded.count + (sealed.blob?.count ?? 0) }
+    done += rows
+  }
+}
