@@ -5,20 +5,19 @@ extension Connection {
   ///
   /// What is written to a file that was moved away, or to a log that was deleted, nobody will ever read.
   package func hasMoved() throws(GroupFileError) -> Bool {
-    var moved: Int32 = 1
-    try handle.check(unsafe csqlite_has_moved(handle.database, &moved))
-    guard moved == 0, try ContainerPlace.status(location.path)?.identity == identity else { return true }
+    guard try ContainerPlace.status(location.path)?.identity == identity else { return true }
     return companions.isEmpty ? false : try findCompanions() != companions
   }
 
-  func findCompanions() throws(GroupFileError) -> [FileIdentity?] {
-    [
-      try ContainerPlace.status(location.logPath)?.identity,
-      try ContainerPlace.status(location.indexPath)?.identity,
-    ]
+  /// Whether SQLite has opened the very file that lies at the path. Asked once: what it has open stays the same.
+  func opensPath() throws(GroupFileError) -> Bool {
+    var moved: Int32 = 1
+    try handle.check(unsafe csqlite_has_moved(handle.database, &moved))
+    return moved == 0 ? try !hasMoved() : false
   }
 
-  /// Moves the log into the file if it holds more than 256 KiB, waiting `milliseconds` for readers.
+  /// Moves the log into the file if it holds more than 256 KiB, or 1 MiB where this connection commits often: each time
+  /// costs two or three waits for the disk. It waits `milliseconds` for readers.
   ///
   /// A connection that has committed often writes over the log from its beginning afterwards, which spares the file system
   /// to make it grow again. One that may be its process's first and last empties it: a log whose writer is gone is read
@@ -28,9 +27,11 @@ extension Connection {
   package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(GroupFileError) {
     let byteCount = handle.logPageCount * ContainerHeader.pageSize
     if byteCount < checkpointedByteCount { checkpointedByteCount = 0 }
-    guard byteCount > checkpointedByteCount + Connection.logLimit else { return }
+    let isBusy = handle.commitCount >= Connection.manyCommits
+    let limit = isBusy ? Connection.lastingLogLimit : Connection.logLimit
+    guard byteCount > checkpointedByteCount + limit else { return }
     checkpointedByteCount = byteCount
-    let isLasting = handle.commitCount >= Connection.manyCommits && byteCount < 4 * Connection.logLimit
+    let isLasting = isBusy && byteCount < limit + Connection.logLimit
     do throws(GroupFileError) {
       try checkpoint(isLasting ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
     } catch {
@@ -92,6 +93,9 @@ extension Connection {
 
   /// How many bytes the log may hold before they are moved into the file.
   static let logLimit = 256 << 10
+  /// The same for a connection that lasts. A reader without any other process beside it goes through the log once, which
+  /// takes about a millisecond for so much.
+  static let lastingLogLimit = 1 << 20
 
   /// After so many commits a connection is taken for one that lasts.
   static let manyCommits = 8

@@ -31,8 +31,18 @@ package enum ConnectionPool {
     let identity = try place.identity()
     while let idle = ConnectionTable.shared.take(identity, access) {
       // Somebody may have kept the connection longer than his lease.
-      if idle.isReusable { return idle }
-      idle.close()
+      guard idle.isReusable else {
+        idle.close()
+        continue
+      }
+      do throws(GroupFileError) {
+        try idle.prepareReuse()
+        return idle
+      } catch {
+        idle.close()
+        // The folder was exchanged just now.
+        guard error == .moved else { throw error }
+      }
     }
     // What is open at this path and is another file was replaced; nobody will ask for it again.
     ConnectionTable.shared.close { $0.location == place && $0.identity != identity }

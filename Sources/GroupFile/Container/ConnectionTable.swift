@@ -23,7 +23,7 @@ internal import Glibc
   /// The table of this process.
   static let shared = ConnectionTable()
 
-  /// How many connections are kept open for nobody; each holds two or three descriptors.
+  /// How many connections are kept open for nobody; each holds three or four descriptors.
   static let idleLimit = 24
 
   private init() {

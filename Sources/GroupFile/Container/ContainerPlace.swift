@@ -20,6 +20,7 @@ package struct ContainerPlace: Equatable, Sendable {
   let logPath: String
   let indexPath: String
   let journalPath: String
+  let lockPath: String
   /// Who may own the folder besides root.
   let owner: UInt32
 
@@ -45,6 +46,7 @@ package struct ContainerPlace: Equatable, Sendable {
     logPath = path + "-wal"
     indexPath = path + "-shm"
     journalPath = path + "-journal"
+    lockPath = folder + "/lock"
   }
 
   /// The place of another file in the same folder.
@@ -56,8 +58,6 @@ package struct ContainerPlace: Equatable, Sendable {
 
   // SQLite copies paths of up to 512 bytes, the longest ending included, into arrays on its stack.
   private static let pathLimit = 480
-
-  var lockPath: String { folder + "/lock" }
 
   // MARK: Shape
 
@@ -74,6 +74,7 @@ package struct ContainerPlace: Equatable, Sendable {
   ///   a rollback journal lies beside it, which Vault never makes; `exposed` where others may read or write them.
   func shape() throws(GroupFileError) -> Shape {
     let file = try file()
+    guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
     let log = try ContainerPlace.status(logPath)
     let index = try ContainerPlace.status(indexPath)
     guard log?.isRegular != false, index?.isRegular != false else {
@@ -84,7 +85,8 @@ package struct ContainerPlace: Equatable, Sendable {
     return Shape(identity: file.identity, log: log, index: index)
   }
 
-  /// Which file lies at the path, looking only at it and for a journal: enough for a connection that is open already.
+  /// Which file lies at the path. That is enough to find a connection that is open already, which looks for a journal
+  /// itself.
   ///
   /// - Throws: as `shape`.
   func identity() throws(GroupFileError) -> FileIdentity { try file().identity }
@@ -92,9 +94,10 @@ package struct ContainerPlace: Equatable, Sendable {
   func file() throws(GroupFileError) -> Status {
     guard let file = try ContainerPlace.status(path) else { throw .missing }
     guard file.isRegular else { throw .altered("the group file is not a regular file") }
-    guard try ContainerPlace.status(journalPath) == nil else { throw .altered("a journal lies beside the group file") }
     return file
   }
+
+  static let journalFound = GroupFileError.altered("a journal lies beside the group file")
 
   /// Throws `exists` where a group's file, or one that belongs to it, lies here: a new file would inherit its log.
   func checkVacant() throws(GroupFileError) {
@@ -103,7 +106,7 @@ package struct ContainerPlace: Equatable, Sendable {
     }
   }
 
-  /// What `lstat` says of a path.
+  /// What `lstat` says of a path, or of a name in an open folder.
   struct Status {
     let identity: FileIdentity
     let isRegular: Bool
@@ -114,9 +117,11 @@ package struct ContainerPlace: Equatable, Sendable {
   }
 
   /// What lies at `path`, not following a link there; `nil` if nothing does.
-  static func status(_ path: String) throws(GroupFileError) -> Status? {
+  ///
+  /// - Parameter folder: the open folder that a relative path begins at.
+  static func status(_ path: String, in folder: CInt = AT_FDCWD) throws(GroupFileError) -> Status? {
     var found = stat()
-    guard unsafe lstat(path, &found) == 0 else {
+    guard unsafe fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW) == 0 else {
       if errno == ENOENT { return nil }
       throw ResultCode.error(errno: errno)
     }

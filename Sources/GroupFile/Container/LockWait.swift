@@ -12,18 +12,15 @@ final class LockWait: Sendable {
     case failed(Int32)
   }
 
-  private let descriptor: Int32
-  /// The file that is waited for.
-  private let identity: FileIdentity?
+  private let file: LockFile
   private let state = Locked(State.wanted)
   private let ended = WriterTurn(isTaken: true)
 
-  /// Begins to wait for the file `identity`; `descriptor` belongs to the wait until it has the lock.
+  /// Begins to wait for `file`, which belongs to the wait until it has the lock.
   ///
   /// - Throws: `storage` where there can be no further thread.
-  init(_ descriptor: Int32, _ identity: FileIdentity?) throws(GroupFileError) {
-    self.descriptor = descriptor
-    self.identity = identity
+  init(_ file: LockFile) throws(GroupFileError) {
+    self.file = file
     // The thread is no place for the program's signal handlers.
     var all = sigset_t()
     var before = sigset_t()
@@ -38,7 +35,7 @@ final class LockWait: Sendable {
     }
     guard unsafe pthread_create(&thread, nil, body, retained.toOpaque()) == 0 else {
       unsafe retained.release()
-      close(descriptor)
+      close(file.descriptor)
       throw .storage(.memory)
     }
     pthread_detach(thread)
@@ -46,25 +43,25 @@ final class LockWait: Sendable {
 
   /// Waits for at most `milliseconds`.
   ///
-  /// - Returns: The descriptor, now locked and the caller's; `nil` where the wait goes on without him.
-  /// - Throws: what the lock cannot be had for.
-  func finish(waiting milliseconds: Int) throws(GroupFileError) -> Int32? {
+  /// - Returns: The file, now locked and the caller's; `nil` where the wait goes on without them.
+  /// - Throws: the error that kept the wait from getting the lock.
+  func finish(waiting milliseconds: Int) throws(GroupFileError) -> LockFile? {
     _ = ended.take(waiting: milliseconds)
     let outcome = state.withLock { state in
       if case .wanted = state { state = .unwanted }
       return state
     }
     return switch outcome {
-    case .taken: descriptor
+    case .taken: file
     case .failed(let number): throw ResultCode.error(errno: number)
     case .wanted, .unwanted: nil
     }
   }
 
   /// Takes up a wait that was given up; `false` where it has ended meanwhile, or was for another file.
-  func resume(for identity: FileIdentity?) -> Bool {
+  func resume(for identity: FileIdentity) -> Bool {
     state.withLock { state in
-      guard case .unwanted = state, self.identity == identity else { return false }
+      guard case .unwanted = state, file.identity == identity else { return false }
       state = .wanted
       return true
     }
@@ -72,7 +69,7 @@ final class LockWait: Sendable {
 
   private func run() {
     var failure: Int32 = 0
-    while flock(descriptor, LOCK_EX) != 0 {
+    while flock(file.descriptor, LOCK_EX) != 0 {
       failure = errno
       guard failure == EINTR else { break }
       failure = 0
@@ -83,8 +80,8 @@ final class LockWait: Sendable {
     }
     if !isTaken {
       // Unlocked and closed: nobody wants it, or nobody can have it.
-      flock(descriptor, LOCK_UN)
-      close(descriptor)
+      flock(file.descriptor, LOCK_UN)
+      close(file.descriptor)
     }
     ended.pass()
   }

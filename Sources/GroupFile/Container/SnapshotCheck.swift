@@ -6,6 +6,8 @@ struct SnapshotCheck {
   private(set) var version = FormatVersion(userVersion: 0)
   private var schemaVersion: Int64?
   private var dataVersion: UInt32?
+  /// The state that was found in the file as it is; forgotten as soon as the file changes.
+  private var found: VerifiedState?
 
   /// Takes the snapshot of the transaction that just began and checks it.
   ///
@@ -20,6 +22,7 @@ struct SnapshotCheck {
     let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
     let dataVersion = connection.dataVersion
     if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
+    found = nil
     let version = FormatVersion(
       userVersion: UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version")))
     let isSameFormat = schemaVersion == self.schemaVersion && version == self.version
@@ -28,6 +31,15 @@ struct SnapshotCheck {
     self.schemaVersion = schemaVersion
     self.dataVersion = dataVersion
   }
+
+  /// Whether the file still holds `state`, so that it need not be read again.
+  ///
+  /// SQLite's data version changes with each commit of another connection, and its own page cache depends on that. Only
+  /// readers ask, which commit nothing themselves.
+  func shows(_ state: VerifiedState) -> Bool { found === state }
+
+  /// Notes that the snapshot of the transaction holds `state`.
+  mutating func note(_ state: VerifiedState) { found = state }
 
   // The header of the main file said so already, but the log may hold a newer first page.
   private func checkConstants(_ connection: Connection) throws(GroupFileError) {

@@ -56,6 +56,12 @@ package import Sealing
     return self
   }
 
+  /// Binds the 16 bytes of `token` to the parameter `index`.
+  @discardableResult
+  func bind(_ index: Int32, _ token: Token) throws(GroupFileError) -> Statement {
+    try unsafe token.withUnsafeBytes { (bytes) throws(GroupFileError) in try unsafe bind(index, bytes) }
+  }
+
   /// Binds `integer` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ integer: Int64) throws(GroupFileError) -> Statement {

@@ -5,7 +5,7 @@ internal import Glibc
 /// SQLite's own lock is taken afterwards. It is waited for by naps, which alone would leave some of many writers behind.
 package struct WriterLock: ~Copyable {
   private let turn: WriterTurn
-  private let descriptor: Int32
+  private let file: LockFile
 
   /// Waits for the turn.
   ///
@@ -16,7 +16,7 @@ package struct WriterLock: ~Copyable {
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
     guard turn.take(waiting: milliseconds) else { throw .busy }
     do throws(GroupFileError) {
-      descriptor = try WriterLock.lock(place, turn, until: deadline)
+      file = try WriterLock.lock(place, turn, until: deadline)
     } catch {
       turn.pass()
       throw error
@@ -26,45 +26,73 @@ package struct WriterLock: ~Copyable {
 
   deinit {
     // Unlocked, and not only closed: a child forked meanwhile holds the same lock through its copy.
-    flock(descriptor, LOCK_UN)
-    Glibc.close(descriptor)
+    flock(file.descriptor, LOCK_UN)
+    turn.file = file
     turn.pass()
   }
 
   private static func lock(
     _ place: ContainerPlace, _ turn: WriterTurn, until deadline: ContinuousClock.Instant
-  ) throws(GroupFileError) -> Int32 {
-    let mode = try mode(of: place)
+  ) throws(GroupFileError) -> LockFile {
     while true {
-      let opened = try open(place, mode: mode)
-      let descriptor = flock(opened, LOCK_EX | LOCK_NB) == 0 ? opened : try wait(opened, turn, until: deadline)
-      guard let descriptor else { throw .busy }
-      // A file that was taken away while we waited for it locks nobody out.
-      if identity(of: descriptor) == (try? ContainerPlace.status(place.lockPath))?.identity { return descriptor }
-      Glibc.close(descriptor)
+      let opened: LockFile
+      if let kept = turn.file { opened = kept } else { opened = try LockFile(place) }
+      turn.file = nil
+      let isFree = flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0
+      guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy }
+      // A file that was taken away meanwhile locks nobody out.
+      if file.identity == (try? ContainerPlace.status(place.lockPath))?.identity { return file }
+      Glibc.close(file.descriptor)
     }
   }
 
   private static func wait(
-    _ opened: Int32, _ turn: WriterTurn, until deadline: ContinuousClock.Instant
-  ) throws(GroupFileError) -> Int32? {
+    _ opened: LockFile, _ turn: WriterTurn, until deadline: ContinuousClock.Instant
+  ) throws(GroupFileError) -> LockFile? {
     let rest = Int((deadline - ContinuousClock.now) / .milliseconds(1))
-    let identity = identity(of: opened)
     let wait: LockWait
-    if rest > 0, let begun = turn.wait, begun.resume(for: identity) {
-      Glibc.close(opened)
+    if rest > 0, let begun = turn.wait, begun.resume(for: opened.identity) {
+      Glibc.close(opened.descriptor)
       wait = begun
     } else if rest > 0 {
-      wait = try LockWait(opened, identity)
+      wait = try LockWait(opened)
     } else {
-      Glibc.close(opened)
+      Glibc.close(opened.descriptor)
       return nil
     }
     turn.wait = nil
-    let descriptor = try wait.finish(waiting: rest)
-    if descriptor == nil { turn.wait = wait }
-    return descriptor
+    let file = try wait.finish(waiting: rest)
+    if file == nil { turn.wait = wait }
+    return file
   }
+}
+
+/// The file `lock` of a group, open.
+struct LockFile {
+  let descriptor: Int32
+  /// Which file it is.
+  let identity: FileIdentity
+
+  /// Opens the file, and makes it where there is none.
+  init(_ place: ContainerPlace) throws(GroupFileError) {
+    let path = place.lockPath
+    let found = try ContainerPlace.status(path)
+    if let found, !found.isRegular { throw LockFile.foreign }
+    // Without waiting, should a FIFO have taken its place just now.
+    let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+    let mode = try found == nil ? LockFile.mode(of: place) : 0
+    descriptor = unsafe open(path, found == nil ? flags | O_CREAT : flags, mode)
+    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      close(descriptor)
+      throw LockFile.foreign
+    }
+    if found == nil, status.st_mode & 0o777 != mode { fchmod(descriptor, mode) }
+    identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+  }
+
+  private static let foreign = GroupFileError.altered("the lock file is not a regular file")
 
   /// Whoever may write the group's file may lock; one who may only read it must not keep writers out.
   private static func mode(of place: ContainerPlace) throws(GroupFileError) -> mode_t {
@@ -72,28 +100,5 @@ package struct WriterLock: ~Copyable {
     // Everybody who may read the files may lock them, so they are for reading only.
     guard status.mode & S_IROTH == 0 else { throw ContainerTrust.refused("file", status.mode) }
     return status.mode & S_IWGRP == 0 ? 0o600 : 0o660
-  }
-
-  private static func open(_ place: ContainerPlace, mode: mode_t) throws(GroupFileError) -> Int32 {
-    let path = place.lockPath
-    let found = try ContainerPlace.status(path)
-    if let found, !found.isRegular { throw .altered("the lock file is not a regular file") }
-    // Without waiting, should a FIFO have taken its place just now.
-    let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-    let descriptor = unsafe Glibc.open(path, found == nil ? flags | O_CREAT : flags, mode)
-    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
-    var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      Glibc.close(descriptor)
-      throw .altered("the lock file is not a regular file")
-    }
-    if found == nil, status.st_mode & 0o777 != mode { fchmod(descriptor, mode) }
-    return descriptor
-  }
-
-  private static func identity(of descriptor: Int32) -> FileIdentity? {
-    var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0 else { return nil }
-    return FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
   }
 }

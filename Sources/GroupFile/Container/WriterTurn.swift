@@ -9,6 +9,8 @@ internal import Glibc
   private var isTaken: Bool
   /// A wait for the other processes' lock that was given up, for whoever has the turn.
   var wait: LockWait?
+  /// The lock file as the last turn left it, open and not locked, for whoever has the turn.
+  var file: LockFile?
 
   init(isTaken: Bool = false) {
     self.isTaken = isTaken
@@ -22,6 +24,7 @@ internal import Glibc
   }
 
   deinit {
+    if let file { close(file.descriptor) }
     unsafe pthread_cond_destroy(passed)
     unsafe pthread_mutex_destroy(mutex)
     unsafe passed.deallocate()

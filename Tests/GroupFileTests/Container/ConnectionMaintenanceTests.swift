@@ -43,8 +43,8 @@ import Testing
       try connection.checkpointIfLarge()
       sizes.append(folder.bytes(of: "group.vault-wal").count)
     }
-    #expect(sizes.suffix(70).min()! > Connection.logLimit)
-    #expect(sizes.max()! < 2 * Connection.logLimit)
+    #expect(sizes.suffix(60).min()! > Connection.lastingLogLimit)
+    #expect(sizes.max()! < 2 * Connection.lastingLogLimit)
     #expect(folder.bytes(of: "group.vault").count > 90 * 30_000)
     #expect(folder.reading() == nil)
   }
