@@ -51,20 +51,24 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 extension Item {
   /// - Parameter state: the verified state that shows the item.
   init(_ stored: StoredItem, in state: VerifiedState) throws(VaultError) {
-    let attributes = stored.attributes
+    try self.init(stored.row, stored.attributes, signedBy: state.signer)
+  }
+
+  /// - Parameter signer: who signed the state that shows the item.
+  init(_ row: Row, _ attributes: Attributes, signedBy signer: Attributes.Writer?) throws(VaultError) {
     name = try Item.name(attributes.name)
     label = attributes.label
     self.attributes = attributes.pairs
-    version = stored.row.version
-    oldestVersion = stored.row.oldest
+    version = row.version
+    oldestVersion = row.oldest
     created = Timestamp(milliseconds: attributes.created)
     changed = Timestamp(milliseconds: attributes.changed)
     expires = attributes.expires.map(Timestamp.init(milliseconds:))
     kind = SecretKind(rawValue: attributes.valueKind)
     typeName = attributes.typeName
     writer = Writer(attributes.writer)
-    isWriterClaimed = state.roster.member(signing: state.manifest.writerKey)?.asWriter != attributes.writer
-    isRemoved = !stored.isPresent
+    isWriterClaimed = signer != attributes.writer
+    isRemoved = row.state != .present
   }
 
   static let unnamable = VaultError.damaged(group: nil, level: "row", detail: "a name that no item can have")

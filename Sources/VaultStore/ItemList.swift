@@ -1,4 +1,5 @@
 internal import GroupFile
+internal import Sealing
 
 /// A group's present items, one at a time, each proved before it is given; opens no secret by itself.
 ///
@@ -7,19 +8,28 @@ internal import GroupFile
 public final class ItemList {
   private let transaction: ReadTransaction
   private let walk: RowWalk
-  private let prefix: String
+  private let opener: RowOpener
   private let group: String
-  private let listsRemoved: Bool
   /// Rows that a writer signed and that no item can be: passed over so far.
   private(set) var strangeRows: [StrangeRow] = []
+  // Rows are proved on the caller's thread and opened on a second one, so many at a time.
+  private var ready: ArraySlice<RowOpener.Outcome> = []
+  private let opened = Locked<[RowOpener.Outcome]>([])
+  private var thread: SecondThread?
+  private var isOpening = false
+  private var failure: GroupFileError?
+
+  private static let batchCount = 256
 
   init(_ transaction: ReadTransaction, prefix: String, removed: Bool, group: String) throws(VaultError) {
-    listsRemoved = removed
     self.transaction = transaction
-    self.prefix = prefix
     self.group = group
+    let state = transaction.view.state
+    opener = RowOpener(state: state, signer: state.signer, prefix: prefix, listsRemoved: removed)
     do { walk = try RowWalk(transaction) } catch { throw VaultError(error, group: group) }
   }
+
+  deinit { thread?.wait() }
 
   /// The next item whose name begins with the prefix; `nil` after the last.
   ///
@@ -33,37 +43,56 @@ public final class ItemList {
   }
 
   func nextItem() throws(VaultError) -> Item? {
-    do throws(GroupFileError) {
-      while let row = try walk.next() {
-        if let item = try item(row) { return item }
+    while true {
+      while let outcome = ready.popFirst() {
+        switch outcome {
+        case .item(let item): return item
+        case .unwanted: continue
+        case .strange(let row): if strangeRows.count < StrangeRow.limit { strangeRows.append(row) }
+        case .failed(let error): throw VaultError(error, group: group)
+        }
       }
+      if open(walked()) { continue }
+      if let failure { throw VaultError(failure, group: group) }
       return nil
-    } catch {
-      throw VaultError(error, group: group)
     }
   }
 
-  private func item(_ row: Row) throws(GroupFileError) -> Item? {
-    guard row.version < GroupLimits.lastVersion else { return pass(row, "a version that no other can follow") }
-    guard (row.state == .present) != listsRemoved else { return nil }
+  /// The next rows, proved; none at the end, or where `failure` says why there are no more.
+  private func walked() -> [Row] {
+    var rows: [Row] = []
+    guard failure == nil else { return rows }
     do throws(GroupFileError) {
-      let attributes = try transaction.view.attributes(of: row)
-      guard attributes.name.utf8.starts(with: prefix.utf8) || Item.Name(stored: attributes.name) == nil else {
-        return nil
-      }
-      let item = try? Item(StoredItem(row: row, attributes: attributes), in: transaction.view.state)
-      return item ?? pass(row, "a name that no item can have")
-    } catch .damaged(.row, let detail) {
-      // The walk has proved the row: a writer signed it as it is.
-      return pass(row, detail)
+      while rows.count < ItemList.batchCount, let row = try walk.next() { rows.append(row) }
+    } catch {
+      failure = error
     }
+    return rows
   }
 
-  private func pass(_ row: Row, _ reason: String) -> Item? {
-    if strangeRows.count < StrangeRow.limit {
-      strangeRows.append(StrangeRow(token: row.token.hexadecimal, reason: reason))
+  /// Has `rows` opened, and takes over those that were given here before.
+  ///
+  /// - Returns: whether there are any of either.
+  private func open(_ rows: [Row]) -> Bool {
+    let hadJob = isOpening
+    if hadJob {
+      thread?.wait()
+      ready = opened.withLock { $0 }[...]
     }
-    return nil
+    isOpening = hadJob || rows.count == ItemList.batchCount
+    guard isOpening, !rows.isEmpty else {
+      // A short list is not worth a thread.
+      if !hadJob { ready = rows.map(opener.open)[...] }
+      isOpening = false
+      return hadJob || !rows.isEmpty
+    }
+    let thread = thread ?? SecondThread()
+    self.thread = thread
+    thread.begin { [opener, opened] in
+      let outcomes = rows.map(opener.open)
+      opened.withLock { $0 = outcomes }
+    }
+    return true
   }
 
   /// Opens the secret of `name` in the state that the list shows, and tells what there is to tell about it.
@@ -80,6 +109,46 @@ public final class ItemList {
     } catch {
       throw (error as? VaultError) ?? .unexpected("an item that cannot be opened")
     }
+  }
+}
+
+/// Opens proved rows for a list; on any thread.
+private struct RowOpener: Sendable {
+  /// What a row turned out to be.
+  enum Outcome: Sendable {
+    case item(Item)
+    case unwanted
+    case strange(StrangeRow)
+    case failed(GroupFileError)
+  }
+
+  let state: VerifiedState
+  let signer: Attributes.Writer?
+  let prefix: String
+  let listsRemoved: Bool
+
+  func open(_ row: Row) -> Outcome {
+    guard row.version < GroupLimits.lastVersion else { return strange(row, "a version that no other can follow") }
+    guard (row.state == .present) != listsRemoved else { return .unwanted }
+    do throws(GroupFileError) {
+      let attributes = try state.attributes(of: row)
+      guard
+        prefix.isEmpty || attributes.name.utf8.starts(with: prefix.utf8) || Item.Name(stored: attributes.name) == nil
+      else { return .unwanted }
+      guard let item = try? Item(row, attributes, signedBy: signer) else {
+        return strange(row, "a name that no item can have")
+      }
+      return .item(item)
+    } catch .damaged(.row, let detail) {
+      // The walk has proved the row: a writer signed it as it is.
+      return strange(row, detail)
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  private func strange(_ row: Row, _ reason: String) -> Outcome {
+    .strange(StrangeRow(token: row.token.hexadecimal, reason: reason))
   }
 }
 

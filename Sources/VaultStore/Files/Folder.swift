@@ -46,6 +46,12 @@ struct Folder: ~Copyable {
     return file
   }
 
+  /// Takes the folder's own lock, as ``OpenFile/lock(waiting:)``.
+  func lock(waiting milliseconds: Int) throws(FileFault) { try file.lock(waiting: milliseconds) }
+
+  /// Ends the folder's lock.
+  func unlock() { file.unlock() }
+
   /// Reads the file `name`, whose size is at most `limit`.
   func read(_ name: String, _ trust: FileTrust, limit: Int) throws(FileFault) -> [UInt8] {
     let file = try open(name, O_RDONLY)

@@ -11,12 +11,22 @@ final class Witness: Witnessing {
   private let group: String
   private let waiting: Int
   private let kept = Locked(Kept())
+  private let writing = Locked(Writing())
 
   private struct Kept: ~Copyable {
     var file: WitnessFile?
-    /// The bytes read last and what they say: most readings find the same, and need no hash.
-    var bytes: [UInt8] = []
+    /// What was read last, and when the file had last been changed then; `nil` where it may have changed since unnoticed.
     var record: WitnessRecord?
+    var change: WitnessFile.Change?
+  }
+
+  /// What a change of the witness needs, open from one to the next.
+  private struct Writing: ~Copyable {
+    var folder: Folder?
+    var file: WitnessFile?
+    /// The bytes that were read or written last and what they say: mostly nobody else wrote since.
+    var bytes: [UInt8] = []
+    var newest: WitnessFile.Newest?
   }
 
   /// - Parameter milliseconds: how long a change waits for other processes.
@@ -29,21 +39,25 @@ final class Witness: Witnessing {
 
   func read() -> WitnessReading {
     kept.withLock { kept in
-      if kept.file?.isLinked == false { kept.file = nil }
       do throws(WitnessFolder.Unusable) {
+        let change = kept.file?.change()
+        if let change, change == kept.change, let record = kept.record { return .valid(record) }
+        // Without a name it witnesses nothing.
+        if change?.isLinked != true { kept.file = nil }
         if kept.file == nil {
           guard let folder = try folder.open(), let file = try open(in: folder, O_RDONLY) else { return .absent }
           kept.file = consume file
         }
+        let before = kept.file!.change()
         // Two writers in quick succession may leave a reader both records half written; never for long.
         for _ in 0..<4 {
           let bytes: [UInt8]
           do throws(FileFault) { bytes = try kept.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
-          if !bytes.isSame(as: kept.bytes) {
-            kept.record = WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record
-            kept.bytes = bytes
+          if let record = WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record {
+            kept.record = record
+            kept.change = before?.isSettled == true ? before : nil
+            return .valid(record)
           }
-          if let record = kept.record { return .valid(record) }
           usleep(500)
         }
         throw .invalid
@@ -56,30 +70,55 @@ final class Witness: Witnessing {
   }
 
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
-    do throws(WitnessFolder.Unusable) {
-      guard let open = try folder.open(making: true) else { return false }
-      // One lock for all groups of the owner, because the file of this one may still be made. It is held for microseconds.
-      do { try open.file.lock(waiting: waiting) } catch { return false }
-      defer { open.file.unlock() }
-      return try raise(in: open, update)
-    } catch {
-      return false
+    writing.withLock { writing in
+      do throws(WitnessFolder.Unusable) {
+        for _ in 0..<2 {
+          if writing.file == nil { writing.folder = try folder.open(making: true) }
+          guard writing.folder != nil else { return false }
+          // One lock for all groups of the owner, because the file of this one may still be made. It is held for
+          // microseconds.
+          do { try writing.folder!.lock(waiting: waiting) } catch { return false }
+          defer { writing.folder!.unlock() }
+          // Another process may have put a new file, or a new folder, in the place of the one that is open.
+          if writing.file?.hasPath(folder.path(of: group)) == false {
+            writing.file = nil
+            continue
+          }
+          return try raise(&writing, update)
+        }
+        return false
+      } catch {
+        writing.file = nil
+        return false
+      }
     }
   }
 
   private func raise(
-    in folder: borrowing Folder, _ update: (WitnessReading) -> WitnessRecord?
+    _ writing: inout Writing, _ update: (WitnessReading) -> WitnessRecord?
   ) throws(WitnessFolder.Unusable) -> Bool {
     do throws(WitnessFolder.Unusable) {
-      guard let file = try open(in: folder, O_RDWR) else { return try make(update(.absent), in: folder) }
-      guard let newest = try newest(in: file) else { throw .invalid }
+      if writing.file == nil {
+        writing.file = try open(in: writing.folder!, O_RDWR)
+        writing.newest = nil
+      }
+      guard writing.file != nil else { return try make(update(.absent), in: writing.folder!) }
+      let bytes: [UInt8]
+      do throws(FileFault) { bytes = try writing.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
+      if writing.newest == nil || !bytes.isSame(as: writing.bytes) {
+        writing.newest = WitnessFile.newest(in: bytes, of: folder.ownerKey)
+        writing.bytes = bytes
+      }
+      guard let newest = writing.newest else { throw .invalid }
       guard var record = update(.valid(newest.record)) else { return true }
       record.sequence = newest.record.sequence + 1
       guard isWritable(record) else { return false }
-      do { try file.write(record, after: newest) } catch { return false }
+      writing.newest = nil
+      do { try writing.file!.write(record, after: newest) } catch { return false }
       return true
     } catch .invalid {
-      return try make(update(.invalid), in: folder)
+      writing.file = nil
+      return try make(update(.invalid), in: writing.folder!)
     }
   }
 
@@ -106,10 +145,6 @@ final class Witness: Witnessing {
       if error == .missing { return nil }
       throw WitnessFolder.Unusable(error)
     }
-  }
-
-  private func newest(in file: borrowing WitnessFile) throws(WitnessFolder.Unusable) -> WitnessFile.Newest? {
-    do { return try file.newest(of: folder.ownerKey) } catch { throw WitnessFolder.Unusable(error) }
   }
 }
 

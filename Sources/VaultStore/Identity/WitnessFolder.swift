@@ -74,6 +74,11 @@ struct WitnessFolder: Sendable {
     try state.folder(WitnessFolder.name, trust).folder(ownerName, trust)
   }
 
+  /// Where the witness of `group` lies; `nil` where nothing says where the state folder would be.
+  func path(of group: String) -> String? {
+    stateFolder.map { "\($0)/\(WitnessFolder.name)/\(ownerName)/\(group)" }
+  }
+
   /// The groups that have a witness, sorted: what this machine has seen of the owner.
   ///
   /// - Throws: why it cannot be told.
@@ -102,18 +107,40 @@ struct WitnessFile: ~Copyable {
     record.serialized() + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
   }
 
-  /// Whether the file still has a name; without one it witnesses nothing.
-  var isLinked: Bool { (try? file.status())?.st_nlink ?? 0 > 0 }
+  /// Which change of the file was its last one.
+  struct Change: Equatable {
+    let isLinked: Bool
+    private let seconds: Int
+    private let nanoseconds: Int
+
+    fileprivate init(_ status: stat) {
+      isLinked = status.st_nlink > 0
+      seconds = status.st_ctim.tv_sec
+      nanoseconds = status.st_ctim.tv_nsec
+    }
+
+    /// Whether any later change will show as another one: the clock that stamps them goes on in steps of some milliseconds.
+    var isSettled: Bool {
+      var now = timespec()
+      unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
+      return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds > 100_000_000
+    }
+  }
+
+  /// The last change of the file, by the system's clock, which nobody sets for a single file; `nil` where that is not told.
+  func change() -> Change? { (try? file.status()).map(Change.init) }
+
+  /// Whether it is this file that lies at `path`.
+  func hasPath(_ path: String?) -> Bool {
+    var found = stat()
+    guard let path, let own = try? file.status(), unsafe lstat(path, &found) == 0 else { return false }
+    return found.st_dev == own.st_dev && found.st_ino == own.st_ino
+  }
 
   /// The record that counts, and which of the two it is.
   struct Newest {
     let record: WitnessRecord
     let position: Int
-  }
-
-  /// Reads the record that counts; `nil` if neither is a valid one of this owner.
-  func newest(of ownerKey: PublicKey) throws(FileFault) -> Newest? {
-    WitnessFile.newest(in: try bytes(), of: ownerKey)
   }
 
   /// Both records as they lie there.
