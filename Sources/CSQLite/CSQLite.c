@@ -171,6 +171,8 @@ uint32_t csqlite_file_system(const char *path) {
   return statfs(path, &answer) == 0 ? (uint32_t)answer.f_type : 0;
 }
 
+int csqlite_name(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+
 int csqlite_give_to_group(int descriptor, gid_t group) {
   return fchownat(descriptor, "", (uid_t)-1, group, AT_EMPTY_PATH);
 }

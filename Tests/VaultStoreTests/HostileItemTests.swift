@@ -85,7 +85,7 @@ struct HostileItemTests {
         attributes, secret, token: row.token, version: version - 1, oldest: version - 1, previous: .zero
       ).row
     }
-    try transaction.put(attributes, secret, over: row)
+    try transaction.put(attributes, secret, over: row, at: row.token)
     try transaction.commit()
     return row.token.hexadecimal
   }
