@@ -56,7 +56,7 @@ import Testing
       expectSilence(path + ["--" + marked], onOutput: isSilent)
       for option in command.options where !["-h", "--help"].contains(option) {
         let isPath = ["--output", "-o", "--file", "--key-file", "--new-key-file"].contains(option)
-        let value = isPath ? "/nonexistent/\(marked)" : marked
+        let value = isPath ? "/dev/null/\(marked)" : marked
         expectSilence(path + ["a", option, value, "--json"], onOutput: false)
         expectSilence(path + ["a", option + "=" + value], onOutput: false)
         // With as many arguments as the command takes, so that it gets as far as using the value. Behind an option that
@@ -65,7 +65,7 @@ import Testing
         for others in command.path == "vault edit"
           ? [] : [[], ["a"], ["/nonexistent/a", "b"], ["--", "/nonexistent/x"]]
         {
-          expectSilence(path + [option, "/nonexistent/\(marked)"] + others, onOutput: false)
+          expectSilence(path + [option, "/dev/null/\(marked)"] + others, onOutput: false)
         }
         if store.run("list").output.contains(marked) { empty() }
       }

@@ -15,7 +15,7 @@ import Testing
 
   init() throws {
     store = try TestStore()
-    for name in Self.names { store.run("set", "--", name, input: "x") }
+    for name in Self.names { store.run("set", "--field", "", "--", name, input: "x") }
   }
 
   /// - Returns: the arguments that the line's `vault` was called with, each in brackets.

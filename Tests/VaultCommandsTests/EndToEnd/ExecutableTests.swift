@@ -56,12 +56,12 @@ import Testing
   }
 
   @Test func `a value comes from a descriptor, behind the passphrase`() {
-    let both = Pipe.holding(Array("passphrase\nvalue\n".utf8))
+    let both = Pipe.holding(Array("a passphrase of its own\nvalue\n".utf8))
     defer { close(both) }
     var environment = store.environment
     environment["VAULT_HOME"] = store.folder.file("other")
     environment["VAULT_STATE"] = store.folder.file("other-state")
-    let once = Pipe.holding(Array("passphrase\n".utf8))
+    let once = Pipe.holding(Array("a passphrase of its own\n".utf8))
     defer { close(once) }
     #expect(Executable(["init", "--passphrase-fd", "3"], environment: environment, extra: [once]).wait().status == 0)
     let set = Executable(["set", "a", "--passphrase-fd", "3", "--fd", "3"], environment: environment, extra: [both])

@@ -51,12 +51,12 @@ import Testing
     }
   }
 
-  @Test func `piped text loses one newline, and nothing else is changed`() {
+  @Test func `one piped line loses its newline, and nothing else is changed`() {
     let cases: [(input: [UInt8], kept: [UInt8], exact: Bool)] = [
       ([], [], false), ([0x0A], [], false), ([0x0A], [0x0A], true), (Array("a\n".utf8), Array("a".utf8), false),
       (Array("a\r\n".utf8), Array("a".utf8), false), (Array("a\r\n".utf8), Array("a\r\n".utf8), true),
-      (Array("a\n\n".utf8), Array("a\n".utf8), false), (Array("a\r".utf8), Array("a\r".utf8), false),
-      (Array("a\r\n\r\n".utf8), Array("a\r\n".utf8), false), ([0, 1, 0, 0x0A], [0, 1, 0], false),
+      (Array("a\n\n".utf8), Array("a\n\n".utf8), false), (Array("a\r".utf8), Array("a\r".utf8), false),
+      (Array("a\r\n\r\n".utf8), Array("a\r\n\r\n".utf8), false), ([0, 1, 0, 0x0A], [0, 1, 0], false),
       ([0xFF, 0x0A], [0xFF, 0x0A], false), ([0xEF, 0xBB, 0xBF, 0x61], [0xEF, 0xBB, 0xBF, 0x61], false),
       ([0xC3, 0xA9, 0x0A], [0xC3, 0xA9], false), ([0xED, 0xA0, 0x80, 0x0A], [0xED, 0xA0, 0x80, 0x0A], false),
     ]
