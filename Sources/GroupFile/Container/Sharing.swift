@@ -13,8 +13,9 @@ extension AccessGroupFile {
   package func take(_ shape: ContainerShape, at places: SalvagePlaces) throws(GroupFileError) {
     let place = try resolvedPlace()
     do throws(GroupFileError) {
-      let lock = try WriterLock(at: place)
+      // Before the lock, which would call a link's own mode too wide.
       _ = try place.file()
+      let lock = try WriterLock(at: place)
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
       try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
       _ = try draft.take(keeping: places.kept, holding: lock)
