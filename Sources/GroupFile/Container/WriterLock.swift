@@ -88,6 +88,13 @@ struct LockFile {
       close(descriptor)
       throw LockFile.foreign
     }
+    if status.st_mode & S_IROTH != 0 {
+      // Everybody may lock the lock, and so perhaps the files, too.
+      do throws(GroupFileError) { _ = try LockFile.mode(of: place) } catch {
+        close(descriptor)
+        throw error
+      }
+    }
     if found == nil, status.st_mode & 0o777 != mode { fchmod(descriptor, mode) }
     identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
   }

@@ -23,7 +23,7 @@ import Testing
     #expect(unsafe chmod(folder.path, 0o700) == 0)
   }
 
-  @Test(arguments: [0o755, 0o711, 0o701, 0o770, 0o750, 0o777, 0o2777, 0o2755, 0o1770, 0o4700] as [mode_t])
+  @Test(arguments: [0o754, 0o711, 0o701, 0o770, 0o750, 0o777, 0o2777, 0o2755, 0o1770, 0o4700] as [mode_t])
   func `a folder of any other mode is refused with it`(_ mode: mode_t) throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(unsafe chmod(folder.path, mode) == 0)
