@@ -9,7 +9,8 @@ import PackageDescription
 //                       VaultCommands -> Exchange -> KeyedArchives
 //   Vault     Vault -> { VaultStore, SecureCoding }      SecureCoding, VaultStore -> KeyedArchives
 //
-// The executable links no Foundation, which would triple its size and its start: what needs it stands in Vault, SecureCoding.
+// The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in Vault
+// and SecureCoding.
 
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
