@@ -15,7 +15,7 @@ extension AccessGroupFile {
     do throws(GroupFileError) {
       // Before the lock, which would call a link's own mode too wide.
       _ = try place.file()
-      let lock = try WriterLock(at: place)
+      let lock = try WriterLock(at: place, toChangeModes: true)
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
       try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
       _ = try draft.take(keeping: places.kept, holding: lock)

@@ -9,14 +9,18 @@ package struct WriterLock: ~Copyable {
 
   /// Waits for the turn.
   ///
-  /// - Parameter milliseconds: How long to wait, at most, for both.
+  /// - Parameters:
+  ///   - milliseconds: How long to wait, at most, for both.
+  ///   - toChangeModes: Whether a group that everybody may read is locked, too: to be closed.
   /// - Throws: `busy` after that; `altered` where `lock` is not a regular file; `denied`, `storage`, `missing` (folder).
-  package init(at place: ContainerPlace, waiting milliseconds: Int = 10_000) throws(GroupFileError) {
+  package init(
+    at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false
+  ) throws(GroupFileError) {
     let deadline = ContinuousClock.now + .milliseconds(milliseconds)
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
     guard turn.take(waiting: milliseconds) else { throw .busy }
     do throws(GroupFileError) {
-      file = try WriterLock.lock(place, turn, until: deadline)
+      file = try WriterLock.lock(place, turn, until: deadline, toChangeModes)
     } catch {
       turn.pass()
       throw error
@@ -32,11 +36,11 @@ package struct WriterLock: ~Copyable {
   }
 
   private static func lock(
-    _ place: ContainerPlace, _ turn: WriterTurn, until deadline: ContinuousClock.Instant
+    _ place: ContainerPlace, _ turn: WriterTurn, until deadline: ContinuousClock.Instant, _ toChangeModes: Bool
   ) throws(GroupFileError) -> LockFile {
     while true {
       let opened: LockFile
-      if let kept = turn.file { opened = kept } else { opened = try LockFile(place) }
+      if let kept = turn.file { opened = kept } else { opened = try LockFile(place, toChangeModes) }
       turn.file = nil
       let isFree = flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0
       guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy }
@@ -74,13 +78,13 @@ struct LockFile {
   let identity: FileIdentity
 
   /// Opens the file, and makes it where there is none.
-  init(_ place: ContainerPlace) throws(GroupFileError) {
+  init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(GroupFileError) {
     let path = place.lockPath
     let found = try ContainerPlace.status(path)
     if let found, !found.isRegular { throw LockFile.foreign }
     // Without waiting, should a FIFO have taken its place just now.
     let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-    let mode = try found == nil ? LockFile.mode(of: place) : 0
+    let mode = try found == nil ? LockFile.mode(of: place, toChangeModes) : 0
     descriptor = unsafe open(path, found == nil ? flags | O_CREAT : flags, mode)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
     var status = stat()
@@ -90,7 +94,7 @@ struct LockFile {
     }
     if status.st_mode & S_IROTH != 0 {
       // Everybody may lock the lock, and so perhaps the files, too.
-      do throws(GroupFileError) { _ = try LockFile.mode(of: place) } catch {
+      do throws(GroupFileError) { _ = try LockFile.mode(of: place, toChangeModes) } catch {
         close(descriptor)
         throw error
       }
@@ -102,10 +106,10 @@ struct LockFile {
   private static let foreign = GroupFileError.altered("the lock file is not a regular file")
 
   /// Whoever may write the group's file may lock; one who may only read it must not keep writers out.
-  private static func mode(of place: ContainerPlace) throws(GroupFileError) -> mode_t {
+  private static func mode(of place: ContainerPlace, _ toChangeModes: Bool) throws(GroupFileError) -> mode_t {
     guard let status = try ContainerPlace.status(place.path) else { return 0o600 }
     // Everybody who may read the files may lock them, so they are for reading only.
-    guard status.mode & S_IROTH == 0 else { throw ContainerTrust.refused("file", status.mode) }
+    guard toChangeModes || status.mode & S_IROTH == 0 else { throw ContainerTrust.refused("file", status.mode) }
     return status.mode & S_IWGRP == 0 ? 0o600 : 0o660
   }
 }

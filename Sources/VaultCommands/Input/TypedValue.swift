@@ -11,6 +11,8 @@ struct TypedValue {
   private var isPasting = false
   private var endedLine = false
   private var isTooLong = false
+  /// How many times in a row Ctrl-C came within what is pasted.
+  private var interruptions = 0
 
   /// Terminals put these around what is pasted, once they were asked to.
   private static let pasteBegins = Array("\u{1B}[200~".utf8)
@@ -52,6 +54,9 @@ struct TypedValue {
   }
 
   private mutating func takePasted(_ byte: UInt8) -> Step {
+    // The end of a paste may be lost, and then nothing else would leave the prompt. A single one may be text.
+    interruptions = byte == 0x03 ? interruptions + 1 : 0
+    if interruptions == 3 { return .interrupted }
     sequence.append(byte)
     if sequence == Self.pasteEnds {
       (sequence, isPasting) = ([], false)

@@ -90,7 +90,7 @@ import Testing
     let result = store.shell(
       """
       cd "$folder"; chmod -R go=rX store; "$vault" get a >/dev/null && "$vault" verify >/dev/null && echo read
-      echo new | "$vault" set a; echo $?; chmod -R go= store; echo new | "$vault" set a && "$vault" get a
+      echo new | "$vault" set a; echo $?; "$vault" group share default --private && echo new | "$vault" set a && "$vault" get a
       """)
     #expect(result.output == "read\n12\nnew", "\(result.errors)")
     #expect(result.errors.contains("the group's file is open to other users (mode 644)"))

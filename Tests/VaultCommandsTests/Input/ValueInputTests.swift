@@ -126,7 +126,8 @@ import VaultStore
     #expect(failure?.status == .overLimit)
   }
 
-  @Test(arguments: ["\u{3}", "abc\u{3}"]) func `Ctrl-C ends the question`(keys: String) {
+  @Test(arguments: ["\u{3}", "abc\u{3}", "\u{1B}[200~an end that was lost\u{3}\u{3}\u{3}"])
+  func `Ctrl-C ends the question`(keys: String) {
     let terminal = PseudoTerminal()
     #expect(throws: Failure.interrupted) { try typed(keys, on: terminal) }
     #expect(terminal.showsWhatIsTyped)
