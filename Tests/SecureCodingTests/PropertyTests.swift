@@ -6,18 +6,7 @@ import Testing
 
 /// Random property lists and archives from a seeded stream, so failures are reproducible.
 @Suite struct PropertyTests {
-  private struct Stream: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state = state &+ 0x9E37_79B9_7F4A_7C15
-      var bits = state
-      bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-      return bits ^ (bits >> 31)
-    }
-  }
-
-  private func scalar(_ random: inout Stream) -> PlistValue {
+  private func scalar(_ random: inout SeededGenerator) -> PlistValue {
     switch Int.random(in: 0..<6, using: &random) {
     case 0: .bool(.random(using: &random))
     case 1: .int(Int128(Int64(bitPattern: random.next()) >> Int64.random(in: 0..<64, using: &random)))
@@ -32,7 +21,7 @@ import Testing
   }
 
   /// An archive of arrays, dictionaries and scalars. Each object refers only to later ones.
-  private func archive(_ random: inout Stream) -> PlistValue {
+  private func archive(_ random: inout SeededGenerator) -> PlistValue {
     let count = Int.random(in: 1..<30, using: &random)
     var objects: [PlistValue] = [.describe("NSArray"), .describe("NSDictionary")]
     // Objects begin at number 3. The last ones are strings, which serve as keys.
@@ -59,7 +48,7 @@ import Testing
   @Test(arguments: 0..<200) func `both formats of an archive give the same tree and the same objects`(seed: UInt64)
     throws
   {
-    var random = Stream(state: seed)
+    var random = SeededGenerator(seed: seed)
     let archive = archive(&random)
     let (binary, xml) = (Data(archive.binary()), Data(archive.xml()))
     let raw = try SecureUnarchiver.inspect(binary).rawJSON()
@@ -71,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: 0..<100) func `an archive that Foundation writes on Linux is read back equal`(seed: UInt64) throws {
-    var random = Stream(state: seed &+ 1000)
+    var random = SeededGenerator(seed: seed &+ 1000)
     let strings = (0..<Int.random(in: 0..<10, using: &random)).map { "\($0)-\(random.next())" as NSString }
     let graph = NSDictionary(dictionary: [
       "strings": strings as NSArray, "number": NSNumber(value: random.next()), "real": NSNumber(value: 0.1),
@@ -89,7 +78,7 @@ import Testing
 
   /// A graph of Foundation values and persons, some of whom share an address. Beyond a certain depth there are only
   /// scalars.
-  private func graph(_ random: inout Stream, _ depth: Int, _ shared: inout [NSObject]) -> NSObject {
+  private func graph(_ random: inout SeededGenerator, _ depth: Int, _ shared: inout [NSObject]) -> NSObject {
     if !shared.isEmpty, Int.random(in: 0..<8, using: &random) == 0, let old = shared.randomElement(using: &random) {
       return old
     }
@@ -128,7 +117,7 @@ import Testing
     seed: UInt64
   ) throws {
     let graph = { (seed: UInt64) in
-      var random = Stream(state: seed)
+      var random = SeededGenerator(seed: seed)
       var shared: [NSObject] = []
       return NSArray(array: (0..<4).map { _ in self.graph(&random, 0, &shared) })
     }
@@ -148,7 +137,7 @@ import Testing
   }
 
   @Test(arguments: 0..<40) func `an archive with a changed byte gives a value or an error`(seed: UInt64) {
-    var random = Stream(state: seed &+ 5000)
+    var random = SeededGenerator(seed: seed &+ 5000)
     let bytes = archive(&random).binary()
     for _ in 0..<200 {
       var changed = bytes

@@ -21,24 +21,10 @@ final class LockWait: Sendable {
   /// - Throws: `storage` where there can be no further thread.
   init(_ file: LockFile) throws(GroupFileError) {
     self.file = file
-    // The thread is no place for the program's signal handlers.
-    var all = sigset_t()
-    var before = sigset_t()
-    unsafe sigfillset(&all)
-    unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
-    defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-    var thread = pthread_t()
-    let retained = unsafe Unmanaged.passRetained(self)
-    let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
-      unsafe Unmanaged<LockWait>.fromOpaque(argument!).takeRetainedValue().run()
-      return nil
-    }
-    guard unsafe pthread_create(&thread, nil, body, retained.toOpaque()) == 0 else {
-      unsafe retained.release()
+    guard DetachedThread.start({ self.run() }) else {
       close(file.descriptor)
       throw .storage(.memory)
     }
-    pthread_detach(thread)
   }
 
   /// Waits for at most `milliseconds`.

@@ -39,7 +39,7 @@ internal import Glibc
     }
 
     func offer(_ new: @escaping @Sendable () -> Void) -> Bool {
-      if !isStarted { isStarted = start() }
+      if !isStarted { isStarted = DetachedThread.start { self.run() } }
       guard isStarted else { return false }
       locked { job = new }
       return true
@@ -58,27 +58,6 @@ internal import Glibc
       change()
       unsafe pthread_cond_broadcast(changed)
       unsafe pthread_mutex_unlock(mutex)
-    }
-
-    private func start() -> Bool {
-      let retained = unsafe Unmanaged.passRetained(self)
-      let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
-        if let argument = unsafe argument { unsafe Unmanaged<Bench>.fromOpaque(argument).takeRetainedValue().run() }
-        return nil
-      }
-      // The thread is no place for the program's signal handlers.
-      var all = sigset_t()
-      var before = sigset_t()
-      unsafe sigfillset(&all)
-      unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
-      defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-      var thread = pthread_t()
-      guard unsafe pthread_create(&thread, nil, body, retained.toOpaque()) == 0 else {
-        unsafe retained.release()
-        return false
-      }
-      pthread_detach(thread)
-      return true
     }
 
     private func run() {
