@@ -1,13 +1,13 @@
 /// Makes archives of Foundation's classes from a seed: nested containers, shared objects, hostile strings and numbers,
 /// long chains, many equal objects, and fields that are missing, exchanged or of the wrong type.
 struct ArchiveMaker {
-  private var random: Stream
+  private var random: SeededGenerator
   private(set) var objects: [PlistValue] = []
   private var classes: [String: UInt64] = [:]
   private var made: [UInt64] = []
   private var left = 0
 
-  init(seed: UInt64) { random = Stream(seed: seed) }
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
   /// The archive of this seed.
   mutating func archive() -> PlistValue {
@@ -274,20 +274,7 @@ struct ArchiveMaker {
   mutating func below(_ bound: Int) -> Int { random.below(bound) }
 }
 
-/// Random numbers from a seed.
-struct Stream {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state = state &+ 0x9E37_79B9_7F4A_7C15
-    var bits = state
-    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-    return bits ^ (bits >> 31)
-  }
-
+extension SeededGenerator {
   mutating func below(_ bound: Int) -> Int { bound > 1 ? Int(next() % UInt64(bound)) : 0 }
   mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }
