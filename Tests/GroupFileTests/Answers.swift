@@ -2,7 +2,7 @@ import Testing
 
 @testable import GroupFile
 
-/// What a group answers to the same questions, before and after somebody changed its files.
+/// A group's answers to a fixed set of questions, for comparison before and after someone changed its files.
 struct Answers {
   enum Answer: Equatable {
     case text(String)
@@ -12,7 +12,7 @@ struct Answers {
 
   private(set) var all: [(question: String, answer: Answer)] = []
 
-  /// Asks for each name its item and value, for `histories` all versions, and for the list of all items.
+  /// Asks for the item and value of each name, for all versions of each name in `histories`, and for the list of all items.
   init(of file: AccessGroupFile, names: [String], histories: [String] = []) {
     let view: ReadTransaction
     do throws(GroupFileError) {
@@ -65,14 +65,14 @@ struct Answers {
     return nil
   }
 
-  /// The questions that were refused.
+  /// The questions that the group refused to answer.
   var refused: [String] {
     all.compactMap { if case .refused = $0.answer { $0.question } else { nil } }
   }
 }
 
 extension GroupFileError {
-  /// Whether it becomes exit status 13, 14 or 17: the only errors that changed bytes may end in.
+  /// Whether the error ends the command with status 13, 14 or 17, the only statuses that changed bytes may cause.
   var isRefusal: Bool {
     switch self {
     case .damaged, .altered, .rolledBack, .newerFormat: true
@@ -93,11 +93,11 @@ extension GroupFileError {
 }
 
 extension OpenedSecret {
-  /// The value as text; only tests make one of a secret.
+  /// The value as text. Only tests turn a secret into a string.
   var text: String { unsafe withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
 }
 
-/// Runs `body` and gives the error of a group's file that it throws.
+/// Runs `body` and returns the group file error that it throws.
 func failure<Result>(_ body: () throws -> Result) -> GroupFileError? {
   do {
     _ = try body()

@@ -1,11 +1,11 @@
 import Testing
 
-/// What every parser of the format promises: it takes exactly the bytes that the serializer gives, or refuses.
+/// The property every parser of the format has: it accepts exactly the bytes that the serializer writes.
 enum Canonical {
-  /// Cuts, prolongs and flips `bytes`; whatever `parse` takes must serialize to the very bytes that were parsed.
+  /// Truncates, extends and flips bits of `bytes`. Whatever `parse` accepts must serialize to the bytes that were parsed.
   ///
-  /// - Parameter parse: parses and serializes again; throws for what is refused.
-  /// - Returns: how many of the flips were taken.
+  /// - Parameter parse: parses and serializes again; throws if it refuses the bytes.
+  /// - Returns: how many of the flipped inputs were accepted.
   @discardableResult
   static func check(
     _ bytes: [UInt8], _ sourceLocation: SourceLocation = #_sourceLocation, _ parse: ([UInt8]) throws -> [UInt8]

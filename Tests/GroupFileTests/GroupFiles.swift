@@ -2,19 +2,19 @@ import Foundation
 
 @testable import GroupFile
 
-/// The bytes of a group's file and log, as somebody who can write the storage sees them.
+/// The bytes of a group's file and log, as seen by someone who can write the storage.
 struct GroupFiles {
   var main: [UInt8]
   var log: [UInt8]
 
-  /// Takes a copy of what lies in `folder`; the process keeps nothing of it open.
+  /// Copies the files in `folder`. This process keeps none of them open.
   init(in folder: String) throws {
     try ConnectionPool.closeIdle(at: ContainerPlace(folder: folder))
     main = [UInt8](FileManager.default.contents(atPath: folder + "/group.vault") ?? Data())
     log = [UInt8](FileManager.default.contents(atPath: folder + "/group.vault-wal") ?? Data())
   }
 
-  /// Puts the files into `folder`, in place of what is there.
+  /// Puts the files into `folder`, replacing those in it.
   func put(into folder: String) throws {
     if let place = try? ContainerPlace(folder: folder) { ConnectionPool.closeIdle(at: place) }
     try FileManager.default.createDirectory(
@@ -29,10 +29,10 @@ struct GroupFiles {
 }
 
 extension GroupFixture {
-  /// The group's files as they are now.
+  /// The group's files in their present state.
   func files() throws -> GroupFiles { try GroupFiles(in: folder) }
 
-  /// Puts other files in the place of the group's.
+  /// Replaces the group's files.
   func replace(with files: GroupFiles) throws { try files.put(into: folder) }
 
   /// Moves the log into the main file.
@@ -42,7 +42,7 @@ extension GroupFixture {
     try connection.truncatingCheckpoint()
   }
 
-  /// Changes rows behind the back of everything that proves them, as whoever can write the file may.
+  /// Changes rows without updating anything that proves them, as someone who can write the file may.
   func tamper(_ body: (Connection) throws -> Void) throws {
     try GroupFixture.tamper(in: folder, body)
   }
@@ -55,7 +55,7 @@ extension GroupFixture {
     try connection.commit()
   }
 
-  /// Looks at rows without proving them.
+  /// Reads rows without proving them.
   func peek<Result>(_ body: (Connection) throws -> Result) throws -> Result {
     let connection = try Connection(folder: folder, access: .reading)
     defer { connection.close() }

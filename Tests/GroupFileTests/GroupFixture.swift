@@ -3,7 +3,7 @@ import Sealing
 
 @testable import GroupFile
 
-/// A group in a folder of its own, with its owner as the only member and a witness in memory.
+/// A group in its own folder, with its owner as the only member and a witness in memory.
 final class GroupFixture: Sendable {
   let folder: String
   let owner: Key
@@ -13,9 +13,9 @@ final class GroupFixture: Sendable {
   let name: String
 
   /// - Parameters:
-  ///   - owner: another group's owner, for a second group of his.
-  ///   - seed: another group's member.
-  ///   - folder: a folder that is there already, with the shape `shape`.
+  /// - owner: the owner of another group, to make a second group with the same owner.
+  /// - seed: the member seed of another group.
+  /// - folder: an existing folder with the shape `shape`.
   init(
     name: String = "team.shared", keep: UInt16 = 10, owner: consuming Key? = nil, seed: MemberSeed? = nil,
     in folder: String? = nil, shape: ContainerShape = .closed, device: DeviceKey? = nil
@@ -40,7 +40,7 @@ final class GroupFixture: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// The group as a process would open it: nothing known yet but the witness.
+  /// The group as a new process opens it, knowing only the witness.
   func open(_ witness: (any Witnessing)? = nil) throws -> AccessGroupFile {
     AccessGroupFile(
       folder: folder,

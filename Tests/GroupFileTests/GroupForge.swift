@@ -3,21 +3,21 @@ import Testing
 
 @testable import GroupFile
 
-/// Makes what only somebody with keys can make: rosters and manifests that are signed, sealed and wrong.
+/// Makes signed and sealed rosters and manifests that are wrong in one way, as only someone with keys can.
 struct GroupForge {
   let group: GroupFixture
   let state: VerifiedState
 
   var keys: GroupKeys { state.keys }
 
-  /// - Parameter known: the state to go on from, where the one that is stored does not verify.
+  /// - Parameter known: the state to continue from if the stored one does not verify.
   init(_ group: GroupFixture, from known: VerifiedState? = nil) throws {
     self.group = group
     let context = try group.open().context
     state = try known ?? group.peek { try VerifiedState.open($0, as: context, known: nil) }
   }
 
-  /// Stores a manifest signed by `writer`, the owner by default, and its row of the chain.
+  /// Stores a manifest signed by `writer`, by default the owner, and adds it to the chain.
   func storeManifest(
     by writer: MemberSeed? = nil, roster: SignedRoster? = nil, keepingChain: Bool = false,
     _ change: (inout Manifest) -> Void
@@ -41,7 +41,7 @@ struct GroupForge {
     }
   }
 
-  /// Stores a roster with its header, signed by `owner`, the group's own by default.
+  /// Stores a roster signed by `owner`, by default the group's own, with its header.
   @discardableResult
   func storeRoster(
     by owner: consuming Key? = nil, keepingHeader: Bool = false, _ change: (inout Roster) -> Void
@@ -57,7 +57,7 @@ struct GroupForge {
     return signed
   }
 
-  /// A change of the roster as an honest owner makes it, with the manifest that belongs to it.
+  /// A change of the roster as an honest owner makes it, including its manifest.
   func changeRoster(_ change: (inout Roster) -> Void) throws {
     let signed = try storeRoster { roster in
       roster.revision += 1
@@ -68,7 +68,7 @@ struct GroupForge {
     try storeManifest(roster: signed) { _ in }
   }
 
-  /// Lets `seed` into the group as an application.
+  /// Adds `seed` to the group as an application.
   func addMember(_ seed: MemberSeed, _ rights: Member.Rights, application: String = "com.example.notes") throws {
     let slotID = seed.slotID(group: group.groupID, generation: 1)
     let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: group.groupID, generation: 1)
@@ -84,12 +84,12 @@ struct GroupForge {
 }
 
 extension GroupForge {
-  /// A row of `name` with the value "forged", as anybody can seal it who holds the group's key.
+  /// A row for `name` with the value "forged". Anyone with the group's key can seal one.
   ///
   /// - Parameters:
-  ///   - named: what the attributes say the name is.
-  ///   - attributes: changes their encoding.
-  ///   - padded: changes their padded form.
+  /// - named: the name that the attributes state.
+  /// - attributes: changes the encoded attributes.
+  /// - padded: changes the attributes after padding.
   func row(
     _ name: String, named: String? = nil, version: UInt64 = 1, oldest: UInt64? = nil,
     attributes change: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 }
@@ -122,7 +122,7 @@ extension GroupForge {
 }
 
 extension GroupFixture {
-  /// Puts a row with the value "forged" in the place of `name` and has `writer`, the owner by default, sign the tree with it.
+  /// Replaces the row of `name` by one with the value "forged". `writer`, by default the owner, signs the tree with it.
   func storeRow(
     _ name: String, named: String? = nil, version: UInt64 = 3, oldest: UInt64 = 3, by writer: MemberSeed? = nil,
     attributes: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 }
@@ -147,7 +147,7 @@ extension GroupFixture {
 extension GroupFixture {
   func forge() throws -> GroupForge { try GroupForge(self) }
 
-  /// The group as the application of `seed` opens it.
+  /// The group as opened by the application with `seed`.
   func open(as seed: MemberSeed, witness: MemoryWitness? = nil) throws -> AccessGroupFile {
     AccessGroupFile(
       folder: folder,
@@ -158,14 +158,14 @@ extension GroupFixture {
 }
 
 extension Connection {
-  /// Replaces the chain's rest of one epoch; `nil` drops it.
+  /// Replaces the chain's entry of one epoch. `nil` deletes the entry.
   func replaceRest(of epoch: UInt64, with rest: Digest?) throws {
     try statement("DELETE FROM chain WHERE epoch=?").bind(1, counter: epoch).run()
     guard let rest else { return }
     try statement("INSERT INTO chain VALUES(?,?)").bind(1, counter: epoch).bind(2, rest).run()
   }
 
-  /// Runs a statement with values; only tests write without a transaction's care.
+  /// Runs a statement with values. Only tests write outside a transaction.
   func run(_ sql: StaticString, _ bytes: [UInt8]...) throws {
     let statement = try statement(sql)
     for (index, bytes) in bytes.enumerated() { try statement.bind(Int32(index + 1), bytes) }

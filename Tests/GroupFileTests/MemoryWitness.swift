@@ -2,13 +2,13 @@ import Sealing
 
 @testable import GroupFile
 
-/// A witness that lives as long as the test, and says what the test wants it to say.
+/// A witness that lives as long as the test and returns what the test stored in it.
 final class MemoryWitness: Witnessing {
   private let state: Locked<WitnessReading>
 
   init(_ reading: WitnessReading = .absent) { state = Locked(reading) }
 
-  /// What it says now.
+  /// The reading that it returns now.
   var reading: WitnessReading {
     get { state.withLock { $0 } }
     set { state.withLock { $0 = newValue } }

@@ -8,7 +8,7 @@ import Testing
     sequence: 5, groupID: filled(1), ownerKey: filled(2), rosterRevision: 3, generation: 4, epoch: (1 << 53) - 1,
     link: filled(8), rosterDigest: filled(9), flags: [.removed, .acceptedByHand])
 
-  // Made with Python's struct and hashlib.
+  // Computed with Python's struct and hashlib.
   static let bytes = [UInt8](
     hex: "7661756c74312e7769746e6573730000" + "0000000000000005" + repeated("01", 32) + repeated("02", 32)
       + "0000000000000003" + "0000000000000004" + "001fffffffffffff" + repeated("08", 32) + repeated("09", 32)
@@ -18,12 +18,12 @@ import Testing
   private static func filled(_ byte: UInt8) -> Bytes32 { Bytes32([UInt8](repeating: byte, count: 32))! }
   private static func repeated(_ text: String, _ count: Int) -> String { String(repeating: text, count: count) }
 
-  @Test func `a record has the documented bytes, both ways`() throws {
+  @Test func `a record is written to and read from the documented bytes`() throws {
     #expect(Self.record.serialized() == Self.bytes)
     #expect(try WitnessRecord(parsing: Self.bytes) == Self.record)
   }
 
-  @Test func `no bit of a record can change`() {
+  @Test func `a record with a flipped bit is refused`() {
     for bit in 0..<Self.bytes.count * 8 {
       var altered = Self.bytes
       altered[bit / 8] ^= 1 << (bit % 8)
@@ -32,23 +32,23 @@ import Testing
   }
 
   @Test(arguments: [0, 16, 255, 257, 512])
-  func `a record has 256 bytes`(count: Int) {
+  func `a record of another length than 256 bytes is refused`(count: Int) {
     let bytes = (Self.bytes + Self.bytes).prefix(count)
     #expect(throws: ByteReader.Failure.self) { try WitnessRecord(parsing: Array(bytes)) }
   }
 
-  /// Offsets in a record whose hash is right, and a byte there that no record has.
+  /// Offsets in a record, each with a byte that no record has there. The record's hash is right.
   @Test(
     arguments: [(0, 0x77), (16, 0x20), (88, 0x20), (96, 0x20), (104, 0x20), (176, 1), (183, 8), (184, 1), (223, 1)]
       as [(Int, UInt8)])
-  func `a well-hashed record with a wrong field is refused`(offset: Int, byte: UInt8) {
+  func `a record with a correct hash and a wrong field is refused`(offset: Int, byte: UInt8) {
     var altered = Array(Self.bytes.prefix(224))
     altered[offset] = byte
     altered += Hash.digest(Label("vault1.wit.hash"), altered).bytes
     #expect(throws: ByteReader.Failure.self) { try WitnessRecord(parsing: altered) }
   }
 
-  @Test func `every flag has its bit`() {
+  @Test func `every flag has its own bit`() {
     #expect(WitnessRecord.Flags.removed.rawValue == 1)
     #expect(WitnessRecord.Flags.gapSeen.rawValue == 2)
     #expect(WitnessRecord.Flags.acceptedByHand.rawValue == 4)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import GroupFile
 
-/// Whoever can write the storage flips one bit. What comes out is the answers as before, or a refusal.
+/// Someone who can write the storage flips one bit. Every answer is then either the same as before or a refusal.
 @Suite struct BitFlipTests {
-  @Test func `no bit of the file changes an answer`() throws {
+  @Test func `a flipped bit of the file changes no answer`() throws {
     try flip("group.vault", in: SmallGroup(logged: false), sample: 1_500)
   }
 
-  @Test func `no bit of the log changes an answer`() throws {
+  @Test func `a flipped bit of the log changes no answer`() throws {
     try flip("group.vault-wal", in: SmallGroup(logged: true), sample: 500)
   }
 

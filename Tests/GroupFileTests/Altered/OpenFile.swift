@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file whose bytes are changed in place. It stays open: closing it would end the locks that SQLite has on it.
+/// A file whose bytes are changed in place. It stays open, because closing it would release the locks that SQLite holds on it.
 final class OpenFile {
   let count: Int
   private let descriptor: Int32

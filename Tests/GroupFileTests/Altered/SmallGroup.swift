@@ -1,12 +1,12 @@
 @testable import GroupFile
 
-/// Twenty items with a history, a large value, a removed item and a destroyed one: small enough to flip each of its bits.
+/// Twenty items, one with a history, one with a large value, one removed and one destroyed: small enough to flip every bit.
 struct SmallGroup {
   let fixture: GroupFixture
   let names: [String]
   let before: Answers
 
-  /// - Parameter logged: whether the newest changes stay in the log, or everything is in the main file.
+  /// - Parameter logged: whether the newest changes stay in the log. Otherwise everything is in the main file.
   init(logged: Bool) throws {
     fixture = try GroupFixture()
     names = (0..<17).map { "item/\($0)" } + ["large", "removed", "destroyed"]
@@ -24,11 +24,11 @@ struct SmallGroup {
     before = Answers(of: try fixture.open(), names: names + ["absent"], histories: ["item/0", "removed"])
   }
 
-  /// What the group answers now, to a process that knows nothing of it but the witness.
+  /// The group's answers now, to a process that knows only the witness.
   func answers() throws -> Answers {
     Answers(of: try fixture.open(), names: names + ["absent"], histories: ["item/0", "removed"])
   }
 
-  /// What is wrong with the answers that are given now.
+  /// How the group's answers now differ from those before, apart from refusals; `nil` if they do not.
   func lie() throws -> String? { try answers().lie(against: before) }
 }

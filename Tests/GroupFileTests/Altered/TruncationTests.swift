@@ -3,7 +3,7 @@ import Testing
 
 @testable import GroupFile
 
-/// Files cut short, emptied, taken away, or put together from different times.
+/// Files that are cut short, emptied, deleted or combined from different points in time.
 @Suite struct TruncationTests {
   private static func cuts(of count: Int) -> [Int] {
     let pages = stride(from: 0, to: count, by: 4_096)
@@ -11,21 +11,21 @@ import Testing
       .filter { $0 < count }
   }
 
-  @Test func `a main file cut short is refused`() throws {
+  @Test func `a truncated main file is refused`() throws {
     let group = try SmallGroup(logged: false)
     let whole = try group.fixture.files()
     for cut in TruncationTests.cuts(of: whole.main.count) {
       try group.fixture.replace(with: with(whole) { $0.main = Array($0.main.prefix(cut)) })
       let answers = try group.answers()
       #expect(answers.lie(against: group.before) == nil, "cut at \(cut)")
-      // The last page may end in bytes that nobody uses.
+      // The last page may end in unused bytes.
       #expect(!answers.refused.isEmpty || cut > whole.main.count - 4_096, "cut at \(cut)")
     }
     try group.fixture.replace(with: whole)
     #expect(try group.lie() == nil)
   }
 
-  @Test func `a log cut short is refused, and nothing is written over it`() throws {
+  @Test func `a truncated log is refused, and nothing is written over it`() throws {
     let group = try SmallGroup(logged: true)
     let whole = try group.fixture.files()
     #expect(whole.log.count > 4_096)
@@ -42,7 +42,7 @@ import Testing
     #expect(try group.lie() == nil)
   }
 
-  @Test func `without its log a group is older, and says so`() throws {
+  @Test func `a group whose log is missing is refused as older`() throws {
     let group = try SmallGroup(logged: true)
     try ConnectionPool.closeIdle(at: ContainerPlace(folder: group.fixture.folder))
     try FileManager.default.removeItem(atPath: group.fixture.folder + "/group.vault-wal")
@@ -51,7 +51,7 @@ import Testing
     #expect(error == .rolledBack(found: known - 2, known: known, .epoch))
   }
 
-  @Test func `a log of another time or another group is never taken over`() throws {
+  @Test func `a log from another time or another group is never used`() throws {
     let group = try SmallGroup(logged: true)
     let older = try group.fixture.files()
     try group.fixture.checkpoint()
@@ -73,7 +73,7 @@ import Testing
     #expect(try group.answers().refused.isEmpty)
   }
 
-  @Test func `bytes behind the end change nothing`() throws {
+  @Test func `bytes after the end of the file change nothing`() throws {
     let group = try SmallGroup(logged: true)
     let whole = try group.fixture.files()
     try group.fixture.replace(with: with(whole) { $0.log += [UInt8](repeating: 0x5A, count: 5_000) })

@@ -2,7 +2,7 @@ import Testing
 
 @testable import GroupFile
 
-/// Nothing that a file holds makes a statement run for long.
+/// No content of a file makes a statement run for long.
 @Suite struct BoundTests {
   private func repeating() throws -> TemporaryFolder {
     let folder = try TemporaryFolder().makeGroup()
@@ -15,19 +15,19 @@ import Testing
       "SELECT epoch,rest FROM chain ORDER BY epoch", "SELECT max(rest) FROM chain",
       "SELECT epoch FROM chain WHERE rest=x'00' ORDER BY rest LIMIT 1",
     ] as [StaticString])
-  func `a tree that repeats its children ends with altered`(_ sql: StaticString) throws {
+  func `scanning a tree that repeats its children ends with altered`(_ sql: StaticString) throws {
     let folder = try repeating()
     let connection = try Connection(folder: folder.path, access: .reading)
     try connection.begin(.reading)
     #expect(throws: GroupFileError.altered("a table does not end where it should")) {
       try connection.statement(sql).run()
     }
-    // Ended so, neither the connection nor another statement is harmed.
+    // Stopping a statement harms neither the connection nor other statements.
     try connection.statement("SELECT bytes FROM state").run()
     try connection.commit()
   }
 
-  @Test func `the whole file's check ends too`() throws {
+  @Test func `checking a whole file whose tree repeats its children ends with altered`() throws {
     let folder = try repeating()
     let connection = try Connection(folder: folder.path, access: .reading)
     #expect(throws: GroupFileError.altered("the file's structure is damaged")) { try connection.quickCheck() }
@@ -35,7 +35,7 @@ import Testing
 
   @Test(
     arguments: ["DELETE FROM chain", "DELETE FROM chain WHERE epoch<50", "VACUUM"] as [StaticString])
-  func `deleting ends too`(_ sql: StaticString) throws {
+  func `deleting from a tree that repeats its children ends with altered`(_ sql: StaticString) throws {
     let folder = try repeating()
     let connection = try Connection(folder: folder.path, access: .writing)
     if sql.description != "VACUUM" { try connection.begin(.immediate) }
@@ -46,7 +46,7 @@ import Testing
     connection.rollback()
   }
 
-  @Test func `an honest file of many small rows is checked and rewritten within its bound`() throws {
+  @Test func `a valid file of many small rows is checked and rewritten within its bound`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     try connection.begin(.immediate)
@@ -72,7 +72,7 @@ import Testing
     #expect(folder.reading() == nil)
   }
 
-  @Test func `an honest scan within its bound ends well, and a tighter bound ends it`() throws {
+  @Test func `a scan of a valid file succeeds within its bound and fails under a tighter one`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     try connection.begin(.immediate)
@@ -85,7 +85,7 @@ import Testing
     try connection.statement("SELECT epoch,rest FROM chain").run()
     connection.bound(steps: 3000)
     #expect(throws: GroupFileError.self) { try connection.statement("SELECT epoch,rest FROM chain").run() }
-    // Each run counts for itself.
+    // Each run is counted separately.
     for _ in 0..<1000 {
       try connection.statement("SELECT rest FROM chain WHERE epoch=?").bind(1, Int64(7)).run()
     }

@@ -10,7 +10,7 @@ import Testing
     try connection.commit()
   }
 
-  @Test func `a small log stays, a large one is moved into the file`() throws {
+  @Test func `a small log stays, and a large one is moved into the file`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     try write(connection, 200_000)
@@ -24,7 +24,7 @@ import Testing
     #expect(folder.reading() == nil)
   }
 
-  @Test func `a chain of short-lived writers does not let the log grow`() throws {
+  @Test func `a series of short-lived writers does not let the log grow`() throws {
     let folder = try TemporaryFolder().makeGroup()
     for _ in 0..<30 {
       let connection = try Connection(folder: folder.path, access: .writing)
@@ -34,7 +34,7 @@ import Testing
     #expect(folder.bytes(of: "group.vault-wal").count < 400_000)
   }
 
-  @Test func `a connection that goes on writing writes over its log instead of making it grow anew`() throws {
+  @Test func `a connection that keeps writing reuses its log instead of growing it`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     var sizes: [Int] = []
@@ -49,7 +49,7 @@ import Testing
     #expect(folder.reading() == nil)
   }
 
-  @Test func `one large commit does not leave a large log`() throws {
+  @Test func `a large commit does not leave a large log`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     for _ in 0..<20 { try write(connection, 100) }
@@ -58,7 +58,7 @@ import Testing
     #expect(folder.bytes(of: "group.vault-wal").isEmpty)
   }
 
-  @Test func `a reader keeps the log, and nobody waits for him at each commit`() throws {
+  @Test func `a reader keeps the log from being moved, and commits do not wait for the reader`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let reader = try Connection(folder: folder.path, access: .reading)
     let connection = try Connection(folder: folder.path, access: .writing)
@@ -69,18 +69,18 @@ import Testing
     #expect(grown > 300_000)
     for _ in 0..<10 {
       try write(connection, 10)
-      // Whoever tried to move the log now would wait until the reader is done, which he never is.
+      // A writer that tried to move the log now would wait for the reader, who never finishes.
       try connection.checkpointIfLarge(waiting: .max)
     }
     #expect(throws: GroupFileError.busy) { try connection.truncatingCheckpoint(waiting: 10) }
-    // He still reads what was there when he began.
+    // The reader still sees the state from when they began.
     #expect(try reader.value("SELECT count(*) FROM chain") == 0)
     try reader.commit()
     try connection.truncatingCheckpoint()
     #expect(folder.bytes(of: "group.vault-wal").isEmpty)
   }
 
-  @Test func `what was deleted is not in the file after a truncating checkpoint`() throws {
+  @Test func `deleted content is not in the file after a truncating checkpoint`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     let mark = Array("the mark of a deleted row".utf8)
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `a group whose files are removed is gone with its folder`() throws {
+  @Test func `removing a group's files removes its folder`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let lease = try ConnectionPool.writer(at: place)

@@ -7,7 +7,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct ConnectionPoolTests {
-  @Test func `an idle connection is used again, whatever the path to it is`() throws {
+  @Test func `an idle connection is reused, whichever path leads to its file`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let link = TemporaryFolder()
     #expect(unsafe symlink(folder.path, link.file("link")) == 0)
@@ -20,7 +20,7 @@ import Testing
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path))
   }
 
-  @Test func `two at a time get two connections, and a writer is none of the readers`() throws {
+  @Test func `two concurrent readers get two connections, and a writer gets a third`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let first = try ConnectionPool.reader(at: place)
@@ -31,7 +31,7 @@ import Testing
     #expect(writer.connection.access == .writing)
   }
 
-  @Test func `a connection given back in a transaction is given out without one`() throws {
+  @Test func `a connection returned in the middle of a transaction is handed out without one`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     do {
@@ -44,7 +44,7 @@ import Testing
     #expect(try lease.connection.value("SELECT count(*) FROM state") == 1)
   }
 
-  @Test func `a closed connection is not given out again`() throws {
+  @Test func `a closed connection is not handed out again`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     do { try ConnectionPool.reader(at: place).connection.close() }
@@ -53,7 +53,7 @@ import Testing
     try lease.connection.commit()
   }
 
-  @Test func `a file put in the place of another is opened anew, and nothing is committed to the old one`() throws {
+  @Test func `a replaced file is opened anew, and nothing is committed to the old one`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let other = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: ["group.vault-wal", "group.vault-shm"])
-  func `nothing is committed to a log or by an index that was deleted`(_ name: String) throws {
+  func `nothing is committed once the log or the index has been deleted`(_ name: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     try connection.begin(.immediate)
@@ -86,7 +86,7 @@ import Testing
     #expect(try again.value("SELECT count(*) FROM state") == 1)
   }
 
-  @Test func `no more than the limit stay open for nobody`() throws {
+  @Test func `the pool keeps no more idle connections than its limit`() throws {
     var folders: [TemporaryFolder] = []
     for _ in 0..<ConnectionTable.idleLimit + 10 {
       let folder = try TemporaryFolder().makeGroup()
@@ -105,7 +105,7 @@ import Testing
       .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
   }
 
-  @Test func `sixteen threads read and write, and no change is lost`() throws {
+  @Test func `sixteen threads read and write without losing a change`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let failures = Locked<[String]>([])
@@ -126,7 +126,7 @@ import Testing
     ConnectionPool.closeIdle(at: place)
   }
 
-  @Test func `connections open while others write`() throws {
+  @Test func `connections can be opened while others write`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let failures = Locked<[String]>([])

@@ -5,7 +5,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct ConnectionTests {
-  @Test func `a new file is placed, and reads back what was written`() throws {
+  @Test func `a new file reads back what was written to it`() throws {
     let folder = TemporaryFolder()
     let making = try Connection.create(folder: folder.path)
     try making.begin(.immediate)
@@ -20,7 +20,7 @@ import Testing
     try reader.commit()
     #expect(folder.names() == ["group.vault", "group.vault-shm", "group.vault-wal"])
   }
-  @Test func `a log that grows while the file is opened is not taken for another log`() throws {
+  @Test func `a log that grows while the file is opened is not mistaken for another log`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let isOver = Locked(false)
     let end = DispatchSemaphore(value: 0)

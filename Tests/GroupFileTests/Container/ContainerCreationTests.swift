@@ -11,7 +11,7 @@ import Testing
     return status.st_mode & 0o777
   }
 
-  @Test func `a new file is placed whole, with an empty log and an index beside it`() throws {
+  @Test func `a new file is placed complete, with an empty log and an index`() throws {
     let folder = TemporaryFolder()
     let making = try Connection.create(folder: folder.path)
     #expect(!folder.exists("group.vault"))
@@ -21,7 +21,7 @@ import Testing
     try making.place()
     #expect(folder.names() == ["group.vault", "group.vault-shm", "group.vault-wal"])
     #expect(folder.bytes(of: "group.vault-wal").isEmpty)
-    // The file alone holds everything.
+    // The main file alone holds everything.
     folder.remove("group.vault-wal")
     folder.remove("group.vault-shm")
     let reader = try Connection(folder: folder.path, access: .reading)
@@ -34,20 +34,20 @@ import Testing
   }
 
   @Test(arguments: [0o600, 0o640, 0o660] as [mode_t])
-  func `the files have the mode asked for, whatever the umask`(_ mode: mode_t) throws {
+  func `the files have the requested mode, whatever the umask`(_ mode: mode_t) throws {
     let folder = TemporaryFolder()
-    // The folder that belongs to files of this mode.
+    // The folder mode that goes with files of this mode.
     #expect(unsafe chmod(folder.path, [0o600: 0o700, 0o640: 0o2750, 0o660: 0o2770][mode]!) == 0)
     let making = try Connection.create(folder: folder.path, fileMode: mode)
     try making.place()
     for name in folder.names() { #expect(permissions(folder.file(name)) == mode) }
     do { _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path)) }
-    // Whoever may only read the group must not keep its writers out.
+    // Someone who may only read the group must not be able to block its writers.
     #expect(permissions(folder.file("lock")) == (mode == 0o660 ? 0o660 : 0o600))
   }
 
   @Test(arguments: ["group.vault", "group.vault-wal", "group.vault-shm", "group.vault-journal"])
-  func `where something is left of a group no new one is made`(_ name: String) throws {
+  func `no new group is made where files of an old one are left`(_ name: String) throws {
     let folder = TemporaryFolder()
     folder.write([1], to: name)
     #expect(throws: GroupFileError.exists) { _ = try Connection.create(folder: folder.path) }
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(arguments: ["group.vault", "group.vault-wal"])
-  func `a file that comes first wins`(_ name: String) throws {
+  func `a file that appeared before a new one is placed is kept`(_ name: String) throws {
     let folder = TemporaryFolder()
     let making = try Connection.create(folder: folder.path)
     folder.write([1], to: name)
@@ -65,7 +65,7 @@ import Testing
     #expect(folder.bytes(of: name) == [1])
   }
 
-  @Test func `a file that shall not be placed leaves nothing`() throws {
+  @Test func `a discarded file leaves nothing behind`() throws {
     let folder = TemporaryFolder()
     let making = try Connection.create(folder: folder.path)
     try making.begin(.immediate)
@@ -75,19 +75,19 @@ import Testing
     #expect(folder.names().isEmpty)
   }
 
-  @Test func `a missing folder is missing`() {
+  @Test func `a missing folder is reported as missing`() {
     #expect(throws: GroupFileError.missing) { _ = try Connection.create(folder: "/nonexistent/folder") }
     #expect(throws: GroupFileError.missing) { _ = try Connection(folder: "/nonexistent/folder", access: .reading) }
   }
 
-  @Test func `a folder without a group's file has none, and gets none by asking`() {
+  @Test func `opening an empty folder reports a missing group and creates nothing`() {
     let folder = TemporaryFolder()
     #expect(folder.reading(.reading) == .missing)
     #expect(folder.reading(.writing) == .missing)
     #expect(folder.names().isEmpty)
   }
 
-  @Test func `a path that SQLite could not hold is refused`() throws {
+  @Test func `a path that SQLite cannot hold is refused`() throws {
     let folder = TemporaryFolder()
     var path = folder.path
     while path.utf8.count < 470 {
@@ -98,7 +98,7 @@ import Testing
     #expect(throws: GroupFileError.storage(.pathTooLong)) { _ = try Connection.create(folder: path) }
   }
 
-  @Test func `the longest path there can be works`() throws {
+  @Test func `the longest possible path works`() throws {
     let folder = TemporaryFolder()
     var path = folder.path
     for count in [200, 469 - folder.path.utf8.count - 202] {
@@ -112,7 +112,7 @@ import Testing
     try Connection(folder: path, access: .writing).quickCheck()
   }
 
-  @Test func `a path with signs that mean something in addresses works`() throws {
+  @Test func `a path with characters that are special in URIs works`() throws {
     let folder = TemporaryFolder()
     let path = folder.path + "/a%20?b=c&d#é "
     try FileManager.default.createDirectory(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import GroupFile
 
-/// What every connection is set to; SQLite's defaults differ from build to build.
+/// The settings of every connection. SQLite's defaults differ from build to build.
 @Suite struct ContainerSettingsTests {
   @Test(arguments: [Connection.Access.reading, .writing])
   func `a connection has the format's settings`(_ access: Connection.Access) throws {
@@ -43,12 +43,12 @@ import Testing
     "CREATE VIEW a AS SELECT 1 AS b; SELECT b FROM a", "SELECT \"text\"", "UPDATE sqlite_schema SET sql=''",
     "SELECT load_extension('x')", "SELECT fts3_tokenizer('a',zeroblob(8))",
   ])
-  func `what only an attacker wants is switched off`(_ sql: String) throws {
+  func `features that only an attacker needs are switched off`(_ sql: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     let count = try rows(connection)
     let code = unsafe sqlite3_exec(connection.handle.database, sql, nil, nil, nil)
-    // A trigger can be made and does not fire; the rest fails.
+    // Creating a trigger succeeds, but the trigger never fires. Everything else fails.
     if sql.hasPrefix("CREATE TRIGGER") {
       #expect(try rows(connection) == count + 1)
     } else {
@@ -58,7 +58,7 @@ import Testing
 
   private func rows(_ connection: Connection) throws -> Int64 { try connection.value("SELECT count(*) FROM state") }
 
-  @Test func `a defended file's log cannot be switched off`() throws {
+  @Test func `the log of a defended file cannot be switched off`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     unsafe sqlite3_exec(connection.handle.database, "PRAGMA journal_mode=OFF", nil, nil, nil)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import GroupFile
 
-/// The three shapes of a group's folder, and how one becomes another.
+/// The three shapes of a group's folder, and the changes from one to another.
 @Suite(.serialized) struct ContainerShapeTests {
-  // Root may give files to any Unix group, others to their own.
+  // Root can give files to any Unix group, other users only to groups they are in.
   private static let unixGroup: UInt32 = geteuid() == 0 ? 65_533 : getegid()
   private static let shapes: [ContainerShape] = [
     .writable(unixGroup: unixGroup), .readable(unixGroup: unixGroup), .closed,
@@ -27,7 +27,7 @@ import Testing
     #expect(status(group.folder + "/lock") == (shape.lockMode, unixGroup))
   }
 
-  @Test func `a group takes each shape from each other one, with all its files, and works in it`() throws {
+  @Test func `a group changes from each shape to every other one with all its files, and keeps working`() throws {
     let group = try GroupFixture()
     for (number, shape) in (Self.shapes + Self.shapes.reversed() + Self.shapes).enumerated() {
       try group.share(shape)
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(arguments: Self.shapes, [0, 0o077, 0o777] as [mode_t])
-  func `files that are made anew have the group's shape, whatever the umask`(
+  func `recreated files have the group's shape, whatever the umask`(
     _ shape: ContainerShape, _ mask: mode_t
   ) throws {
     let group = try GroupFixture()
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(arguments: Self.shapes, [0, 0o777] as [mode_t])
-  func `a group is made in its shape, whatever the umask`(_ shape: ContainerShape, _ mask: mode_t) throws {
+  func `a new group has its shape, whatever the umask`(_ shape: ContainerShape, _ mask: mode_t) throws {
     let parent = TemporaryFolder()
     let path = parent.file("group")
     var made: GroupFixture?
@@ -67,7 +67,7 @@ import Testing
     expect(group, shape)
   }
 
-  @Test func `a link or another name in the place of a file is refused, and what it leads to keeps its mode`() throws {
+  @Test func `a link in place of a file is refused, and the file that it leads to keeps its mode`() throws {
     for name in ["group.vault", "group.vault-wal", "group.vault-shm", "lock"] {
       for isLink in [true, false] {
         let group = try GroupFixture()
@@ -78,29 +78,29 @@ import Testing
         try? FileManager.default.removeItem(atPath: path)
         #expect(unsafe (isLink ? symlink(target.file("target"), path) : link(target.file("target"), path)) == 0)
         let failure = failure { try group.share(.writable(unixGroup: Self.unixGroup)) }
-        // The index is made anew and the lock, too: another name of a file in their place is left behind with the old folder.
+        // The index and the lock are created anew, so a hard link in their place stays behind in the old folder.
         if name.hasPrefix("group.vault") && !name.hasSuffix("-shm") || isLink && name == "lock" {
           #expect(failure?.isDamage == true, "\(name) \(isLink)")
         }
         #expect(status(target.file("target")).mode == 0o600)
         #expect(target.bytes(of: "target") == [1])
-        // Nothing of it was copied to where others can read it.
+        // None of its content was copied to a place that others can read.
         let copied = try Data(contentsOf: URL(fileURLWithPath: path)).count
         if failure == nil { #expect(copied != 1, "\(name)") }
       }
     }
   }
 
-  // Linux's F_OFD_SETLK, which Swift does not see: a lock of an open file, which holds against this very process, too.
+  // Linux's F_OFD_SETLK, which Swift does not import: a lock owned by an open file, so it also conflicts within this process.
   private var setOpenFileLock: CInt { 37 }
 
-  @Test func `a lock that is held on the index holds nothing after a change of sharing`() throws {
+  @Test func `a lock held on the old index blocks nothing after a change of sharing`() throws {
     for shape in Self.shapes {
       let group = try GroupFixture()
       try group.share(.readable(unixGroup: Self.unixGroup))
       try group.set(["name": "value"])
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
-      // Who may only read the index can take this lock.
+      // Someone who may only read the index can take this lock.
       let index = unsafe open(group.folder + "/group.vault-shm", O_RDONLY)
       defer { close(index) }
       var lock = flock()
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test func `what was acknowledged is there after a change of sharing, in the log or in the file`() throws {
+  @Test func `a change of sharing keeps all acknowledged writes, in the log or in the file`() throws {
     let group = try GroupFixture()
     for round in 0..<20 {
       try group.set(["name": "value \(round)", "large": String(repeating: "x", count: round * 9_000)])
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func `a damaged group is closed as it is, and a file that claims 200 GiB is not copied`() throws {
+  @Test func `a damaged group is made private unchanged, and a file that claims 200 GiB is not copied`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     try group.claim(pages: 50 << 20)
@@ -141,7 +141,7 @@ import Testing
   }
 
   @Test(.enabled(if: geteuid() != 0, "root is in every Unix group"))
-  func `a Unix group that one is not in is refused with the path`() throws {
+  func `sharing with a Unix group that the user is not in is refused with the path`() throws {
     let group = try GroupFixture()
     #expect(throws: GroupFileError.deniedAt("changing the mode or Unix group of '\(group.folder).draft'")) {
       try group.share(.writable(unixGroup: 0))
@@ -150,7 +150,7 @@ import Testing
 }
 
 extension GroupFixture {
-  /// Changes whom the group's folder lets in, as the owner's command does.
+  /// Changes who may enter the group's folder, as the owner's command does.
   func share(_ shape: ContainerShape) throws {
     let places = SalvagePlaces(draft: folder + ".draft", kept: folder + ".kept")
     defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import GroupFile
 
-/// Modes and owners of a group's folder and files.
+/// Which modes and owners of a group's folder and files are trusted.
 @Suite struct ContainerTrustTests {
   private func refusal(folder: TemporaryFolder) -> String? {
     guard case .exposed(let reason) = folder.reading() else { return nil }
@@ -13,7 +13,7 @@ import Testing
   @Test(
     arguments: [(0o700, 0o600), (0o500, 0o400), (0o2770, 0o660), (0o2770, 0o600), (0o2750, 0o640)] as [(mode_t, mode_t)]
   )
-  func `a private group, and one shared with another Unix group, are opened`(_ folderMode: mode_t, _ mode: mode_t)
+  func `a private group and one shared with another Unix group can be opened`(_ folderMode: mode_t, _ mode: mode_t)
     throws
   {
     let folder = try TemporaryFolder().makeGroup()
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: [0o754, 0o711, 0o701, 0o770, 0o750, 0o777, 0o2777, 0o2755, 0o1770, 0o4700] as [mode_t])
-  func `a folder of any other mode is refused with it`(_ mode: mode_t) throws {
+  func `a folder with any other mode is refused, and the error names the mode`(_ mode: mode_t) throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(unsafe chmod(folder.path, mode) == 0)
     #expect(refusal(folder: folder) == "the group's folder is open to other users (mode \(String(mode, radix: 8)))")
@@ -33,7 +33,7 @@ import Testing
   @Test(
     arguments: [(0o700, 0o640), (0o700, 0o604), (0o700, 0o660), (0o2750, 0o660), (0o2770, 0o664), (0o2770, 0o4600)]
       as [(mode_t, mode_t)], ["group.vault", "group.vault-wal", "group.vault-shm"])
-  func `a file that lets in more than its folder is refused with its mode`(
+  func `a file that admits more users than its folder is refused with its mode`(
     _ modes: (folder: mode_t, file: mode_t), _ name: String
   ) throws {
     let folder = try TemporaryFolder().makeGroup()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import GroupFile
 
-/// What a child has of its parent's connections: nothing.
+/// A child process uses none of its parent's connections.
 @Suite(.serialized) struct ForkTests {
-  /// Forks, and answers in the parent how `body` ended in the child.
+  /// Forks, and returns in the parent how `body` ended in the child.
   static func status(inChild body: () -> Int32) -> Int32 {
     let child = HiddenCalls.fork()
     if child == 0 { _exit(body()) }
@@ -19,7 +19,7 @@ import Testing
     precondition(found == count)
   }
 
-  @Test func `a child opens a group anew, and the parent's locks stay`() async {
+  @Test func `a child opens a group anew, and its parent keeps its locks`() async {
     await #expect(processExitsWith: .success) {
       let folder = try TemporaryFolder().makeGroup()
       let place = try ContainerPlace(folder: folder.path)
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test func `a child does not touch a connection at work, nor open its file`() async {
+  @Test func `a child neither uses a busy connection nor opens its file`() async {
     await #expect(processExitsWith: .success) {
       let folder = try TemporaryFolder().makeGroup()
       let place = try ContainerPlace(folder: folder.path)
@@ -63,14 +63,14 @@ import Testing
         return refusals == 2 ? 0 : 1
       }
       precondition(status == 0)
-      // The parent's transaction goes on as if there had been no child.
+      // The parent's transaction continues as if there had been no child.
       try ForkTests.expect(1, Connection(at: place, access: .reading))
       try lease.connection.commit()
       try ForkTests.expect(0, Connection(at: place, access: .reading))
     }
   }
 
-  @Test func `a child that lives on does not keep the lock that its parent had`() async {
+  @Test func `a long-lived child does not keep its parent's lock`() async {
     await #expect(processExitsWith: .success) {
       let folder = try TemporaryFolder().makeGroup()
       let place = try ContainerPlace(folder: folder.path)

@@ -2,17 +2,17 @@ import CSQLite
 import Glibc
 import Testing
 
-/// The VFS alone, without the looks at the folder that come before it.
+/// The VFS alone, without the checks of the folder that normally come first.
 @Suite struct GuardingVFSTests {
   init() {
-    // The first opening makes the VFS known to SQLite.
+    // The first connection registers the VFS with SQLite.
     var database: OpaquePointer?
     var systemError: Int32 = 0
     _ = unsafe csqlite_open("/nonexistent", SQLITE_OPEN_READONLY, &database, &systemError)
     unsafe sqlite3_close(database)
   }
 
-  /// Opens with the given VFS and runs a statement, as somebody who looks at nothing first.
+  /// Opens a file with the given VFS and runs a statement, without checking anything first.
   private func run(_ path: String, vfs: String, _ sql: String = "SELECT * FROM state", create: Bool = false) -> Int32 {
     var database: OpaquePointer?
     defer { unsafe sqlite3_close(database) }
@@ -21,7 +21,7 @@ import Testing
     return code == SQLITE_OK ? unsafe sqlite3_exec(database, sql, nil, nil, nil) : code
   }
 
-  @Test func `a planted journal deletes no file that it names`() throws {
+  @Test func `a planted journal does not delete the file that it names`() throws {
     _ = csqlite_fork_generation()
     let folder = try TemporaryFolder().makeGroup()
     try Journal.plant(in: folder)
@@ -33,12 +33,12 @@ import Testing
     unsafe sqlite3_close(database)
     #expect(folder.exists("victim"))
     #expect(folder.exists("group.vault-journal"))
-    // The trap is real: SQLite's own VFS walks into it.
+    // The trap works: SQLite's own VFS falls for it.
     _ = run(folder.group, vfs: "unix")
     #expect(!folder.exists("victim"))
   }
 
-  @Test func `no file is made but a log`() throws {
+  @Test func `the only file that can be created is a log`() throws {
     let folder = TemporaryFolder()
     #expect(run(folder.file("new"), vfs: "vault-guard", "CREATE TABLE a(b)", create: true) == SQLITE_CANTOPEN)
     folder.write([], to: "empty")
@@ -46,7 +46,7 @@ import Testing
     #expect(folder.names() == ["empty"])
   }
 
-  @Test func `no other database can be attached, and no extension loaded`() throws {
+  @Test func `no other database can be attached and no extension can be loaded`() throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(RawFile.run(folder.file("other"), ["CREATE TABLE a(b)"]))
     var database: OpaquePointer?
@@ -58,7 +58,7 @@ import Testing
     #expect(unsafe sqlite3_exec(database, "SELECT load_extension('x')", nil, nil, nil) != SQLITE_OK)
   }
 
-  @Test func `a log that is no regular file is not opened, and nothing is deleted`() throws {
+  @Test func `a log that is not a regular file is not opened, and nothing is deleted`() throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.write([7], to: "victim")
     for name in ["group.vault-wal", "group.vault-shm"] {
@@ -71,10 +71,10 @@ import Testing
     #expect(folder.bytes(of: "victim") == [7])
   }
 
-  @Test func `a FIFO that takes a file's place between the look and the opening is not waited for`() throws {
+  @Test func `opening does not block on a FIFO that replaced the file after it was checked`() throws {
     let folder = TemporaryFolder()
     #expect(unsafe mkfifo(folder.file("fifo"), 0o600) == 0)
-    // SQLite's own VFS does not look: this is what it opens a path with.
+    // SQLite's own VFS does not check: this is the call with which it opens a path.
     for flags in [SQLITE_OPEN_READWRITE, SQLITE_OPEN_READONLY] {
       var database: OpaquePointer?
       try #require(unsafe sqlite3_open_v2(folder.file("fifo"), &database, flags, "unix") == SQLITE_CANTOPEN)
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test func `holes are told through SQLite's own descriptor`() throws {
+  @Test func `holes are reported through SQLite's own descriptor`() throws {
     let folder = try TemporaryFolder().makeGroup()
     var database: OpaquePointer?
     var systemError: Int32 = 0
@@ -96,9 +96,9 @@ import Testing
     #expect(unsafe csqlite_read(database, &bytes, 16, 0) == SQLITE_OK && bytes.starts(with: "SQLite".utf8))
   }
 
-  @Test func `closing merges and deletes no log of a group file`() throws {
+  @Test func `closing a connection neither merges nor deletes the log of a group file`() throws {
     let folder = try TemporaryFolder().makeGroup()
-    // Without the settings of a connection SQLite merges the log and tries to delete it.
+    // Without a connection's settings, SQLite merges the log and tries to delete it.
     #expect(run(folder.group, vfs: "vault-guard", "INSERT INTO state VALUES(9,x'00')") == SQLITE_OK)
     #expect(folder.exists("group.vault-wal"))
     #expect(folder.exists("group.vault-shm") == false || folder.exists("group.vault"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import GroupFile
 
-/// Files that SQLite opens and that are not a group's, or are cut short.
+/// Files that SQLite can open but that are not a group's, or that are truncated.
 @Suite struct HostileContainerTests {
   @Test(arguments: [
     "CREATE TABLE intruder(a)", "CREATE VIEW intruder AS SELECT * FROM item", "CREATE INDEX intruder ON state(bytes)",
@@ -10,7 +10,7 @@ import Testing
     "ALTER TABLE state ADD COLUMN more BLOB", "CREATE VIRTUAL TABLE intruder USING fts5(a)",
     "ALTER TABLE node RENAME COLUMN body TO other", "ANALYZE",
   ])
-  func `another list of tables is altered`(_ sql: String) throws {
+  func `a file with other tables is reported as altered`(_ sql: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(folder.reading() == nil)
     #expect(RawFile.run(folder.group, [sql]))
@@ -30,7 +30,7 @@ import Testing
     "INSERT INTO sqlite_schema SELECT * FROM sqlite_schema",
     "UPDATE sqlite_schema SET sql='CREATE TABLE wrap(slot,sealed CHECK(load_extension(''x'')))' WHERE name='wrap'",
   ])
-  func `an edited list of tables is altered`(_ sql: String) throws {
+  func `a file with an edited schema is reported as altered`(_ sql: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(RawFile.run(folder.group, ["PRAGMA writable_schema=ON", sql]))
     #expect(folder.reading().isAltered)
@@ -42,7 +42,7 @@ import Testing
       (["PRAGMA auto_vacuum=INCREMENTAL"], "WAL"), (["PRAGMA encoding='UTF-16le'"], "WAL"),
       (["PRAGMA encoding='UTF-16be'"], "WAL"), ([], "DELETE"), ([], "PERSIST"),
     ] as [([String], String)])
-  func `other settings are altered`(_ settings: [String], _ journal: String) throws {
+  func `a file with other settings is reported as altered`(_ settings: [String], _ journal: String) throws {
     let folder = TemporaryFolder()
     #expect(RawFile.make(folder.group, settings: settings, journal: journal))
     if folder.exists("group.vault-journal") { folder.remove("group.vault-journal") }
@@ -53,7 +53,7 @@ import Testing
     #expect(folder.names() == ["group.vault"])
   }
 
-  @Test func `the same file with the format's settings is read`() {
+  @Test func `a file built by hand with the format's settings is read`() {
     let folder = TemporaryFolder()
     #expect(RawFile.make(folder.group, settings: ["PRAGMA page_size=4096", "PRAGMA auto_vacuum=NONE"]))
     #expect(folder.reading() == nil)
@@ -65,14 +65,14 @@ import Testing
       (18, [1, 1], .altered("the file does not use a write-ahead log")),
       (20, [32], .altered("the file's page size is not 4096")),
     ] as [(Int, [UInt8], GroupFileError)])
-  func `the header is looked at first`(_ offset: Int, _ bytes: [UInt8], _ error: GroupFileError) throws {
+  func `the header is checked before anything else`(_ offset: Int, _ bytes: [UInt8], _ error: GroupFileError) throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.patch("group.vault", at: offset, bytes)
     #expect(folder.reading() == error)
   }
 
   @Test(arguments: [[0, 2, 0, 2], [0, 1, 0, 2], [0, 0, 0, 0], [255, 255, 255, 255]] as [[UInt8]])
-  func `a version in the clear decides nothing before the signed one is known`(_ bytes: [UInt8]) throws {
+  func `an unsigned version number decides nothing before the signed one is known`(_ bytes: [UInt8]) throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.patch("group.vault", at: 60, bytes)
     #expect(folder.reading(.reading) == nil)
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 15, 16, 99, 100, 511, 512, 4095, 4096, 4097, 8192, 12_288, 20_480, 32_768])
-  func `a file cut short is altered, and an empty one stays empty`(_ count: Int) throws {
+  func `a truncated file is reported as altered, and an empty one stays empty`(_ count: Int) throws {
     let folder = try TemporaryFolder().makeGroup()
     let bytes = folder.bytes(of: "group.vault")
     try #require(bytes.count == 40_960)
@@ -90,7 +90,7 @@ import Testing
     #expect(folder.bytes(of: "group.vault").count == count)
   }
 
-  @Test func `random bytes are altered`() throws {
+  @Test func `random bytes are reported as altered`() throws {
     for count in [1, 100, 4096, 40_960] {
       let folder = TemporaryFolder()
       folder.write((0..<count).map { _ in UInt8.random(in: 0...255) }, to: "group.vault")
@@ -99,14 +99,14 @@ import Testing
     }
   }
 
-  @Test func `random bytes behind a good header are altered`() throws {
+  @Test func `random bytes after a valid header are reported as altered`() throws {
     for page in 0..<9 {
       let folder = try TemporaryFolder().makeGroup()
       let count = page == 0 ? 3996 : 4096
       folder.patch(
         "group.vault", at: page == 0 ? 100 : page * 4096, (0..<count).map { _ in UInt8.random(in: 128...255) })
       let failure = folder.reading()
-      // Only the pages of the tables' list and of `state` are read here.
+      // Reading this much touches only the pages of the schema and of `state`.
       #expect(failure == nil || failure.isAltered)
       if page == 0 { #expect(failure.isAltered) }
       let connection = try? Connection(folder: folder.path, access: .reading)
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func `a table that is changed under an open connection is found before it is used`() throws {
+  @Test func `a table that changes while a connection is open is detected before it is used`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .reading)
     #expect(RawFile.run(folder.group, ["CREATE TABLE intruder(a)"], keepingLog: true))

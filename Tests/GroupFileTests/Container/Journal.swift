@@ -1,11 +1,11 @@
 import CSQLite
 import Testing
 
-/// A rollback journal that SQLite, left to itself, takes for that of a crashed writer.
+/// A rollback journal that plain SQLite mistakes for that of a crashed writer.
 enum Journal {
-  /// Plants it beside the group's file of `folder`: its super-journal is `folder`'s file "victim", which it also makes.
+  /// Plants it next to the group's file in `folder`. It names the new file "victim" in `folder` as its super-journal.
   static func plant(in folder: TemporaryFolder) throws {
-    // The victim's only line names a journal that does not exist: such a super-journal SQLite deletes.
+    // The victim's only line names a journal that does not exist. SQLite deletes such a super-journal.
     folder.write(Array((folder.file("nothing") + "\0").utf8), to: "victim")
     folder.write(hot(superJournal: folder.file("victim")), to: "group.vault-journal")
   }

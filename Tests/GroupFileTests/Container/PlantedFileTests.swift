@@ -4,7 +4,7 @@ import Testing
 
 @testable import GroupFile
 
-/// What somebody can lay beside or in place of a group's files.
+/// Files that someone planted next to a group's files or in place of them.
 @Suite struct PlantedFileTests {
   enum Shape: CaseIterable { case fifo, link, danglingLink, folder, socket, device }
 
@@ -22,7 +22,7 @@ import Testing
   private func makedev(_ major: UInt, _ minor: UInt) -> dev_t { major << 8 | minor }
 
   @Test(arguments: Shape.allCases, ["group.vault", "group.vault-wal", "group.vault-shm"])
-  func `what is no regular file is altered, and stays`(_ shape: Shape, _ name: String) throws {
+  func `anything but a regular file is reported as altered and not deleted`(_ shape: Shape, _ name: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.write([7], to: "victim")
     folder.remove(name)
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(arguments: Shape.allCases)
-  func `a lock that is no regular file is altered, and stays`(_ shape: Shape) throws {
+  func `a lock that is not a regular file is reported as altered and not deleted`(_ shape: Shape) throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.write([7], to: "victim")
     plant(shape, folder.file("lock"), victim: folder.file("victim"))
@@ -46,7 +46,7 @@ import Testing
     #expect(folder.names() == names)
   }
 
-  @Test func `a journal beside the file is altered, and stays`() throws {
+  @Test func `a journal next to the file is reported as altered and not deleted`() throws {
     let folder = try TemporaryFolder().makeGroup()
     try Journal.plant(in: folder)
     let names = folder.names()
@@ -55,7 +55,7 @@ import Testing
     #expect(folder.names() == names)
   }
 
-  @Test func `a journal planted while a connection is idle is found when it is used again`() throws {
+  @Test func `a journal planted while a connection is idle is detected when the connection is reused`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     do { _ = try ConnectionPool.reader(at: place) }
@@ -65,14 +65,14 @@ import Testing
     ConnectionPool.closeIdle(at: place)
   }
 
-  @Test func `a log with another application's first page is altered`() throws {
+  @Test func `a log that starts with another application's page is reported as altered`() throws {
     let other = try TemporaryFolder().makeGroup()
     #expect(RawFile.run(other.group, ["PRAGMA application_id=1"], keepingLog: true))
     #expect(other.bytes(of: "group.vault")[68..<72].elementsEqual([0x56, 0x4C, 0x54, 0x31]))
     #expect(other.reading().isAltered)
   }
 
-  @Test func `a log of random bytes is as good as none`() throws {
+  @Test func `a log of random bytes is treated as empty`() throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.write((0..<100_000).map { _ in UInt8.random(in: 0...255) }, to: "group.vault-wal")
     #expect(folder.reading() == nil)

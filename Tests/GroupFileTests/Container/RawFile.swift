@@ -4,13 +4,13 @@ import Testing
 
 @testable import GroupFile
 
-/// What somebody does to a file with SQLite's ordinary means.
+/// Changes that someone makes to a file with plain SQLite.
 struct RawFile {
 
-  /// Opens or makes the file, runs `statements`, and closes it.
+  /// Opens or creates the file, runs `statements`, and closes it.
   @discardableResult
   static func run(_ path: String, _ statements: [String], keepingLog: Bool = false) -> Bool {
-    // The modes of a new file, which SQLite takes over for the files beside it, are those of a group.
+    // SQLite gives the files next to a new file its mode, so it needs the mode of a group's file.
     let made = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
     if made >= 0 { close(made) }
     var database: OpaquePointer?
@@ -21,7 +21,7 @@ struct RawFile {
     return statements.allSatisfy { unsafe sqlite3_exec(database, $0, nil, nil, nil) == SQLITE_OK }
   }
 
-  /// Makes a file with the tables of the format, but with other settings first.
+  /// Makes a file with the format's tables after running other settings first.
   static func make(_ path: String, settings: [String] = [], journal: String = "WAL") -> Bool {
     run(
       path,
@@ -29,7 +29,7 @@ struct RawFile {
         + Schema.entries.compactMap { $0.sql?.description } + ["PRAGMA journal_mode=\(journal)"])
   }
 
-  /// Runs `statements` while the tables have no constraints, and gives them their constraints back.
+  /// Runs `statements` while the tables have no constraints, then puts the constraints back.
   static func runUnconstrained(_ path: String, _ statements: [String]) -> Bool {
     let loosen = [")STRICT,WITHOUT", ")STRICT", " NOT NULL"].map { strict in
       let loose = strict == ")STRICT,WITHOUT" ? ")WITHOUT" : strict == ")STRICT" ? ")" : ""
@@ -44,7 +44,7 @@ struct RawFile {
 }
 
 extension TemporaryFolder {
-  /// Makes a group's file with one row in `state`, its log and index beside it, and no connection to it.
+  /// Makes a group's file with one row in `state`, with a log and an index and no open connection.
   @discardableResult
   func makeGroup() throws -> TemporaryFolder {
     let making = try Connection.create(folder: path)
@@ -55,7 +55,7 @@ extension TemporaryFolder {
     return self
   }
 
-  /// What opening and reading the group ends with.
+  /// The error that opening and reading the group ends with.
   func reading(_ access: Connection.Access = .reading) -> GroupFileError? {
     do throws(GroupFileError) {
       let connection = try Connection(folder: path, access: access)
@@ -70,11 +70,11 @@ extension TemporaryFolder {
 }
 
 extension GroupFileError {
-  /// Whether it is `altered`, whatever the reason.
+  /// Whether the error is `altered`, for any reason.
   var isAltered: Bool { if case .altered = self { true } else { false } }
 }
 
 extension GroupFileError? {
-  /// Whether it is `altered`, whatever the reason.
+  /// Whether the error is `altered`, for any reason.
   var isAltered: Bool { self?.isAltered == true }
 }

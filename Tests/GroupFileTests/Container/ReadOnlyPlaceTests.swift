@@ -4,9 +4,9 @@ import Testing
 
 @testable import GroupFile
 
-/// Makes a folder read-only: by its mode, or for root, whom modes do not bind, by a mount.
+/// Makes a folder read-only: by its mode, or by a mount for root, who is not bound by modes.
 private enum ReadOnly {
-  /// Whether this process may do that here.
+  /// Whether this process can make a folder read-only.
   static let isPossible: Bool = {
     let folder = TemporaryFolder()
     return (try? run(folder) {}) != nil
@@ -29,7 +29,7 @@ private enum ReadOnly {
   }
 }
 
-/// Reading where nothing can be written.
+/// Reading a group in a place where nothing can be written.
 @Suite(.serialized, .enabled(if: ReadOnly.isPossible)) struct ReadOnlyPlaceTests {
   private func write(_ folder: TemporaryFolder, _ value: UInt8) throws {
     let connection = try Connection(folder: folder.path, access: .writing)
@@ -47,7 +47,7 @@ private enum ReadOnly {
     return try row.bytes(0, count: 3...3)
   }
 
-  @Test func `a group is read with its log and index, also what only the log holds`() throws {
+  @Test func `a group on read-only storage is read with the changes that only its log holds`() throws {
     let folder = try TemporaryFolder().makeGroup()
     try write(folder, 9)
     #expect(!folder.bytes(of: "group.vault-wal").isEmpty)
@@ -56,7 +56,7 @@ private enum ReadOnly {
   }
 
   @Test(arguments: [["group.vault-wal", "group.vault-shm"], ["group.vault-shm"], ["group.vault-wal"], []])
-  func `a group is read without log and index, where all is in its file`(_ missing: [String]) throws {
+  func `a group without log and index is read if its file holds everything`(_ missing: [String]) throws {
     let folder = try TemporaryFolder().makeGroup()
     for name in missing { folder.remove(name) }
     let names = folder.names()
@@ -68,7 +68,7 @@ private enum ReadOnly {
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path))
   }
 
-  @Test func `a log with content and without index is not passed over`() throws {
+  @Test func `a log with content is not ignored when its index is missing`() throws {
     let folder = try TemporaryFolder().makeGroup()
     try write(folder, 9)
     folder.remove("group.vault-shm")
@@ -77,11 +77,11 @@ private enum ReadOnly {
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path))
   }
 
-  @Test func `writing is refused with the reason`() throws {
+  @Test func `writing to read-only storage is refused with the reason`() throws {
     let folder = try TemporaryFolder().makeGroup()
     try ReadOnly.run(folder) { () throws in
       let expected: GroupFileError = geteuid() == 0 ? .storage(.readOnly) : .denied
-      // A folder's mode does not bind the files that are in it, but none can be added to it, and so no lock.
+      // A folder's mode does not bind the files in it, but no file can be added, so there can be no lock.
       #expect(folder.reading(.writing) == (geteuid() == 0 ? expected : nil))
       #expect(throws: expected) { _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path)) }
       #expect(throws: (any Error).self) { _ = try Connection.create(folder: folder.path) }

@@ -1,12 +1,12 @@
-/// A small file whose table has billions of rows: in three levels of its tree every pointer leads to the same page.
+/// A small file whose table has billions of rows: on three levels of its tree, every pointer leads to the same page.
 enum RepeatingTree {
-  /// Makes the tree of `chain` in the group's file of `folder`, which nobody has open, such a one.
+  /// Gives the table `chain` of the group's file in `folder` such a tree. Nobody may have the file open.
   ///
-  /// - Returns: About how many rows a scan would find.
+  /// - Returns: approximately how many rows a scan would find.
   static func plant(in folder: TemporaryFolder) -> Int {
     var bytes = folder.bytes(of: "group.vault")
     let pageCount = bytes.count / 4096
-    // `chain` was made last: its root is the last page.
+    // `chain` was created last, so its root is the last page.
     let root = pageCount
     let pages = [interior(child: root + 1), interior(child: root + 2), interior(child: root + 3), leaf()]
     bytes.removeLast(4096)
@@ -17,7 +17,7 @@ enum RepeatingTree {
     return 501 * 501 * 501 * 100
   }
 
-  // https://www.sqlite.org/fileformat.html, section 1.6: 500 cells of a pointer and a key, and the rightmost pointer.
+  // https://www.sqlite.org/fileformat.html, section 1.6: 500 cells with a pointer and a key each, then the rightmost pointer.
   private static func interior(child: Int) -> [UInt8] {
     let pointer = (0..<4).map { UInt8(truncatingIfNeeded: child >> (24 - 8 * $0)) }
     let cells = [[UInt8]](repeating: pointer + [100], count: 500)
@@ -25,7 +25,7 @@ enum RepeatingTree {
   }
 
   private static func leaf() -> [UInt8] {
-    // Key and a record of two columns: NULL, because the key stands for it, and a blob of two bytes.
+    // The key and a record of two columns: NULL, which the key replaces, and a blob of two bytes.
     page(type: 13, (1...100).map { key in [5, UInt8(key), 3, 0, 16, 1, 2] }, rightmost: [])
   }
 

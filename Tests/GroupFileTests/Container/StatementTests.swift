@@ -3,10 +3,10 @@ import Testing
 
 @testable import GroupFile
 
-/// No type and no length is taken on trust.
+/// The type and length of every value are checked.
 @Suite struct StatementTests {
   @Test(arguments: ["'text'", "1", "1.5", "NULL", "x'0102'", "x'01020304'", "zeroblob(3000000)", "x''"])
-  func `a value of another type or length is altered`(_ value: String) throws {
+  func `a value of another type or length is reported as altered`(_ value: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(RawFile.runUnconstrained(folder.group, ["UPDATE state SET bytes=\(value)"]))
     let connection = try Connection(folder: folder.path, access: .reading)
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: ["'7a'", "7.5", "NULL", "x'37'", "9007199254740992", "-1"])
-  func `a number of another type or range is altered`(_ value: String) throws {
+  func `a number of another type or range is reported as altered`(_ value: String) throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(RawFile.runUnconstrained(folder.group, ["INSERT INTO version VALUES(x'00',1,\(value),1,1,1,1,1,1)"]))
     let connection = try Connection(folder: folder.path, access: .reading)
@@ -35,7 +35,7 @@ import Testing
     try connection.commit()
   }
 
-  @Test func `values come back as they were bound, a blob without bytes included`() throws {
+  @Test func `values read back as they were bound, including an empty blob`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     try connection.begin(.immediate)
@@ -57,7 +57,7 @@ import Testing
     try connection.commit()
   }
 
-  @Test func `what is longer than the format allows cannot be stored`() throws {
+  @Test func `a value longer than the format allows cannot be stored`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .writing)
     try connection.begin(.immediate)
@@ -66,14 +66,14 @@ import Testing
     connection.rollback()
   }
 
-  @Test func `a statement is prepared once`() throws {
+  @Test func `each statement is prepared once`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .reading)
     func find() throws -> Statement { try connection.statement("SELECT bytes FROM state") }
     #expect(try find() === find())
   }
 
-  @Test func `binding ends a run`() throws {
+  @Test func `binding a value ends the statement's run`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .reading)
     try connection.begin(.reading)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import GroupFile
 
-/// What the system refuses, each with its own name.
+/// Refusals of the operating system; each has its own error.
 @Suite(.serialized) struct StorageFailureTests {
-  /// A file system of 400 KiB, mounted over a new folder; for root alone.
+  /// A 400 KiB file system mounted over a new folder. Only root can mount it.
   private struct SmallDisk: ~Copyable {
     let folder = TemporaryFolder()
 
@@ -22,7 +22,9 @@ import Testing
     deinit { _ = unsafe umount2(folder.path, Int32(MNT_DETACH)) }
   }
 
-  @Test(.enabled(if: SmallDisk.isPossible)) func `a full disk is named, and what was acknowledged is there`() throws {
+  @Test(.enabled(if: SmallDisk.isPossible)) func `a full disk is reported as such and loses no acknowledged write`()
+    throws
+  {
     let disk = try SmallDisk()
     try disk.folder.makeGroup()
     let connection = try Connection(folder: disk.folder.path, access: .writing)
@@ -47,16 +49,16 @@ import Testing
     try again.quickCheck()
   }
 
-  @Test(.enabled(if: SmallDisk.isPossible)) func `a new group on a full disk leaves nothing`() throws {
+  @Test(.enabled(if: SmallDisk.isPossible)) func `making a group on a full disk leaves no files`() throws {
     let disk = try SmallDisk()
     disk.folder.write([UInt8](repeating: 1, count: 380 << 10), to: "other")
     #expect(throws: GroupFileError.storage(.full)) { try Connection.create(folder: disk.folder.path).place() }
     #expect(disk.folder.names() == ["other"])
   }
 
-  @Test func `a file that may not be read is denied, and one that may not be written can be read`() throws {
+  @Test func `a file without read permission is denied, and one without write permission can be read`() throws {
     let folder = try TemporaryFolder().makeGroup()
-    // Nobody is of root's group here, so it is a group's folder shared for reading.
+    // Nobody is in root's Unix group here, so the folder is shared for reading.
     for name in folder.names() { #expect(unsafe chmod(folder.file(name), 0o440) == 0) }
     #expect(unsafe chmod(folder.path, 0o2550) == 0)
     defer { _ = unsafe chmod(folder.path, 0o700) }
@@ -74,7 +76,7 @@ import Testing
     asNobody { #expect(folder.reading(.reading) == .denied) }
   }
 
-  @Test func `a log of a header alone, which a killed writer leaves, is read by one who may not write the index`()
+  @Test func `a log with only a header, left by a killed writer, can be read without write permission on the index`()
     throws
   {
     let folder = try TemporaryFolder().makeGroup()
@@ -103,11 +105,11 @@ import Testing
         failure = error
       }
     }
-    // SQLite by itself gives up after ten seconds.
+    // SQLite alone would give up after ten seconds.
     #expect(failure == nil)
   }
 
-  /// Runs `body` with the rights of a user who owns nothing: this thread's alone, if it is root's.
+  /// Runs `body` with the rights of a user who owns nothing, for this thread alone. Needs root.
   private func asNobody(_ body: () -> Void) {
     if geteuid() == 0 { HiddenCalls.setFileSystemUser(65_534) }
     defer { if geteuid() == 0 { HiddenCalls.setFileSystemUser(0) } }
@@ -127,7 +129,7 @@ import Testing
       (SQLITE_CANTOPEN, ENOENT, .missing), (SQLITE_CANTOPEN, EMFILE, .storage(.tooManyFiles)),
       (SQLITE_CANTOPEN, EROFS, .storage(.readOnly)), (SQLITE_PERM, 0, .denied),
     ] as [(Int32, Int32, GroupFileError)])
-  func `SQLite's failures have their names`(_ code: Int32, _ systemError: Int32, _ error: GroupFileError) {
+  func `each of SQLite's failures maps to its error`(_ code: Int32, _ systemError: Int32, _ error: GroupFileError) {
     #expect(ResultCode.error(code, systemError: systemError) == error)
   }
 
@@ -135,16 +137,16 @@ import Testing
     SQLITE_CORRUPT, SQLITE_CORRUPT | 2 << 8, SQLITE_NOTADB, SQLITE_TOOBIG, SQLITE_INTERRUPT, SQLITE_CONSTRAINT,
     SQLITE_MISMATCH, SQLITE_SCHEMA, SQLITE_ERROR, SQLITE_IOERR | 2 << 8,
   ])
-  func `whatever else SQLite finds is altered`(_ code: Int32) {
+  func `any other error of SQLite maps to altered`(_ code: Int32) {
     #expect(ResultCode.error(code, systemError: 0).isAltered)
   }
 
   @Test(arguments: [0x6969, 0x517B, 0xFE53_4D42, 0xFF53_4D42, 0x0102_1997] as [UInt32])
-  func `a network file system is known by its number`(_ number: UInt32) {
+  func `a network file system is recognized by its number`(_ number: UInt32) {
     #expect(NetworkFileSystem.kind(number) != nil)
   }
 
-  @Test func `a local file system is none`() {
+  @Test func `a local file system is not taken for a network file system`() {
     #expect(NetworkFileSystem.kind(of: NSTemporaryDirectory()) == nil)
     #expect(NetworkFileSystem.kind(0xEF53) == nil)
   }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// An empty folder of its own for one test, removed with it.
+/// An empty folder for one test, removed when the test ends.
 final class TemporaryFolder {
   let path: String
 
@@ -17,7 +17,7 @@ final class TemporaryFolder {
   /// The path of the group's file.
   var group: String { file("group.vault") }
 
-  /// The names of what is in it, sorted.
+  /// The sorted names of the files in it.
   func names() -> [String] { try! FileManager.default.contentsOfDirectory(atPath: path).sorted() }
 
   func exists(_ name: String) -> Bool { (try? FileManager.default.attributesOfItem(atPath: file(name))) != nil }
@@ -32,7 +32,7 @@ final class TemporaryFolder {
 
   func remove(_ name: String) { try! FileManager.default.removeItem(atPath: file(name)) }
 
-  /// Writes `bytes` over what lies at `offset` of a file that nobody has open.
+  /// Writes `bytes` at `offset` into a file that nobody has open.
   func patch(_ name: String, at offset: Int, _ bytes: [UInt8]) {
     var all = self.bytes(of: name)
     all.replaceSubrange(offset..<offset + bytes.count, with: bytes)

@@ -7,7 +7,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct WriterLockTests {
-  @Test func `the second writer of a process waits, and gives up in time`() throws {
+  @Test func `a second writer in the same process waits, and gives up after the time limit`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     do {
@@ -21,10 +21,10 @@ import Testing
     _ = try WriterLock(at: place, waiting: 0)
   }
 
-  @Test func `another process's lock is waited for, and given up on in time`() throws {
+  @Test func `a writer waits for another process's lock, and gives up after the time limit`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
-    // Another descriptor's lock is, to `flock`, another process's.
+    // To `flock`, a lock of another descriptor is like a lock of another process.
     let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
     #expect(flock(other, LOCK_EX) == 0)
     let elapsed = ContinuousClock().measure {
@@ -35,7 +35,7 @@ import Testing
     _ = try WriterLock(at: place, waiting: 180_000)
   }
 
-  @Test func `a wait that was given up keeps nobody out, and is taken up again`() throws {
+  @Test func `a wait that was given up blocks nobody and can be resumed`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
@@ -43,20 +43,20 @@ import Testing
     for _ in 0..<50 { #expect(throws: GroupFileError.busy) { _ = try WriterLock(at: place, waiting: 2) } }
     #expect(try waiters(for: place.lockPath) == 1)
     flock(other, LOCK_UN)
-    // The wait that nobody wants gets the lock, and lets go of it.
+    // The abandoned wait gets the lock and releases it.
     #expect(eventually { flock(other, LOCK_EX | LOCK_NB) == 0 })
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(50)) { close(other) }
     _ = try WriterLock(at: place, waiting: 180_000)
   }
 
-  /// How many wait for a file's lock, as the kernel tells.
+  /// The number of waiters for a file's lock, according to the kernel.
   private func waiters(for path: String) throws -> Int {
     let inode = try #require(try ContainerPlace.status(path)?.identity.inode)
     let locks = try String(contentsOfFile: "/proc/locks", encoding: .utf8)
     return locks.split(separator: "\n").count { $0.contains(" -> ") && $0.contains(":\(inode) ") }
   }
 
-  @Test func `a lock file that was replaced while it was waited for locks nobody out`() throws {
+  @Test func `a lock file that was replaced during the wait does not lock anyone out`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
@@ -69,14 +69,14 @@ import Testing
     }
     let lock = try WriterLock(at: place, waiting: 180_000)
     #expect(moved.withLock { $0 })
-    // Whoever comes now finds the new file, which is held.
+    // Later lockers find the new file, which is locked.
     let next = unsafe open(place.lockPath, O_RDWR)
     #expect(next >= 0 && flock(next, LOCK_EX | LOCK_NB) != 0)
     close(next)
     _ = consume lock
   }
 
-  @Test func `threads take turns`() throws {
+  @Test func `threads take the lock in turn`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let inside = Locked((now: 0, most: 0, turns: 0))

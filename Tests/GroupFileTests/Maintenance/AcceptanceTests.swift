@@ -5,7 +5,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct AcceptanceTests {
-  /// A group whose file was put back from epoch 2 although 5 is known.
+  /// A group whose files were put back to epoch 2 after its witness had seen epoch 5.
   private func rolledBack() throws -> GroupFixture {
     let group = try GroupFixture()
     try group.set(["name": "old"])
@@ -15,7 +15,7 @@ import Testing
     return group
   }
 
-  @Test func `a state that was put back is signed anew above both epochs`() throws {
+  @Test func `an older state that is accepted is signed again above both epochs`() throws {
     let group = try rolledBack()
     #expect(try group.open().accept() == .newState(epoch: 6))
     #expect(try group.value("name") == "old")
@@ -26,7 +26,7 @@ import Testing
     #expect(try group.open().accept() == .nothingToAccept)
   }
 
-  @Test func `a machine that knows an ancestor goes on by itself, and one that knows the lost states accepts too`()
+  @Test func `after an acceptance, a machine that lags behind continues and one that saw the lost states accepts too`()
     throws
   {
     let group = try GroupFixture()
@@ -45,7 +45,7 @@ import Testing
     #expect(try group.open(other).accept() == .newState(epoch: 7))
   }
 
-  @Test func `a state in order is left as it is`() throws {
+  @Test func `accepting a current state changes nothing`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     let before = try group.files()
@@ -56,14 +56,14 @@ import Testing
     #expect(before.main == after.main && before.log == after.log)
   }
 
-  /// What a machine knows that was shown a state as far ahead as a writer may sign.
+  /// The witness of a machine that was shown a state as far ahead as a writer may sign.
   private func far(_ group: GroupFixture) throws -> MemoryWitness {
     var record = try #require(group.witness.record)
     record.epoch = try group.open().beginReading().view.state.roster.firstEpoch + GroupLimits.epochsPerRoster
     return MemoryWitness(.valid(record))
   }
 
-  @Test func `a writer who was shown a state far ahead goes on with the one that is there`() throws {
+  @Test func `a writer who was shown a state far ahead can continue with the present one`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.web", .write)
     try group.set(["name": "value"])
@@ -75,7 +75,7 @@ import Testing
     #expect(try group.value("name") == "new")
   }
 
-  @Test func `the owner who was shown a state far ahead begins anew, so that writers can go on`() throws {
+  @Test func `an owner who was shown a state far ahead starts a new roster, so that writers can continue`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.web", .write)
     let witness = try far(group)
@@ -99,7 +99,7 @@ import Testing
     #expect(try group.value("name") == "right")
   }
 
-  @Test func `what does not verify is not accepted`() throws {
+  @Test func `a state that does not verify is not accepted`() throws {
     let group = try rolledBack()
     let witness = group.witness.reading
     try group.tamper { try $0.run("UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=3") }
@@ -121,7 +121,7 @@ import Testing
     #expect(group.witness.reading == witness)
   }
 
-  @Test func `a member who may only read replaces his own witness alone`() throws {
+  @Test func `a read-only member who accepts a state replaces only their own witness`() throws {
     let group = try GroupFixture()
     let reader = try MemberSeed(Key.random())
     try group.forge().addMember(reader, .read)
@@ -136,8 +136,8 @@ import Testing
     #expect(after.main == copy.main && after.log == copy.log)
   }
 
-  @Test func `a folder that cannot be looked at is not taken for one that is gone`() throws {
-    // Root may look into every folder.
+  @Test func `a folder that cannot be read is not taken for a missing one`() throws {
+    // Root can read every folder.
     guard geteuid() != 0 else { return }
     let group = try GroupFixture()
     let witness = group.witness.reading
@@ -148,7 +148,7 @@ import Testing
     #expect(group.witness.reading == witness)
   }
 
-  @Test func `a folder that is a file is not taken for one that is gone`() throws {
+  @Test func `a file in place of the folder is not taken for a missing folder`() throws {
     let group = try GroupFixture()
     let witness = group.witness.reading
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
@@ -158,7 +158,7 @@ import Testing
     #expect(group.witness.reading == witness)
   }
 
-  @Test func `a witness that cannot be written makes accepting fail`() throws {
+  @Test func `accepting fails if the witness cannot be written`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
@@ -167,7 +167,7 @@ import Testing
     #expect(throws: GroupFileError.storage(.stateFolder)) { try group.open(stuck).accept() }
   }
 
-  /// A witness that can be read and not written.
+  /// A witness that can be read but not written.
   private struct StuckWitness: Witnessing {
     let reading: WitnessReading
 

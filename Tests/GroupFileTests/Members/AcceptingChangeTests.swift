@@ -3,12 +3,12 @@ import Testing
 
 @testable import GroupFile
 
-/// A writer put a state in the group's place that this machine refuses: the owner takes it in the step that puts them out, so that
-/// they cannot act again between the two.
+/// A writer has replaced the group's state with one that this machine refuses. The owner accepts that state and removes the writer
+/// in one step, so that the writer cannot act in between.
 @Suite struct AcceptingChangeTests {
   private static let thief = RevocationTests.thief
 
-  /// A group whose thief signed another branch than the one that this machine has seen.
+  /// A group in which the thief signed another branch than the one this machine has seen.
   private func forked() throws -> GroupFixture {
     let group = try RevocationTests.group()
     let copy = try group.files()
@@ -18,7 +18,7 @@ import Testing
     return group
   }
 
-  /// A group as it was before the thief was revoked, which the thief put back and went on with.
+  /// A group that the thief put back to its state before their revocation and then continued.
   private func putBack() throws -> GroupFixture {
     let group = try RevocationTests.group()
     let copy = try group.files()
@@ -34,7 +34,7 @@ import Testing
     OwnersAcceptance(authority: try group.authority(), confirm: confirm) { _ in false }
   }
 
-  /// Revokes the thief although the group is in a state that this machine refuses.
+  /// Revokes the thief although this machine refuses the group's state.
   private func expectPutOut(
     _ group: GroupFixture, _ reason: OfferedState.Reason, droppingUnproved: Bool = false
   ) throws -> ChangedRoster {
@@ -62,17 +62,17 @@ import Testing
     return outcome
   }
 
-  @Test func `who signed another branch is put out in the step that accepts it`() throws {
+  @Test func `a member who signed another branch is removed in the step that accepts it`() throws {
     let outcome = try expectPutOut(forked(), .older)
     #expect(outcome.left.isNothing, "\(outcome.left)")
   }
 
-  @Test func `who put back a state with an older roster is put out in the step that accepts it`() throws {
+  @Test func `a member who put back an older roster is removed in the step that accepts it`() throws {
     let outcome = try expectPutOut(putBack(), .olderRoster(.roster))
     #expect(outcome.left.isNothing, "\(outcome.left)")
   }
 
-  @Test func `a state that is refused and damaged is accepted and salvaged in the step that puts its writer out`()
+  @Test func `a refused and damaged state is accepted and salvaged in the step that removes its writer`()
     throws
   {
     for make in [forked, putBack] {
@@ -87,14 +87,14 @@ import Testing
   private func expectPutOutOfDamage(
     _ group: GroupFixture, _ reason: OfferedState.Reason
   ) throws -> ChangedRoster {
-    // What is lost is dropped only where that is said, whether or not the state is taken.
+    // Lost items are dropped only on request, whether or not the state is accepted.
     #expect(
       failure { try group.forceRevocation(of: AcceptingChangeTests.thief, accepting: acceptance(group)) }
         == .unproved(items: 1, versions: 0))
     return try expectPutOut(group, reason, droppingUnproved: true)
   }
 
-  @Test func `a state that nobody wants is left as it is`() throws {
+  @Test func `a state that the owner declines is not changed`() throws {
     for damaged in [false, true] {
       let group = try forked()
       if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test func `a state that agrees with what was seen needs no accepting`() throws {
+  @Test func `a state that agrees with the witness needs no acceptance`() throws {
     for damaged in [false, true] {
       let group = try RevocationTests.group()
       if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test func `who stays out by the registry leaves with the one who is put out`() throws {
+  @Test func `an application that the registry shows as revoked is removed together with the thief`() throws {
     let group = try forked()
     var acceptance = try acceptance(group)
     acceptance.revokes = { $0.application == "com.example.api" }
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func `another group is not taken by a change of its members`() throws {
+  @Test func `a change of members does not accept another group`() throws {
     for damaged in [false, true] {
       let group = try RevocationTests.group()
       if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
@@ -152,7 +152,7 @@ import Testing
     }
   }
 
-  @Test func `a damaged witness keeps nobody in`() throws {
+  @Test func `a damaged witness does not block a revocation`() throws {
     let group = try RevocationTests.group()
     group.witness.reading = .invalid
     var reasons: [OfferedState.Reason] = []

@@ -3,7 +3,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct ExposureTests {
-  @Test func `what a removed member could read is listed until it is set anew`() throws {
+  @Test func `values that a removed member could read are listed until they are set anew`() throws {
     let group = try GroupFixture()
     try group.set(["a": "a", "b": "b"])
     try group.grant("com.example.api", .read)
@@ -20,7 +20,7 @@ import Testing
     #expect(try group.open().exposure().values.map(\.name) == ["c"])
   }
 
-  @Test func `new details and a new key leave a value exposed`() throws {
+  @Test func `a value stays exposed when its details change or the group gets a new key`() throws {
     let group = try GroupFixture()
     try group.set(["a": "a"])
     try group.grant("com.example.api", .read)
@@ -37,7 +37,7 @@ import Testing
     #expect(item.attributes.valueEpoch == 2)
   }
 
-  @Test func `who was let in again reads by right`() throws {
+  @Test func `a readmitted member's access is not listed as exposure`() throws {
     let group = try GroupFixture()
     try group.set(["a": "a"])
     try group.grant("com.example.api", .read)

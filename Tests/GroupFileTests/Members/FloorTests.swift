@@ -3,9 +3,9 @@ import Testing
 
 @testable import GroupFile
 
-/// What a machine without a witness takes from its credential (format article, rule 3).
+/// What a machine without a witness accepts, given the floor in its credential (format article, rule 3).
 @Suite struct FloorTests {
-  /// A group with an application in it, an old copy of its files, and the floor of its newest state.
+  /// A group with an application, an old copy of its files, and the floor of its newest state.
   private func aged() throws -> (group: GroupFixture, copy: GroupFiles, floor: Floor) {
     let group = try GroupFixture()
     try group.grant("com.example.api", .write)
@@ -26,7 +26,7 @@ import Testing
     #expect(failure { try group.open("com.example.api", witness: unusable, floor: floor).value("name") } == error)
   }
 
-  @Test func `a group that is gone is missed at first use`() throws {
+  @Test func `a missing group is refused at first use`() throws {
     let (group, _, floor) = try aged()
     try group.open().remove()
     let file = try group.open("com.example.api", floor: floor)
@@ -52,7 +52,7 @@ import Testing
     #expect(failure { try group.open("com.example.api", floor: other).value("name") }?.isDamage == true)
   }
 
-  @Test func `a witness with as new a roster counts instead`() throws {
+  @Test func `a witness whose roster is as new as the floor's takes precedence`() throws {
     let (group, copy, floor) = try aged()
     let witness = MemoryWitness()
     #expect(try group.open("com.example.api", witness: witness, floor: floor).value("name") == "new")

@@ -4,7 +4,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct GrantTests {
-  @Test func `a reader reads what there was and what comes, and writes nothing`() throws {
+  @Test func `a reader reads existing and later items and cannot write`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     let state = try group.grant("com.example.api", .read)
@@ -18,7 +18,7 @@ import Testing
     #expect(try group.open().verify().items == 1)
   }
 
-  @Test func `a writer's change is read by all, and says who made it`() throws {
+  @Test func `all members read a writer's change and see who made it`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.web", .write)
     try group.open("com.example.web").set(["name": "value"])
@@ -27,7 +27,7 @@ import Testing
     #expect(writer == Attributes.Writer(kind: .application, issue: 1, application: "com.example.web"))
   }
 
-  @Test func `whoever was not let in is told no more than that`() throws {
+  @Test func `a non-member learns only that they are not a member`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     try group.grant("com.example.api", .read)
@@ -39,7 +39,7 @@ import Testing
     #expect(failure { try stranger.accept() } == .notAMember)
   }
 
-  @Test func `an issue below one that the roster names is refused, as a member and as removed`() throws {
+  @Test func `an issue below the one that the roster names is refused, for members and for removed ones`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.api", .read)
     try group.grant("com.example.api", .read, issue: 3)
@@ -51,7 +51,7 @@ import Testing
     #expect(try group.grant("com.example.api", .read, issue: 3).roster.members.count == 2)
   }
 
-  @Test func `other rights are a new roster under the same key`() throws {
+  @Test func `a change of rights makes a new roster under the same key`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.api", .write)
     let state = try group.grant("com.example.api", .read)
@@ -60,7 +60,7 @@ import Testing
     #expect(try group.grant("com.example.api", .read).roster.revision == 3)
   }
 
-  @Test func `only the first manifest under a roster must be the owner's`() throws {
+  @Test func `only the first manifest under a roster must be signed by the owner`() throws {
     let group = try GroupFixture()
     let state = try group.grant("com.example.web", .write)
     #expect(state.manifest.epoch == state.roster.firstEpoch)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import GroupFile
 
-/// A copy whose roster is older than the one that was seen: only the owner accepts it, under a newer one.
+/// A copy whose roster is older than the one that was seen. Only the owner accepts it, under a newer roster.
 @Suite struct OlderRosterTests {
-  /// A group put back as it was before `com.example.web` was revoked.
+  /// A group put back to its state before `com.example.web` was revoked.
   private func putBack() throws -> GroupFixture {
     let group = try GroupFixture()
     try group.grant("com.example.api", .write)
@@ -24,7 +24,7 @@ import Testing
     OwnersAcceptance(authority: try group.authority()) { $0.application == application }
   }
 
-  @Test func `no application can bring a revoked one back`() throws {
+  @Test func `no application can bring a revoked application back`() throws {
     let group = try putBack()
     for application in ["com.example.api", "com.example.web"] {
       let file = try group.open(application, witness: MemoryWitness(group.witness.reading))
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `the owner's acceptance is a newer roster under a new key, and tells first who comes back`() throws {
+  @Test func `accepting an older roster makes a newer one with a new key, and first names who returns`() throws {
     let group = try putBack()
     let seen = try #require(group.witness.record)
     var announced: [String] = []
@@ -54,7 +54,7 @@ import Testing
     #expect(group.witness.record?.flags == .acceptedByHand)
   }
 
-  @Test func `an older state with the same members is accepted under a new key, too`() throws {
+  @Test func `an older state with the same members also gets a new key when it is accepted`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.api", .read)
     try group.set(["name": "old"])
@@ -67,14 +67,14 @@ import Testing
     #expect(try group.open("com.example.api").value("name") == "old")
   }
 
-  @Test func `a revoked application stays out where the owner knows better than the copy`() throws {
+  @Test func `a revoked application stays out if the owner's registry knows of its revocation`() throws {
     let group = try putBack()
     #expect(try group.open().accept(acceptance(group, revoking: "com.example.web")) == .newState(epoch: 7))
     #expect(failure { try group.open("com.example.web").value("name") } == .notAMember)
     #expect(try group.open("com.example.api").value("name") == "old")
   }
 
-  @Test func `members who saw the lost states accept the new one themselves`() throws {
+  @Test func `members who saw the lost states can accept the new one themselves`() throws {
     let group = try putBack()
     let seen = MemoryWitness(group.witness.reading)
     _ = try group.open().accept(acceptance(group, revoking: "com.example.web"))

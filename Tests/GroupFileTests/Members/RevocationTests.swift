@@ -4,12 +4,12 @@ import Testing
 
 @testable import GroupFile
 
-/// Whoever was let in can be put out again, whatever he or others write into the file: a change of the roster needs the
-/// owner's keys and what the last signed root proves, and nothing else of the file.
+/// The owner can always remove a member again, whatever that member or others write into the file. A change of the roster needs only
+/// the owner's keys and what the last signed root proves.
 @Suite struct RevocationTests {
   static let thief = "com.example.web"
 
-  /// Items of every kind, a writer who will be revoked, and a reader.
+  /// Items of every kind, a writer who is about to be revoked, and a reader.
   static func group() throws -> GroupFixture {
     let group = try GroupFixture(keep: 3)
     try group.grant("com.example.api", .read)
@@ -20,13 +20,13 @@ import Testing
     return group
   }
 
-  /// What others are not kept from while the thief is in: reading and writing.
+  /// The other members can read and write while the thief is a member.
   private func expectOthersGoOn(_ group: GroupFixture) throws {
     #expect(try group.open("com.example.api").value("item/1") == "value 1")
     try group.open(RevocationTests.thief).set(["by the thief": "1"])
   }
 
-  /// Revokes the thief, and finds that he is out and that all else is as it was.
+  /// Revokes the thief and checks that they are out and that everything else is unchanged.
   private func expectRevoked(
     _ group: GroupFixture, droppingUnproved: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> ChangedRoster {
@@ -41,7 +41,7 @@ import Testing
     return outcome
   }
 
-  @Test func `a row with an unknown tag that a reader sealed and nobody signed keeps nobody in`() throws {
+  @Test func `an unsigned row with an unknown tag does not block a revocation`() throws {
     let group = try RevocationTests.group()
     let row = try group.forge().row("planted", attributes: { $0 + [11, 1, 1] })
     try group.tamper { try $0.insertCurrent(row) }
@@ -50,7 +50,7 @@ import Testing
     #expect(outcome.left.rows == 1 && outcome.left.lost == 0)
   }
 
-  @Test func `a row with an unknown tag that a writer signed keeps nobody in where the owner drops it`() throws {
+  @Test func `a signed row with an unknown tag does not block a revocation if the owner drops it`() throws {
     let group = try RevocationTests.group()
     let seed = try group.seed(RevocationTests.thief)
     try group.storeRow("item/7", version: 2, oldest: 2, by: seed, attributes: { $0 + [11, 1, 1] })
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: [(1, 2), (2, 2), (0, 0), (255, 255)] as [(UInt16, UInt16)])
-  func `a writer's manifest with other versions than the owner's keeps nobody in`(_ versions: (UInt16, UInt16)) throws {
+  func `format versions in a writer's manifest do not block a revocation`(_ versions: (UInt16, UInt16)) throws {
     let group = try RevocationTests.group()
     let seed = try group.seed(RevocationTests.thief)
     for clear in ["0x00010001", "0x00010002", "0x00020002"] {
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func `rows that somebody without any key adds keep nobody in, and are left behind`() throws {
+  @Test func `rows added without any key do not block a revocation and are left behind`() throws {
     for (change, left) in [
       ({ try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") }, \LeftBehind.wraps),
       ({ try $0.run("INSERT INTO wrap VALUES(randomblob(3), randomblob(2000))") }, \LeftBehind.wraps),
@@ -121,7 +121,7 @@ import Testing
     }
   }
 
-  @Test func `what only speeds up an answer, or can be made again, keeps nobody in`() throws {
+  @Test func `damaged nodes, chain links and unknown parts do not block a revocation`() throws {
     for change in [
       { try $0.run("DELETE FROM node WHERE prefix = (SELECT max(prefix) FROM node)") },
       { try $0.run("UPDATE node SET body = zeroblob(48)") }, { try $0.run("DELETE FROM chain WHERE epoch = 3") },
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func `versions in the clear that nobody signed keep nobody in, and are damage to everybody else`() throws {
+  @Test func `unsigned format versions do not block a revocation, and everybody else refuses them as damage`() throws {
     for version in ["0x00020002", "0x00010002", "0x00000000", "0xffffffff"] {
       let group = try RevocationTests.group()
       let known = try group.open()
@@ -148,7 +148,7 @@ import Testing
     }
   }
 
-  @Test func `what damage took of the signed state is dropped only where the owner says so`() throws {
+  @Test func `items lost to damage are dropped from the signed state only if the owner says so`() throws {
     for (sql, items, versions) in [
       ("DELETE FROM item WHERE token = (SELECT min(token) FROM item WHERE version = 1 AND place = 1)", 1, 0),
       (
@@ -171,7 +171,7 @@ import Testing
     }
   }
 
-  @Test func `junk records and pages that somebody without any key adds keep nobody in`() throws {
+  @Test func `junk records and pages do not block a revocation`() throws {
     for claimed in [false, true] {
       let group = try RevocationTests.group()
       try group.tamper { try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") }
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  @Test func `junk records do not keep a repair from the signed state`() throws {
+  @Test func `junk records do not block a repair`() throws {
     for claimed in [false, true] {
       let group = try RevocationTests.group()
       try group.tamper { try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") }
@@ -194,7 +194,7 @@ import Testing
     }
   }
 
-  @Test func `nobody keeps the owner out by taking the owner's wrap away`() throws {
+  @Test func `removing the owner's wrap does not block a revocation`() throws {
     for sql in ["DELETE FROM wrap WHERE slot=?", "UPDATE wrap SET sealed=randomblob(73) WHERE slot=?"] as [StaticString]
     {
       for repairs in [false, true] {
@@ -210,7 +210,7 @@ import Testing
     }
   }
 
-  @Test func `a key that a member made up is not taken for the group's`() throws {
+  @Test func `a key that a member made up is not mistaken for the group's`() throws {
     let group = try RevocationTests.group()
     let state = try group.forge().state
     let thief = try group.seed(RevocationTests.thief)
@@ -222,7 +222,7 @@ import Testing
       try connection.run("DELETE FROM wrap WHERE slot=?", owner)
       try connection.run("UPDATE wrap SET sealed=? WHERE slot=?", wrap, slot)
     }
-    // The reader's wrap leads to the key that was signed.
+    // The reader's wrap holds the key that was signed.
     _ = try expectRevoked(group)
     try group.replace(with: files)
     group.witness.reading = .valid(state.witnessRecord(sequence: 1))
@@ -233,7 +233,7 @@ import Testing
     #expect(failure { try group.forceRevocation(of: RevocationTests.thief) }?.isDamage == true)
   }
 
-  @Test func `a writer's planted state of a later epoch does not take the place of the one that everybody reads`()
+  @Test func `a state of a later epoch that a writer planted does not replace the one that everybody reads`()
     throws
   {
     let group = try RevocationTests.group()
@@ -249,9 +249,9 @@ import Testing
 }
 
 extension GroupFixture {
-  /// Lengthens the file by a hole, and has it say that the pages belong to it.
+  /// Extends the file by a hole, and marks the pages as part of the file.
   ///
-  /// - Parameter free: whether they are listed as free pages, too.
+  /// - Parameter free: whether the pages are also listed as free.
   func claim(pages count: UInt32, free: Bool = false) throws {
     try checkpoint()
     let files = try files()
@@ -267,7 +267,7 @@ extension GroupFixture {
     try file.truncate(atOffset: UInt64(count) * 4_096)
     try put([count], at: 28)
     guard free else { return }
-    // Each trunk of the list names as many leaves as SQLite itself would write there; the page of its locks is none.
+    // Each trunk of the list names as many leaves as SQLite would write there. The page of SQLite's locks is left out.
     let numbers = (first...count).filter { $0 != 1 << 18 + 1 }
     for start in stride(from: 0, to: numbers.count, by: 1_017) {
       let leaves = numbers[(start + 1)..<min(start + 1_017, numbers.count)]
@@ -280,16 +280,16 @@ extension GroupFixture {
 
 /// A record of table `state` as SQLite would store it, part 3, on a page that no table reaches.
 extension GroupFixture {
-  /// Puts a page with records of manifests behind the file's last one.
+  /// Adds a page with records of manifests after the file's last one.
   ///
-  /// - Parameter claimed: whether the file says that the page belongs to it.
+  /// - Parameter claimed: whether the file counts the page as its own.
   func appendJunkPage(claimed: Bool, records: [[UInt8]] = (0..<4).map { _ in Randomness.bytes(336) }) throws {
     try checkpoint()
     var files = try files()
     var page = [UInt8](repeating: 0, count: 4_096)
     var end = page.count
     for (index, record) in records.enumerated() {
-      // Payload of three bytes of header and the blob; row id 3; header of 4 bytes: NULL, and a blob's type in two bytes.
+      // The payload is a header of three bytes and the blob; row id 3; a header of 4 bytes: NULL, and a blob's type in two bytes.
       let type = record.count * 2 + 12
       let payload: [UInt8] = [4, 0, UInt8(0x80 | type >> 7), UInt8(type & 0x7F)] + record
       let cell = [UInt8(0x80 | payload.count >> 7), UInt8(payload.count & 0x7F), 3] + payload

@@ -4,7 +4,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct RotationTests {
-  /// Items of every kind: with history, large, removed, destroyed, and many more than a leaf holds.
+  /// Items of every kind: with history, large, removed, destroyed, and many more than one leaf holds.
   private func group() throws -> GroupFixture {
     let group = try GroupFixture(keep: 3)
     try group.grant("com.example.api", .read)
@@ -20,7 +20,7 @@ import Testing
     return group
   }
 
-  /// Everything that must stay, by name.
+  /// Everything that a rotation must preserve, by name.
   private func content(of file: AccessGroupFile) throws -> [String: [String]] {
     let transaction = try file.beginReading()
     var content: [String: [String]] = [:]
@@ -36,7 +36,7 @@ import Testing
     return content
   }
 
-  @Test func `a new key changes nothing of what the items say`() throws {
+  @Test func `a new key leaves every item as it was`() throws {
     let group = try group()
     let before = try content(of: group.open())
     #expect(before.count == 105 && before["history"]?.count == 3 && before["destroyed"]?.count == 1)
@@ -51,7 +51,7 @@ import Testing
     #expect(try group.value("item/5") == "new")
   }
 
-  @Test func `nothing under the new key opens with the old one`() throws {
+  @Test func `nothing sealed under the new key opens with the old one`() throws {
     let group = try group()
     let old = try group.open().beginReading().view.state.keys
     try group.change(RosterChange(rotates: true))
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `who is revoked opens nothing from then on, and is noted`() throws {
+  @Test func `a revoked member can open nothing written later and is noted in the roster`() throws {
     let group = try group()
     let epoch = try group.open().beginReading().view.state.manifest.epoch
     let state = try group.revoke("com.example.web")
@@ -81,7 +81,7 @@ import Testing
     #expect(try group.peek { try $0.wrapSlots() } == 2)
   }
 
-  @Test func `a replaced credential leaves, and the new one has its rights`() throws {
+  @Test func `a replaced credential is out, and the new one has its rights`() throws {
     let group = try group()
     let state = try group.grant("com.example.web", .write, issue: 2)
     #expect(state.roster.generation == 2 && state.roster.removed.map(\.issue) == [1])
@@ -90,7 +90,7 @@ import Testing
     #expect(try group.value("item/1") == "new")
   }
 
-  @Test func `what is not proved is not sealed again`() throws {
+  @Test func `items that are not proved are not sealed again`() throws {
     for damage: @Sendable (Connection) throws -> Void in [
       { try $0.run("UPDATE item SET nonce = randomblob(24) WHERE token = (SELECT max(token) FROM item)") },
       { try $0.run("UPDATE version SET previous = randomblob(32) WHERE version = 2") },
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test func `a row that a reader made with the key he holds is not laundered by a new key`() throws {
+  @Test func `a row that a reader forged is not signed by a rotation`() throws {
     let group = try TamperedGroup()
     let name = "item/5"
     let row = try group.row(name)
@@ -122,14 +122,14 @@ import Testing
     try group.expectNothingSigned("set beside") { try group.fixture.set([group.sibling(of: name): "new"]) }
   }
 
-  @Test func `a revoked writer's fork is refused, however high its epoch`() throws {
+  @Test func `a revoked writer's fork is refused however high its epoch`() throws {
     let group = try group()
     let copy = try group.files()
     let state = try group.open().beginReading().view.state
     try group.revoke("com.example.web")
     let after = group.witness.reading
     try group.replace(with: copy)
-    // He still has his key, the group's old key and the old file.
+    // The revoked writer still has their own key, the group's old key and the old file.
     let seed = try group.seed("com.example.web")
     try GroupForge(group, from: state).storeManifest(by: seed) { $0.epoch = 1 << 40 }
     group.witness.reading = after
@@ -139,7 +139,7 @@ import Testing
       return
     }
     #expect(failure { try group.open("com.example.api", witness: MemoryWitness(after)).value("item/1") } == error)
-    // A machine that has seen nothing is told by its credential's floor.
+    // A machine that has seen nothing relies on its credential's floor.
     let record = try #require(group.witness.record)
     let floor = Floor(
       groupID: record.groupID, rosterRevision: record.rosterRevision, generation: record.generation,
@@ -147,7 +147,7 @@ import Testing
     #expect(failure { try group.open("com.example.api", floor: floor).value("item/1") } == error)
   }
 
-  @Test func `a writer who runs far ahead is refused, so that he can be revoked`() throws {
+  @Test func `a writer who uses up a roster's epochs can be revoked`() throws {
     let group = try group()
     let seed = try group.seed("com.example.web")
     let first = try group.open().beginReading().view.state.roster.firstEpoch
@@ -167,7 +167,7 @@ import Testing
     #expect(try group.value("item/1") == "owner's")
   }
 
-  @Test func `a value that claims to be of a later state is exposed all the same`() throws {
+  @Test func `a value that claims a later epoch is still listed as exposed`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.web", .write)
     try group.set(["a": "a"])
@@ -189,7 +189,7 @@ import Testing
     #expect(try group.open().exposure().values.map(\.name) == ["a"])
   }
 
-  @Test func `a change that is not wanted any more when its turn comes is not made`() throws {
+  @Test func `a change that is no longer wanted when its turn comes is not made`() throws {
     let group = try group()
     var change = RosterChange(rotates: true)
     change.isStillWanted = { false }
@@ -197,7 +197,7 @@ import Testing
     #expect(try group.open().beginReading().view.state.roster.generation == 1)
   }
 
-  @Test func `the numbers of a new roster are above those that were asked for`() throws {
+  @Test func `a new roster's numbers are above the requested ones`() throws {
     let group = try group()
     let above = RosterChange.Numbers(revision: 1_000, generation: 2_000, epoch: 3_000)
     let state = try group.change(RosterChange(rotates: true, above: above))
@@ -206,7 +206,7 @@ import Testing
     #expect(try group.value("item/1") == "value 1")
   }
 
-  @Test func `rotating tells how far it is`() throws {
+  @Test func `a rotation reports its progress`() throws {
     let group = try GroupFixture()
     try group.set(Dictionary(uniqueKeysWithValues: (0..<2_100).map { ("item/\($0)", "") }))
     var steps: [String] = []

@@ -3,7 +3,7 @@ import Sealing
 
 @testable import GroupFile
 
-/// The owner of a fixture's group, with applications whose seeds he derives.
+/// The owner of a fixture's group, with applications whose seeds the owner derives.
 struct TestAuthority: RosterAuthority {
   let owner: MemberSeed
   let signing: @Sendable () -> SigningKey
@@ -49,8 +49,8 @@ extension GroupFixture {
     try open().changeRoster(change, by: authority()).state
   }
 
-  /// Takes an application out of the group as the owner's command does: where the file is too damaged to be changed as it
-  /// lies there, into a new one.
+  /// Takes an application out of the group as the owner's command does. If the file is too damaged to be changed in place,
+  /// a new file replaces it.
   @discardableResult
   func forceRevocation(
     of application: String, droppingUnproved: Bool = false, accepting acceptance: OwnersAcceptance? = nil
@@ -71,7 +71,7 @@ extension GroupFixture {
     }
   }
 
-  /// Repairs the group; the damaged files are not kept.
+  /// Repairs the group without keeping the damaged files.
   func repair() throws -> RepairedGroup? {
     let draft = folder + ".draft"
     let aside = folder + ".aside"

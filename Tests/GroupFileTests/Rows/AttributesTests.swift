@@ -12,14 +12,14 @@ import Testing
       writer: Attributes.Writer(kind: .application, issue: 5, application: "com.example.notes"))
   }
 
-  /// Tag, length and bytes.
+  /// A field as tag, length and bytes.
   private static func field(_ tag: UInt8, _ bytes: [UInt8]) -> [UInt8] {
     bytes.count < 255
       ? [tag, UInt8(bytes.count)] + bytes
       : [tag, 255, 0, 0, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes
   }
 
-  /// The fields of a row with nothing optional but a time of creation, by tag.
+  /// The fields of a row whose only optional field is the time of creation, by tag.
   private static let fields: [UInt8: [UInt8]] = [
     1: field(1, Array("n".utf8)), 4: field(4, [1]), 5: field(5, [2]), 7: field(7, [2]), 9: field(9, [4]),
   ]
@@ -34,25 +34,25 @@ import Testing
     return failure { try Attributes(decoding: AttributesTests.encoding(fields)) }
   }
 
-  @Test func `what is read is what was written, or it is refused`() throws {
+  @Test func `attributes read back as they were written, or are refused`() throws {
     for attributes in [AttributesTests.attributes(), try Attributes(decoding: AttributesTests.encoding(Self.fields))] {
       #expect(try Attributes(decoding: attributes.encoded()) == attributes)
       try Canonical.check(attributes.encoded()) { try Attributes(decoding: $0).encoded() }
     }
   }
 
-  @Test func `the fields stand as documented`() throws {
+  @Test func `the fields are laid out as documented`() throws {
     let attributes = try Attributes(decoding: AttributesTests.encoding(AttributesTests.fields))
     #expect(attributes == Attributes(name: "n", created: 1, changed: 2, valueKind: 2, valueEpoch: 4))
     #expect(try attributes.encoded() == AttributesTests.encoding(AttributesTests.fields))
   }
 
   @Test(arguments: [1, 5, 7, 9] as [UInt8])
-  func `a field that each row has is not missing`(_ tag: UInt8) {
+  func `attributes without a required field are refused`(_ tag: UInt8) {
     #expect(refusal { $0[tag] = nil } == .damaged(.row, "missing attributes"))
   }
 
-  @Test func `an item whose fields do not say otherwise was made when it was changed, by the owner`() throws {
+  @Test func `an item without its optional fields was created by the owner at the time of its last change`() throws {
     var fields = AttributesTests.fields
     fields[4] = nil
     let attributes = try Attributes(decoding: AttributesTests.encoding(fields))
@@ -61,7 +61,7 @@ import Testing
     #expect(try attributes.encoded() == AttributesTests.encoding(fields))
   }
 
-  @Test func `numbers take as many bytes as they need`() throws {
+  @Test func `numbers take as few bytes as they need`() throws {
     for (number, count) in [(0, 0), (1, 1), (255, 1), (256, 2), (1 << 48, 7), ((1 << 53) - 1, 7)] as [(UInt64, Int)] {
       let attributes = Attributes(name: "n", created: 5, changed: 5, valueKind: 2, valueEpoch: number)
       #expect(try attributes.encoded().suffix(count + 2).starts(with: [9, UInt8(count)]))
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func `an unknown tag asks for a newer version`() {
+  @Test func `an unknown tag requires a newer version`() {
     #expect(refusal { $0[11] = AttributesTests.field(11, [1]) } == .damaged(.row, "an unknown attribute"))
     #expect(refusal { $0[200] = AttributesTests.field(200, []) } == .damaged(.row, "an unknown attribute"))
   }
@@ -87,12 +87,12 @@ import Testing
     #expect(refusal { $0[place] = bytes }?.isDamage == true)
   }
 
-  @Test func `a name longer than names are is refused`() {
+  @Test func `a name longer than the limit is refused`() {
     #expect(refusal { $0[1] = AttributesTests.field(1, [UInt8](repeating: 65, count: 1_024)) } == nil)
     #expect(refusal { $0[1] = AttributesTests.field(1, [UInt8](repeating: 65, count: 1_025)) }?.isDamage == true)
   }
 
-  @Test func `pairs rise by the bytes of their keys, each once, 64 at most`() {
+  @Test func `pairs are sorted by the bytes of their keys, unique, and at most 64`() {
     func pairs(_ keys: [String]) -> GroupFileError? {
       var field: [UInt8] = []
       for key in keys { field += [0, UInt8(key.utf8.count)] + Array(key.utf8) + [0, 0] }
@@ -102,13 +102,13 @@ import Testing
     #expect(pairs(["a", "b"]) == nil)
     #expect(pairs(["b", "a"])?.isDamage == true)
     #expect(pairs(["a", "a"])?.isDamage == true)
-    // Equal as text, and not as bytes: one of them would be lost.
+    // The keys are equal as text but differ in bytes. Comparing them as text would lose one.
     #expect(pairs(["e\u{301}", "\u{e9}"])?.isDamage == true)
     #expect(pairs(Array(names.prefix(64))) == nil)
     #expect(pairs(names)?.isDamage == true)
   }
 
-  @Test func `what no reader takes is not written`() {
+  @Test func `attributes that no reader accepts cannot be written`() {
     var changes: [(inout Attributes) -> Void] = [
       { $0.name = String(repeating: "n", count: 1_025) }, { $0.label = String(repeating: "l", count: 65_536) },
       { $0.created = 1 << 53 }, { $0.changed = .max }, { $0.expires = 1 << 53 }, { $0.valueEpoch = 1 << 53 },
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func `as much as fits reads back`() throws {
+  @Test func `attributes of the largest size read back`() throws {
     var attributes = AttributesTests.attributes()
     attributes.name = String(repeating: "n", count: 1_024)
     attributes.pairs = Dictionary(uniqueKeysWithValues: (0..<64).map { ("\($0)", String(repeating: "v", count: 900)) })

@@ -5,7 +5,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct RowTests {
-  @Test func `what the tree hashes has the documented layout`() throws {
+  @Test func `the bytes that the tree hashes have the documented layout`() throws {
     let group = try GroupFixture()
     try group.set(["name": "first"])
     try group.set(["name": "second"])
@@ -25,7 +25,7 @@ import Testing
     #expect(first.previous == .zero)
   }
 
-  @Test func `the binding of a half has 88 documented bytes`() {
+  @Test func `the additional data of each half is the documented 88 bytes`() {
     let binding = RowBinding(groupID: GroupID([UInt8](countingFrom: 1, count: 32))!, generation: 2)
     let token = Token(high: 3, low: 4)
     let bytes = binding.bytes(token: token, version: 5, state: .removed, half: .secret)
@@ -44,11 +44,11 @@ import Testing
       #expect(failure { try view.attributes(of: row) }?.isDamage == true)
       #expect(failure { try view.secret(of: row) }?.isDamage == true)
     }
-    // The attributes and the nonce of one write, the secret of another.
+    // The attributes and the nonce of one write with the secret of another.
     let mixed = right.with(attributesOf: left).moved(to: left.token)
     #expect(try view.attributes(of: mixed).name == "left")
     #expect(failure { try view.secret(of: mixed) }?.isDamage == true)
-    // One nonce serves both halves, under two keys: they do not open as one another.
+    // The halves share a nonce but have different keys, so neither opens as the other.
     let binding = RowBinding(groupID: group.groupID, generation: 1)
     unsafe left.encoded.withUnsafeBytes { bytes in
       let secret = unsafe UnsafeRawBufferPointer(rebasing: bytes[left.secretRange])
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func `each version has a nonce of its own`() throws {
+  @Test func `each version has its own nonce`() throws {
     let group = try GroupFixture(keep: 100)
     for _ in 0..<20 { try group.set(["name": "same", "other": "same"]) }
     let view = try group.open().beginReading()
@@ -77,7 +77,7 @@ extension Snapshot {
 }
 
 extension Row {
-  /// This row with the attributes and the nonce of another one.
+  /// This row with the attributes and the nonce of another.
   fileprivate func with(attributesOf other: Row) -> Row {
     unsafe previous.withUnsafeBytes { previous in
       unsafe other.nonce.withUnsafeBytes { nonce in

@@ -6,18 +6,18 @@ import Testing
 @Suite struct TokenTests {
   private let token = Token(high: 0x0123_4567_89AB_CDEF, low: 0xFEDC_BA98_7654_3210)
 
-  @Test func `nibbles stand in the order of the bytes`() {
+  @Test func `nibbles are in the order of the bytes`() {
     #expect((0..<32).map { token.nibble(at: $0) } == Array(0..<16) + (0..<16).reversed())
   }
 
-  @Test func `a prefix keeps its nibbles and clears the others`() {
+  @Test func `a prefix keeps its nibbles and clears the rest`() {
     for depth in 0...32 {
       let prefix = token.prefix(depth)
       for place in 0..<32 { #expect(prefix.nibble(at: place) == (place < depth ? token.nibble(at: place) : 0)) }
     }
   }
 
-  @Test func `a token is its prefix with the next nibble, down to the end`() {
+  @Test func `extending a prefix nibble by nibble ends with the token`() {
     var grown = Token(high: 0, low: 0)
     for depth in 0..<32 {
       #expect(grown == token.prefix(depth))

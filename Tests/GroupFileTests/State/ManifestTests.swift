@@ -30,7 +30,7 @@ import Testing
     #expect(Array(body[224...]).hex == "000000000000000b")
   }
 
-  @Test func `the link covers everything, the link before included`() {
+  @Test func `the link covers every field and the previous link`() {
     let manifest = ManifestTests.manifest()
     let body = manifest.body()
     let rest = Hash.digest(Label("vault1.man.rest"), Array(body[..<160] + body[192...]))
@@ -42,7 +42,7 @@ import Testing
     #expect(other.link() != manifest.link())
   }
 
-  @Test func `what is read is what was written, or it is refused`() throws {
+  @Test func `a manifest reads back as it was written, or is refused`() throws {
     let taken = try Canonical.check(ManifestTests.manifest().body()) { try Manifest(parsing: $0).body() }
     #expect(taken > 0)
   }
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test func `any version is read, because the roster decides about it`() throws {
+  @Test func `a manifest of any format version is read, because the roster decides about versions`() throws {
     var body = ManifestTests.manifest().body()
     body.replaceSubrange(16..<20, with: [0, 2, 0, 3])
     #expect(try Manifest(parsing: body).version == FormatVersion(read: 2, write: 3))

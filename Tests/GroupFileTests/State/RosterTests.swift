@@ -42,11 +42,11 @@ import Testing
     #expect(Array(body[207..<213]).hex == "010200000003")
   }
 
-  @Test func `what is read is what was written, or it is refused`() throws {
+  @Test func `a roster reads back as it was written, or is refused`() throws {
     try Canonical.check(RosterTests.roster().body()) { try Roster(parsing: $0).body() }
   }
 
-  @Test func `a roster of one page of members reads back`() throws {
+  @Test func `a roster of 200 members reads back`() throws {
     var roster = RosterTests.roster()
     roster.members = (0..<200).map { RosterTests.member($0) }
     roster.members[7] = RosterTests.member(7, .owner)
@@ -104,7 +104,7 @@ import Testing
     #expect(failure { try Roster(parsing: body) }?.isDamage == true)
   }
 
-  /// A roster with one thing wrong.
+  /// A roster with one error.
   struct Broken: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let change: @Sendable (inout Roster) -> Void

@@ -8,7 +8,7 @@ import Testing
   private let keys = try! GroupKeys(
     groupKey: Key(testing: [UInt8](countingFrom: 0, count: 32)),
     groupID: GroupID([UInt8](countingFrom: 1, count: 32))!, generation: 2, deviceKey: nil)
-  // Signs as the owner; a signing key itself cannot be copied into each test.
+  // Signs as the owner. Made for each test because a signing key cannot be copied.
   private let seed = try! MemberSeed(Key(testing: [UInt8](countingFrom: 9, count: 32)))
   private static let binding = Label("vault1.meta.ros")
 
@@ -18,7 +18,7 @@ import Testing
     return SignedRoster(roster, by: seed.signingKey())
   }
 
-  /// Seals `content` as an honest writer would, whatever is in it.
+  /// Seals any content as an honest writer would.
   private func opening(_ content: [UInt8]) -> GroupFileError? {
     failure {
       try SignedRoster(
@@ -31,7 +31,7 @@ import Testing
     try #require(keys.openMeta(signed().sealed(with: keys), SignedRosterTests.binding))
   }
 
-  @Test func `it opens again, padded to a multiple of 256`() throws {
+  @Test func `a signed roster opens again and is padded to a multiple of 256`() throws {
     let signed = signed()
     #expect(try SignedRoster(opening: signed.sealed(with: keys), with: keys, ownerKey: seed.signingPublicKey) == signed)
     let content = try content()
@@ -44,7 +44,7 @@ import Testing
     #expect(opening(content) == nil)
   }
 
-  @Test func `no bit of the stored form can change`() throws {
+  @Test func `a roster with a flipped bit in its stored form is refused`() throws {
     let stored = signed().sealed(with: keys)
     for bit in RunLength.positions(in: stored.count * 8, sample: 400) {
       var changed = stored
@@ -70,13 +70,13 @@ import Testing
     #expect(opening([]) == refused)
     #expect(opening([UInt8](repeating: 0, count: 256)) == refused)
     #expect(opening([0xFF, 0xFF, 0xFF, 0xFF] + content[4...]) == refused)
-    // A count that takes zeros of the padding into the body.
+    // A count that makes zeros of the padding part of the body.
     var longer = content
     longer[3] += 1
     #expect(opening(longer)?.isDamage == true)
   }
 
-  @Test func `no bit under the signature can change`() throws {
+  @Test func `a roster with a flipped bit under its signature is refused`() throws {
     let content = try content()
     let count = 4 + signed().roster.body().count + 64
     for bit in RunLength.positions(in: (count - 4) * 8, sample: 400) {
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test func `another owner's signature is refused, and so is another label`() throws {
+  @Test func `a signature of another owner or with another label is refused`() throws {
     let other = try SigningKey(seed: Key.random())
     let stored = signed().sealed(with: keys)
     #expect(throws: GroupFileError.damaged(.roster, "signature")) {

@@ -21,11 +21,11 @@ import Testing
         + ([UInt8](countingFrom: 7, count: 16)).hex)
   }
 
-  @Test func `what is read is what was written, or it is refused`() throws {
+  @Test func `a header reads back as it was written, or is refused`() throws {
     try Canonical.check(header()) { try StateHeader(parsing: $0).serialized() }
   }
 
-  @Test func `a device's id stands exactly where the flag is`() {
+  @Test func `a header has a device's id exactly if its flag is set`() {
     #expect(throws: GroupFileError.damaged(.container, "the state's header")) {
       try StateHeader(parsing: header { $0.flags = .thisDeviceOnly })
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import GroupFile
 
-/// Rosters, manifests and wraps by people who have some keys but not the right ones.
+/// Rosters, manifests and wraps made by people who have some keys but not the right ones.
 @Suite struct VerifiedStateTests {
   private func expectRefused(
     _ group: GroupFixture, _ level: GroupFileError.Level, _ sourceLocation: SourceLocation = #_sourceLocation
@@ -19,12 +19,12 @@ import Testing
   private func group() throws -> GroupFixture {
     let group = try GroupFixture()
     try group.set(["name": "value"])
-    // What follows is refused by a machine that never saw the group, too.
+    // A machine that never saw the group also refuses the following.
     group.witness.reading = .absent
     return group
   }
 
-  // MARK: Whose file
+  // MARK: Identity of the file
 
   @Test func `groups swapped by name are refused`() throws {
     let group = try group()
@@ -36,7 +36,7 @@ import Testing
 
   @Test func `another owner's group is refused`() throws {
     let group = try group()
-    // The same member seed: the wrap opens, but the roster was signed by somebody else.
+    // The member seed is the same, so the wrap opens; but somebody else signed the roster.
     let other = try GroupFixture(seed: group.seed)
     try other.files().put(into: group.folder)
     expectRefused(group, .roster)
@@ -45,7 +45,7 @@ import Testing
     expectRefused(group, .wrap)
   }
 
-  @Test func `a group of the same name with another id is refused until it is accepted`() throws {
+  @Test func `a group with the same name and another id is refused until it is accepted`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     let other = try GroupFixture(name: group.name, owner: group.owner.copy(), seed: group.seed)
@@ -69,7 +69,7 @@ import Testing
     expectRefused(group, .roster)
   }
 
-  @Test func `a roster that names another owner is refused though the owner signed it`() throws {
+  @Test func `a roster that names another owner is refused even with the owner's signature`() throws {
     let group = try group()
     let forge = try group.forge()
     let roster = try forge.storeRoster { $0.ownerKey = GroupID(Randomness.bytes(32))! }
@@ -85,7 +85,7 @@ import Testing
     expectRefused(group, .roster)
   }
 
-  @Test func `a roster that the header contradicts is refused`() throws {
+  @Test func `a roster that contradicts the header is refused`() throws {
     for change: @Sendable (inout Roster) -> Void in [
       { $0.flags = .purgedAtUninstall }, { $0.generation = 2 }, { $0.groupID = .zero },
     ] {
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `a roster without the reader's own entry is refused, and so is one that says otherwise of him`() throws {
+  @Test func `a roster without the reader's own entry, or with a contradicting one, is refused`() throws {
     let changes: [@Sendable (inout Member) -> Void] = [
       { $0.signingKey = GroupID(Randomness.bytes(32))! }, { $0.slotID = Randomness.bytes(16) },
       { $0.wrapDigest = Digest(Randomness.bytes(32))! },
@@ -111,7 +111,8 @@ import Testing
     }
   }
 
-  @Test func `an application's seed does not open a group as the owner, nor the owner's as an application`() throws {
+  @Test func `an application's seed does not open a group as its owner, nor the owner's seed as an application`() throws
+  {
     let group = try group()
     let seed = try MemberSeed(Key.random())
     try group.forge().addMember(seed, .write)
@@ -135,14 +136,14 @@ import Testing
     expectRefused(group, .roster)
   }
 
-  @Test func `a wrap that was sealed again for the same key is refused`() throws {
+  @Test func `a wrap that was resealed with the same key is refused`() throws {
     let group = try group()
     let wrap = try Wrap.seal(group.forge().keys.groupKey, for: group.seed, groupID: group.groupID, generation: 1)
     try group.tamper { try $0.run("UPDATE wrap SET sealed=?", wrap) }
     expectRefused(group, .roster)
   }
 
-  @Test func `another member's wrap in one's own place is refused`() throws {
+  @Test func `another member's wrap is refused`() throws {
     let group = try group()
     let forge = try group.forge()
     let seed = try MemberSeed(Key.random())
@@ -151,7 +152,7 @@ import Testing
     expectRefused(group, .wrap)
   }
 
-  @Test func `without his wrap the owner's group is damaged, and anybody else is no member`() throws {
+  @Test func `a missing wrap is damage to the owner, and to anyone else means that they are not a member`() throws {
     let group = try group()
     #expect(throws: GroupFileError.notAMember) { try group.open(as: MemberSeed(Key.random())).value("name") }
     try group.tamper { try $0.run("DELETE FROM wrap") }
@@ -160,7 +161,7 @@ import Testing
 
   // MARK: The header
 
-  @Test func `a header that asks for a device's key is refused where the roster does not`() throws {
+  @Test func `a header that asks for a device key is refused if the roster does not`() throws {
     let group = try group()
     var roster = try group.forge().state.roster
     roster.flags = .thisDeviceOnly
@@ -184,13 +185,13 @@ import Testing
     expectRefused(group, .manifest)
   }
 
-  @Test func `a manifest of somebody who is no member is refused`() throws {
+  @Test func `a manifest of a non-member is refused`() throws {
     let group = try group()
     try group.forge().storeManifest(by: MemberSeed(Key.random())) { _ in }
     expectRefused(group, .manifest)
   }
 
-  @Test func `a manifest signed by one member in another's name is refused`() throws {
+  @Test func `a manifest that one member signed in another's name is refused`() throws {
     let group = try group()
     let owner = group.seed.signingPublicKey
     let writer = try MemberSeed(Key.random())
@@ -200,7 +201,7 @@ import Testing
     expectRefused(group, .manifest)
   }
 
-  @Test func `a writer's manifest counts, but not as the first under a new roster`() throws {
+  @Test func `a writer's manifest is accepted, except as the first under a new roster`() throws {
     let group = try group()
     let writer = try MemberSeed(Key.random())
     try group.forge().addMember(writer, .write)
@@ -219,7 +220,7 @@ import Testing
     expectRefused(group, .manifest)
   }
 
-  @Test func `a manifest of an epoch before its roster is refused`() throws {
+  @Test func `a manifest with an epoch before its roster's is refused`() throws {
     let group = try group()
     let forge = try group.forge()
     let signed = try forge.storeRoster { roster in
@@ -231,7 +232,7 @@ import Testing
     expectRefused(group, .manifest)
   }
 
-  @Test func `a manifest about another group, roster or generation is refused`() throws {
+  @Test func `a manifest for another group, roster or generation is refused`() throws {
     let changes: [@Sendable (inout Manifest) -> Void] = [
       { $0.groupID = .zero }, { $0.rosterDigest = .zero }, { $0.rosterRevision += 1 }, { $0.generation += 1 },
     ]
@@ -253,7 +254,7 @@ import Testing
 
   // MARK: Newer formats
 
-  @Test func `a newer write version that the owner signed is read, and not written to`() throws {
+  @Test func `a group with a newer write version that the owner signed can be read but not written`() throws {
     let group = try group()
     let known = try group.open()
     #expect(try known.value("name") == "value")
@@ -269,7 +270,7 @@ import Testing
     }
   }
 
-  @Test func `a newer read version that the owner signed is refused, whatever other tables there are`() throws {
+  @Test func `a newer read version that the owner signed is refused, whatever the tables are`() throws {
     let group = try group()
     try group.sign(FormatVersion(read: 2, write: 3))
     for statement in ["CREATE TABLE more(a)", "DELETE FROM item", "DROP TABLE chain", "DELETE FROM state WHERE part=3"]
@@ -283,7 +284,7 @@ import Testing
     }
   }
 
-  @Test func `a version in the clear that the owner did not sign is damage`() throws {
+  @Test func `an unsigned format version is damage`() throws {
     for version in ["0x00010002", "0x00020002", "0x00000000"] {
       let group = try group()
       try group.say(version: version)
@@ -295,7 +296,7 @@ import Testing
     }
   }
 
-  @Test func `a version in the clear does not let other tables pass`() throws {
+  @Test func `an unsigned format version does not excuse other tables`() throws {
     let group = try group()
     try group.say(version: "0x00020002")
     try #require(RawFile.run(group.folder + "/group.vault", ["CREATE TABLE more(a)"], keepingLog: true))
@@ -305,7 +306,7 @@ import Testing
     #expect(failure { try group.value("name") }?.isDamage == true)
   }
 
-  @Test func `a version in a writer's manifest that the owner did not sign is damage`() throws {
+  @Test func `a format version in a writer's manifest that the owner did not sign is damage`() throws {
     for version in [
       FormatVersion(read: 1, write: 2), FormatVersion(read: 2, write: 2), FormatVersion(read: 0, write: 0),
     ] {
@@ -322,7 +323,7 @@ import Testing
     }
   }
 
-  @Test func `a process that knows a newer format does not write when the file denies it`() throws {
+  @Test func `a process that has seen a newer format does not write when the file claims an older one`() throws {
     let group = try group()
     try group.sign(FormatVersion(read: 1, write: 2))
     let known = try group.open()
@@ -334,7 +335,7 @@ import Testing
 }
 
 extension GroupFixture {
-  /// Has the file say in the clear which versions it needs.
+  /// Changes the unsigned format versions of the file.
   func say(version: String) throws {
     try #require(RawFile.run(folder + "/group.vault", ["PRAGMA user_version=\(version)"], keepingLog: true))
   }

@@ -4,14 +4,14 @@ import Testing
 
 @testable import GroupFile
 
-/// Other processes move the witness between two of our looks at it.
+/// Other processes move the witness while this one reads the group.
 @Suite struct WitnessRaceTests {
-  /// A witness that says other things from one look to the next, as if other processes were at work.
+  /// A witness that changes between two reads, as if other processes were at work.
   final class MovingWitness: Witnessing {
     let stored: MemoryWitness
     private let readings: Locked<[WitnessReading]>
 
-    /// - Parameter readings: what the first looks see; later ones see what is stored.
+    /// - Parameter readings: the results of the first reads. Later reads return the stored record.
     init(_ readings: [WitnessReading], stored: MemoryWitness) {
       self.readings = Locked(readings)
       self.stored = stored
@@ -24,7 +24,7 @@ import Testing
     func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { stored.raise(update) }
   }
 
-  /// A group with two forks behind its first state: the second state of one, the third of the other.
+  /// A group that forks after its first state: `left` continues for one state, `right` for two.
   private struct Forks {
     let group = try! GroupFixture()
     let base: WitnessReading
@@ -43,9 +43,9 @@ import Testing
     }
   }
 
-  @Test func `of two forks that are shown in turn only one raises the witness`() throws {
+  @Test func `only one of two forks shown in turn raises the witness`() throws {
     let forks = try Forks()
-    // Read before another process verified the left fork, raised after.
+    // The witness was read before another process verified the left fork, and is raised after it.
     let stored = MemoryWitness(forks.left)
     let view = try forks.group.open(MovingWitness([forks.base], stored: stored)).beginReading()
     #expect(view.view.state.manifest.epoch == 3)
@@ -53,7 +53,7 @@ import Testing
     #expect(failure { try forks.group.open(stored).beginReading() }?.isRollback == true)
   }
 
-  @Test func `a change does not raise the witness over a fork that another process verified meanwhile`() throws {
+  @Test func `a change does not replace a witness that another process raised to another fork`() throws {
     let forks = try Forks()
     let stored = MemoryWitness(forks.left)
     let transaction = try forks.group.open(MovingWitness([forks.base], stored: stored)).beginWriting()
@@ -83,12 +83,12 @@ import Testing
     let newest = group.witness.reading
     try group.replace(with: copy)
     let stored = MemoryWitness(newest)
-    // What was shown passed against what was known then; what is known now stays.
+    // The state passed against the witness as it was first read. The newer witness must stay.
     _ = try group.open(MovingWitness([base], stored: stored)).beginReading()
     #expect(stored.reading == newest)
   }
 
-  @Test func `a group that is made or removed between two looks has not vanished`() throws {
+  @Test func `a group that is made or removed while it is read has not vanished`() throws {
     let group = try GroupFixture()
     let known = group.witness.reading
     var removed = try #require(group.witness.record)
@@ -96,10 +96,10 @@ import Testing
     let place = try ContainerPlace(folder: group.folder)
     ConnectionPool.closeIdle(at: place)
     try FileManager.default.removeItem(atPath: group.folder)
-    // Removed: known when we began, flagged when we look again.
+    // Removed: the witness knew the group at first and is marked as removed at the second read.
     let removing = MovingWitness([known, known], stored: MemoryWitness(.valid(removed)))
     #expect(throws: GroupFileError.missing) { try group.open(removing).beginReading() }
-    // Removed and made again under another id meanwhile.
+    // Removed and meanwhile made again under another id.
     var other = try #require(known.record)
     other.groupID = .zero
     let remaking = MovingWitness([known, known], stored: MemoryWitness(.valid(other)))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GroupFile
 
-/// What a machine remembers of a group, against what the storage shows it.
+/// What the storage shows of a group, compared with what this machine remembers.
 @Suite struct WitnessRuleTests {
   private func rollback(
     _ group: GroupFixture, _ kind: GroupFileError.RollbackKind, found: UInt64, known: UInt64,
@@ -17,7 +17,7 @@ import Testing
     #expect(failure { try group.open().compact() } == expected, "compacting", sourceLocation: sourceLocation)
   }
 
-  @Test func `the whole file put back is a rollback that names both epochs`() throws {
+  @Test func `a file put back as a whole is a rollback that names both epochs`() throws {
     let group = try GroupFixture()
     try group.set(["name": "old"])
     let copy = try group.files()
@@ -30,7 +30,7 @@ import Testing
     #expect(try group.value("name") == "newer")
   }
 
-  @Test func `a long running process notices the file put back under it`() throws {
+  @Test func `a long-running process notices that the file was put back`() throws {
     let group = try GroupFixture()
     let file = try group.open()
     try group.set(["name": "old"])
@@ -42,7 +42,7 @@ import Testing
     #expect(failure { try file.beginWriting() } == .rolledBack(found: 2, known: 3, .epoch))
   }
 
-  @Test func `two states of one epoch are a fork, whichever was seen first`() throws {
+  @Test func `two states with the same epoch are a fork, whichever was seen first`() throws {
     let group = try GroupFixture()
     let copy = try group.files()
     try group.set(["name": "left"])
@@ -66,7 +66,7 @@ import Testing
     for value in ["right", "right again", "and again"] { try group.set(["name": value]) }
     group.witness.reading = seen
     rollback(group, .fork, found: 4, known: 2)
-    // The rests of the known fork in the chain of the other one do not join them.
+    // Entries of the known fork inserted into the chain of the other do not connect the two.
     let chain = try GroupFixture.tampering(with: left) { try $0.chain(after: 0) }
     for row in chain {
       try group.tamper { try $0.replaceRest(of: row.epoch, with: row.rest) }
@@ -74,7 +74,7 @@ import Testing
     rollback(group, .fork, found: 4, known: 2)
   }
 
-  @Test func `a state of which a link is missing is not taken, however much later it is`() throws {
+  @Test func `a state is refused if a chain link is missing, however much later it is`() throws {
     let group = try GroupFixture()
     try group.set(["name": "old"])
     let seen = group.witness.reading
@@ -99,7 +99,7 @@ import Testing
     #expect(group.witness.record?.epoch == 5)
   }
 
-  @Test func `a gap that the chain can cover is refused, and a longer one is taken and noticed`() throws {
+  @Test func `a gap within the chain's length is refused, and a longer one is accepted with a notice`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     let seen = group.witness.reading
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  @Test func `an epoch may jump where the chain says so`() throws {
+  @Test func `an epoch may jump if the chain shows the jump`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     try group.forge().storeManifest { $0.epoch = 1_000 }
@@ -155,7 +155,7 @@ import Testing
     rollback(group, .roster, found: 50, known: 2)
   }
 
-  @Test func `another roster of the same revision is a fork, though the owner signed both`() throws {
+  @Test func `a different roster with the same revision is a fork even though the owner signed both`() throws {
     let group = try GroupFixture()
     let forge = try group.forge()
     let other = try forge.storeRoster { $0.keep = 3 }
@@ -174,9 +174,9 @@ import Testing
     #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 1, .generation))
   }
 
-  // MARK: Gone and back
+  // MARK: Missing and restored groups
 
-  @Test func `a group that vanished is a rollback, its file, its folder or all`() throws {
+  @Test func `a group that vanished is a rollback, whether its file, its folder or the whole store is gone`() throws {
     for path in ["/group.vault", ""] {
       let group = try GroupFixture()
       try group.set(["name": "value"])
@@ -197,7 +197,7 @@ import Testing
     }
   }
 
-  @Test func `a group that nobody knows and that is not there is missing`() throws {
+  @Test func `a group that is neither known nor present is missing`() throws {
     let group = try GroupFixture()
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
     try FileManager.default.removeItem(atPath: group.folder)
@@ -208,7 +208,7 @@ import Testing
     #expect(failure { try group.open().beginReading() }?.isDamage == true)
   }
 
-  @Test func `a removed group that is brought back is a rollback until it is accepted`() throws {
+  @Test func `restoring a removed group is a rollback until it is accepted`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     let copy = try group.files()
@@ -222,9 +222,9 @@ import Testing
     #expect(try group.value("name") == "value")
   }
 
-  // MARK: A witness that is no help
+  // MARK: An unusable witness
 
-  @Test func `with an invalid witness reading gives notice, and nothing is written or verified`() throws {
+  @Test func `with an invalid witness, reading gives a notice and nothing is written or verified`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     group.witness.reading = .invalid
@@ -241,7 +241,7 @@ import Testing
     #expect(try group.open().verify().epoch == 3)
   }
 
-  @Test func `without a state folder reading and writing give notice, and verifying fails`() throws {
+  @Test func `without a state folder, reading and writing give a notice and verifying fails`() throws {
     let group = try GroupFixture()
     group.witness.reading = .unavailable(reason: "cannot be read")
     let transaction = try group.open().beginWriting()
@@ -255,7 +255,7 @@ import Testing
     }
   }
 
-  @Test func `the first verified state makes the witness`() throws {
+  @Test func `verifying a group for the first time makes its witness`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])
     let record = try #require(group.witness.record)
@@ -267,7 +267,7 @@ import Testing
 }
 
 extension GroupFixture {
-  /// Looks into files that lie nowhere.
+  /// Opens a copy of the files in a folder of its own.
   fileprivate static func tampering<Result>(
     with files: GroupFiles, _ body: (Connection) throws -> Result
   ) throws -> Result {

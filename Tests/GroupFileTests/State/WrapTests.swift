@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `a wrap opens for its member, group and generation alone`() throws {
+  @Test func `a wrap opens only for its member, group and generation`() throws {
     let wrap = try wrap()
     #expect(wrap.count == 1 + 24 + 32 + 16)
     let opened = try Wrap.open(wrap, for: seed, groupID: groupID, generation: 2)
@@ -34,7 +34,7 @@ import Testing
     #expect(refusal(wrap, generation: 3) == refused)
   }
 
-  @Test func `no bit and no byte of a wrap can change`() throws {
+  @Test func `a wrap with a flipped bit or another length is refused`() throws {
     let wrap = try wrap()
     for bit in 0..<wrap.count * 8 {
       var changed = wrap
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func `its digest names the slot, too`() throws {
+  @Test func `a wrap's digest also covers its slot`() throws {
     let wrap = try wrap()
     let slot = [UInt8](countingFrom: 4, count: 16)
     #expect(Wrap.digest(wrap, slotID: slot) == Hash.digest(Label("vault1.wrap.hash"), slot + wrap))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import GroupFile
 
-/// Values too large for their rows.
+/// Values that are too large for their rows.
 @Suite struct BlobTamperingTests {
   private func group() throws -> TamperedGroup {
     let group = try TamperedGroup()
@@ -32,7 +32,7 @@ import Testing
     #expect(try group.fixture.value("item/5") == "value of item/5")
   }
 
-  @Test func `a large value of an older version is refused in the place of the newest`() throws {
+  @Test func `a large value of an older version is refused in place of the newest`() throws {
     let group = try group()
     try group.fixture.set(["item/0": String(repeating: "newest ", count: 200)])
     let token = try group.token("item/0")
@@ -55,7 +55,7 @@ import Testing
     try expectRefused("item/0", in: group)
   }
 
-  @Test func `a large value that no row names changes no answer, and verifying finds it`() throws {
+  @Test func `a large value without a row changes no answer, and verifying finds it`() throws {
     let group = try group()
     let token = try group.token("item/5")
     try group.fixture.tamper { try $0.insertBlob(token, version: 1, [UInt8](repeating: 1, count: 700)) }
@@ -63,7 +63,7 @@ import Testing
     try group.expectUnverifiable()
   }
 
-  @Test func `large values below the oldest version kept are gone`() throws {
+  @Test func `large values of pruned versions are removed`() throws {
     let fixture = try GroupFixture(keep: 2)
     for number in 0..<4 { try fixture.set(["name": String(repeating: "\(number) ", count: 400)]) }
     let count = try fixture.peek { try $0.value("SELECT count(*) FROM blob") }

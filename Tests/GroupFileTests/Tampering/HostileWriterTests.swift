@@ -3,7 +3,7 @@ import Testing
 
 @testable import GroupFile
 
-/// A member with write access signs what no honest program would: it may lose him items, and never crashes a reader.
+/// A member with write access signs things that no honest program would. They may lose items of the group, but never crash a reader.
 @Suite struct HostileWriterTests {
   private func group() throws -> GroupFixture {
     let group = try GroupFixture()
@@ -16,7 +16,7 @@ import Testing
 
   // MARK: Counts
 
-  @Test func `a number of older versions that is too small is damage`() throws {
+  @Test func `a signed number of older versions that is too small is damage`() throws {
     let group = try group()
     try group.forge().storeManifest { $0.versionRowCount = 0 }
     #expect(try group.value("name") == "second")
@@ -26,13 +26,13 @@ import Testing
     try group.set(["other": "new"])
   }
 
-  @Test func `counters end below 2^53`() throws {
+  @Test func `counters stop below 2^53`() throws {
     for change: @Sendable (inout Manifest) -> Void in [
       { $0.itemCount = 1 << 53 - 1 }, { $0.versionRowCount = 1 << 53 - 1 }, { $0.epoch = 1 << 53 - 1 },
     ] {
       let group = try group()
       try group.forge().storeManifest(change)
-      // Nothing leads from what was seen to that epoch.
+      // Nothing leads from the state that was seen to that epoch.
       group.witness.reading = .absent
       #expect(try group.value("name") == "second")
       guard case .overLimit = failure({ try group.set(["new": "new", "other": "newer"]) }) else {
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test func `an item's version ends below 2^53`() throws {
+  @Test func `an item's version number stops below 2^53`() throws {
     let group = try group()
     let last = UInt64(1 << 53 - 1)
     try group.storeRow("name", version: last, oldest: last)
@@ -61,7 +61,7 @@ import Testing
     #expect(damage { _ = try group.open().verify() })
   }
 
-  @Test func `an oldest version that was never kept is damage, not a hang`() throws {
+  @Test func `an oldest version that was never kept is damage and does not hang the reader`() throws {
     let group = try group()
     try group.storeRow("name", version: 1 << 52, oldest: 1)
     let view = try group.open().beginReading()
@@ -81,7 +81,7 @@ import Testing
     #expect(try group.value("other") == "other")
   }
 
-  @Test func `a row under another item's name is refused by a list, a proof and a new key`() throws {
+  @Test func `a row under another item's name is refused by a listing, a proof and a rotation`() throws {
     let group = try group()
     try group.storeRow("other", named: "third", version: 2, oldest: 2)
     let view = try group.open().beginReading()
@@ -92,14 +92,14 @@ import Testing
     #expect(throws: GroupFileError.noItem) { try group.value("third") }
   }
 
-  @Test func `attributes that this format does not have are damage of their row`() throws {
+  @Test func `attributes outside this format are damage of their row`() throws {
     let group = try group()
     try group.storeRow("name", attributes: { $0 + [99, 1, 1] })
     #expect(failure { try group.value("name") } == .damaged(.row, "an unknown attribute"))
     #expect(try group.value("other") == "other")
   }
 
-  @Test func `padding that is not zero, or of another size, is damage`() throws {
+  @Test func `padding that is not zero or has another size is damage`() throws {
     for pad: ([UInt8]) -> [UInt8] in [
       { Array($0.dropLast()) + [1] }, { $0 + [UInt8](repeating: 0, count: 16) }, { Array($0.dropLast(16)) },
       { [0xFF] + $0.dropFirst() }, { [0, 0, 0, 0] + $0.dropFirst(4) },
@@ -113,12 +113,12 @@ import Testing
 
   // MARK: Trees
 
-  @Test func `a tree that is not canonical answers or is refused, and does not verify`() throws {
+  @Test func `a tree that is not canonical answers correctly or is refused, and never verifies`() throws {
     let group = try group()
     let forge = try group.forge()
     let leaf = try group.peek { try TreeNode(parsing: try #require(try $0.nodeBody(at: .root)), at: .root) }
     guard case .leaf(let entries) = leaf else { throw GroupFileError.noItem }
-    // Two items below a chain of branches as deep as tokens are long.
+    // Two items below a chain of branches as deep as a token is long.
     var nodes: [(place: TreePlace, body: [UInt8])] = []
     for entry in entries {
       var place = TreePlace(depth: 32, prefix: entry.token)
@@ -148,7 +148,7 @@ import Testing
     #expect(try group.value("name") == "third")
   }
 
-  @Test func `a signed root of nothing, or of nonsense, is damage and not an empty group`() throws {
+  @Test func `a signed root that is empty or nonsense is damage and not an empty group`() throws {
     let group = try group()
     try group.forge().storeManifest { $0.root = Digest(Randomness.bytes(32))! }
     #expect(damage { _ = try group.value("name") })

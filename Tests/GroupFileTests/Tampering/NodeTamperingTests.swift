@@ -3,9 +3,9 @@ import Testing
 
 @testable import GroupFile
 
-/// The tree's nodes are a cache that anybody with the storage can write; only the signed root counts.
+/// The tree's nodes are a cache that anyone with access to the storage can write. Only the signed root is trusted.
 @Suite struct NodeTamperingTests {
-  /// Puts `row` in, and changes each node from its leaf up as an honest writer would, all but the signed root.
+  /// Inserts `row` and updates every node from its leaf up as an honest writer would, except the signed root.
   private func forge(_ row: Row, in group: TamperedGroup) throws {
     try group.fixture.tamper { connection in
       try connection.replaceCurrent(row)
@@ -23,7 +23,7 @@ import Testing
       try #require(try $0.olderRow(token, version: 1))
     }
     try forge(older, in: group)
-    // The root's node no longer matches: not one item can be proved.
+    // The root's node no longer matches, so no item can be proved.
     try group.expectRefused("item/1")
     try group.expectRefused("item/5")
   }
@@ -36,7 +36,7 @@ import Testing
     try group.expectRefused("item/5")
   }
 
-  @Test func `an item struck from its leaf is not absent`() throws {
+  @Test func `an item removed from its leaf is not reported as absent`() throws {
     let group = try TamperedGroup()
     let (place, entries) = try group.leaf(of: "item/5")
     let token = try group.token("item/5")
@@ -47,7 +47,7 @@ import Testing
     try group.expectRefused("item/5")
   }
 
-  @Test func `a whole branch struck from the root is not absent`() throws {
+  @Test func `items of a branch removed from the root are not reported as absent`() throws {
     let group = try TamperedGroup()
     let token = try group.token("item/5")
     try group.fixture.tamper { connection in
@@ -82,7 +82,7 @@ import Testing
     try group.expectRefused("item/5")
   }
 
-  @Test func `a node too many changes no answer, and verifying finds it`() throws {
+  @Test func `an extra node changes no answer, and verifying finds it`() throws {
     let group = try TamperedGroup()
     let (place, entries) = try group.leaf(of: "item/5")
     try group.fixture.tamper { try $0.storeNode(TreeNode.leaf(entries).body(), at: place.child(3)) }

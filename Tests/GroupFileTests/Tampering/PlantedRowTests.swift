@@ -3,9 +3,9 @@ import Testing
 
 @testable import GroupFile
 
-/// Rows that the signed tree does not name.
+/// Rows that the signed tree does not contain.
 @Suite struct PlantedRowTests {
-  @Test func `a planted item stays absent, and nothing is set over it`() throws {
+  @Test func `a planted item stays absent and cannot be overwritten`() throws {
     let group = try TamperedGroup()
     let planted = try group.row("item/5").moved(to: group.token("planted"))
     try group.fixture.tamper { try $0.insertCurrent(planted) }
@@ -14,7 +14,7 @@ import Testing
     try group.expectUnverifiable()
   }
 
-  @Test func `a listing ends with an error at a planted item, and never goes on behind it`() throws {
+  @Test func `a listing stops with an error at a planted item`() throws {
     let group = try TamperedGroup()
     let planted = try group.row("item/5").moved(to: Token(high: 0, low: 0))
     try group.fixture.tamper { try $0.insertCurrent(planted) }
@@ -23,7 +23,7 @@ import Testing
     #expect(failure { try walk.next() }?.isDamage == true)
   }
 
-  @Test func `a listing ends with an error where an item was added behind the last`() throws {
+  @Test func `a listing stops with an error at an item planted after the last one`() throws {
     let group = try TamperedGroup()
     let planted = try group.row("item/5").moved(to: Token(high: .max, low: .max))
     try group.fixture.tamper { try $0.insertCurrent(planted) }
@@ -34,7 +34,7 @@ import Testing
     #expect(count == group.names.count)
   }
 
-  @Test func `an item removed by compacting and put back by hand stays absent`() throws {
+  @Test func `a row that compacting removed and somebody put back stays absent`() throws {
     let group = try TamperedGroup()
     let old = try group.row("item/5")
     let transaction = try group.fixture.open().beginWriting()
@@ -47,7 +47,7 @@ import Testing
     try group.expectUnverifiable()
   }
 
-  @Test func `a planted older version is not taken for the one that a change keeps`() throws {
+  @Test func `a change signs nothing over a planted older version`() throws {
     let group = try TamperedGroup()
     let row = try group.row("item/5")
     try group.fixture.tamper { try $0.insertOlder(row) }
@@ -56,7 +56,7 @@ import Testing
     try group.expectUnverifiable()
   }
 
-  @Test func `a planted large value is not taken for the one that is set`() throws {
+  @Test func `setting a large value signs nothing over a planted one`() throws {
     let group = try TamperedGroup()
     let token = try group.token("large")
     try group.fixture.tamper { try $0.insertBlob(token, version: 1, [UInt8](repeating: 1, count: 700)) }

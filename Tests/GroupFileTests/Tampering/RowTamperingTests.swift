@@ -3,7 +3,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct RowTamperingTests {
-  @Test func `two rows swapped are refused, and nothing is signed over them`() throws {
+  @Test func `two swapped rows are refused, and nothing is signed over them`() throws {
     let group = try TamperedGroup()
     let (left, right) = (try group.row("item/5"), try group.row("item/6"))
     try group.fixture.tamper {
@@ -15,14 +15,14 @@ import Testing
     #expect(try group.fixture.value("item/7") == "value of item/7")
   }
 
-  @Test func `a deleted row is damage, not absence`() throws {
+  @Test func `a deleted row is damage and not absence`() throws {
     let group = try TamperedGroup()
     let token = try group.token("item/5")
     try group.fixture.tamper { try $0.run("DELETE FROM item WHERE token=?", token.bytes) }
     try group.expectRefused("item/5")
   }
 
-  @Test func `an older version in the place of the newest is refused`() throws {
+  @Test func `an older version in place of the newest is refused`() throws {
     let group = try TamperedGroup()
     let token = try group.token("item/1")
     try group.fixture.tamper { connection in
@@ -74,7 +74,7 @@ import Testing
     try group.expectRefused("item/0")
   }
 
-  /// One way to change a row.
+  /// A way to change a row.
   struct Change: CustomTestStringConvertible, Sendable {
     let sql: StaticString
 

@@ -2,9 +2,9 @@ import Testing
 
 @testable import GroupFile
 
-/// A change signs the digests of the items beside it; so those items are looked at too.
+/// A change signs the digests of the other items in the same leaf, so those items are verified too.
 @Suite struct SiblingTests {
-  @Test func `an item is not set beside a tampered one, and nothing is signed`() throws {
+  @Test func `an item is not set next to a tampered one, and nothing is signed`() throws {
     let group = try TamperedGroup()
     let sibling = try group.sibling(of: "item/5")
     let token = try group.token(sibling)
@@ -14,7 +14,7 @@ import Testing
     #expect(try group.fixture.value("item/5") == "value of item/5")
   }
 
-  @Test func `an item is not set beside a deleted one, nor a new one`() throws {
+  @Test func `neither an existing nor a new item is set next to a deleted one`() throws {
     let group = try TamperedGroup()
     let fresh = try group.newName(beside: "item/5")
     let token = try group.token("item/5")
@@ -22,7 +22,7 @@ import Testing
     try group.expectNothingSigned("set") { try group.fixture.set([fresh: "new"]) }
   }
 
-  @Test func `an item far from a tampered one can be set, and the tampered one is still refused`() throws {
+  @Test func `an item in another leaf than a tampered one can be set, and the tampered one is still refused`() throws {
     let group = try TamperedGroup()
     let stranger = try group.stranger(to: "item/5")
     let token = try group.token("item/5")
@@ -32,7 +32,7 @@ import Testing
     try group.expectRefused("item/5")
   }
 
-  @Test func `many items of one leaf are set in one transaction`() throws {
+  @Test func `several items of one leaf are set in one transaction`() throws {
     let group = try TamperedGroup()
     try group.fixture.set(Dictionary(uniqueKeysWithValues: group.names.map { ($0, "all new") }))
     try group.fixture.set(Dictionary(uniqueKeysWithValues: group.names.map { ("more " + $0, "new") }))

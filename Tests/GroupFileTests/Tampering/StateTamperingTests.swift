@@ -3,7 +3,7 @@ import Testing
 
 @testable import GroupFile
 
-/// Header, roster, manifest, wraps and chain changed by whoever can write the storage but has no key.
+/// Someone who can write the storage but has no key changes the header, roster, manifest, wraps or chain.
 @Suite struct StateTamperingTests {
   private static let parts: [StatePart] = [.header, .roster, .manifest]
 
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(arguments: parts)
-  func `a part that is missing, short or long is refused`(_ part: StatePart) throws {
+  func `a part that is missing, too short or too long is refused`(_ part: StatePart) throws {
     for change in ["DELETE FROM state WHERE part=", "UPDATE state SET bytes=x'' WHERE part="] {
       let group = try TamperedGroup()
       #expect(RawFile.run(group.fixture.folder + "/group.vault", [change + "\(part.rawValue)"], keepingLog: true))
@@ -34,7 +34,7 @@ import Testing
     try expectRefused(group)
   }
 
-  @Test func `an older manifest under the newer rows is refused`() throws {
+  @Test func `an older manifest over newer rows is refused`() throws {
     let group = try TamperedGroup()
     let older = try group.fixture.peek { try $0.part(.manifest) }
     try group.fixture.set(["item/5": "newer"])
@@ -53,7 +53,7 @@ import Testing
     try expectRefused(group)
   }
 
-  @Test func `a roster changed beside a manifest that a process knows is found before it writes`() throws {
+  @Test func `a roster that changed since a process verified it is detected before the process writes`() throws {
     let group = try TamperedGroup()
     for part in [StatePart.header, .roster] {
       let before = try group.fixture.peek { try $0.part(part) }
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func `a wrap changed beside a manifest that a process knows is found before it writes`() throws {
+  @Test func `a wrap that changed since a process verified it is detected before the process writes`() throws {
     let group = try TamperedGroup()
     let file = try group.fixture.open()
     #expect(try file.value("item/5") == "value of item/5")
@@ -78,7 +78,7 @@ import Testing
     try expectRefused(group)
   }
 
-  @Test func `a wrap that no member has changes no answer, and verifying finds it`() throws {
+  @Test func `a wrap without a member changes no answer, and verifying finds it`() throws {
     let group = try TamperedGroup()
     try group.fixture.tamper { try $0.storeWrap([UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 73)) }
     #expect(try group.fixture.value("item/5") == "value of item/5")
@@ -99,7 +99,7 @@ import Testing
     try group.expectUnverifiable()
   }
 
-  @Test func `a planted link of the next epoch gives way to the one that is signed`() throws {
+  @Test func `a planted chain link of the next epoch is replaced by the signed one`() throws {
     let group = try TamperedGroup()
     let behind = MemoryWitness(group.fixture.witness.reading)
     try group.fixture.tamper { try $0.run("INSERT INTO chain VALUES(5, zeroblob(32))") }

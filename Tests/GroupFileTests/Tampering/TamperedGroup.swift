@@ -3,8 +3,8 @@ import Testing
 
 @testable import GroupFile
 
-/// Two hundred items, so that the root is a branch and no item stands alone in its leaf (keys are random; three in a million);
-/// somebody who can write the storage changes its rows.
+/// Two hundred items, so that the root is a branch and every leaf holds several (keys are random; this fails three times in a million).
+/// Someone who can write the storage changes the rows.
 struct TamperedGroup {
   let fixture: GroupFixture
   let names = (0..<200).map { "item/\($0)" }
@@ -18,13 +18,13 @@ struct TamperedGroup {
 
   func token(_ name: String) throws -> Token { try fixture.forge().keys.token(of: name) }
 
-  /// The current row of `name`, unproved.
+  /// The current row of `name`, without proof.
   func row(_ name: String) throws -> Row {
     let token = try token(name)
     return try #require(try fixture.peek { try $0.currentRow(token) })
   }
 
-  /// The leaf that holds `name`, and where it stands.
+  /// The leaf that holds `name`, and its place.
   func leaf(of name: String) throws -> (place: TreePlace, entries: [TreeEntry]) {
     let token = try token(name)
     return try fixture.peek { connection in
@@ -37,14 +37,14 @@ struct TamperedGroup {
     }
   }
 
-  /// Another item in the leaf of `name`.
+  /// Another item in the same leaf as `name`.
   func sibling(of name: String) throws -> String {
     let tokens = Set(try leaf(of: name).entries.map(\.token))
     let keys = try fixture.forge().keys
     return try #require(names.first { $0 != name && tokens.contains(keys.token(of: $0)) })
   }
 
-  /// A name without an item whose place is the leaf of `name`.
+  /// A name without an item that belongs into the leaf of `name`.
   func newName(beside name: String) throws -> String {
     let place = try leaf(of: name).place
     let keys = try fixture.forge().keys
@@ -58,7 +58,7 @@ struct TamperedGroup {
     return try #require(names.first { !tokens.contains(keys.token(of: $0)) })
   }
 
-  /// Reading `name` is refused as damage, and so is whatever would sign something that rests on it; nothing is signed.
+  /// Checks that reading `name`, and every call that would sign something based on it, fails as damage without signing anything.
   func expectRefused(
     _ name: String, verifying: Bool = true, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -73,13 +73,13 @@ struct TamperedGroup {
     if verifying { try expectUnverifiable(sourceLocation: sourceLocation) }
   }
 
-  /// Verifying and compacting are refused as damage; nothing is signed.
+  /// Checks that verifying and compacting fail as damage without signing anything.
   func expectUnverifiable(sourceLocation: SourceLocation = #_sourceLocation) throws {
     try expectNothingSigned("verify", sourceLocation) { try fixture.open().verify() }
     try expectNothingSigned("compact", sourceLocation) { try fixture.open().compact() }
   }
 
-  /// `body` is refused as damage, and the file is as it was.
+  /// Checks that `body` fails as damage and does not change the file.
   func expectNothingSigned<Result>(
     _ what: String, _ sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Result
   ) throws {
@@ -92,7 +92,7 @@ struct TamperedGroup {
 }
 
 extension Row {
-  /// The same content in another item's place, or as another version.
+  /// The same content in place of another item or as another version.
   func moved(to token: Token, version: UInt64? = nil, oldest: UInt64? = nil) -> Row {
     unsafe previous.withUnsafeBytes { previous in
       unsafe nonce.withUnsafeBytes { nonce in

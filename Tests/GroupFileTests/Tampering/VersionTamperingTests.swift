@@ -3,7 +3,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct VersionTamperingTests {
-  /// `item/0` has the versions 3, 2 and 1; reading one that somebody touched is damage, and the newest is as it was.
+  /// `item/0` has the versions 3, 2 and 1. Reading a changed older version is damage, and the newest version is unaffected.
   private func expectRefused(_ version: UInt64, in group: TamperedGroup, _ line: Int = #line) throws {
     let view = try group.fixture.open().beginReading()
     #expect(failure { try view.history("item/0") }?.isDamage == true)
@@ -12,7 +12,7 @@ import Testing
     try group.expectUnverifiable()
   }
 
-  @Test func `a dropped version is damage`() throws {
+  @Test func `a missing older version is damage`() throws {
     let group = try TamperedGroup()
     let token = try group.token("item/0")
     try group.fixture.tamper { try $0.run("DELETE FROM version WHERE token=? AND version=1", token.bytes) }
@@ -20,13 +20,13 @@ import Testing
     #expect(try group.fixture.open().beginReading().present("item/0", version: 2).row.version == 2)
   }
 
-  @Test func `all versions dropped are damage`() throws {
+  @Test func `missing all older versions is damage`() throws {
     let group = try TamperedGroup()
     try group.fixture.tamper { try $0.run("DELETE FROM version") }
     try expectRefused(2, in: group)
   }
 
-  @Test func `two versions with their contents swapped are refused`() throws {
+  @Test func `two versions with swapped contents are refused`() throws {
     let group = try TamperedGroup()
     let token = try group.token("item/0")
     try group.fixture.tamper { connection in
@@ -50,7 +50,7 @@ import Testing
     try expectRefused(1, in: group)
   }
 
-  @Test func `a version below the oldest one kept is never shown, and verifying finds it`() throws {
+  @Test func `a version below the oldest kept one is never shown, and verifying finds it`() throws {
     let fixture = try GroupFixture(keep: 2)
     for value in ["a", "b", "c"] { try fixture.set(["name": value]) }
     let token = try fixture.forge().keys.token(of: "name")
@@ -64,7 +64,7 @@ import Testing
     #expect(failure { try fixture.open().verify() }?.isDamage == true)
   }
 
-  @Test func `an altered version is not written over by the next change`() throws {
+  @Test func `an altered version is not overwritten by the next change`() throws {
     let group = try TamperedGroup()
     try group.fixture.tamper { try $0.run("UPDATE version SET nonce=zeroblob(24) WHERE version=2") }
     try group.fixture.set(["item/0": "fourth"])

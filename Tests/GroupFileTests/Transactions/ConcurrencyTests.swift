@@ -6,9 +6,9 @@ import Testing
 
 @testable import GroupFile
 
-/// Many threads of one process; each of them is a thread of its own, because the calls block.
+/// Many threads of one process. Each is a real thread, because the calls block.
 @Suite(.serialized) struct ConcurrencyTests {
-  /// Runs `body` on `count` threads at once and gives what they threw.
+  /// Runs `body` on `count` threads at once and returns the errors they threw.
   private func onThreads(_ count: Int, _ body: (Int) throws -> Void) -> [any Error] {
     let failures = Locked<[any Error]>([])
     TestSupport.onThreads(count) { number in
@@ -18,13 +18,13 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `16 threads set, get, list, verify and ask for histories: nothing is lost, nothing fails`(_ isShared: Bool)
+  func `sixteen threads set, get, list, verify and read histories without losses or failures`(_ isShared: Bool)
     throws
   {
     let group = try GroupFixture(keep: 1_000)
     try group.set(["counter": "0"])
     let rounds = RunLength.isFull ? 100 : 6
-    // One object for all threads, as in a service; or one for each, as in as many processes, but with locks in common.
+    // One object for all threads, as in a service, or one for each, as in separate processes but with shared locks.
     let shared = try group.open()
     let files = try (0..<16).map { _ in isShared ? shared : try group.open() }
     let failures = onThreads(16) { thread in
@@ -53,7 +53,7 @@ import Testing
     #expect(try group.open().beginReading().present("counter").row.version == UInt64(1 + 16 * rounds))
   }
 
-  @Test func `a reader sees one state from beginning to end beside a busy writer`() throws {
+  @Test func `a reader sees one state from beginning to end while a writer is busy`() throws {
     let group = try GroupFixture()
     try group.set(["left": "0", "right": "0"])
     let isDone = Atomic(false)
@@ -79,7 +79,7 @@ import Testing
     #expect(failures.isEmpty, "\(failures)")
   }
 
-  @Test func `a walk that outlives its neighbours' changes shows one state`() throws {
+  @Test func `a walk sees one state although neighbouring items change meanwhile`() throws {
     let group = try GroupFixture()
     try group.set(Dictionary(uniqueKeysWithValues: (0..<200).map { ("item/\($0)", "old") }))
     let transaction = try group.open().beginReading()
@@ -94,7 +94,7 @@ import Testing
     #expect(try group.open().verify().items == 210)
   }
 
-  @Test func `items are destroyed while they are listed`() throws {
+  @Test func `items can be destroyed while they are listed`() throws {
     let group = try GroupFixture()
     try group.set(["a": "1", "b": "2", "c": "3"])
     let transaction = try group.open().beginReading()
@@ -107,7 +107,7 @@ import Testing
     #expect(try group.open().verify().tombstones == 3)
   }
 
-  @Test func `groups are compacted and values destroyed beside readers`() throws {
+  @Test func `groups are compacted and values destroyed while others read`() throws {
     let group = try GroupFixture()
     try group.set(Dictionary(uniqueKeysWithValues: (0..<60).map { ("item/\($0)", "value of item/\($0)") }))
     let isDone = Atomic(false)
@@ -139,7 +139,7 @@ import Testing
 }
 
 extension AccessGroupFile {
-  /// Adds one to a number, in one transaction.
+  /// Adds one to a number in one transaction.
   fileprivate func increment(_ name: String) throws {
     let transaction = try beginWriting()
     let number = Int(try transaction.view.secret(of: transaction.present(name).row).text) ?? .min

@@ -3,9 +3,9 @@ import Testing
 
 @testable import GroupFile
 
-/// Rows of a large transaction are sealed on a second thread and written later, in the order of the file.
+/// A second thread seals the rows of a large transaction. They are written later, in the order of the file.
 struct SealingQueueTests {
-  @Test func `what a large transaction has set, it reads`() throws {
+  @Test func `a large transaction reads what it has set`() throws {
     let group = try GroupFixture()
     let transaction = try group.open().beginWriting()
     for number in 0..<300 { try transaction.put("item/\(number)", "first \(number)") }
@@ -19,7 +19,7 @@ struct SealingQueueTests {
     #expect(try group.open().verify().items == 300)
   }
 
-  @Test func `one item that is set often in a large transaction keeps its versions`() throws {
+  @Test func `an item that is set repeatedly in a large transaction keeps its versions`() throws {
     let group = try GroupFixture(keep: 5)
     let transaction = try group.open().beginWriting()
     for number in 0..<200 {
@@ -32,7 +32,7 @@ struct SealingQueueTests {
     #expect(try group.open().verify().versions == 4)
   }
 
-  @Test func `a row that cannot be sealed keeps the whole transaction from being made`() throws {
+  @Test func `a large transaction with a row that cannot be sealed changes nothing`() throws {
     let group = try GroupFixture()
     try group.set(["item/0": "before"])
     let transaction = try group.open().beginWriting()
@@ -46,14 +46,14 @@ struct SealingQueueTests {
       try transaction.commit()
     }
     #expect(failure == .overLimit("attributes of 64 KiB in all"))
-    // Whoever goes on regardless cannot commit a part.
+    // A caller who continues after the error cannot commit a part.
     #expect(throws: GroupFileError.overLimit("attributes of 64 KiB in all")) { try transaction.commit() }
     transaction.rollback()
     #expect(try group.value("item/0") == "before")
     #expect(try group.open().verify().items == 1)
   }
 
-  @Test func `large values in a large transaction are there for the next process`() throws {
+  @Test func `the next process reads the large values of a large transaction`() throws {
     let group = try GroupFixture()
     let values = Dictionary(
       uniqueKeysWithValues: (0..<40).map { ("item/\($0)", String(repeating: "\($0 % 10)", count: $0 * 5_000)) })

@@ -4,14 +4,14 @@ import Testing
 @testable import GroupFile
 
 struct WriteTransactionTests {
-  @Test func `what was set is there for the next process`() throws {
+  @Test func `the next process reads what was set`() throws {
     let group = try GroupFixture()
     try group.set(["db/password": "s3cr3t"])
     #expect(try group.value("db/password") == "s3cr3t")
     #expect(throws: GroupFileError.noItem) { try group.value("db/passwort") }
   }
 
-  @Test func `versions rise, older ones stay until they are pruned`() throws {
+  @Test func `version numbers increase, and older versions stay until they are pruned`() throws {
     let group = try GroupFixture(keep: 3)
     for value in ["a", "b", "c", "d", "e"] { try group.set(["name": value]) }
     let view = try group.open().beginReading()
@@ -21,7 +21,7 @@ struct WriteTransactionTests {
     #expect(try view.present("name", version: 3).row.version == 3)
   }
 
-  @Test func `a thousand items, one by one found and listed`() throws {
+  @Test func `a thousand items are found one by one and listed`() throws {
     let group = try GroupFixture()
     let names = (0..<1_000).map { "item/\($0)" }
     try group.set(Dictionary(uniqueKeysWithValues: names.map { ($0, "value of \($0)") }))
@@ -35,7 +35,7 @@ struct WriteTransactionTests {
     #expect(try file.verify().items == 1_000)
   }
 
-  @Test func `a large value lies beside its row`() throws {
+  @Test func `a large value is stored outside its row`() throws {
     let group = try GroupFixture()
     let large = String(repeating: "0123456789abcdef", count: 65_536)
     try group.set(["large": large, "small": "x"])
@@ -44,7 +44,7 @@ struct WriteTransactionTests {
     #expect(try group.open().verify().versions == 1)
   }
 
-  @Test func `a transaction let go changes nothing`() throws {
+  @Test func `an abandoned transaction changes nothing`() throws {
     let group = try GroupFixture()
     try group.set(["name": "before"])
     do {
@@ -58,7 +58,7 @@ struct WriteTransactionTests {
     #expect(try group.value("name") == "later")
   }
 
-  @Test func `what was destroyed leaves a tombstone and nothing else`() throws {
+  @Test func `a destroyed item leaves a tombstone and nothing else`() throws {
     let group = try GroupFixture()
     try group.set(["name": "a"])
     try group.set(["name": "b"])

@@ -16,14 +16,14 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 32, 33, 200, 1_000])
-  func `the tree is that of the format`(_ count: Int) throws {
+  func `the tree is the one that the format defines`(_ count: Int) throws {
     var generator = SeededGenerator(seed: UInt64(count))
     let rows = TreeRows.random(count, using: &generator)
     #expect(try root(rows).digest == TreeModel.root(of: rows))
   }
 
   @Test(arguments: [1, 8, 16, 30])
-  func `so it is for tokens that agree far down`(_ depth: Int) throws {
+  func `the tree of tokens with long common prefixes is the one that the format defines`(_ depth: Int) throws {
     var generator = SeededGenerator(seed: UInt64(depth))
     let rows = TreeRows.crowded(60, sharing: depth, using: &generator)
     let tree = try root(rows)
@@ -31,7 +31,7 @@ import Testing
     #expect(tree.bodies.keys.map(\.depth).max() ?? 0 > depth)
   }
 
-  @Test func `each stored node has the digest that its parent says`() throws {
+  @Test func `each stored node has the digest that its parent states`() throws {
     var generator = SeededGenerator(seed: 1)
     let tree = try root(TreeRows.random(500, using: &generator))
     var found = 0
@@ -50,7 +50,7 @@ import Testing
     #expect(found == tree.bodies.count)
   }
 
-  @Test func `rows that do not rise are refused`() throws {
+  @Test func `rows that are not in ascending order are refused`() throws {
     var builder = TreeBuilder()
     try builder.append(TreeEntry(token: Token(high: 1, low: 2), digest: .zero))
     for token in [Token(high: 1, low: 2), Token(high: 1, low: 1), Token(high: 0, low: 9)] {

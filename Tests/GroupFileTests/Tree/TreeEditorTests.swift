@@ -5,7 +5,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct TreeEditorTests {
-  /// Puts rows one by one, ending a transaction now and then, and compares with what the format says of the whole set.
+  /// Inserts rows one by one in several transactions, and compares with the tree that the format defines for the whole set.
   private func check(
     _ rows: [Token: Digest], seed: UInt64, _ sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -14,7 +14,7 @@ import Testing
     var editor = TreeEditor(root: TreeNode.emptyRoot)
     var present: [Token: Digest] = [:]
     for (token, digest) in rows.sorted(by: { $0.key < $1.key }).shuffled(using: &generator) {
-      // Half of the rows are there in another version first.
+      // First half of the rows are inserted in another version.
       if Bool.random(using: &generator) {
         let earlier = TreeRows.digest(using: &generator)
         try editor.put(TreeEntry(token: token, digest: earlier), load: shelf.load)
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 2, 31, 32, 33, 34, 100, 300])
-  func `any order of changes gives the tree of the format`(_ count: Int) throws {
+  func `changes in any order give the tree that the format defines`(_ count: Int) throws {
     for round in 0..<(RunLength.isFull ? 30 : 2) {
       var generator = SeededGenerator(seed: UInt64(count * 1_000 + round))
       try check(TreeRows.random(count, using: &generator), seed: UInt64(round))
@@ -56,14 +56,14 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 7, 15, 16, 17, 29, 30])
-  func `tokens that agree far down give the tree of the format`(_ depth: Int) throws {
+  func `tokens with long common prefixes give the tree that the format defines`(_ depth: Int) throws {
     var generator = SeededGenerator(seed: UInt64(depth))
     let rows = TreeRows.crowded(40, sharing: depth, using: &generator)
     try check(rows, seed: 7)
     try check(rows.merging(TreeRows.random(60, using: &generator)) { $1 }, seed: 8)
   }
 
-  @Test func `a leaf of 32 stays one, and one more makes it a branch`() throws {
+  @Test func `a leaf holds 32 entries, and one more turns it into a branch`() throws {
     var generator = SeededGenerator(seed: 3)
     let rows = TreeRows.random(33, using: &generator).sorted { $0.key < $1.key }
     let shelf = NodeShelf()
@@ -76,7 +76,7 @@ import Testing
     #expect(shelf.bodies.keys.contains { $0.depth == 1 })
   }
 
-  @Test func `only nodes on the way to a change are stored anew`() throws {
+  @Test func `only nodes on the path to a change are stored anew`() throws {
     var generator = SeededGenerator(seed: 4)
     let rows = TreeRows.random(2_000, using: &generator)
     let shelf = NodeShelf()

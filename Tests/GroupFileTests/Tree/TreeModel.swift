@@ -1,10 +1,9 @@
 import Sealing
-
 import TestSupport
 
 @testable import GroupFile
 
-/// The tree as the format article says it, written down a second time and in the plainest way: for comparison.
+/// A second and simplest possible implementation of the tree in the format article, for comparison.
 enum TreeModel {
   private struct Item {
     let token: [UInt8]
@@ -40,11 +39,11 @@ enum TreeModel {
   }
 }
 
-/// Table `node` in memory.
+/// Table `node`, in memory.
 final class NodeShelf {
   var bodies: [TreePlace: [UInt8]] = [:]
 
-  /// The node at `place`, proved by `digest` as a snapshot proves it.
+  /// The node at `place`, proved by `digest` as in a snapshot.
   func load(_ digest: Digest, _ place: TreePlace) throws(GroupFileError) -> TreeNode {
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
     guard let body = bodies[place], TreeNode.digest(ofBody: body, at: place) == digest else {
@@ -54,7 +53,7 @@ final class NodeShelf {
   }
 }
 
-/// Sets of rows to try a tree with.
+/// Sets of rows that make different trees.
 enum TreeRows {
   static func random(_ count: Int, using generator: inout SeededGenerator) -> [Token: Digest] {
     var rows: [Token: Digest] = [:]
@@ -62,7 +61,7 @@ enum TreeRows {
     return rows
   }
 
-  /// Tokens that agree in their first `depth` nibbles, so that leaves split far down.
+  /// Tokens whose first `depth` nibbles are equal, so that leaves split far down.
   static func crowded(_ count: Int, sharing depth: Int, using generator: inout SeededGenerator) -> [Token: Digest] {
     let shared = token(using: &generator).prefix(depth)
     var rows: [Token: Digest] = [:]

@@ -30,21 +30,21 @@ import Testing
     }
   }
 
-  @Test func `a leaf with a token outside of its place is refused`() {
+  @Test func `a leaf with a token outside its prefix is refused`() {
     for high: UInt64 in [0xAC00_0000_0000_0000, 0xAA00_0000_0000_0000, 0] {
       #expect(isRefused(TreeNodeTests.leaf([TreeNodeTests.token(high)])))
     }
     #expect(!isRefused(TreeNodeTests.leaf([TreeNodeTests.token(0)]), at: .root))
   }
 
-  @Test func `a leaf whose tokens do not rise is refused`() {
+  @Test func `a leaf whose tokens are not in ascending order is refused`() {
     let (first, second) = (TreeNodeTests.token(0xAB01 << 48), TreeNodeTests.token(0xAB02 << 48))
     #expect(isRefused(TreeNodeTests.leaf([second, first])))
     #expect(isRefused(TreeNodeTests.leaf([first, first])))
     #expect(!isRefused(TreeNodeTests.leaf([first, second])))
   }
 
-  @Test func `a leaf of more than 32 is refused, and an empty one below the root`() {
+  @Test func `a leaf of more than 32 entries and an empty leaf below the root are refused`() {
     let tokens = (0..<33).map { TreeNodeTests.token(0xAB << 56 | UInt64($0)) }
     #expect(isRefused(TreeNodeTests.leaf(tokens)))
     #expect(!isRefused(TreeNodeTests.leaf(Array(tokens.dropLast()))))
@@ -52,14 +52,14 @@ import Testing
     #expect(!isRefused([], at: .root))
   }
 
-  @Test func `a branch whose bitmap does not count its digests is refused`() {
+  @Test func `a branch whose bitmap does not match its number of digests is refused`() {
     for (bitmap, count) in [(0, 0), (0, 1), (1, 0), (1, 2), (3, 1), (0xFFFF, 15)] as [(UInt16, Int)] {
       let branch = TreeNode.branch(bitmap: bitmap, children: [Digest](repeating: .zero, count: count))
       #expect(isRefused(branch.body()))
     }
   }
 
-  @Test func `a branch where there are no nibbles left is refused`() {
+  @Test func `a branch at the full depth of a token is refused`() {
     let body = TreeNode.branch(bitmap: 1, children: [.zero]).body()
     let deepest = TreePlace(depth: 32, prefix: TreeNodeTests.token(1, 2))
     #expect(isRefused(body, at: deepest))
@@ -72,7 +72,7 @@ import Testing
     #expect(isRefused([UInt8](repeating: 0xAB, count: count)))
   }
 
-  @Test func `the same content elsewhere has another digest`() {
+  @Test func `the same content in another place has another digest`() {
     let body = TreeNodeTests.leaf([TreeNodeTests.token(0xAB << 56)])
     let places: [TreePlace] = [.root, .root.child(0xA), TreeNodeTests.place, TreeNodeTests.place.child(0)]
     #expect(Set(places.map { TreeNode.digest(ofBody: body, at: $0) }).count == places.count)

@@ -27,7 +27,7 @@ struct ConventionVectors: Codable, Equatable {
   struct Unpadded: Codable, Equatable {
     var name: String
     var padded: String
-    /// The text; none where the padding is wrong.
+    /// The text. Absent if the padding is wrong.
     var text: String?
   }
 
@@ -87,11 +87,11 @@ struct ConventionVectors: Codable, Equatable {
 @Suite struct ConventionVectorTests {
   private let file = VectorFile<ConventionVectors>("conventions")
 
-  @Test func `the vectors of the conventions are what their generator makes`() throws {
+  @Test func `the vectors of the conventions match their generator`() throws {
     #expect(try file.holds(ConventionVectors.generate()))
   }
 
-  @Test func `seals open and paddings are taken off as the vectors say`() throws {
+  @Test func `seals open and paddings are removed as the vectors say`() throws {
     let vectors = try file.load()
     try #require(!vectors.seal.isEmpty && !vectors.unpad.isEmpty && !vectors.hash.isEmpty && !vectors.mac.isEmpty)
     for vector in vectors.seal {

@@ -4,7 +4,7 @@ import TestSupport
 @testable import GroupFile
 
 extension GroupCases {
-  /// What a credential says of the group, without a witness and beside one.
+  /// A credential's floor for the group, with and without a witness.
   func floorCases() -> [Case] {
     let link = Manifest.link(after: signed.manifest.previousLink, rest: signed.manifest.rest())
     let known = GroupVectors.FloorVector(

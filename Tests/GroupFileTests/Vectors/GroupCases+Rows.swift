@@ -98,7 +98,7 @@ extension GroupCases {
     let leaf = signed.nodes.first { $0.place.contains(base.keys.token(of: "history")) && $0.place.depth == 1 }!
     func at(_ place: TreePlace) -> String { "prefix=x'\(place.key.hex)'" }
     func node(_ name: String, _ change: @escaping ([UInt8]) -> [UInt8]) throws -> Case {
-      // The body that the signed root names is the changed one.
+      // The changed body is the one that the signed root names.
       try forged(name, .damaged(56, "tree"), ask: "get", item: "history") { draft in
         draft.changeNodes = { $0[$0.count - 1].body = change($0[$0.count - 1].body) }
       }
@@ -220,7 +220,7 @@ extension GroupCases {
     )
   }
 
-  /// Puts the field of pairs behind the name.
+  /// Inserts the field of pairs after the name.
   private func inserting(pairs: [(String, String)], in encoding: [UInt8]) -> [UInt8] {
     var field = ByteWriter()
     for (key, value) in pairs {
@@ -294,7 +294,7 @@ extension GroupCases {
 }
 
 extension GroupDraft {
-  /// Changes the body of a leaf below the root, and the root with it, so that every digest is right.
+  /// Changes the body of a leaf below the root and then the root, so that every digest is right.
   fileprivate mutating func resign(_ place: TreePlace, _ change: @escaping ([UInt8]) -> [UInt8]) {
     changeNodes = { nodes in
       let index = nodes.firstIndex { $0.place == place }!
@@ -310,7 +310,7 @@ extension GroupDraft {
 }
 
 extension GroupVectors.Case {
-  /// Only the changes of one table.
+  /// Only the changes to one table.
   fileprivate func keeping(_ table: String) -> Self {
     var copy = self
     copy.changes = changes.filter { $0.sql?.hasPrefix("REPLACE INTO \(table) ") == true }

@@ -48,7 +48,7 @@ extension GroupCases {
 
   func rosterCases() throws -> [Case] {
     let members = base.roster.members
-    // Where the first member begins, and the owner's entry.
+    // The offsets of the first member and of the owner's entry.
     let start = 190 + 2 + VectorSeeds.groupName.utf8.count + 4
     return [
       try roster(21, "an altered roster") { $0.changeRosterContent = { Array($0.dropLast()) + [1] } }.resealed(
@@ -204,7 +204,7 @@ extension GroupCases {
 }
 
 extension GroupDraft {
-  /// Has the owner, and all that follows, say that the group needs `version`.
+  /// Has the owner, and every writer after them, sign that the group needs `version`.
   fileprivate mutating func sign(_ version: FormatVersion) {
     roster.flags = Roster.Flags(rawValue: UInt32(version.read - 1) << 8 | UInt32(version.write - 1) << 16)
     userVersion = "\(UInt32(version.read) << 16 | UInt32(version.write))"
@@ -224,7 +224,7 @@ extension Member {
 }
 
 extension GroupVectors.Case {
-  /// The case whose replacement of a part of the state has its last byte, of the tag, flipped.
+  /// The same case with a changed tag: the last digit of the part that it replaces is another one.
   fileprivate func resealed(flipping part: Int) -> Self {
     var copy = self
     for (index, change) in copy.changes.enumerated() {

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import GroupFile
 
-/// The changes of the base group that must be refused, one way to fail each.
+/// Changes of the base group that a reader must refuse, each with one reason.
 struct GroupCases {
   typealias Case = GroupVectors.Case
   typealias Change = GroupVectors.Change
@@ -25,7 +25,7 @@ struct GroupCases {
 
   // MARK: Making cases
 
-  /// A case by statements or patches.
+  /// A case made by statements or patches.
   func plain(
     _ name: String, _ refusal: Refusal?, ask: String = "open", item: String? = nil, reader: String? = nil,
     witness: String? = nil, floor: GroupVectors.FloorVector? = nil, _ changes: Change...
@@ -35,7 +35,7 @@ struct GroupCases {
       changes: changes, refusal: refusal)
   }
 
-  /// A case by signing the group anew with something wrong in it.
+  /// A case made by signing the group again with one error.
   func forged(
     _ name: String, _ refusal: Refusal?, ask: String = "open", item: String? = nil, reader: String? = nil,
     witness: String? = nil, _ change: (inout GroupDraft) throws -> Void

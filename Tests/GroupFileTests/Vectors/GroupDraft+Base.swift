@@ -4,7 +4,7 @@ import TestSupport
 @testable import GroupFile
 
 extension GroupDraft {
-  /// Applications of the base group: one may write, one may read.
+  /// The applications of the base group: one may write, one may only read.
   static func writerSeed() throws -> MemberSeed {
     try MemberSeed(VectorSeeds.application("com.example.writer", issue: 1))
   }
@@ -13,8 +13,8 @@ extension GroupDraft {
     try MemberSeed(VectorSeeds.application("com.example.reader", issue: 3))
   }
 
-  /// The group that vectors change: forty items with Unicode names, every kind of value, history, a blob, a removed and a
-  /// destroyed item; three members and one who was removed.
+  /// The group that the vectors change: forty items with Unicode names, every kind of value, a history, a blob, a removed and a
+  /// destroyed item, three members and one former member.
   static func base(deviceKey: consuming Key? = nil) throws -> GroupDraft {
     let device = deviceKey
     let isBound =
@@ -68,7 +68,7 @@ extension GroupDraft {
     ] as [(String, UInt8, [UInt8])] {
       items[name] = [RowDraft(attributes(name, kind: kind), value, keys: keys)]
     }
-    // Made just now, and with a field longer than a short length can say.
+    // Created just now, with a field whose length needs more than the short form.
     items["kind/bytes"]![0].attributes.changed = VectorSeeds.time
     items["kind/bytes"]![0].attributes.label = String(repeating: "label ", count: 50)
     var full = attributes("full", kind: 6)
@@ -82,7 +82,7 @@ extension GroupDraft {
       var draft = RowDraft(attributes("history", kind: 2), Array("version \(version)".utf8), keys: keys)
       draft.version = version
       draft.oldest = version == 4 ? 2 : 1
-      // What the oldest one replaced is not kept.
+      // The value that the oldest kept version replaced is not kept.
       draft.previous = VectorSeeds.bytes("version 1")
       return draft
     }
@@ -108,7 +108,7 @@ extension GroupDraft {
       name: name, created: VectorSeeds.time, changed: VectorSeeds.time + 3, valueKind: kind, valueEpoch: 3)
   }
 
-  /// Everything that is in the tables.
+  /// The content of all tables.
   func rows() throws -> [SQLRow] {
     try signed().statements()
       + wraps.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map {

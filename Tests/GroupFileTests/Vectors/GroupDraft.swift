@@ -3,15 +3,15 @@ import TestSupport
 
 @testable import GroupFile
 
-/// A whole group of fixed bytes, before it is signed; each step can be done wrongly.
+/// A whole group made of fixed bytes, before it is signed. Each step can be done wrongly.
 struct GroupDraft {
   var keys: GroupKeys
-  /// By name: the kept versions, the oldest first.
+  /// The kept versions by name, the oldest first.
   var items: [String: [RowDraft]]
   var roster: Roster
   var wraps: [[UInt8]: [UInt8]]
   var epoch: UInt64 = 3
-  /// Rests of the epochs before.
+  /// The chain's entries of the earlier epochs.
   var chain: [(epoch: UInt64, rest: Digest)]
   var previousLink: Digest
   var userVersion = "0x00010001"
@@ -24,10 +24,10 @@ struct GroupDraft {
   var changeManifestBody: ([UInt8]) -> [UInt8] = { $0 }
   var changeManifestContent: ([UInt8]) -> [UInt8] = { $0 }
   var writer: () throws -> MemberSeed = { try MemberSeed(VectorSeeds.personal()) }
-  /// Changes rows after they were sealed, and before the tree is built.
+  /// Changes rows after they are sealed and before the tree is built.
   var changeNodes: (inout [(place: TreePlace, body: [UInt8])]) -> Void = { _ in }
 
-  /// The group signed and sealed.
+  /// The signed and sealed group.
   struct Signed {
     var rows: [RowDraft.Steps] = []
     var older: [RowDraft.Steps] = []
@@ -104,7 +104,7 @@ struct GroupDraft {
 }
 
 extension GroupDraft.Signed {
-  /// The statements that fill the tables, one for each row.
+  /// The statements that fill the tables, one per row.
   func statements() -> [SQLRow] {
     var all: [SQLRow] = []
     for (table, rows) in [("item", rows), ("version", older)] {
@@ -133,7 +133,7 @@ extension GroupDraft.Signed {
   }
 }
 
-/// One row of a table, as SQL says it.
+/// One row of a table in SQL.
 struct SQLRow: Equatable {
   enum Value: Equatable {
     case blob([UInt8])

@@ -9,7 +9,7 @@ import Testing
 @Suite struct GroupVectorTests {
   private let file = VectorFile<GroupVectors>("group")
 
-  @Test func `the vectors of the group are what their generator makes`() throws {
+  @Test func `the vectors of the group match their generator`() throws {
     #expect(try file.holds(GroupVectors.generate()))
   }
 
@@ -44,9 +44,9 @@ import Testing
     }
   }
 
-  @Test func `each reason to refuse a group has a vector`() throws {
+  @Test func `every reason to refuse a group has a vector`() throws {
     let reasons = Set(try file.load().cases.compactMap(\.refusal?.reason))
-    // 63 is about names, 77 about a whole store: they have none here.
+    // Rules 63 and 77 are about names and whole stores, so they have no vector here.
     #expect(Set(1...76).subtracting(reasons) == [63])
   }
 
@@ -92,7 +92,7 @@ private struct VectorFolder {
     try #require(RawFile.run(folder.group, vectors.base))
   }
 
-  /// A copy of one that was not changed.
+  /// A copy of an unchanged base group.
   init(copying other: VectorFolder) {
     vectors = other.vectors
     folder.write(other.folder.bytes(of: "group.vault"), to: "group.vault")
@@ -115,7 +115,7 @@ private struct VectorFolder {
 
   func apply(_ change: GroupVectors.Change) throws {
     if let sql = change.sql {
-      // The list of tables can be written only by the connection that asked for it.
+      // Only the connection that asked for it can write the schema.
       let writable = sql.contains("sqlite_schema") ? ["PRAGMA writable_schema=ON"] : []
       try #require(RawFile.run(folder.group, writable + [sql]), "\(sql.prefix(200))")
     } else if let offset = change.offset, let hex = change.hex {

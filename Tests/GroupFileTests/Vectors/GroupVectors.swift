@@ -3,9 +3,9 @@ import TestSupport
 
 @testable import GroupFile
 
-/// `group.json`: one group's file as SQL, what it answers, and changes that must be refused.
+/// `group.json`: the file of one group as SQL, its answers, and changes that must be refused.
 struct GroupVectors: Codable, Equatable {
-  /// A member as whom the group is opened.
+  /// A member who opens the group.
   struct Reader: Codable, Equatable {
     var name: String
     var memberSeed: String
@@ -29,16 +29,16 @@ struct GroupVectors: Codable, Equatable {
     var writer: String
   }
 
-  /// One step of what was done to the files, in their order. One of the fields says which.
+  /// One change to the files. The changes apply in order, and each has exactly one of these fields.
   struct Change: Codable, Equatable {
     /// A statement.
     var sql: String?
-    /// Bytes to write over those of `group.vault`, from `offset`.
+    /// Bytes that replace those of `group.vault` from `offset`.
     var offset: Int?
     var hex: String?
-    /// How many bytes of `group.vault` stay.
+    /// The number of bytes of `group.vault` that are kept.
     var truncate: Int?
-    /// What to put at `path` in the group's folder, in place of what is there: `file`, `folder`, `fifo`, `link` or `nothing`.
+    /// What replaces `path` in the group's folder: `file`, `folder`, `fifo`, `link` or `nothing`.
     var make: String?
     var path: String?
 
@@ -47,7 +47,7 @@ struct GroupVectors: Codable, Equatable {
     static func make(_ kind: String, _ path: String) -> Change { Change(make: kind, path: path) }
   }
 
-  /// A floor; the group is the base's.
+  /// A floor for the base group.
   struct FloorVector: Codable, Equatable {
     var groupID: String
     var rosterRevision: UInt64
@@ -61,16 +61,16 @@ struct GroupVectors: Codable, Equatable {
     /// `open`, `get` (of `item`), `history` (of `item`), `list`, `verify`, or `write` (which only writers can try).
     var ask: String
     var item: String?
-    /// The name of a reader; the owner if there is none.
+    /// The name of a reader. Absent for the owner.
     var reader: String?
-    /// The group's name that is asked for, where it is not the base's.
+    /// The name under which the group is opened, if it differs from the base's.
     var groupName: String?
-    /// A record of 256 bytes; absent if there is no witness. One that is not valid stands for an invalid witness.
+    /// A record of 256 bytes. Absent if there is no witness. An invalid record means an invalid witness.
     var witness: String?
-    /// What the reader's credential says of the group, if it says anything.
+    /// The floor in the reader's credential, if there is one.
     var floor: FloorVector?
     var changes: [Change]
-    /// Absent where the answer must be given.
+    /// Absent if the answer must be correct.
     var refusal: Refusal?
   }
 
@@ -125,7 +125,7 @@ extension GroupVectors.Answer {
       writer: "\(attributes.writer.kind.rawValue) \(attributes.writer.issue) \(attributes.writer.application)")
   }
 
-  /// What the file says of a version.
+  /// The expected content of a version.
   init(_ item: StoredItem, _ value: OpenedSecret?) {
     let attributes = item.attributes
     self.init(

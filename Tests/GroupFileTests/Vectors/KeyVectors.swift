@@ -4,7 +4,7 @@ import Testing
 
 @testable import GroupFile
 
-/// `keys.json`: everything that follows from a root seed and a group key.
+/// `keys.json`: everything derived from a root seed and a group key.
 struct KeyVectors: Codable, Equatable {
   struct Member: Codable, Equatable {
     var name: String
@@ -110,11 +110,11 @@ struct KeyVectors: Codable, Equatable {
 @Suite struct KeyVectorTests {
   private let file = VectorFile<KeyVectors>("keys")
 
-  @Test func `the vectors of the keys are what their generator makes`() throws {
+  @Test func `the vectors of the keys match their generator`() throws {
     #expect(try file.holds(KeyVectors.generate()))
   }
 
-  @Test func `tokens and commitments follow from the keys that the vectors say`() throws {
+  @Test func `tokens and commitments are derived from the keys in the vectors`() throws {
     let vectors = try file.load()
     try #require(!vectors.groups.isEmpty && !vectors.members.isEmpty)
     for group in vectors.groups {

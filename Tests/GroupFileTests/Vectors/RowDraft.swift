@@ -3,16 +3,16 @@ import TestSupport
 
 @testable import GroupFile
 
-/// A row of a group's file before it is sealed; each step can be done wrongly.
+/// A row of a group's file before it is sealed. Each step can be done wrongly.
 struct RowDraft {
   var attributes: Attributes
-  /// The value; none for a removed item.
+  /// The value, or `nil` for a removed item.
   var value: [UInt8]?
   var version: UInt64 = 1
   var oldest: UInt64 = 1
   var previous = Digest.zero
   var keys: GroupKeys
-  /// The name that the row stands under; the one in the attributes unless a vector says otherwise.
+  /// The name under which the row is stored. It is the name in the attributes unless a vector says otherwise.
   var place: String
   var changeEncoding: ([UInt8]) -> [UInt8] = { $0 }
   var changePaddedAttributes: ([UInt8]) -> [UInt8] = { $0 }
@@ -27,7 +27,7 @@ struct RowDraft {
     place = attributes.name
   }
 
-  /// What comes out, with every step on the way.
+  /// The result and every intermediate step.
   struct Steps {
     var token: Token
     var encoding: [UInt8]

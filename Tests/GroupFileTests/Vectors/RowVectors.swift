@@ -4,10 +4,10 @@ import Testing
 
 @testable import GroupFile
 
-/// `rows.json`: rows of the base group, from the attributes to the digest.
+/// `rows.json`: rows of the base group, from their attributes to their digest.
 struct RowVectors: Codable, Equatable {
   struct Vector: Codable, Equatable {
-    /// What the attributes and the value are.
+    /// The attributes and the value in the clear.
     var content: GroupVectors.Answer
     var token: String
     var oldest: UInt64
@@ -77,7 +77,7 @@ extension RowVectors.Vector {
 @Suite struct RowVectorTests {
   private let file = VectorFile<RowVectors>("rows")
 
-  @Test func `the vectors of rows are what their generator makes`() throws {
+  @Test func `the vectors of rows match their generator`() throws {
     #expect(try file.holds(RowVectors.generate()))
   }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GroupFile
 
-/// `state.json`: what signs the base group, and records of its witness.
+/// `state.json`: the signed statements of the base group, and witness records.
 struct StateVectors: Codable, Equatable {
   struct WrapVector: Codable, Equatable {
     var memberSeed: String
@@ -47,7 +47,7 @@ struct StateVectors: Codable, Equatable {
     var sequence: UInt64?
     var epoch: UInt64?
     var flags: UInt64?
-    /// For a record that is not valid.
+    /// Absent for a record that is invalid.
     var refusal: Refusal?
   }
 
@@ -129,7 +129,7 @@ struct StateVectors: Codable, Equatable {
 @Suite struct StateVectorTests {
   private let file = VectorFile<StateVectors>("state")
 
-  @Test func `the vectors of the state are what their generator makes`() throws {
+  @Test func `the vectors of the state match their generator`() throws {
     #expect(try file.holds(StateVectors.generate()))
   }
 
@@ -154,7 +154,7 @@ struct StateVectors: Codable, Equatable {
     #expect(vectors.chain.last?.link == vectors.manifest.link)
   }
 
-  @Test func `witness records are valid or not as the vectors say`() throws {
+  @Test func `witness records are valid or invalid as the vectors say`() throws {
     let vectors = try file.load()
     try #require(vectors.records.contains { $0.refusal != nil })
     for vector in vectors.records {

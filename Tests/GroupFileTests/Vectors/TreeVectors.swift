@@ -4,7 +4,7 @@ import Testing
 
 @testable import GroupFile
 
-/// `tree.json`: trees of made-up tokens and row digests.
+/// `tree.json`: trees of invented tokens and row digests.
 struct TreeVectors: Codable, Equatable {
   struct Entry: Codable, Equatable {
     var token: String
@@ -43,7 +43,7 @@ struct TreeVectors: Codable, Equatable {
   static func generate() throws -> TreeVectors {
     TreeVectors(
       trees: try [0, 1, 32, 33, 100].map { try tree("\($0) entries", entries($0)) } + [
-        // 33 tokens that differ in their last byte alone: branches down to depth 30.
+        // 33 tokens that differ only in their last byte, so that there are branches down to depth 30.
         try tree(
           "33 entries that share 30 nibbles",
           (0..<33).map { TreeEntry(token: Token(high: 1, low: UInt64($0)), digest: VectorSeeds.bytes("row \($0)")) })
@@ -97,11 +97,11 @@ struct TreeVectors: Codable, Equatable {
 @Suite struct TreeVectorTests {
   private let file = VectorFile<TreeVectors>("tree")
 
-  @Test func `the vectors of the tree are what their generator makes`() throws {
+  @Test func `the vectors of the tree match their generator`() throws {
     #expect(try file.holds(TreeVectors.generate()))
   }
 
-  @Test func `an editor that puts entries one by one gets the same nodes`() throws {
+  @Test func `an editor that inserts entries one by one makes the same nodes`() throws {
     let vectors = try file.load()
     try #require(vectors.trees.count >= 6)
     for tree in vectors.trees {
@@ -132,7 +132,7 @@ struct TreeVectors: Codable, Equatable {
 }
 
 extension Refusal {
-  /// What an error of a group's file is to a reader; `nil` for what is no refusal.
+  /// The level of a refusal that an error of a group's file stands for, or `nil` if the error is not a refusal.
   init?(_ error: GroupFileError) {
     switch error {
     case .damaged(let level, _): self = .damaged(0, level.rawValue)

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import GroupFile
 
-/// What vectors are made of instead of randomness.
+/// Fixed values that vectors use in place of random ones.
 enum VectorSeeds {
   /// 00 01 … 1f.
   static func root() throws -> Key { try Key(testing: [UInt8](countingFrom: 0, count: 32)) }
@@ -28,7 +28,7 @@ enum VectorSeeds {
     return try root().derive(Label("vault1.app.root")).derive(Label("vault1.app.seed"), place.bytes)
   }
 
-  /// Bytes that follow from `text`, where the format wants random ones.
+  /// Bytes derived from `text`, in place of random ones.
   static func bytes(_ text: String) -> Bytes32 { Hash.digest(Label("test.vector"), Array(text.utf8)) }
 
   static func nonce(_ text: String) -> Nonce { Nonce(bytes(text).bytes.prefix(24))! }
@@ -40,7 +40,7 @@ enum VectorSeeds {
 }
 
 extension Key {
-  /// The bytes of a key that both are keyed and made by a label.
+  /// The key derived from this one with a label and a message, in hexadecimal.
   func derivedHex(_ label: StaticString, _ message: [UInt8] = []) throws -> String {
     try derive(Label(label), message).testBytes.hex
   }

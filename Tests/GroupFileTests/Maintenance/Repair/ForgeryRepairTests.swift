@@ -5,9 +5,9 @@ import Testing
 
 @testable import GroupFile
 
-/// What a member who may only read can write into the file, and a repair must not sign.
+/// What a read-only member can write into the file and a repair must not sign.
 @Suite struct ForgeryRepairTests {
-  /// A row that the group's key seals and nobody signed.
+  /// A row that is sealed with the group's key but not signed.
   private func forgedRow(_ fixture: RepairFixture, _ name: String, version: UInt64 = 1) throws -> Row {
     let view = try fixture.group.open().beginReading()
     let secret = try unsafe Array("forged".utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
@@ -18,7 +18,7 @@ import Testing
     ).row
   }
 
-  @Test func `a forged row in the place of a proved one is listed, and not kept`() throws {
+  @Test func `a forged row in place of a proved one is listed and not kept`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let row = try forgedRow(fixture, "item/5")
@@ -29,7 +29,7 @@ import Testing
     #expect(try fixture.missing() == ["item/5"])
   }
 
-  @Test func `a forged row beside the proved ones is listed, and not kept`() throws {
+  @Test func `a forged row next to proved ones is listed and not kept`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let row = try forgedRow(fixture, "planted")
@@ -41,13 +41,13 @@ import Testing
     #expect(try fixture.value("planted") == nil)
   }
 
-  @Test func `forged rows, with the nodes that would prove them, do not pass for the signed ones`() throws {
+  @Test func `forged rows are not kept even with nodes that would prove them`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let row = try forgedRow(fixture, "item/5", version: 9)
     try fixture.group.tamper { connection in
       try connection.replaceCurrent(row)
-      // The tree that an honest writer would have made of the rows as they are now.
+      // The tree that an honest writer would build from the rows as they are now.
       var builder = TreeBuilder()
       let rows = try connection.currentRows()
       while try rows.step() {
@@ -64,7 +64,7 @@ import Testing
     #expect(try fixture.missing().contains("item/5"))
   }
 
-  @Test func `an item that the owner names is kept although nothing proves it`() throws {
+  @Test func `an unproved item is kept if the owner names it`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let row = try forgedRow(fixture, "planted")
@@ -75,8 +75,7 @@ import Testing
     #expect(try fixture.missing().isEmpty)
   }
 
-  @Test(arguments: ["item/5", "nothing"]) func `a name that is none of an unproved item is refused`(name: String) throws
-  {
+  @Test(arguments: ["item/5", "nothing"]) func `naming an item that is not unproved is refused`(name: String) throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let row = try forgedRow(fixture, "planted")
@@ -122,8 +121,7 @@ import Testing
     #expect(steps == 0 && folder.names().isEmpty)
   }
 
-  @Test func `of the signed states that lie in a file the one that its tables name counts, and else the newest`() throws
-  {
+  @Test func `a repair uses the signed state that the file's tables name, and otherwise the newest`() throws {
     for keepsTables in [true, false] {
       let fixture = try RepairFixture()
       defer { fixture.end() }
@@ -142,7 +140,7 @@ import Testing
     }
   }
 
-  @Test func `thousands of junk records cost no more than reading them`() throws {
+  @Test func `a repair finds the signed state among thousands of junk records`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let keys = try fixture.group.forge().keys
@@ -158,7 +156,7 @@ import Testing
     #expect(try fixture.missing().isEmpty)
   }
 
-  @Test func `a backup and a rotation do not take a forged row along`() throws {
+  @Test func `neither a backup nor a rotation takes a forged row along`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let row = try forgedRow(fixture, "item/5")

@@ -4,12 +4,12 @@ import Testing
 
 @testable import GroupFile
 
-/// A group in a folder of its own, and what a repair needs besides: its owner's authority, and places for drafts.
+/// A group in its own folder, with everything a repair needs: its owner's authority and places for drafts.
 struct RepairFixture {
   let group: GroupFixture
   let values: [String: String]
 
-  /// Sixty items in two levels of the tree, one of them with a history, some with large values, one removed.
+  /// Sixty items in two levels of the tree, one with a history, some with large values, one removed.
   init() throws {
     group = try GroupFixture()
     var values: [String: String] = [:]
@@ -61,7 +61,7 @@ struct RepairFixture {
     try? FileManager.default.removeItem(atPath: aside)
   }
 
-  /// What the repaired group says of an item: its value, or `nil` if it is not there.
+  /// The value of an item in the repaired group, or `nil` if the item is missing.
   func value(_ name: String) throws -> String? {
     do {
       return try group.value(name)
@@ -70,7 +70,7 @@ struct RepairFixture {
     }
   }
 
-  /// Everything verifies, and each item is what it was or is not there; returns those that are not there.
+  /// Checks that everything verifies and each item has its former value or is missing. Returns the missing ones.
   func missing(sourceLocation: SourceLocation = #_sourceLocation) throws -> Set<String> {
     var missing: Set<String> = []
     do { _ = try group.open().verify() } catch { Issue.record("\(error)", sourceLocation: sourceLocation) }
@@ -84,7 +84,7 @@ struct RepairFixture {
     return missing
   }
 
-  /// The items whose current row or large value lies, whole or in part, on a page of `files`.
+  /// The items whose current row or large value lies, whole or in part, on one page of `files`.
   func items(on page: Int, of files: GroupFiles) throws -> Set<String> {
     let keys = try group.forge().keys
     let names = Dictionary(uniqueKeysWithValues: (values.keys + ["item/1"]).map { (keys.token(of: $0), $0) })
@@ -98,7 +98,7 @@ struct RepairFixture {
         for record in index.versions(of: token) {
           guard let row = index.row(record) else { continue }
           if row.place == .blob, index.blob(Digest(row.encoded[row.secretRange])!) == nil { continue }
-          // The current one, as the undamaged file has it.
+          // The current row, as in the undamaged file.
           if try group.peek({ try $0.currentRow(token) })?.digest == row.digest { found.insert(name) }
         }
       }

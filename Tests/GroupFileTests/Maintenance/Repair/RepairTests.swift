@@ -5,7 +5,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct RepairTests {
-  @Test func `with nothing damaged, nothing is changed`() throws {
+  @Test func `repairing an undamaged group changes nothing`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let before = try fixture.group.files()
@@ -15,7 +15,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.aside))
   }
 
-  @Test func `of a file with a page of zeros, everything that lies on another page is kept`() throws {
+  @Test func `a file with a page of zeros keeps everything that lies on other pages`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let files = try fixture.group.files()
@@ -30,7 +30,7 @@ import Testing
       try fixture.group.replace(with: damaged)
       do {
         guard let group = try fixture.repair() else {
-          // A page that nobody uses.
+          // An unused page.
           #expect(try fixture.missing().isEmpty, "page \(page)")
           continue
         }
@@ -42,7 +42,7 @@ import Testing
         #expect(group.unproved.allSatisfy { onPage.contains($0.name) }, "page \(page)")
         #expect(try GroupFiles(in: fixture.aside).main == damaged.main, "page \(page)")
       } catch let error as GroupFileError {
-        // Only the pages with the signed state and the owner's wrap cannot be spared.
+        // Only the pages with the signed state and the owner's wrap are indispensable.
         #expect(error.isDamage, "page \(page): \(error)")
         let after = try fixture.group.files()
         #expect(after.main == damaged.main, "page \(page)")
@@ -53,7 +53,7 @@ import Testing
     #expect(repaired > 10)
   }
 
-  @Test func `a file cut short keeps what is left`() throws {
+  @Test func `a truncated file keeps what is left in it`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let files = try fixture.group.files()
@@ -74,7 +74,7 @@ import Testing
     #expect(try fixture.missing().isEmpty)
   }
 
-  @Test func `what the log holds is repaired with the rest`() throws {
+  @Test func `changes in the log are repaired with the rest`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     try fixture.group.set(["item/2": "newest", "new": "item"])
@@ -88,7 +88,7 @@ import Testing
     #expect(try fixture.value("new") == "item")
   }
 
-  @Test func `nodes that are gone are made again, one or all`() throws {
+  @Test func `missing nodes are rebuilt, whether one or all are gone`() throws {
     for statement: StaticString in [
       "DELETE FROM node", "DELETE FROM node WHERE length(body) % 16 = 2",
       "DELETE FROM node WHERE length(body) % 16 = 0",
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `a lost row is told by name where an older version is left, and counted otherwise`() throws {
+  @Test func `a lost item is named if an older version is left, and only counted otherwise`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let keys = try fixture.group.forge().keys
@@ -115,12 +115,12 @@ import Testing
     let group = try #require(try fixture.repair())
     #expect(group.kept == 61 && group.lost == 2)
     #expect(group.lostNames == ["item/0"])
-    // The version before it opens, and nothing proves that it was the last one.
+    // The version before the lost one opens, but nothing proves that it was the last one.
     #expect(group.unproved == [UnprovedItem(name: "item/0", version: 2, changed: 1_000, isKept: false)])
     #expect(try fixture.missing() == ["item/0", "item/7"])
   }
 
-  @Test func `a large value that is gone takes its item with it, and its name is told`() throws {
+  @Test func `an item whose large value is gone is lost and named`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let token = try fixture.group.forge().keys.token(of: "large/1")
@@ -130,7 +130,7 @@ import Testing
     #expect(try fixture.missing() == ["large/1"])
   }
 
-  @Test func `a history with a gap is kept above the gap`() throws {
+  @Test func `a history with a gap keeps the versions above the gap`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let token = try fixture.group.forge().keys.token(of: "item/0")
@@ -142,7 +142,7 @@ import Testing
     #expect(versions == [3, 2])
   }
 
-  @Test func `a lost chain costs nothing but the acceptance by machines that lag behind`() throws {
+  @Test func `a lost chain only means that machines that lag behind must accept the state`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let upToDate = MemoryWitness(fixture.group.witness.reading)
@@ -157,7 +157,7 @@ import Testing
     #expect(error == .rolledBack(found: 7, known: 5, .fork))
   }
 
-  @Test func `a member's wrap is made again, and he opens the group as before`() throws {
+  @Test func `a member's damaged wrap is rebuilt and opens the group again`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let member = try MemberSeed(Key.random())
@@ -177,7 +177,7 @@ import Testing
       "UPDATE state SET bytes=zeroblob(length(bytes)) WHERE part=3", "DELETE FROM wrap", "DELETE FROM state",
       "UPDATE wrap SET sealed=zeroblob(73)",
     ].map(RowTamperingTests.Change.init))
-  func `without a signed state nothing is changed`(_ change: RowTamperingTests.Change) throws {
+  func `a group without a signed state is not changed by a repair`(_ change: RowTamperingTests.Change) throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     try fixture.group.tamper { try $0.run(change.sql) }
@@ -193,7 +193,7 @@ import Testing
       ("DELETE FROM state WHERE part=1" as StaticString), "UPDATE state SET bytes=zeroblob(60) WHERE part=1",
       "UPDATE state SET bytes=x'00' WHERE part=1",
     ].map(RowTamperingTests.Change.init))
-  func `a header that is gone is made again of what this machine has seen`(_ change: RowTamperingTests.Change) throws {
+  func `a missing header is rebuilt from what this machine has seen`(_ change: RowTamperingTests.Change) throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     try fixture.group.tamper { try $0.run(change.sql) }
@@ -201,7 +201,7 @@ import Testing
     #expect(try fixture.missing().isEmpty)
   }
 
-  @Test func `a number of items that no file can hold is no number of lost items`() throws {
+  @Test func `a signed number of items that no file can hold does not count as lost items`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let forge = try fixture.group.forge()
@@ -216,7 +216,7 @@ import Testing
     #expect(try fixture.missing() == ["item/7"])
   }
 
-  @Test func `below a lost node the number of items is taken from the manifest where it can be true`() throws {
+  @Test func `the number of items lost below a missing node comes from the manifest if it is plausible`() throws {
     for (signed, lost) in [(UInt64(63), UInt64(62)), (1 << 53 - 1, 1)] {
       let fixture = try RepairFixture()
       defer { fixture.end() }
@@ -231,7 +231,7 @@ import Testing
     }
   }
 
-  @Test func `an item whose oldest version was never kept counts no more lost versions than are ever kept`() throws {
+  @Test func `the number of lost versions never exceeds the number that a group keeps`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     try fixture.group.storeRow("item/7", version: 1 << 52, oldest: 1)
@@ -240,7 +240,7 @@ import Testing
     #expect(try fixture.value("item/7") == "forged")
   }
 
-  @Test func `damage does not make an older state acceptable`() throws {
+  @Test func `damage does not make an older state acceptable to a repair`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     let older = try fixture.group.files()
@@ -250,7 +250,7 @@ import Testing
     #expect(failure { try fixture.repair() } == .rolledBack(found: 5, known: 6, .epoch))
   }
 
-  @Test func `a file that is no container at all has no signed state`() throws {
+  @Test func `a file that is not a database has no signed state`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     for bytes in [[], [UInt8](repeating: 0x61, count: 20_000), Array("SQLite format 3\0".utf8)] {
@@ -265,7 +265,7 @@ import Testing
 }
 
 extension RepairFixture {
-  /// Whether a part of the state, or the owner's wrap, lies on a page.
+  /// Whether the page holds a part of the state or the owner's wrap.
   fileprivate func parts(on page: Int, of files: GroupFiles) throws -> Bool {
     let path = group.folder + ".pages"
     func found(_ bytes: [UInt8]) throws -> Int {
