@@ -4,13 +4,13 @@ import PackageDescription
 
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
-//   vault     VaultCLI -> VaultCommands -> VaultStore -> GroupFile -> Sealing -> CSodium
-//                                                        GroupFile -> CSQLite
-//                       VaultCommands -> Exchange -> KeyedArchives
-//   Vault     Vault -> { VaultStore, SecureCoding }      SecureCoding, VaultStore -> KeyedArchives
+//   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
+//                                                   GroupFile -> CSQLite
+//                         VaultCommands -> Exchange -> KeyedArchives <- Vault
+//   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
 //
-// The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in Vault
-// and SecureCoding.
+// The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
+// VaultFoundation and SecureCoding.
 
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -24,7 +24,7 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "vault",
   products: [
-    .library(name: "Vault", targets: ["Vault"]),
+    .library(name: "Vault", targets: ["Vault", "VaultFoundation"]),
     .library(name: "SecureCoding", targets: ["SecureCoding"]),
     .executable(name: "vault", targets: ["VaultCLI"]),
   ],
@@ -43,12 +43,13 @@ let package = Package(
     .target(name: "Exchange", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
     .target(
-      name: "VaultStore", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CSystem"], swiftSettings: settings),
-    .target(name: "Vault", dependencies: ["VaultStore", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
+      name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CSystem"], swiftSettings: settings),
+    .target(
+      name: "VaultFoundation", dependencies: ["Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
     .target(
       name: "VaultCommands",
       dependencies: [
-        "VaultStore", "Exchange", "KeyedArchives", "CSystem",
+        "Vault", "Exchange", "KeyedArchives", "CSystem",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -68,12 +69,12 @@ let package = Package(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "VaultStoreTests", dependencies: ["VaultStore", "GroupFile", "Sealing", "TestSupport"],
+      name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],
       swiftSettings: settings),
-    .testTarget(name: "VaultTests", dependencies: ["Vault"], swiftSettings: settings),
+    .testTarget(name: "VaultFoundationTests", dependencies: ["VaultFoundation"], swiftSettings: settings),
     .testTarget(
       name: "VaultCommandsTests",
-      dependencies: ["VaultCommands", "VaultStore", "GroupFile", "KeyedArchives", "TestSupport"],
+      dependencies: ["VaultCommands", "Vault", "GroupFile", "KeyedArchives", "TestSupport"],
       swiftSettings: settings),
   ]
 )

@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// What is said about arguments that are not understood.
 ///

@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// `-a KEY=VALUE` as keys and values.
 enum AttributeArguments {

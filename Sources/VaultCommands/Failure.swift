@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// An error of the command line itself: its arguments, its input, its output. What the store refuses is a `VaultError`.
 ///

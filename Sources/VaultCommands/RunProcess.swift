@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// Runs the command that this process was started as, on its own streams; crashes leave no trace of its memory.
 ///

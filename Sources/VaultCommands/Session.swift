@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// One run of the command: its streams and environment, and what it has to say on stderr.
 final class Session {

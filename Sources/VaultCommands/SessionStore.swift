@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// How a command comes to its store and its group.
 extension Session {

@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// What `vault --version` prints: ours, the format's, and those of the libraries that a static build carries with it.
 enum Versions {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Testing
-import VaultStore
+import Vault
 
 @testable import VaultCommands
 

@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import VaultStore
+import Vault
 
 @testable import VaultCommands
 

@@ -1,5 +1,5 @@
 import Foundation
-import Vault
+import VaultFoundation
 
 /// A store whose items are all named and sized alike, and the jobs that are measured on it.
 struct BenchmarkStore {

@@ -1,5 +1,5 @@
 import Foundation
-import Vault
+import VaultFoundation
 
 // One job in one process: prints its figures as one line of JSON. Called by tools/bench.
 //

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// `vault init`
 struct Init: SessionCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// `vault manual FOLDER`: what the installer and the documentation call.
 struct Manual: SessionCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// What names the key to the store: on every command.
 struct KeyOptions: ParsableArguments {

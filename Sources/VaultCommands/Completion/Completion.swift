@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// What can stand where the cursor is: the answer that the shells' scripts ask for.
 ///

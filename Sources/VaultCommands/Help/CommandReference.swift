@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// The documentation's page of commands, made like the manual pages of what the commands say of themselves.
 enum CommandReference {

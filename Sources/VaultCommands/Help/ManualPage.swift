@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// A manual page, made of what the command says of itself: there is no second copy to keep.
 ///

@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// What `vault --help` prints. It is written out here, because the argument parser looks through every command to make
 /// its own, which takes longer than all the rest of the start.

@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// A backup that is open, and the slot that the new store gets besides the one that opened it.
 struct OpenedBackup: ~Copyable {

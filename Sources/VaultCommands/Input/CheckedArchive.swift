@@ -1,5 +1,5 @@
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// A keyed archive on its way into an item: looked into, and of allowed classes only.
 struct CheckedArchive {

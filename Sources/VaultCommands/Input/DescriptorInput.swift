@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// Reads secrets from a descriptor straight into memory that is wiped.
 struct DescriptorInput {

@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// What the command line named to open the store with. A source that is named is final: nothing else is tried.
 struct KeySource: Equatable {

@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// A passphrase that shall open the store from now on.
 enum NewPassphrase {

@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import VaultStore
+internal import Vault
 
 /// Asks for a secret when the library finds that it needs one.
 final class Question: Sendable {

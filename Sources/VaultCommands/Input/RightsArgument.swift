@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// `read` or `write`, alone or behind a group's name.
 enum RightsArgument {

@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// The time during which a terminal does not show what is typed.
 ///

@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// The terminal that passphrases and values are typed on, apart from whatever stdin and stdout are.
 final class Terminal {

@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// What is typed or pasted for a value, key by key: a terminal that edits lines cuts them at 4,095 bytes without a word.
 struct TypedValue {

@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// Where the value of `set` comes from. An argument is never one of the places.
 enum ValueInput: Equatable {

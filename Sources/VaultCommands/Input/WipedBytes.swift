@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// A buffer for bytes that may be secret, on pages of its own that are left out of core dumps and wiped before they
 /// go back to the system.

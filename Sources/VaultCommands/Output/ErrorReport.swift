@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// What the user is told when a command fails: words, or with `--json` one object, always on stderr.
 struct ErrorReport: Equatable {

@@ -1,6 +1,6 @@
 import Glibc
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// An item's words and JSON. The value is not among them.
 extension Item {

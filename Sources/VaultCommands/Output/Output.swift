@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// A descriptor that data is written to, through one buffer that is wiped: what passes here may be a secret.
 final class Output {

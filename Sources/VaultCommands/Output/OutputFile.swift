@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// A file that a command was told to write with `--output`: it appears whole or not at all, readable by its owner only.
 enum OutputFile {

@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// The system's words for an `errno`, in the form of our own messages: lower case, no full stop.
 enum SystemReason {

@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// How a program ended.
 enum ProgramEnd: Equatable {

@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// A folder on a file system that lies in memory, for a value's text while an editor has it; nobody else may look into it.
 ///

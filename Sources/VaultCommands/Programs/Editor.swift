@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// The user's editor, told to keep no copies of what it edits.
 struct Editor {

@@ -1,7 +1,7 @@
 import CSystem
 internal import Exchange
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// Runs a program to its end, with values replaced in what it writes.
 enum MaskedProgram {

@@ -1,7 +1,7 @@
 import CSystem
 internal import Exchange
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// One output of a program on its way through a masker.
 ///

@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// A value as a file that lies in memory and has no name in any folder.
 enum MemoryFile {

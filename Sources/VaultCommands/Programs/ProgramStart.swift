@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// Puts another program in the place of this one: no process of ours, and nothing that it held, stays behind.
 enum ProgramStart {

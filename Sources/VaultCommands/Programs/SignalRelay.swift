@@ -1,6 +1,6 @@
 import CSystem
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// Signals that this process takes from a descriptor while a program runs below it, and passes on.
 ///

@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// One value on its way through an editor.
 struct EditRequest {

@@ -1,5 +1,5 @@
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// What `vault get` is asked to do, as it was typed.
 struct GetRequest: Equatable {

@@ -1,6 +1,6 @@
 internal import Exchange
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// What a command reads or writes: the whole value of an item, or one field of it.
 struct ItemPlace: Equatable {

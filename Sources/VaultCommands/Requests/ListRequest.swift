@@ -1,5 +1,5 @@
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// What `vault list` is asked to do, as it was typed.
 struct ListRequest: Equatable {

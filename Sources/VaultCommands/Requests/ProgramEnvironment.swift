@@ -1,6 +1,6 @@
 internal import Exchange
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// Which items of a group become variables, and how they are called.
 struct GroupVariables {

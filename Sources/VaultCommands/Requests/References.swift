@@ -1,5 +1,5 @@
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// Opens the values that references name; the store is opened once, with the first of them.
 final class References {

@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// What `vault set` is asked to do, as it was typed.
 struct SetRequest: Equatable {

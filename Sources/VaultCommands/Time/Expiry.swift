@@ -1,5 +1,5 @@
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// What `--expires` takes: a day, a minute or second of it, a length of time from now, or `never`.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Vault
+import VaultFoundation
 
 // What the blocks of the documents take for granted.
 

@@ -1,6 +1,6 @@
 import Exchange
 import Testing
-import VaultStore
+import Vault
 
 @testable import VaultCommands
 

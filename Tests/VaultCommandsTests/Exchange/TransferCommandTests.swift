@@ -1,5 +1,5 @@
 import Testing
-import VaultStore
+import Vault
 
 @testable import VaultCommands
 

@@ -1,7 +1,7 @@
 import GroupFile
 import Testing
 
-@testable import VaultStore
+@testable import Vault
 
 /// A writer with a program of their own signs a row that no item can be.
 @Suite struct StrangeRowTests {

@@ -1,6 +1,6 @@
 import Glibc
 import Testing
-import VaultStore
+import Vault
 
 @testable import VaultCommands
 

@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 import Testing
-import VaultStore
+import Vault
 
 @testable import VaultCommands
 

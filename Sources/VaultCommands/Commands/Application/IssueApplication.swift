@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// `vault app issue APP --output FILE`
 struct IssueApplication: SessionCommand {

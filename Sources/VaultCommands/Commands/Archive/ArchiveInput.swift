@@ -1,6 +1,6 @@
 import Glibc
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// Where an archive is read from: a file, or standard input for `-`.
 struct ArchiveInput: Equatable {

@@ -1,6 +1,6 @@
 import ArgumentParser
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// `vault archive convert FILE --to FORMAT`
 struct ConvertArchive: SessionCommand {

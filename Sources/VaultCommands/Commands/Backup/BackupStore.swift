@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// `vault backup DIR`
 struct BackupStore: SessionCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// `vault repair GROUP`
 struct RepairGroup: SessionCommand {

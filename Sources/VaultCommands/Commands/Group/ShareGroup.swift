@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// `vault group share NAME`
 struct ShareGroup: SessionCommand {

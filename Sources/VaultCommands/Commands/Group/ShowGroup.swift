@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import VaultStore
+internal import Vault
 
 /// `vault group show NAME`
 struct ShowGroup: SessionCommand {

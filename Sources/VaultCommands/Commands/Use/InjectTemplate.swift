@@ -1,7 +1,7 @@
 import ArgumentParser
 internal import Exchange
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// `vault inject -i TEMPLATE -o FILE`
 struct InjectTemplate: SessionCommand {

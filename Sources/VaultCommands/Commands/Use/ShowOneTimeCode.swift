@@ -1,6 +1,6 @@
 import ArgumentParser
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// `vault totp NAME`
 struct ShowOneTimeCode: SessionCommand {

@@ -1,5 +1,5 @@
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// What docker asks its helper to do: one word, and on stdin a server's URL or a login as JSON.
 ///

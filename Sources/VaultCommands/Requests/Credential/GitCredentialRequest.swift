@@ -1,5 +1,5 @@
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// What git asks its helper to do: one word, and a description of a credential on stdin.
 struct GitCredentialRequest: Equatable {

@@ -1,6 +1,6 @@
 internal import Exchange
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// A login as an item's value: a JSON object with `username`, `password` and what else there is, so that
 /// `vault read vault://GROUP/NAME#password` gives one of them.

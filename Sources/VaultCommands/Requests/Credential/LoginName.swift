@@ -1,5 +1,5 @@
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// The names of items that hold logins: `git/https/github.com/alice`, `docker/https://index.docker.io/v1/`.
 ///

@@ -1,5 +1,5 @@
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// What `vault export` can write.
 enum ExportFormat: String {

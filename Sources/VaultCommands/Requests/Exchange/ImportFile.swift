@@ -1,5 +1,5 @@
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// The file that an import reads; `-` is standard input.
 struct ImportFile {

@@ -1,6 +1,6 @@
 internal import Exchange
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// What `vault import` can read.
 enum ImportFormat: String, CaseIterable {

@@ -1,5 +1,5 @@
 internal import Exchange
-internal import VaultStore
+internal import Vault
 
 /// What `vault import` does with the items that a file gave.
 struct ImportRequest {

@@ -1,6 +1,6 @@
 internal import Exchange
 internal import KeyedArchives
-internal import VaultStore
+internal import Vault
 
 /// What an import does with one item.
 struct ImportStep {

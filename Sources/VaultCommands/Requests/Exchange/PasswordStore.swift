@@ -1,6 +1,6 @@
 internal import Exchange
 import Glibc
-internal import VaultStore
+internal import Vault
 
 /// A folder that pass keeps: each file `mail/work.gpg` is an entry that gpg opens.
 struct PasswordStore {

@@ -1,4 +1,4 @@
-internal import VaultStore
+internal import Vault
 
 /// What `vault copy` and `vault move` are asked to do.
 struct TransferRequest {

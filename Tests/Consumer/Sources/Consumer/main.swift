@@ -1,4 +1,4 @@
-import Vault
+import VaultFoundation
 
 let store = try SecretStore.open()  // finds its key as the command does
 let group = try store.group("default")

@@ -1,0 +1,190 @@
+internal import Sealing
+
+/// One way to open the root seed: a passphrase, or a key with all its entropy (format article, "Slots").
+struct Slot: Equatable, Sendable {
+  /// What opens the slot. All but a passphrase are keys of 32 bytes.
+  enum Use: UInt8, Sendable {
+    case passphrase = 1
+    case keyFile = 2
+    case recoveryCode = 3
+    case systemd = 4
+  }
+
+  let use: Use
+  /// Names the slot; rises within the file.
+  let number: UInt16
+  /// What a passphrase is stretched with; zeros for a key.
+  let cost: Passphrase.Cost
+  let salt: [UInt8]
+  private let check: [UInt8]
+  private let nonce: Nonce
+  private let sealedSeed: [UInt8]
+
+  /// The number of bytes of a slot: 116.
+  static let byteCount = 116
+
+  /// A slot that `passphrase` opens.
+  ///
+  /// - Throws: `overLimit` before any work; `storage`.
+  init(
+    number: UInt16, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, sealing identity: Identity,
+    salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
+  ) throws(IdentityError) {
+    let key = try Vault.sealing { () throws(SealingError) in
+      try Passphrase.stretch(passphrase, salt: salt, cost: cost)
+    }
+    self.init(
+      use: .passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
+  }
+
+  /// A slot that `key` opens; `use` is not a passphrase.
+  ///
+  /// - Throws: `storage`.
+  init(
+    number: UInt16, key: borrowing Key, use: Use, sealing identity: Identity,
+    salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
+  ) throws(IdentityError) {
+    precondition(use != .passphrase)
+    let slotKey: Key
+    do { slotKey = try key.derive(.slotKey, salt) } catch { throw IdentityError(error) }
+    self.init(
+      use: use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
+  }
+
+  private init(
+    use: Use, number: UInt16, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
+    sealing identity: Identity, nonce: Nonce
+  ) {
+    self.use = use
+    self.number = number
+    self.cost = cost
+    self.salt = salt
+    let header = Slot.header(use, number, cost, salt, identity.ownerKey)
+    check = Slot.check(slotKey, header)
+    self.nonce = nonce
+    sealedSeed = unsafe identity.withRootSeed { seed in
+      unsafe SealedBox.seal(seed, key: slotKey, nonce: nonce, binding: header)
+    }
+  }
+
+  // MARK: - Opening
+
+  /// Opens a passphrase's slot.
+  ///
+  /// - Throws: `wrongKey` for another passphrase; `damaged` if it is the right one and the rest does not follow;
+  ///   `overLimit` for costs that nobody pays; `storage`.
+  func open(passphrase: GuardedBytes, ownerKey: PublicKey) throws(IdentityError) -> Identity {
+    let key = try Vault.sealing { () throws(SealingError) in
+      try Passphrase.stretch(passphrase, salt: salt, cost: cost)
+    }
+    return try open(slotKey: key, ownerKey: ownerKey)
+  }
+
+  /// Opens a key's slot.
+  ///
+  /// - Throws: `wrongKey` for another key; `damaged` if it is the right one and the rest does not follow; `storage`.
+  func open(key: borrowing Key, ownerKey: PublicKey) throws(IdentityError) -> Identity {
+    let slotKey: Key
+    do { slotKey = try key.derive(.slotKey, salt) } catch { throw IdentityError(error) }
+    return try open(slotKey: slotKey, ownerKey: ownerKey)
+  }
+
+  private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(IdentityError) -> Identity {
+    let header = Slot.header(use, number, cost, salt, ownerKey)
+    // In a time that tells nothing about where they differ.
+    let difference = zip(Slot.check(slotKey, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
+    guard difference == 0 else { throw .wrongKey(use) }
+    do throws(SealingError) {
+      let seed = try SealedBox.open(sealedSeed, key: slotKey, nonce: nonce, binding: header)
+      let identity = try Identity(rootSeed: try Key(seed))
+      guard identity.ownerKey == ownerKey else { throw SealingError.doesNotOpen }
+      return identity
+    } catch {
+      if error == .outOfMemory { throw IdentityError(error) }
+      throw .damaged(.slot, "the key is right, but the slot does not open the owner's seed")
+    }
+  }
+
+  // MARK: - Bytes
+
+  private static func check(_ slotKey: borrowing Key, _ header: [UInt8]) -> [UInt8] {
+    Array(slotKey.mac(.slotCheck, header).bytes.prefix(16))
+  }
+
+  private static func header(
+    _ use: Use, _ number: UInt16, _ cost: Passphrase.Cost, _ salt: [UInt8], _ ownerKey: PublicKey
+  ) -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 76)
+    writer.write(.slot)
+    writer.write(ownerKey)
+    write(use, number, cost, salt, to: &writer)
+    return writer.bytes
+  }
+
+  private static func write(
+    _ use: Use, _ number: UInt16, _ cost: Passphrase.Cost, _ salt: [UInt8], to writer: inout ByteWriter
+  ) {
+    writer.write(use.kind)
+    writer.write(use.rawValue)
+    writer.write(number)
+    writer.write(cost.passes)
+    writer.write(cost.memoryKiB)
+    writer.write(salt)
+  }
+
+  /// Appends the slot's 116 bytes.
+  func write(to writer: inout ByteWriter) {
+    Slot.write(use, number, cost, salt, to: &writer)
+    writer.write(check)
+    writer.write(nonce.bytes)
+    writer.write(sealedSeed)
+  }
+
+  /// What reading a slot can find wrong.
+  enum Failure: Error { case malformed, newerKind }
+
+  /// Reads a slot of 116 bytes.
+  ///
+  /// Costs are not judged here but when the slot is opened, so that one slot's costs do not keep the others closed.
+  init(from reader: inout ByteReader) throws(Failure) {
+    do {
+      let kind = try reader.read(UInt8.self)
+      guard let use = Use(rawValue: try reader.read(UInt8.self)), use.kind == kind else { throw Failure.newerKind }
+      self.use = use
+      number = try reader.read(UInt16.self)
+      cost = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
+      salt = Array(try reader.read(count: 16))
+      check = Array(try reader.read(count: 16))
+      nonce = Nonce(try reader.read(count: Nonce.byteCount))!
+      sealedSeed = Array(try reader.read(count: Key.byteCount + SealedBox.overhead))
+    } catch let error as Failure {
+      throw error
+    } catch {
+      throw .malformed
+    }
+    guard use == .passphrase || cost == .none else { throw .malformed }
+  }
+}
+
+extension Slot.Use {
+  /// 1 for a passphrase, 2 for a key with all its entropy.
+  fileprivate var kind: UInt8 { self == .passphrase ? 1 : 2 }
+}
+
+extension Passphrase.Cost {
+  /// What stands in the slot of a key, which is not stretched.
+  fileprivate static let none = Passphrase.Cost(passes: 0, memoryKiB: 0)
+
+  /// These costs with what is below `least` raised to it; nothing is lowered. Costs that nobody pays become `least`.
+  func raised(to least: Passphrase.Cost) -> Passphrase.Cost {
+    guard isWithinLimits else { return least }
+    let raised = Passphrase.Cost(passes: max(passes, least.passes), memoryKiB: max(memoryKiB, least.memoryKiB))
+    return raised.isWithinLimits ? raised : self
+  }
+}
+
+extension Label {
+  fileprivate static let slot = Label("vault1.slot")
+  fileprivate static let slotCheck = Label("vault1.slot.chk")
+  fileprivate static let slotKey = Label("vault1.slot.key")
+}

@@ -1,0 +1,160 @@
+internal import GroupFile
+internal import Sealing
+
+/// A store that is open: an identity and the access groups below one folder.
+///
+/// Safe from any number of threads. It keeps no lock and no plaintext between calls; keys stay in guarded memory until it is
+/// let go.
+public final class SecretStore: Sendable {
+  /// Where the store is.
+  public let location: StoreLocation
+  let access: StoreAccess
+  let member: MemberSeed
+  /// Who may own the store's folders besides root: for the owner the user who runs this process, for an application whoever
+  /// owns the store.
+  private let folderOwner: UInt32?
+  let notices = NoticeBoard()
+  private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
+  /// Called with a group's name before each look at it that ``settled(_:_:)`` takes.
+  let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
+
+  init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
+    self.location = location
+    self.access = access
+    switch access {
+    case .application(let credential):
+      folderOwner = try location.trustedOwner()
+      // What is older than the credential's floors is noticed without a witness too. Where there can be none, it is told.
+      try? location.places.makeStateFolder(of: credential.ownerKey)
+      member = credential.member
+    case .unlocked(let unlocked):
+      folderOwner = nil
+      member = unlocked.member
+    case .owner(let identity):
+      folderOwner = nil
+      do { member = try identity.personalMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
+    }
+  }
+
+  /// Opens a store.
+  ///
+  /// - Parameters:
+  ///   - location: by default what this process's environment names.
+  ///   - unlocking: by default what the environment names, then the key file that opened the store before; nobody is asked.
+  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/locked(_:)``, ``VaultError/wrongKey(_:)``,
+  ///   ``VaultError/damaged(group:level:detail:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  public static func open(
+    at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
+  ) throws(VaultError) -> SecretStore {
+    let location = if let location { location } else { try StoreLocation.standard() }
+    return try SecretStore(location, StoreAccess.open(location, unlocking))
+  }
+
+  /// Opens a store as an application.
+  ///
+  /// - Parameters:
+  ///   - location: by default what this process's environment names.
+  ///   - path: the application's credential file.
+  /// - Throws: ``VaultError/locked(_:)`` for a credential that is not there or not as it must be; as
+  ///   ``open(at:unlocking:)`` otherwise.
+  public static func open(
+    at location: StoreLocation? = nil, credential path: String
+  ) throws(VaultError) -> SecretStore {
+    try open(at: location, unlocking: .credential(path))
+  }
+
+  /// The access group `name`; whether it exists and lets this member in shows with its first use.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)`` for a name that no group of items can have.
+  public func group(_ name: String) throws(VaultError) -> AccessGroup {
+    let name = try AccessGroup.Name(name)
+    guard name != .registry else { throw .invalid("'\(name)' is the store's own group") }
+    return group(name)
+  }
+
+  /// The group that is meant where none is named: `default`, or an application's private one.
+  public var defaultGroupName: String {
+    switch access {
+    case .owner, .unlocked: AccessGroup.Name.default.description
+    case .application(let credential): credential.application
+    }
+  }
+
+  /// The application as which the store is open; `nil` for its owner.
+  public var application: String? {
+    guard case .application(let credential) = access else { return nil }
+    return credential.application
+  }
+
+  /// What users should know although all went well, since the last call.
+  public func takeNotices() -> [Notice] { notices.take() }
+
+  func group(_ name: AccessGroup.Name) -> AccessGroup {
+    groups.withLock { groups in
+      if let group = groups[name] { return group }
+      let group = AccessGroup(name, file(name, as: member), notices)
+      groups[name] = group
+      return group
+    }
+  }
+
+  func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
+    let state = location.places.stateFolder(of: access.ownerKey)
+    return AccessGroupFile(
+      folder: location.places.groupFolder(name.description),
+      context: GroupContext(
+        groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind,
+        floor: access.floor(of: name),
+        deviceKey: { (id) throws(GroupFileError) in try DeviceKeyFile.key(id, in: state) }),
+      folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),
+      now: { SystemClock.milliseconds() })
+  }
+
+  /// Where this machine never saw a group, the owner's registry says which one it is. Who only has the personal member's seed
+  /// cannot open the registry.
+  private func confirmation(
+    of name: AccessGroup.Name
+  ) -> (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? {
+    guard case .owner(let identity) = access, name != .registry else { return nil }
+    return { [location, notices] (state) throws(GroupFileError) in
+      let entry: Registry.Entry?
+      do throws(VaultError) {
+        entry = try Registry(of: identity, at: location, notices).entry(of: name)
+      } catch {
+        switch error {
+        case .storage(let reason): throw StorageFailure(rawValue: reason).map(GroupFileError.storage) ?? .moved
+        case .busy: throw .busy
+        default: throw .damaged(.witness, "the owner's list of groups does not open")
+        }
+      }
+      guard let entry else { return }
+      guard entry.groupID == state.manifest.groupID else { throw .anotherGroup }
+      if entry.presence == .absent {
+        throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, .removed)
+      }
+    }
+  }
+
+  func witness(_ name: AccessGroup.Name) -> Witness {
+    let state = location.places.stateFolder(of: access.ownerKey)
+    return Witness(of: name.description, in: WitnessFolder(stateFolder: state, ownerKey: access.ownerKey))
+  }
+
+  /// The identity, for what only the owner may do; where the store is only unlocked, it is opened now.
+  ///
+  /// - Throws: ``VaultError/denied(_:)``; what keeps it from being opened.
+  func owner() throws(VaultError) -> Identity {
+    switch access {
+    case .owner(let identity): return identity
+    case .unlocked(let unlocked): return try unlocked.identity()
+    case .application: throw .denied(.ownerOnly)
+    }
+  }
+
+  /// The registry of groups.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner.
+  func registry() throws(VaultError) -> Registry {
+    try Registry(of: owner(), at: location, notices)
+  }
+}

@@ -1,0 +1,149 @@
+public import Foundation
+public import SecureCoding
+public import Vault
+
+extension AccessGroup {
+  /// The text, data, number, boolean, date, URL or UUID that the item `name` holds.
+  ///
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - type: what it must be.
+  ///   - version: a kept version; `nil` for the present one.
+  /// - Throws: ``VaultError/otherType(found:expected:)`` where the item says that it holds something else; otherwise as
+  ///   ``AccessGroup/get(_:version:)``.
+  public func get<Value: SecretScalar>(
+    _ name: String, as type: Value.Type, version: UInt64? = nil
+  ) throws(VaultError) -> Value {
+    let opened = try open(name, version: version)
+    guard opened.item.kind == Value.secretKind else {
+      throw .otherType(found: opened.item.typeName ?? opened.item.kind.name, expected: Value.secretKind.name)
+    }
+    let value = unsafe opened.secret.withUnsafeBytes { unsafe Value(secretBytes: $0) }
+    guard let value else { throw .otherType(found: "bytes", expected: Value.secretKind.name) }
+    return value
+  }
+
+  /// The Swift value that the item `name` holds.
+  ///
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - type: its type; it is all that is allowed in the archive.
+  ///   - typeName: the name that the type was archived under, where it is not its own.
+  ///   - version: a kept version; `nil` for the present one.
+  /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
+  public func get<Value: Decodable>(
+    _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
+  ) throws(VaultError) -> Value {
+    if typeName == nil, let scalar = type as? any SecretScalar.Type,
+      let value = try get(name, as: scalar, version: version) as? Value
+    {
+      return value
+    }
+    let data = try archive(name, version, expecting: typeName ?? ArchivedValue.name(of: type))
+    do { return try SecureUnarchiver.decoded(type, named: typeName, from: data) } catch {
+      throw VaultError(refusing: error)
+    }
+  }
+
+  /// The object that the item `name` holds.
+  ///
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - type: the object's class.
+  ///   - allowed: further classes of yours that its archive holds. Nothing else is built.
+  ///   - version: a kept version; `nil` for the present one.
+  /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+  ) throws(VaultError) -> Object {
+    try object(name, type, allowed, version)
+  }
+
+  /// The object that the item `name` holds, of a class that is both: its `init(coder:)` counts.
+  public func get<Object: NSObject & NSSecureCoding & Decodable>(
+    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+  ) throws(VaultError) -> Object {
+    try object(name, type, allowed, version)
+  }
+
+  /// The object that the item `name` holds, with other names for its classes: for archives that were made elsewhere.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, version: UInt64? = nil
+  ) throws(VaultError) -> Object {
+    let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
+    return try found(name) { () throws(ArchiveError) in
+      try SecureUnarchiver(reading: data, allowing: allowed).require(type, forKey: "root")
+    }
+  }
+
+  /// The array of objects that the item `name` holds.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+  ) throws(VaultError) -> [Object] {
+    let data = try archive(name, version, expecting: "[\(ArchivedValue.name(of: Object.self))]")
+    return try found(name) { () throws(ArchiveError) in
+      try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Object.self, allowing: allowed, from: data)
+    }
+  }
+
+  /// The dictionary of objects that the item `name` holds.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+  ) throws(VaultError) -> [String: Object] {
+    let data = try archive(name, version, expecting: "[String: \(ArchivedValue.name(of: Object.self))]")
+    let objects = try found(name) { () throws(ArchiveError) in
+      try SecureUnarchiver.unarchivedDictionary(
+        ofKeyClass: NSString.self, objectClass: Object.self, allowing: allowed, from: data)
+    }
+    return Dictionary(
+      objects.map { (String(describing: $0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// What the item `name` holds, as objects of one of `classes`, at any depth.
+  ///
+  /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
+  public func get(
+    _ name: String, ofClasses classes: [AnyClass], version: UInt64? = nil
+  ) throws(VaultError) -> Any {
+    let data = try archive(name, version, expecting: "archive")
+    return try found(name) { () throws(ArchiveError) in
+      try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data)
+    }
+  }
+
+  private func object<Object: NSObject & NSSecureCoding>(
+    _ name: String, _ type: Object.Type, _ allowed: [AnyClass], _ version: UInt64?
+  ) throws(VaultError) -> Object {
+    let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
+    return try found(name) { () throws(ArchiveError) in
+      // What is allowed may stand at the top too, if it is an `Object`: a subclass, or elements of a container.
+      guard let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data) else {
+        return nil
+      }
+      guard let object = found as? Object else {
+        throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
+      }
+      return object
+    }
+  }
+
+  private func found<Value>(
+    _ name: String, _ read: () throws(ArchiveError) -> Value?
+  ) throws(VaultError) -> Value {
+    let value: Value?
+    do { value = try read() } catch { throw VaultError(refusing: error) }
+    guard let value else { throw .archive(.missingValue(at: ArchivePath([.key("root")]))) }
+    return value
+  }
+}
+
+extension VaultError {
+  /// What a stored archive's error means for whoever asked for a type.
+  fileprivate init(refusing error: ArchiveError) {
+    if case .otherType(let found, let expected) = error {
+      self = .otherType(found: found, expected: expected)
+    } else {
+      self = .archive(error)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+public import Foundation
+public import Vault
+
+extension AccessGroup {
+  /// Sets `name` to a text, data, number, boolean, date, URL or UUID, which every program can read.
+  ///
+  /// - Returns: the new version's number.
+  /// - Throws: ``VaultError/invalid(_:)`` for a date that has no text; otherwise as
+  ///   ``AccessGroup/set(_:to:kind:typeName:_:ifVersion:)``.
+  @discardableResult
+  public func set<Value: SecretScalar>(
+    _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    guard value.isReadable else { throw Value.unreadable }
+    return try set(name, to: Secret(value), kind: Value.secretKind, details, ifVersion: expected)
+  }
+
+  /// Sets `name` to a Swift value, as a keyed archive with the name of its type.
+  ///
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - value: a structure, an enumeration, or an array or dictionary of such.
+  ///   - typeName: the name of the type in the archive: private, local and generic types have none of their own.
+  ///   - details: label, attributes and expiry; by default label and attributes stay.
+  ///   - expected: the version that must be the present one; 0 if there must be none.
+  /// - Returns: the new version's number.
+  /// - Throws: ``VaultError/archive(_:)``; otherwise as ``AccessGroup/set(_:to:kind:typeName:_:ifVersion:)``.
+  @discardableResult
+  public func set<Value: Encodable>(
+    _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
+    ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    // Generic code does not know that it holds a text or a number; whoever reads it does.
+    if typeName == nil, let scalar = value as? any SecretScalar {
+      return try set(name, to: scalar, details, ifVersion: expected)
+    }
+    return try set(name, ArchivedValue(encoding: value, named: typeName), details, expected)
+  }
+
+  /// Sets `name` to an object, as a keyed archive that its class's `encode(with:)` writes.
+  ///
+  /// - Throws: ``VaultError/archive(_:)``.
+  @discardableResult
+  public func set<Object: NSObject & NSSecureCoding>(
+    _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
+  }
+
+  /// Sets `name` to an object whose class is both: its `encode(with:)` counts.
+  @discardableResult
+  public func set<Object: NSObject & NSSecureCoding & Encodable>(
+    _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
+  }
+
+  /// Sets `name` to an array of objects; two elements that are one object stay one.
+  @discardableResult
+  public func set<Object: NSObject & NSSecureCoding>(
+    _ name: String, to objects: [Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    try set(
+      name, ArchivedValue(object: objects, typeName: "[\(ArchivedValue.name(of: Object.self))]"), details, expected)
+  }
+
+  /// Sets `name` to a dictionary of objects.
+  @discardableResult
+  public func set<Object: NSObject & NSSecureCoding>(
+    _ name: String, to objects: [String: Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    let typeName = "[String: \(ArchivedValue.name(of: Object.self))]"
+    return try set(name, ArchivedValue(object: objects, typeName: typeName), details, expected)
+  }
+
+  /// Sets `name` to a dictionary of anything, if all that is in it can be archived.
+  ///
+  /// - Throws: ``VaultError/archive(_:)`` for what cannot, with the path to it.
+  @discardableResult
+  public func set(
+    _ name: String, to values: [String: Any], _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> UInt64 {
+    try set(name, ArchivedValue(object: values, typeName: "[String: Any]"), details, expected)
+  }
+}

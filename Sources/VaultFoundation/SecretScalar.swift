@@ -1,0 +1,112 @@
+public import Foundation
+import KeyedArchives
+public import Vault
+
+/// A value that an item holds as text or bytes which every program can read, with its kind beside it.
+///
+/// `String`, `Data`, `[UInt8]`, `Bool`, `Int`, `Double`, `Date`, `URL` and `UUID` are.
+public protocol SecretScalar: SecretValue, Codable {
+  /// What such a value is.
+  static var secretKind: SecretKind { get }
+
+  /// Reads what ``SecretValue/withSecretBytes(_:)`` lent; nil for anything else.
+  init?(secretBytes: UnsafeRawBufferPointer)
+}
+
+extension SecretScalar {
+  /// Whether what is stored reads back.
+  var isReadable: Bool { unsafe withSecretBytes { unsafe Self(secretBytes: $0) != nil } }
+
+  static var unreadable: VaultError { .invalid("this \(secretKind.name) has no text that could be read back") }
+
+  fileprivate static func text(_ bytes: UnsafeRawBufferPointer) -> String? {
+    unsafe String(validating: bytes, as: UTF8.self)
+  }
+}
+
+extension String: SecretScalar {
+  public static var secretKind: SecretKind { .string }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let text = unsafe String.text(secretBytes) else { return nil }
+    self = text
+  }
+}
+
+extension [UInt8]: SecretScalar {
+  public static var secretKind: SecretKind { .bytes }
+  public init?(secretBytes: UnsafeRawBufferPointer) { unsafe self.init(secretBytes) }
+}
+
+extension Data: SecretScalar {
+  public static var secretKind: SecretKind { .bytes }
+  public var secretKind: SecretKind { .bytes }
+  public init?(secretBytes: UnsafeRawBufferPointer) { unsafe self.init(secretBytes) }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe withUnsafeBytes { try unsafe body($0) }
+  }
+}
+
+extension Bool: SecretScalar {
+  public static var secretKind: SecretKind { .bool }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let value = unsafe Bool.text(secretBytes).flatMap(Bool.init) else { return nil }
+    self = value
+  }
+}
+
+extension Int: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let value = unsafe Int.text(secretBytes).flatMap({ Int($0) }) else { return nil }
+    self = value
+  }
+}
+
+extension Double: SecretScalar {
+  public static var secretKind: SecretKind { .double }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let value = unsafe Double.text(secretBytes).flatMap(Double.init) else { return nil }
+    self = value
+  }
+}
+
+/// Stored as ISO 8601 text in UTC, exact to the last bit, for years 1 to 8000.
+extension Date: SecretScalar {
+  public static var secretKind: SecretKind { .date }
+  public var secretKind: SecretKind { .date }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let moment = unsafe Date.text(secretBytes).flatMap(UTCDate.moment) else { return nil }
+    self.init(timeIntervalSinceReferenceDate: moment.secondsSince2001)
+  }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe UTCDate.text(secondsSince2001: timeIntervalSinceReferenceDate).withSecretBytes(body)
+  }
+}
+
+extension URL: SecretScalar {
+  public static var secretKind: SecretKind { .url }
+  public var secretKind: SecretKind { .url }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let url = unsafe URL.text(secretBytes).flatMap({ URL(string: $0) }) else { return nil }
+    self = url
+  }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe absoluteString.withSecretBytes(body)
+  }
+}
+
+extension UUID: SecretScalar {
+  public static var secretKind: SecretKind { .uuid }
+  public var secretKind: SecretKind { .uuid }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let uuid = unsafe UUID.text(secretBytes).flatMap(UUID.init(uuidString:)) else { return nil }
+    self = uuid
+  }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe uuidString.withSecretBytes(body)
+  }
+}

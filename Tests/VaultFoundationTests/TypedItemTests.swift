@@ -1,0 +1,234 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+/// Values with a type of their own in items.
+@Suite struct TypedItemTests {
+  private let store = TypedStore()
+
+  struct Flags: Codable, Equatable {
+    enum Level: String, Codable { case low, high }
+    var level = Level.high
+    var names = ["a", "b"]
+  }
+
+  final class Person: NSObject, NSSecureCoding {
+    static var supportsSecureCoding: Bool { true }
+    let name: String
+    let address: Address?
+
+    init(name: String, address: Address?) {
+      self.name = name
+      self.address = address
+    }
+
+    required init?(coder: NSCoder) {
+      guard let name = coder.decodeObject(of: NSString.self, forKey: "name") else { return nil }
+      self.name = String(describing: name)
+      address = coder.decodeObject(of: Address.self, forKey: "address")
+    }
+
+    func encode(with coder: NSCoder) {
+      coder.encode(name, forKey: "name")
+      coder.encode(address, forKey: "address")
+    }
+  }
+
+  final class Address: NSObject, NSSecureCoding {
+    static var supportsSecureCoding: Bool { true }
+    let city: String
+    init(city: String) { self.city = city }
+    required init?(coder: NSCoder) {
+      guard let city = coder.decodeObject(of: NSString.self, forKey: "city") else { return nil }
+      self.city = String(describing: city)
+    }
+    func encode(with coder: NSCoder) { coder.encode(city, forKey: "city") }
+  }
+
+  /// A class that is both; its own secure coding counts.
+  final class Both: NSObject, NSSecureCoding, Codable {
+    static var supportsSecureCoding: Bool { true }
+    override init() {}
+    required init?(coder: NSCoder) { guard coder.decodeBool(forKey: "coded") else { return nil } }
+    func encode(with coder: NSCoder) { coder.encode(true, forKey: "coded") }
+    init(from decoder: any Decoder) throws { throw CancellationError() }
+    func encode(to encoder: any Encoder) throws { throw CancellationError() }
+  }
+
+  @Test func `scalars come back as what they were, with their kinds`() throws {
+    let group = try store.group()
+    func through<Value: SecretScalar & Equatable>(_ value: Value, _ kind: SecretKind) throws {
+      try group.set("x", to: value)
+      #expect(try group.get("x", as: Value.self) == value)
+      #expect(try group.item("x").kind == kind)
+    }
+    try through("日本", .string)
+    try through(Data([0, 255]), .bytes)
+    try through([UInt8](), .bytes)
+    try through(true, .bool)
+    try through(Int.min, .int)
+    try through(0.1, .double)
+    try through(-Double.infinity, .double)
+    for seconds in [0, 0.1, 1e-9, -1e-300, 786_000_000.123_456_7, -63_113_904_000.5, 1.5e11, .leastNonzeroMagnitude] {
+      try through(Date(timeIntervalSinceReferenceDate: seconds), .date)
+    }
+    try through(try #require(URL(string: "https://example.com/ä?b=%20")), .url)
+    try through(UUID(), .uuid)
+    #expect(throws: VaultError.self) { try group.set("x", to: Date(timeIntervalSince1970: 1e300)) }
+    #expect(throws: VaultError.self) { try group.set("x", to: Date(timeIntervalSince1970: .nan)) }
+  }
+
+  @Test func `objects come back, and only those that are allowed`() throws {
+    let group = try store.group()
+    let home = Address(city: "東京")
+    try group.set("owner", to: Person(name: "太郎", address: home))
+    let owner = try group.get("owner", as: Person.self, allowing: [Address.self])
+    #expect(owner.name == "太郎" && owner.address?.city == "東京")
+    let item = try group.item("owner")
+    #expect(item.kind == .archive && item.typeName == "VaultTests.TypedItemTests.Person")
+    #expect(
+      throws: VaultError.archive(
+        .classRefused(
+          name: "VaultTests.TypedItemTests.Address", allowed: ["VaultTests.TypedItemTests.Person"],
+          at: ArchivePath([.key("root"), .key("address")])))
+    ) { try group.get("owner", as: Person.self) }
+    #expect(throws: VaultError.self) { try group.get("owner", as: Address.self, allowing: [Person.self]) }
+    try group.set("people", to: [Person(name: "a", address: home), Person(name: "b", address: home)])
+    let people = try group.get("people", as: [Person].self, allowing: [Address.self])
+    #expect(people.map(\.name) == ["a", "b"] && people[0].address === people[1].address)
+    try group.set("by name", to: ["a": home])
+    #expect(try group.get("by name", as: [String: Address].self)["a"]?.city == "東京")
+    try group.set("both", to: Both())
+    _ = try group.get("both", as: Both.self)
+  }
+
+  @Test func `Swift values come back, and another type is an error that says what is there`() throws {
+    let group = try store.group()
+    try group.set("flags", to: Flags())
+    #expect(try group.get("flags", as: Flags.self) == Flags())
+    try group.set("list", to: [Flags(), Flags()])
+    #expect(try group.get("list", as: [Flags].self).count == 2)
+    try group.set("names", to: ["a": 1])
+    #expect(try group.get("names", as: [String: Int].self) == ["a": 1])
+    #expect(
+      throws: VaultError.otherType(found: "VaultTests.TypedItemTests.Flags", expected: "string")
+    ) { try group.get("flags", as: String.self) }
+    #expect(
+      throws: VaultError.otherType(
+        found: "VaultTests.TypedItemTests.Flags", expected: "Swift.Array<VaultTests.TypedItemTests.Flags>")
+    ) { try group.get("flags", as: [Flags].self) }
+    try group.set("text", to: "s3cret")
+    #expect(throws: VaultError.otherType(found: "string", expected: "int")) { try group.get("text", as: Int.self) }
+    #expect(throws: VaultError.otherType(found: "string", expected: "VaultTests.TypedItemTests.Flags")) {
+      try group.get("text", as: Flags.self)
+    }
+    struct Local: Codable {}
+    #expect(throws: VaultError.self) { try group.set("local", to: Local()) }
+    try group.set("local", to: Local(), named: "app.local")
+    _ = try group.get("local", as: Local.self, named: "app.local")
+  }
+
+  @Test func `generic code reads and writes what others do`() throws {
+    let group = try store.group()
+    func set<Value: Encodable>(_ value: Value) throws { try group.set("x", to: value) }
+    func get<Value: Decodable>(_ type: Value.Type) throws -> Value { try group.get("x", as: type) }
+    try set("text")
+    #expect(
+      try group.item("x").kind == .string && group.get("x", as: String.self) == "text" && get(String.self) == "text")
+    try group.set("x", to: Optional(5))
+    #expect(try group.item("x").kind == .int && get(Int.self) == 5)
+  }
+
+  @Test func `a subclass and the elements of a container may stand at the top, if they are allowed`() throws {
+    let group = try store.group()
+    try group.set("x", to: NSArray(array: [1, "a"]))
+    #expect(try group.get("x", as: NSArray.self, allowing: [NSNumber.self, NSString.self]).count == 2)
+    try group.set("y", to: Special())
+    #expect(try group.get("y", as: Human.self, allowing: [Special.self]) is Special)
+    #expect(throws: VaultError.self) { try group.get("y", as: Human.self) }
+    #expect(throws: VaultError.self) { try group.get("y", as: Address.self, allowing: [Special.self]) }
+  }
+
+  @Test func `what a container holds is part of its type`() throws {
+    let group = try store.group()
+    try group.set("x", to: [Address]())
+    #expect(throws: VaultError.self) { try group.get("x", as: [Int].self) }
+    #expect(throws: VaultError.self) { try group.get("x", as: [Person].self) }
+    try group.set("x", to: ["a": 1] as [String: Any])
+    #expect(throws: VaultError.self) { try group.get("x", as: [String: Int].self) }
+    let strange = VaultError.otherType(found: "a\n\u{1B}[31m", expected: "b")
+    #expect(!strange.message.contains("\n") && !strange.message.contains("\u{1B}"))
+  }
+
+  @Test func `a transaction refuses a scalar that would not read back`() throws {
+    let group = try store.group()
+    try group.set("x", to: "before")
+    #expect(throws: VaultError.self) {
+      try group.transaction { edit in edit.set("x", to: Date(timeIntervalSince1970: .nan)) }
+    }
+    try group.transaction { edit in try edit.set("list", to: [Address(city: "a")]) }
+    #expect(try group.get("x", as: String.self) == "before" && group.get("list", as: [Address].self).count == 1)
+  }
+
+  class Human: NSObject, NSSecureCoding {
+    class var supportsSecureCoding: Bool { true }
+    override init() {}
+    required init?(coder: NSCoder) {}
+    func encode(with coder: NSCoder) {}
+  }
+
+  final class Special: Human {}
+
+  @Test func `a dictionary of anything is stored if all of it can be`() throws {
+    let group = try store.group()
+    let defaults: [String: Any] = ["name": "a", "count": 3, "day": Date(timeIntervalSince1970: 0), "list": [1, "b"]]
+    try group.set("defaults", to: defaults)
+    let read = try group.get(
+      "defaults", ofClasses: [NSDictionary.self, NSArray.self, NSString.self, NSNumber.self, NSDate.self])
+    #expect((read as? NSDictionary) == defaults as NSDictionary)
+    struct Plain {}
+    #expect(throws: VaultError.self) { try group.set("bad", to: ["a": Plain()] as [String: Any]) }
+    #expect(throws: VaultError.notFound(.item)) { try group.item("bad") }
+  }
+
+  @Test func `typed values are set in a transaction, all or none`() throws {
+    let group = try store.group()
+    try group.transaction { edit in
+      edit.set("text", to: "plain")
+      try edit.set("flags", to: Flags())
+      try edit.set("home", to: Address(city: "Bern"))
+    }
+    #expect(try group.get("flags", as: Flags.self) == Flags() && group.get("home", as: Address.self).city == "Bern")
+    #expect(throws: VaultError.self) {
+      try group.transaction { edit in
+        edit.set("text", to: "other")
+        try edit.set("bad", to: Knot())
+      }
+    }
+    #expect(try group.get("text", as: String.self) == "plain")
+  }
+
+  final class Knot: NSObject, NSSecureCoding {
+    static var supportsSecureCoding: Bool { true }
+    override init() {}
+    required init?(coder: NSCoder) {}
+    func encode(with coder: NSCoder) { coder.encode(self, forKey: "self") }
+  }
+}
+
+/// A store in a folder of its own.
+final class TypedStore {
+  private let folder = NSTemporaryDirectory() + "vault-typed-\(UUID().uuidString)"
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  /// The default group; the store is made when it is first asked for, and opened anew each time.
+  func group() throws -> AccessGroup {
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let location = try StoreLocation(home: folder + "/home", state: folder + "/state")
+    if !FileManager.default.fileExists(atPath: folder + "/home") {
+      try SecretStore.create(at: location, with: .keyFile(folder + "/key"))
+    }
+    return try SecretStore.open(at: location, unlocking: .keyFile(folder + "/key")).group("default")
+  }
+}

@@ -1,0 +1,266 @@
+import Foundation
+import Testing
+import Vault
+
+extension StoreFixture {
+  func path(_ name: String) -> String { folder + "/" + name }
+
+  /// Issues an application a credential and opens the store with it, on the same machine.
+  @discardableResult
+  func issue(
+    _ id: String, _ issuance: Applications.Issuance = .first, grants: [Applications.Grant] = [],
+    lifetime: GroupLifetime? = nil
+  ) throws -> SecretStore {
+    let path = path(UUID().uuidString)
+    _ = try open().applications.issue(id, to: path, issuance, grants: grants, lifetime: lifetime)
+    return try SecretStore.open(at: location, credential: path)
+  }
+}
+
+extension SecretStore {
+  func value(_ name: String, in group: String) throws -> String? {
+    try self.group(group).get(name).exportInsecurelyAsString()
+  }
+}
+
+@Suite struct ApplicationsTests {
+  private let notMember = VaultError.denied(.notAMember)
+
+  @Test func `an application has a private group, and what it was granted`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team.shared")
+    try store.open().group("team.shared").set("token", to: "t")
+    let api = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])
+    #expect(api.defaultGroupName == "com.example.api")
+    try api.group(api.defaultGroupName).set("mine", to: "m")
+    #expect(try api.value("token", in: "team.shared") == "t")
+    #expect(throws: VaultError.denied(.readOnly)) { try api.group("team.shared").set("token", to: "x") }
+    #expect(throws: notMember) { try api.value("a", in: "default") }
+    let members = try store.open().group("team.shared").members
+    #expect(members.map(\.who.application).contains("com.example.api") && members.count == 2)
+    let listed = try store.open().applications.list()
+    #expect(listed.map(\.id) == ["com.example.api"] && listed[0].standing == .issued && listed[0].issue == 1)
+    #expect(
+      try store.open().applications.groups(of: "com.example.api").map(\.name) == ["com.example.api", "team.shared"])
+  }
+
+  @Test func `after a reinstall the same identity opens everything it had`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team.shared")
+    try store.issue("com.example.api", grants: [.init(.write, in: "team.shared")]).group("team.shared")
+      .set("token", to: "t")
+    try store.open().applications.uninstall("com.example.api")
+    #expect(try store.open().applications.application("com.example.api").standing == .uninstalled)
+    let again = try store.issue("com.example.api", .again)
+    #expect(try again.value("token", in: "team.shared") == "t")
+    try again.group("team.shared").set("token", to: "new")
+    #expect(try store.open().applications.application("com.example.api").issue == 1)
+  }
+
+  @Test func `a replaced credential opens nothing from then on`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team.shared")
+    let stolen = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])
+    try stolen.group("com.example.api").set("mine", to: "m")
+    try store.open().group("team.shared").set("token", to: "t")
+    let new = try store.issue("com.example.api", .replacing)
+    for group in ["com.example.api", "team.shared"] {
+      #expect(throws: notMember) { try stolen.group(group).items() }
+    }
+    #expect(try new.value("mine", in: "com.example.api") == "m")
+    #expect(try new.value("token", in: "team.shared") == "t")
+    #expect(throws: VaultError.denied(.readOnly)) { try new.group("team.shared").set("token", to: "x") }
+    let exposed = try store.open().exposure()
+    #expect(exposed.map { "\($0.group) \($0.item)" } == ["com.example.api mine", "team.shared token"])
+    #expect(exposed[0].readers == [.application("com.example.api", issue: 1)])
+  }
+
+  @Test func `uninstalling does what each group declares`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("kept")
+    try store.issue("com.example.job", grants: [.init(.write, in: "kept")], lifetime: .purged)
+    try store.issue("com.example.api", lifetime: .purged)
+    try store.issue("com.example.web", grants: [.init(.read, in: "com.example.api")])
+    let job = try store.open().applications.uninstall("com.example.job")
+    #expect(job.purged == ["com.example.job"] && job.kept == ["kept"] && job.revoked.isEmpty)
+    let api = try store.open().applications.uninstall("com.example.api")
+    #expect(api.purged.isEmpty && api.kept == ["com.example.api"])
+    #expect(try store.open().groupNames() == ["com.example.api", "com.example.web", "default", "kept"])
+    // The purged private group is made anew, empty, and the other rights are as they were.
+    let again = try store.issue("com.example.job", .again)
+    #expect(try again.group("com.example.job").items().isEmpty)
+    try again.group("kept").set("a", to: "b")
+  }
+
+  @Test func `uninstalling with revoking leaves no credential that opens anything`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team.shared")
+    let api = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])
+    try api.group("com.example.api").set("mine", to: "m")
+    let report = try store.open().applications.uninstall("com.example.api", revoking: true)
+    #expect(report.revoked == ["com.example.api", "team.shared"] && report.kept.isEmpty)
+    for group in report.revoked { #expect(throws: notMember) { try api.group(group).items() } }
+    #expect(
+      throws: VaultError.contradiction(
+        "the application's credentials were revoked; a new one: vault app issue APP --replace")
+    ) {
+      try store.issue("com.example.api", .again)
+    }
+    #expect(throws: VaultError.self) { try store.open().grant(.read, in: "team.shared", to: "com.example.api") }
+    let new = try store.issue("com.example.api", .replacing)
+    #expect(try new.value("mine", in: "com.example.api") == "m")
+    #expect(throws: notMember) { try new.group("team.shared").items() }
+  }
+
+  @Test func `a grant tells how much there is to read, and a revoked application is out`() throws {
+    let store = try StoreFixture()
+    let api = try store.issue("com.example.api")
+    for value in ["1", "2", "3"] { try store.open().group("default").set("a", to: value) }
+    let admission = try store.open().grant(.read, in: "default", to: "com.example.api")
+    #expect(admission.group == "default" && admission.rights == .read)
+    #expect(admission.itemCount == 1 && admission.versionCount == 2)
+    #expect(try api.group("default").history("a").count == 3)
+    try store.open().revoke("com.example.api", from: "default")
+    #expect(throws: notMember) { try api.group("default").items() }
+    #expect(throws: VaultError.notFound(.member)) {
+      try store.open().revoke("com.example.api", from: "default")
+    }
+  }
+
+  @Test func `only the owner makes and unmakes members`() throws {
+    let store = try StoreFixture()
+    let api = try store.issue("com.example.api", grants: [.init(.write, in: "default")])
+    let ownerOnly = VaultError.denied(.ownerOnly)
+    #expect(throws: ownerOnly) { try api.applications.list() }
+    #expect(throws: ownerOnly) { try api.applications.issue("com.example.web", to: store.path("x")) }
+    #expect(throws: ownerOnly) { try api.applications.uninstall("com.example.api") }
+    #expect(throws: ownerOnly) { try api.grant(.read, in: "default", to: "com.example.api") }
+    #expect(throws: ownerOnly) { try api.revoke("com.example.api", from: "default") }
+    #expect(throws: ownerOnly) { try api.rotateGroup("default") }
+    #expect(throws: ownerOnly) { try api.exposure() }
+    #expect(throws: ownerOnly) { try api.createGroup("mine") }
+    #expect(throws: ownerOnly) { try api.removeGroup("default") }
+    #expect(!FileManager.default.fileExists(atPath: store.path("x")))
+  }
+
+  @Test func `an id that is taken, reserved or no name is refused`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team.shared")
+    #expect(throws: VaultError.exists("a group of this name")) { try store.issue("team.shared") }
+    try store.issue("com.example.api")
+    #expect(throws: VaultError.exists("an application of this id")) { try store.issue("com.example.api") }
+    #expect(throws: VaultError.exists("an application of this name")) {
+      try store.open().createGroup("com.example.api")
+    }
+    try store.open().applications.uninstall("com.example.api", revoking: true)
+    try store.open().removeGroup("com.example.api")
+    #expect(throws: VaultError.exists("an application of this name")) {
+      try store.open().createGroup("com.example.api")
+    }
+    for id in ["default", "owner", "vault.owner", "vault.app", "", "../up", "a/b", "A", "a..b", ".a"] {
+      #expect("\(id)") {
+        try store.issue(id)
+      } throws: { error in
+        guard case .invalid = error as? VaultError else { return false }
+        return true
+      }
+    }
+    for unknown in [Applications.Issuance.again, .replacing] {
+      #expect(throws: VaultError.notFound(.application)) { try store.issue("com.example.web", unknown) }
+    }
+    #expect(throws: VaultError.notFound(.application)) {
+      try store.open().grant(.read, in: "default", to: "com.example.web")
+    }
+    #expect(throws: VaultError.notFound(.group)) {
+      try store.issue("com.example.web", grants: [.init(.read, in: "nowhere")])
+    }
+    #expect(try store.open().applications.list().map(\.id) == ["com.example.api"])
+  }
+
+  @Test func `a credential is never written over a file, and nothing is issued then`() throws {
+    let store = try StoreFixture()
+    let taken = store.path("taken")
+    try Data("mine".utf8).write(to: URL(fileURLWithPath: taken))
+    #expect(throws: VaultError.exists("a file at the credential's place")) {
+      _ = try store.open().applications.issue("com.example.api", to: taken)
+    }
+    for path in ["no/folder", "home/inside", "home/groups/inside", "folder/"] {
+      #expect(throws: VaultError.self) { try store.open().applications.issue("com.example.api", to: store.path(path)) }
+    }
+    #expect(throws: VaultError.self) { try store.open().applications.issue("com.example.api", to: "") }
+    #expect(try store.open().applications.list().isEmpty)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: taken)) == Data("mine".utf8))
+    _ = try store.open().applications.issue("com.example.api", to: store.path("credential"))
+    let attributes = try FileManager.default.attributesOfItem(atPath: store.path("credential"))
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+  }
+
+  @Test func `a credential of the same application of another store opens nothing here`() throws {
+    let store = try StoreFixture()
+    let other = try StoreFixture()
+    try store.issue("com.example.api")
+    try other.issue("com.example.api")
+    _ = try other.open().applications.issue("com.example.api", to: other.path("credential"), .again)
+    let stranger = try SecretStore.open(at: store.location, credential: other.path("credential"))
+    for group in ["com.example.api", "default"] {
+      #expect(throws: notMember) { try stranger.group(group).items() }
+    }
+  }
+
+  @Test func `a credential that is named and missing is the end of it`() throws {
+    let store = try StoreFixture()
+    try store.open().group("default").set("a", to: "owner's")
+    #expect(throws: VaultError.locked("the credential is not there")) {
+      try SecretStore.open(at: store.location, credential: store.path("missing"))
+    }
+    let location = try StoreLocation(environment: [
+      "VAULT_HOME": store.folder + "/home", "VAULT_STATE": store.folder + "/state",
+      "VAULT_CREDENTIAL": store.path("missing"), "VAULT_KEY_FILE": store.keyFile,
+    ])
+    #expect(throws: VaultError.locked("the credential is not there")) { try SecretStore.open(at: location) }
+  }
+
+  @Test func `a group that does not verify is left out of answers about all, and named`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("broken")
+    try store.issue("com.example.api", grants: [.init(.read, in: "broken")])
+    let file = store.folder + "/home/groups/broken/group.vault"
+    // Another file, and no log: connections that are open would still tell what was written last.
+    for ending in ["", "-wal", "-shm"] { try FileManager.default.removeItem(atPath: file + ending) }
+    let bytes = Data(repeating: 0x61, count: 8_192)
+    #expect(FileManager.default.createFile(atPath: file, contents: bytes, attributes: [.posixPermissions: 0o600]))
+    let owner = try store.open()
+    #expect(try owner.applications.groups(of: "com.example.api").map(\.name) == ["com.example.api"])
+    #expect(try owner.exposure().isEmpty)
+    let notices = owner.takeNotices()
+    #expect(notices.contains { if case .groupLeftOut("broken", _) = $0 { true } else { false } })
+  }
+
+  @Test func `an application's status and verification are of its own groups`() throws {
+    let store = try StoreFixture()
+    let api = try store.issue("com.example.api", grants: [.init(.read, in: "default")])
+    #expect(try api.status().groups.map(\.name) == ["com.example.api", "default"])
+    try store.issue("com.example.web")
+    #expect(try api.status().groups.map(\.name) == ["com.example.api", "default"])
+    #expect(try api.verify().map(\.name) == ["com.example.api", "default"])
+    // One that it was thrown out of is not passed over in silence.
+    try store.open().revoke("com.example.api", from: "default")
+    #expect(try api.status().groups.map(\.problem) == [nil, notMember])
+    guard case .failure(notMember) = try api.verify()[1].result else {
+      Issue.record("verified")
+      return
+    }
+  }
+
+  @Test func `an application misses a group that its credential names and that is gone`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team.shared")
+    let api = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])
+    try FileManager.default.removeItem(atPath: store.folder + "/home/groups/team.shared")
+    #expect(try api.status().groups.map(\.name) == ["com.example.api", "team.shared"])
+    guard case .failure(.rolledBack(_, _, _, .vanished)) = try api.verify()[1].result else {
+      Issue.record("not missed")
+      return
+    }
+  }
+}

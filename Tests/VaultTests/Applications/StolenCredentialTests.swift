@@ -1,0 +1,82 @@
+import Foundation
+import Glibc
+import GroupFile
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+/// What keeps a credential that is not, or no longer, the right one from opening anything.
+@Suite struct StolenCredentialTests {
+  private let store: StoreFixture
+  private let application = "com.example.api"
+
+  init() throws { store = try StoreFixture() }
+
+  @Test func `a grant that waits while the credential is replaced does not let the old one in`() throws {
+    try store.open().createGroup("team.shared")
+    try store.issue(application)
+    let owner = try store.open()
+    let path = store.location.home + "/groups/team.shared/lock"
+    let lock = unsafe open(path, O_RDWR | O_CREAT, 0o600)
+    #expect(flock(lock, LOCK_EX) == 0)
+    let failure = Locked<VaultError?>(nil)
+    onThreads(2) { thread in
+      if thread == 0 {
+        do throws(VaultError) {
+          try owner.grant(.read, in: "team.shared", to: application)
+        } catch {
+          failure.withLock { $0 = error }
+        }
+        return
+      }
+      #expect(eventually { isWaitedFor(lock) })
+      // The owner notes the new issue in the registry before the groups are gone through.
+      do {
+        var entry = try #require(try store.open().registry().application(application))
+        (entry.issue, entry.highestIssue) = (2, 2)
+        try store.open().registry().record(entry, of: application)
+      } catch {
+        Issue.record(error)
+      }
+      close(lock)
+    }
+    #expect(failure.withLock { $0 } != nil)
+    #expect(try store.open().group("team.shared").members.allSatisfy { $0.who.application == nil })
+  }
+
+  /// Whether somebody waits for the lock of an open file, as the kernel tells.
+  private func isWaitedFor(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { return false }
+    let locks = unsafe open("/proc/locks", O_RDONLY)
+    defer { close(locks) }
+    var text = [UInt8](repeating: 0, count: 1 << 20)
+    let count = unsafe read(locks, &text, text.count)
+    return String(decoding: text[..<max(0, count)], as: UTF8.self).split(separator: "\n").contains {
+      $0.contains(" -> ") && $0.contains(":\(status.st_ino) ")
+    }
+  }
+
+  @Test func `a credential of another owner opens nothing here`() throws {
+    _ = try store.open().applications.issue(application, to: store.path("credential"))
+    let own = try Data(contentsOf: URL(fileURLWithPath: store.path("credential")))
+    // The member's seed is the right one, so that nothing but the owner's key is in its way.
+    let other = try StoreFixture()
+    let covered = try own[..<24] + [UInt8](hex: other.location.identity().ownerKey) + own[56..<own.count - 32]
+    let forged = covered + Hash.digest(Label("vault1.cred.hash"), Array(covered)).bytes
+    let path = store.path("forged")
+    #expect(FileManager.default.createFile(atPath: path, contents: forged, attributes: [.posixPermissions: 0o600]))
+    #expect(try CredentialFile.read(path).application == application)
+    let failure = #expect(throws: VaultError.self) {
+      try SecretStore.open(at: store.location, credential: path).group(application).items()
+    }
+    guard case .damaged(_, "roster", _) = failure else {
+      Issue.record("\(String(describing: failure))")
+      return
+    }
+    #expect(
+      try SecretStore.open(at: store.location, credential: store.path("credential")).group(application).items() == [])
+  }
+}

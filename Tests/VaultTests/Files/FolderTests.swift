@@ -1,0 +1,80 @@
+import Glibc
+import GroupFile
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct FolderTests {
+  private let temporary = TemporaryFolder()
+
+  private func open() throws -> Folder { try Folder(temporary.path, .secret()) }
+
+  @Test func `a link to a folder is followed only where that is allowed`() throws {
+    temporary.makeFolder("real")
+    let link = temporary.makeLink("link", to: "real")
+    #expect(throws: Never.self) { _ = try Folder(link, .secret(), followingLink: true) }
+    #expect(throws: FileFault.wrongKind) { _ = try Folder(link, .secret()) }
+    #expect(throws: FileFault.wrongKind) { _ = try open().folder("link", .secret()) }
+  }
+
+  @Test func `what is no folder is none`() {
+    #expect(throws: FileFault.wrongKind) { _ = try Folder(temporary.write("file", []), .secret(), followingLink: true) }
+    #expect(throws: FileFault.wrongKind) { _ = try Folder(temporary.makeFIFO("FIFO"), .secret(), followingLink: true) }
+    #expect(throws: FileFault.missing) { _ = try Folder(temporary.file("no"), .secret()) }
+  }
+
+  @Test func `a replaced file is new, and whole`() throws {
+    let folder = try open()
+    try folder.replace("file", with: [1])
+    let kept = try folder.open("file", O_RDONLY)
+    try folder.replace("file", with: [2, 3])
+    #expect(temporary.read("file") == [2, 3])
+    #expect(try kept.read(limit: 10) == [1])
+    #expect(temporary.names() == ["file"])
+  }
+
+  @Test func `a file that cannot be replaced leaves nothing behind`() throws {
+    temporary.makeFolder("file")
+    #expect(throws: FileFault.self) { try open().replace("file", with: [1]) }
+    #expect(temporary.names() == ["file"])
+  }
+
+  @Test func `reading stops at the limit`() throws {
+    temporary.write("file", [1, 2, 3])
+    #expect(try open().read("file", .secret(), limit: 3) == [1, 2, 3])
+    #expect(throws: FileFault.wrongSize) { try open().read("file", .secret(), limit: 2) }
+  }
+
+  @Test func `a FIFO is neither read nor waited for`() throws {
+    temporary.makeFIFO("FIFO")
+    #expect(throws: FileFault.wrongKind) { try open().read("FIFO", .secret(), limit: 2) }
+    #expect(throws: FileFault.wrongKind) { _ = try open().lockFile("FIFO", waiting: 0) }
+  }
+
+  @Test func `the folders of a path are made for the owner alone, and left where they are`() throws {
+    temporary.makeFolder("a", mode: 0o755)
+    try Folder.make(temporary.file("a/b/c"))
+    try Folder.make(temporary.file("a/b/c"))
+    #expect(temporary.mode("a") == 0o755)
+    #expect(temporary.mode("a/b") == 0o700)
+    #expect(temporary.mode("a/b/c") == 0o700)
+    temporary.write("file", [])
+    #expect(throws: FileFault.wrongKind) { try Folder.make(temporary.file("file/x")) }
+    #expect(throws: FileFault.missing) { try Folder.make("relative") }
+    temporary.makeLink("nowhere", to: "no/where")
+    #expect(throws: FileFault.missing) { try Folder.make(temporary.file("nowhere")) }
+  }
+
+  @Test func `names come sorted, without hidden ones`() throws {
+    for name in ["b", "a", ".hidden"] { temporary.write(name, []) }
+    #expect(try open().names() == ["a", "b"])
+    #expect(try open().names(limit: 1).count == 1)
+  }
+
+  @Test func `a name is there whatever it names`() throws {
+    temporary.makeLink("link", to: "/no/where")
+    #expect(try open().contains("link"))
+    #expect(try !open().contains("other"))
+  }
+}

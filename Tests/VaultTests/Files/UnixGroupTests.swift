@@ -1,0 +1,33 @@
+import Glibc
+import Testing
+import Vault
+
+@Suite struct UnixGroupTests {
+  @Test func `a Unix group is found by its name or its number`() throws {
+    let root = try UnixGroup("root")
+    #expect(root.number == 0 && root.name == "root" && !root.isReadOnly)
+    #expect(try UnixGroup("0", isReadOnly: true).name == "root")
+    let nameless = try UnixGroup("3999999999")
+    #expect(nameless.name == "3999999999" && nameless.number == 3_999_999_999)
+  }
+
+  @Test(arguments: ["", "no such group", "-1", "4294967295", "4294967296", "1.0", "root\u{0}"])
+  func `what names none is refused`(_ name: String) {
+    #expect(throws: VaultError.invalid("there is no such Unix group on this machine")) { try UnixGroup(name) }
+  }
+
+  @Test func `a group that is made for a Unix group tells it, and is closed again`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    let unixGroup = try UnixGroup(String(getegid()), isReadOnly: true)
+    let group = try open.createGroup("shared", NewGroup(keep: 3, lifetime: .purged, unixGroup: unixGroup))
+    let info = try group.info()
+    #expect(info.unixGroup == unixGroup && info.keep == 3 && info.lifetime == .purged)
+    try open.shareGroup("shared", with: UnixGroup(String(getegid())))
+    #expect(try group.info().unixGroup?.isReadOnly == false)
+    try open.unshareGroup("shared")
+    #expect(try group.info().unixGroup == nil)
+    #expect(throws: VaultError.notFound(.group)) { try open.unshareGroup("none") }
+    #expect(throws: VaultError.self) { try open.shareGroup("vault.owner", with: unixGroup) }
+  }
+}

@@ -1,0 +1,140 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+@testable import Vault
+
+/// Another writer of a group, with a program of his own, signs items that ours would not.
+struct HostileItemTests {
+  @Test(arguments: ["two\nlines", "", "\u{1B}[2J", "e\u{301}"])
+  func `an item with a name that no item can have is damage, not a wrong argument`(_ name: String) throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("item", to: "value")
+    try put(name, in: group)
+    #expect(
+      throws: VaultError.damaged(group: "default", level: "row", detail: "a writer signed rows that no item can be")
+    ) {
+      try group.items()
+    }
+    // The others are listed, and the row is named.
+    let listing = try group.listing()
+    #expect(listing.items.map(\.name.description) == ["item"])
+    #expect(listing.strange.map(\.reason) == ["a name that no item can have"])
+    let list = try group.list()
+    #expect(try list.next()?.name.description == "item")
+    #expect(throws: VaultError.self) { try list.next() }
+    #expect(try store.value("item") == "value")
+    // What a list refuses does not pass for verified.
+    #expect(throws: VaultError.strangeRows(in: "default")) {
+      try store.open().verify(groups: ["default"])[0].result.get()
+    }
+  }
+
+  @Test func `values that a removed member could read are listed beside a row that no item can be`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    _ = try store.issue("api", grants: [.init(.read, in: "default")])
+    for name in ["a", "b"] { try open.group("default").set(name, to: "value") }
+    try put("two\nlines", in: open.group("default"))
+    try open.revoke("api", from: "default")
+    var leftOut: [String: VaultError] = [:]
+    let exposed = try open.exposure(leftOut: { leftOut[$0] = $1 })
+    #expect(exposed.map(\.item.description) == ["a", "b"])
+    #expect(leftOut == ["default": .strangeRows(in: "default")])
+  }
+
+  private func put(_ name: String, in group: AccessGroup) throws {
+    let transaction = try group.file.beginWriting()
+    let secret = try unsafe [UInt8]().withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+    try transaction.put(Attributes(name: name, created: 1, changed: 1, valueKind: 2), secret)
+    try transaction.commit()
+  }
+
+  @Test func `a row with the last version, and one with another item's name, are listed as such, and removed`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    for name in ["item", "last", "moved"] { try group.set(name, to: "value") }
+    let last = try replace("last", in: group, before: GroupLimits.lastVersion)
+    let moved = try replace("moved", in: group, named: "item")
+    let listing = try store.open().group("default").listing()
+    #expect(listing.items.map(\.name.description) == ["item"])
+    #expect(
+      Dictionary(uniqueKeysWithValues: listing.strange.map { ($0.token, $0.reason) })
+        == [last: "a version that no other can follow", moved: "a name in another's place"])
+    // A new key gives the other row another place; the row that does not open goes first.
+    try store.open().removeRow(moved, from: "default")
+    let next = try #require(try store.open().group("default").listing().strange.first)
+    try store.open().removeRow(next.token, from: "default")
+    #expect(try store.open().group("default").items().map(\.name.description) == ["item"])
+    for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
+  }
+
+  /// Signs another row in the place of an item's.
+  ///
+  /// - Returns: the place.
+  private func replace(
+    _ name: String, in group: AccessGroup, named other: String? = nil, before version: UInt64? = nil
+  ) throws -> String {
+    let transaction = try group.file.beginWriting()
+    var row = try transaction.present(name).row
+    let secret = try unsafe [UInt8]().withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+    let attributes = Attributes(name: other ?? name, created: 1, changed: 1, valueKind: 2)
+    if let version {
+      row = try RowSeal(transaction.view.state.keys).row(
+        attributes, secret, token: row.token, version: version - 1, oldest: version - 1, previous: .zero
+      ).row
+    }
+    try transaction.put(attributes, secret, over: row, at: row.token)
+    try transaction.commit()
+    return row.token.hexadecimal
+  }
+
+  @Test func `the owner removes a row that no item can be, and nothing of it stays`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    let api = try store.issue("api", grants: [.init(.write, in: "default")])
+    try open.group("default").set("item", to: "value")
+    try put("two\nlines", in: api.group("default"))
+    try put("two\nlines", in: api.group("default"))
+    let row = try #require(try open.group("default").listing().strange.first)
+    #expect(throws: VaultError.denied(.ownerOnly)) { try api.removeRow(row.token, from: "default") }
+    #expect(throws: VaultError.notFound(.item)) {
+      try open.removeRow(String(repeating: "0", count: 32), from: "default")
+    }
+    for token in ["", "+" + row.token.dropFirst(), row.token + "0", "x" + row.token.dropFirst()] {
+      #expect(throws: VaultError.invalid("a row's token has 32 hexadecimal digits")) {
+        try open.removeRow(token, from: "default")
+      }
+    }
+    try open.removeRow(row.token, from: "default")
+    #expect(try open.group("default").items().map(\.name.description) == ["item"])
+    let info = try open.group("default").info()
+    #expect(info.itemCount == 1 && info.versionCount == 0 && info.generation == 2)
+    for group in try open.verify() { #expect(throws: Never.self) { try group.result.get() } }
+    // A member still writes, and the name is as new.
+    try put("two\nlines", in: api.group("default"))
+    #expect(try open.group("default").info().versionCount == 0)
+  }
+
+  @Test(arguments: ["group/ÄÖ", "group/new", "app/new"])
+  func `an entry of the owner's list that is none is damage, not a wrong argument`(_ name: String) throws {
+    let store = try StoreFixture()
+    try store.open().registry().group.set(name, to: "\u{1}")
+    let found = try store.open().verify().filter { $0.name == "vault.owner" }
+    #expect(found.count == 1)
+    #expect(throws: Registry.damaged) { try found[0].result.get() }
+  }
+
+  @Test func `who another member says that they are is shown as a claim`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "owner's")
+    #expect(try store.open().group("team").history("a").map(\.isWriterClaimed) == [false])
+    let api = try store.issue("api", grants: [.init(.write, in: "team")])
+    try api.group("team").set("a", to: "api's")
+    // The state is signed by the application now: it could have made the owner's version up.
+    let history = try store.open().group("team").history("a")
+    #expect(history.map(\.writer) == [.application("api", issue: 1), .owner])
+    #expect(history.map(\.isWriterClaimed) == [false, true])
+  }
+}

@@ -1,0 +1,170 @@
+import Glibc
+import GroupFile
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct CredentialTests {
+  private func parse(_ bytes: [UInt8]) throws -> Credential { try Credential(parsing: GuardedBytes(testing: bytes)) }
+
+  private func hashed(_ covered: [UInt8]) -> [UInt8] {
+    covered + Hash.digest(Label("vault1.cred.hash"), covered).bytes
+  }
+
+  private func seed(_ member: MemberSeed) -> [UInt8] { unsafe member.withUnsafeBytes { unsafe Array($0) } }
+
+  @Test func `bytes that another implementation made are read and written`() throws {
+    let credential = try parse(ForeignBytes.credential)
+    #expect(credential.issue == 2)
+    #expect(credential.ownerKey == (try Identity.testing().ownerKey))
+    #expect(credential.application == "com.example.notes")
+    #expect(
+      try seed(credential.member) == seed(Identity.testing().applicationMember(id: "com.example.notes", issue: 2)))
+    #expect(credential.floors.map(\.group) == ["com.example.notes", "team.shared"])
+    #expect(credential.floors.map(\.state.rosterRevision) == [10, 20])
+    #expect(credential.floors.map(\.state.generation) == [20, 40])
+    #expect(credential.floors.map(\.state.epoch) == [30, 60])
+    #expect(credential.floors.map(\.state.groupID.bytes.first) == [1, 2])
+    #expect(credential.floors.map(\.state.link.bytes.first) == [51, 52])
+    #expect(try credential.serialized().testBytes == ForeignBytes.credential)
+  }
+
+  @Test func `no bit of a credential can change`() {
+    for bit in 0..<ForeignBytes.credential.count * 8 {
+      var altered = ForeignBytes.credential
+      altered[bit / 8] ^= 1 << (bit % 8)
+      #expect(throws: IdentityError.self) { try parse(altered) }
+    }
+  }
+
+  @Test func `a credential of any other length is refused`() {
+    for count in 0..<ForeignBytes.credential.count {
+      #expect(throws: IdentityError.self) { try parse(Array(ForeignBytes.credential.prefix(count))) }
+    }
+    #expect(throws: IdentityError.self) { try parse(ForeignBytes.credential + [0]) }
+  }
+
+  @Test func `a later version or label is a newer format`() {
+    var later = ForeignBytes.credential
+    later[17] = 2
+    #expect(throws: IdentityError.newerFormat(.credential)) { try parse(later) }
+    later = ForeignBytes.credential
+    later[5] = UInt8(ascii: "2")
+    #expect(throws: IdentityError.newerFormat(.credential)) { try parse(later) }
+  }
+
+  @Test func `an unknown flag is refused`() {
+    var covered = Array(ForeignBytes.credential.dropLast(32))
+    covered[19] = 1
+    #expect(throws: IdentityError.damaged(.credential, "it has an unknown flag")) { try parse(hashed(covered)) }
+  }
+
+  @Test func `names that are none, floors that do not rise and counters out of range are refused`() throws {
+    let covered = Array(ForeignBytes.credential.dropLast(32))
+    let head = Array(covered[..<88])
+    func counted(_ text: String) -> [UInt8] { [0, UInt8(text.utf8.count)] + Array(text.utf8) }
+    func floor(_ name: String, epoch: UInt8 = 0) -> [UInt8] {
+      counted(name) + [UInt8](repeating: 9, count: 32) + [UInt8](repeating: 0, count: 16) + [epoch]
+        + [UInt8](repeating: 0, count: 7) + [UInt8](repeating: 9, count: 32)
+    }
+    let right = head + counted("app") + [0, 2] + floor("a") + floor("b")
+    #expect(throws: Never.self) { try parse(hashed(right)) }
+    for wrong in [
+      head + counted("") + [0, 0], head + counted("../app") + [0, 0], head + counted("App") + [0, 0],
+      head + counted("app") + [0, 2] + floor("b") + floor("a"),
+      head + counted("app") + [0, 2] + floor("a") + floor("a"),
+      head + counted("app") + [0, 1] + floor("a") + floor("b"),
+      head + counted("app") + [0, 3] + floor("a") + floor("b"),
+      head + counted("app") + [0, 1] + floor("a/b"), head + counted("app") + [0, 1] + floor("a", epoch: 0x20),
+      head + counted("app") + [1, 1] + (0..<257).flatMap { floor("g\(1000 + $0)") },
+    ] {
+      #expect(throws: IdentityError.damaged(.credential, "its fields do not follow the format")) {
+        try parse(hashed(wrong))
+      }
+    }
+  }
+
+  @Test func `floors are written sorted`() throws {
+    let floors = ["b", "a", "a.b", "a-b"].map {
+      Credential.Floor(
+        group: $0, state: Floor(groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero))
+    }
+    let credential = Credential(
+      issue: 1, ownerKey: .zero, application: "app", member: try MemberSeed(Key.random()), floors: floors)
+    #expect(try Credential(parsing: credential.serialized()).floors.map(\.group) == ["a", "a-b", "a.b", "b"])
+  }
+
+  // MARK: - File
+
+  @Test func `a credential file is read as strictly as a key file`() throws {
+    let temporary = TemporaryFolder()
+    let path = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
+    #expect(try CredentialFile.read(path).application == "com.example.notes")
+    temporary.setMode("credential", 0o444)
+    #expect(throws: IdentityError.locked(.credential(.openToOthers(mode: 0o444)))) { try CredentialFile.read(path) }
+    #expect(throws: IdentityError.locked(.credential(.missing))) { try CredentialFile.read(temporary.file("gone")) }
+    #expect(throws: IdentityError.locked(.credential(.wrongKind))) {
+      try CredentialFile.read(temporary.makeFIFO("FIFO"))
+    }
+    #expect(throws: IdentityError.locked(.credential(.wrongSize))) {
+      try CredentialFile.read(temporary.write("long", [UInt8](repeating: 0, count: 65_537)))
+    }
+    #expect(throws: IdentityError.damaged(.credential, "it is not a vault credential")) {
+      try CredentialFile.read(temporary.write("empty", []))
+    }
+  }
+
+  @Test func `a credential of root's may be readable by one Unix group, and nobody else's may`() throws {
+    func check(owner: uid_t, mode: mode_t) throws(FileFault) {
+      var status = stat()
+      status.st_uid = owner
+      status.st_mode = S_IFREG | mode
+      try FileTrust.handedOver(user: 1000).check(status)
+    }
+    try check(owner: 0, mode: 0o440)
+    try check(owner: 1000, mode: 0o400)
+    #expect(throws: FileFault.openToOthers(mode: 0o440)) { try check(owner: 1000, mode: 0o440) }
+    #expect(throws: FileFault.openToOthers(mode: 0o460)) { try check(owner: 0, mode: 0o460) }
+    #expect(throws: FileFault.openToOthers(mode: 0o444)) { try check(owner: 0, mode: 0o444) }
+    #expect(throws: FileFault.foreignOwner) { try check(owner: 1001, mode: 0o400) }
+  }
+
+  @Test func `links to a credential count where only root and the user can change them`() throws {
+    let temporary = TemporaryFolder()
+    // As Kubernetes mounts a Secret.
+    _ = temporary.makeFolder("secret")
+    _ = temporary.makeFolder("secret/..2026", mode: 0o755)
+    _ = temporary.write("secret/..2026/credential", ForeignBytes.credential, mode: 0o400)
+    _ = temporary.makeLink("secret/..data", to: "..2026")
+    let path = temporary.makeLink("secret/credential", to: "..data/credential")
+    for mode: mode_t in [0o1777, 0o755, 0o700] {
+      temporary.setMode("secret", mode)
+      #expect(try CredentialFile.read(path).application == "com.example.notes")
+    }
+    for mode: mode_t in [0o777, 0o720, 0o702] {
+      temporary.setMode("secret", mode)
+      #expect(throws: IdentityError.locked(.credential(.link))) { try CredentialFile.read(path) }
+    }
+    #expect(throws: IdentityError.locked(.credential(.link))) {
+      try CredentialFile.read(temporary.makeLink("circle", to: "circle"))
+    }
+    #expect(throws: IdentityError.locked(.credential(.missing))) {
+      try CredentialFile.read(temporary.makeLink("dangling", to: "nothing"))
+    }
+  }
+
+  @Test func `a link that somebody else made is not followed`() throws {
+    let temporary = TemporaryFolder()
+    _ = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
+    let path = temporary.makeLink("link", to: "credential")
+    // As seen by a user who is neither root nor the one who made it.
+    if geteuid() != 0 {
+      #expect(throws: FileFault.link) { try CanonicalPath.followingLinks(path, user: geteuid() + 1) }
+    } else {
+      #expect(unsafe lchown(path, 12_345, 12_345) == 0)
+      #expect(throws: FileFault.link) { try CanonicalPath.followingLinks(path, user: 1000) }
+    }
+  }
+}

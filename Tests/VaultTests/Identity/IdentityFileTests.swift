@@ -1,0 +1,169 @@
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct IdentityFileTests {
+  private let identity: Identity
+  private var file: IdentityFile
+
+  init() throws {
+    identity = try Identity.testing()
+    file = IdentityFile(
+      ownerKey: identity.ownerKey,
+      first: try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity))
+    try file.add(try Slot(number: 2, key: key(2), use: .keyFile, sealing: identity))
+    try file.add(try Slot(number: 3, key: key(3), use: .keyFile, sealing: identity))
+  }
+
+  /// Puts a right hash at the end of altered bytes.
+  private func hashed(_ covered: [UInt8]) -> [UInt8] {
+    covered + Hash.digest(Label("vault1.id.hash"), covered).bytes
+  }
+
+  private func relabelled(_ label: String) -> [UInt8] {
+    Array(label.utf8) + [UInt8](repeating: 0, count: 16 - label.utf8.count) + file.serialized().dropFirst(16)
+  }
+
+  // MARK: - Bytes
+
+  @Test func `bytes that another implementation made open with passphrase and key`() throws {
+    let file = try IdentityFile(parsing: ForeignBytes.identity)
+    #expect(file.serialized() == ForeignBytes.identity)
+    #expect(file.ownerKey == identity.ownerKey)
+    #expect(file.slots.map(\.number) == [1, 3])
+    #expect(file.slots.map(\.use) == [.passphrase, .keyFile])
+    #expect(try file.open(passphrase: passphrase("correct horse")).testSeed == identity.testSeed)
+    #expect(try file.open(key: key(7), use: .keyFile).testSeed == identity.testSeed)
+  }
+
+  @Test func `what is written is read`() throws {
+    #expect(try IdentityFile(parsing: file.serialized()) == file)
+  }
+
+  @Test func `no bit of the file can change`() {
+    let bytes = file.serialized()
+    for bit in 0..<bytes.count * 8 {
+      var altered = bytes
+      altered[bit / 8] ^= 1 << (bit % 8)
+      // Some bits make the format's number in the label a higher one.
+      let isNewer = bit / 8 == 5 && (UInt8(ascii: "2")...UInt8(ascii: "9")).contains(altered[5])
+      let expected: IdentityError =
+        isNewer ? .newerFormat(.identity) : .damaged(.identity, "it is not a vault identity, or was altered")
+      #expect(throws: expected) { try IdentityFile(parsing: altered) }
+    }
+  }
+
+  @Test func `a file of any other length is refused`() {
+    let bytes = file.serialized()
+    for count in 0..<bytes.count {
+      #expect(throws: IdentityError.self) { try IdentityFile(parsing: Array(bytes.prefix(count))) }
+    }
+    #expect(throws: IdentityError.self) { try IdentityFile(parsing: bytes + [0]) }
+  }
+
+  @Test(arguments: ["vault2.identity", "vault10.identity"])
+  func `a later label is a newer format`(label: String) {
+    #expect(throws: IdentityError.newerFormat(.identity)) { try IdentityFile(parsing: relabelled(label)) }
+  }
+
+  @Test(arguments: ["vault0.identity", "vaultx.identity", "vault.identity", "vault2.app.cred", "fault2.identity"])
+  func `any other label is not an identity`(label: String) {
+    #expect(throws: IdentityError.damaged(.identity, "it is not a vault identity, or was altered")) {
+      try IdentityFile(parsing: relabelled(label))
+    }
+  }
+
+  @Test func `a slot of a kind that is not known is a newer format`() {
+    var covered = Array(file.serialized().dropLast(32))
+    covered[50] = 3
+    #expect(throws: IdentityError.newerFormat(.slot)) { try IdentityFile(parsing: hashed(covered)) }
+  }
+
+  @Test func `slots that do not rise, are none, or are two for passphrases, are refused`() {
+    let covered = Array(file.serialized().dropLast(32))
+    let first = covered[50..<166]
+    let second = covered[166..<282]
+    let third = covered[282..<398]
+    func list(_ slots: [ArraySlice<UInt8>], count: Int? = nil) -> [UInt8] {
+      hashed(Array(covered.prefix(48)) + [0, UInt8(count ?? slots.count)] + slots.joined())
+    }
+    #expect(throws: Never.self) { try IdentityFile(parsing: list([first, second, third])) }
+    var passphraseAgain = first
+    passphraseAgain[passphraseAgain.startIndex + 3] = 9
+    for bytes in [
+      list([second, first]), list([first, first]), list([second, second]), list([]), list([first, passphraseAgain]),
+      list([first, second], count: 3), list([first, second], count: 1), list([first, second], count: 0),
+    ] {
+      #expect(throws: IdentityError.self) { try IdentityFile(parsing: bytes) }
+    }
+  }
+
+  @Test func `a key's slot has no costs`() {
+    var covered = Array(file.serialized().dropLast(32))
+    covered[166 + 7] = 1
+    #expect(throws: IdentityError.damaged(.identity, "its fields do not follow the format")) {
+      try IdentityFile(parsing: hashed(covered))
+    }
+  }
+
+  // MARK: - Opening
+
+  @Test func `each slot opens the same seed`() throws {
+    #expect(try file.open(passphrase: passphrase("open")).testSeed == identity.testSeed)
+    #expect(try file.open(key: key(2), use: .keyFile).testSeed == identity.testSeed)
+    #expect(try file.open(key: key(3), use: .keyFile).testSeed == identity.testSeed)
+  }
+
+  @Test func `what opens no slot is a wrong key, or finds no slot`() throws {
+    #expect(throws: IdentityError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("shut")) }
+    #expect(throws: IdentityError.wrongKey(.keyFile)) { try file.open(key: key(9), use: .keyFile) }
+    #expect(throws: IdentityError.locked(.noSlot(.systemd))) { try file.open(key: key(2), use: .systemd) }
+    let other = IdentityFile(
+      ownerKey: identity.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: identity))
+    #expect(throws: IdentityError.locked(.noSlot(.passphrase))) { try other.open(passphrase: passphrase("open")) }
+  }
+
+  // MARK: - Changing
+
+  @Test mutating func `a new passphrase rewrites its slot and no other byte but the hash`() throws {
+    let before = file.serialized()
+    try file.setPassphrase(try passphrase("new"), cost: cheap, of: identity)
+    let after = file.serialized()
+    #expect(before.count == after.count)
+    #expect(before[..<54] == after[..<54])
+    #expect(before[54..<166] != after[54..<166])
+    #expect(before[166..<398] == after[166..<398])
+    #expect(try file.open(passphrase: passphrase("new")).testSeed == identity.testSeed)
+    #expect(throws: IdentityError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("open")) }
+  }
+
+  @Test mutating func `a passphrase can be added where there is none, and only there`() throws {
+    try file.remove(number: 1)
+    try file.setPassphrase(try passphrase("first"), cost: cheap, of: identity)
+    #expect(file.slots.map(\.number) == [2, 3, 4])
+    let second = try Slot(number: 5, passphrase: passphrase("second"), cost: cheap, sealing: identity)
+    #expect(throws: IdentityError.exists(.passphraseSlot)) { try file.add(second) }
+    let instead = try Slot(number: 2, passphrase: passphrase("second"), cost: cheap, sealing: identity)
+    #expect(throws: IdentityError.exists(.passphraseSlot)) { try file.replace(instead) }
+    #expect(try IdentityFile(parsing: file.serialized()) == file)
+  }
+
+  @Test mutating func `the last slot cannot be removed`() throws {
+    #expect(throws: IdentityError.noSlot(9)) { try file.remove(number: 9) }
+    try file.remove(number: 2)
+    try file.remove(number: 1)
+    #expect(throws: IdentityError.lastSlot) { try file.remove(number: 3) }
+    #expect(file.slots.map(\.number) == [3])
+  }
+
+  @Test mutating func `there are at most 64 slots`() throws {
+    while file.slots.count < 64 {
+      try file.add(try Slot(number: file.nextNumber(), key: key(1), use: .systemd, sealing: identity))
+    }
+    #expect(throws: IdentityError.overLimit("64 slots")) { try file.nextNumber() }
+    #expect(file.serialized().count == IdentityFile.byteLimit)
+    #expect(try IdentityFile(parsing: file.serialized()) == file)
+  }
+}

@@ -1,0 +1,34 @@
+import Sealing
+import TestSupport
+
+@testable import Vault
+
+/// The cheapest costs that the format allows.
+let cheap = Passphrase.Cost(passes: 1, memoryKiB: 8192)
+
+func passphrase(_ text: String) throws -> GuardedBytes { try GuardedBytes(testing: Array(text.utf8)) }
+
+func key(_ byte: UInt8) throws -> Key { try Key(testing: [UInt8](repeating: byte, count: 32)) }
+
+extension Identity {
+  /// The identity of the root seed 00 01 … 1f.
+  static func testing() throws -> Identity {
+    try Identity(rootSeed: try Key(testing: [UInt8](countingFrom: 0, count: 32)))
+  }
+
+  var testSeed: [UInt8] { unsafe withRootSeed { unsafe Array($0) } }
+}
+
+extension RecoveryCode {
+  /// The code of known bytes; only tests have one.
+  init(testing bytes: [UInt8]) throws {
+    self = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(SealingError) in
+      try unsafe RecoveryCode(copying: bytes)
+    }
+  }
+
+  /// The code that was typed as `text`.
+  init(typing text: String) throws { try self.init(parsing: GuardedBytes(testing: Array(text.utf8))) }
+
+  var testText: String { get throws { String(decoding: try text().testBytes, as: UTF8.self) } }
+}

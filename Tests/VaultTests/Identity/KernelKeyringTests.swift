@@ -1,0 +1,111 @@
+import Foundation
+import GroupFile
+import Sealing
+import Testing
+
+@testable import Vault
+
+private enum Keyring {
+  static let isThere: Bool = {
+    let name = "vault1:test:\(getpid())"
+    guard let content = try? GuardedBytes(count: 1), (try? KernelKeyring.keep(content, as: name, for: 60)) != nil else {
+      return false
+    }
+    return KernelKeyring.forget(name)
+  }()
+}
+
+@Suite(.enabled(if: Keyring.isThere, "the kernel keeps no keys here")) final class KernelKeyringTests {
+  private let store: StoreFixture
+  private let ownerKey: PublicKey
+
+  init() throws {
+    store = try StoreFixture()
+    ownerKey = try store.location.identityFile().ownerKey
+  }
+
+  deinit { _ = UnlockedRecord.forget(ownerKey) }
+
+  private func seed() throws -> MemberSeed { try MemberSeed(Key.random()) }
+
+  private var soon: UInt64 { SystemClock.milliseconds() + 60_000 }
+
+  /// Puts bytes in the place of the store's record.
+  private func plant(_ bytes: [UInt8]) throws {
+    let content = try unsafe bytes.withUnsafeBytes { unsafe try GuardedBytes(copying: $0) }
+    try KernelKeyring.keep(content, as: "vault1:" + ownerKey.hexadecimal, for: 60)
+  }
+
+  private func record(_ owner: PublicKey, _ seed: [UInt8], _ deadline: UInt64) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(owner)
+    writer.write(seed)
+    writer.write(deadline)
+    return writer.bytes
+  }
+
+  @Test func `a record comes back as it was kept`() throws {
+    let member = try seed()
+    let deadline = soon
+    try UnlockedRecord(ownerKey, member, until: deadline).keep(for: 60, as: ownerKey)
+    let found = try #require(UnlockedRecord.find(ownerKey))
+    #expect(found.deadline == deadline)
+    #expect(try found.member().signingPublicKey == member.signingPublicKey)
+    #expect(UnlockedRecord.forget(ownerKey))
+    #expect(UnlockedRecord.find(ownerKey) == nil)
+    #expect(!UnlockedRecord.forget(ownerKey))
+  }
+
+  @Test func `bytes that are no record of this owner count as nothing`() throws {
+    let seed = [UInt8](repeating: 7, count: 32)
+    let other = try #require(PublicKey([UInt8](repeating: 9, count: 32)))
+    let good = record(ownerKey, seed, soon)
+    let bad = [
+      Array(good.dropLast()), good + [0], [0], record(other, seed, soon), record(ownerKey, seed, 1),
+      record(ownerKey, seed, .max), record(ownerKey, seed, SystemClock.milliseconds() + UnlockedRecord.longest * 2),
+    ]
+    for bytes in bad {
+      try plant(bytes)
+      #expect(UnlockedRecord.find(ownerKey) == nil)
+      // The key file, as if the keyring were empty.
+      #expect(try SecretStore.status(at: store.location).unlockedUntil == nil)
+      #expect(try SecretStore.open(at: store.location).group("default").items().isEmpty)
+    }
+    try plant(good)
+    #expect(UnlockedRecord.find(ownerKey) != nil)
+  }
+
+  @Test func `a seed that is not the owner's opens no group`() throws {
+    try plant(record(ownerKey, [UInt8](repeating: 7, count: 32), soon))
+    let planted = try SecretStore.open(at: store.location)
+    #expect(throws: VaultError.self) { try planted.group("default").items() }
+    #expect(throws: VaultError.self) { try planted.group("default").set("a", to: 1) }
+  }
+
+  @Test func `an application's seed in the keyring is not taken for the owner's`() throws {
+    let owner = try store.open()
+    try owner.createGroup("team")
+    let identity = try owner.owner()
+    let credential = store.folder + "/credential"
+    _ = try owner.applications.issue("app.one", to: credential, grants: [.init(.write, in: "team")])
+    let seed = try identity.applicationMember(id: "app.one", issue: 1)
+    try UnlockedRecord(ownerKey, seed, until: soon).keep(for: 60, as: ownerKey)
+    let planted = try SecretStore.open(at: store.location)
+    #expect(throws: VaultError.self) { try planted.group("team").items() }
+  }
+
+  @Test func `unlocked, the library opens the store, and its owner's acts open the key file anew`() throws {
+    try SecretStore.unlock(at: store.location, unlocking: .keyFile(store.keyFile), for: .seconds(60))
+    let unlocked = try SecretStore.open(at: store.location)
+    try unlocked.group("default").set("a", to: 1)
+    try unlocked.createGroup("team")
+    #expect(try unlocked.status().unlockedUntil != nil)
+    try FileManager.default.removeItem(atPath: store.keyFile)
+    #expect(try SecretStore.open(at: store.location).group("default").items().map(\.name.description) == ["a"])
+    #expect(throws: VaultError.ownerNeeded("the key file is not there")) {
+      try SecretStore.open(at: store.location).createGroup("other")
+    }
+    #expect(try SecretStore.lock(at: store.location))
+    #expect(throws: VaultError.locked("the key file is not there")) { try SecretStore.open(at: store.location) }
+  }
+}

@@ -1,0 +1,111 @@
+import Glibc
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct LocationsTests {
+  private let ownerKey = PublicKey([UInt8](countingFrom: 0xa0, count: 32))!
+  private let shortName = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
+
+  private func expect(
+    _ environment: [String: String], user: uid_t = 1000, home: String, state: String?,
+    homeFolder: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let locations = try Locations(environment: environment, user: user) { asked in
+      #expect(asked == user)
+      return homeFolder
+    }
+    #expect(locations.home == home, sourceLocation: sourceLocation)
+    #expect(locations.stateFolder(of: ownerKey) == state, sourceLocation: sourceLocation)
+  }
+
+  @Test func `a user's store is below his home folder`() throws {
+    try expect(["HOME": "/home/u"], home: "/home/u/.local/share/vault", state: "/home/u/.local/state/vault")
+    try expect(["HOME": "/"], home: "/.local/share/vault", state: "/.local/state/vault")
+  }
+
+  @Test func `the XDG folders come before the home folder, if they are absolute`() throws {
+    try expect(
+      ["HOME": "/home/u", "XDG_DATA_HOME": "/data", "XDG_STATE_HOME": "/state"], home: "/data/vault",
+      state: "/state/vault")
+    try expect(
+      ["HOME": "/home/u", "XDG_DATA_HOME": "data", "XDG_STATE_HOME": ""], home: "/home/u/.local/share/vault",
+      state: "/home/u/.local/state/vault")
+  }
+
+  @Test func `root's store is the system's`() throws {
+    try expect(
+      ["HOME": "/root", "XDG_DATA_HOME": "/data", "XDG_STATE_HOME": "/state"], user: 0, home: "/var/lib/vault",
+      state: "/var/lib/vault-state")
+    try expect(["VAULT_HOME": "/v"], user: 0, home: "/v", state: "/var/lib/vault-state/\(shortName)")
+  }
+
+  @Test func `a store that is named has a state folder of its own, by its owner's key`() throws {
+    try expect(
+      ["HOME": "/home/u", "VAULT_HOME": "/v"], home: "/v", state: "/home/u/.local/state/vault/\(shortName)")
+    try expect(
+      ["HOME": "/home/u", "VAULT_HOME": "/v", "XDG_STATE_HOME": "/state"], home: "/v",
+      state: "/state/vault/\(shortName)")
+  }
+
+  @Test func `a state folder that is named is used as it is`() throws {
+    try expect(["VAULT_HOME": "/v/", "VAULT_STATE": "/s//"], home: "/v", state: "/s")
+    try expect(["HOME": "/home/u", "VAULT_STATE": "/s"], home: "/home/u/.local/share/vault", state: "/s")
+    try expect(["HOME": "/home/u", "VAULT_STATE": "/s"], user: 0, home: "/var/lib/vault", state: "/s")
+  }
+
+  @Test func `a variable that is empty is not set`() throws {
+    try expect(
+      ["HOME": "/home/u", "VAULT_HOME": "", "VAULT_STATE": ""], home: "/home/u/.local/share/vault",
+      state: "/home/u/.local/state/vault")
+  }
+
+  @Test func `a relative path begins at the current folder`() throws {
+    let current = unsafe String(cString: getcwd(nil, 0))
+    try expect(["VAULT_HOME": "v", "VAULT_STATE": "s/t"], home: "\(current)/v", state: "\(current)/s/t")
+  }
+
+  @Test func `the list of users is asked only where HOME is needed and not set`() throws {
+    try expect([:], home: "/list/.local/share/vault", state: "/list/.local/state/vault", homeFolder: "/list")
+    try expect(
+      ["HOME": "relative"], home: "/list/.local/share/vault", state: "/list/.local/state/vault", homeFolder: "/list")
+    for environment in [["HOME": "/home/u"], ["VAULT_HOME": "/v", "VAULT_STATE": "/s"]] {
+      _ = try Locations(environment: environment, user: 1000) { _ in
+        Issue.record("the list of users was asked")
+        return nil
+      }
+    }
+  }
+
+  @Test func `without any home folder there is no place, or no state folder`() throws {
+    #expect(throws: IdentityError.noHome) { try Locations(environment: [:], user: 1000) { _ in nil } }
+    try expect(["VAULT_HOME": "/v"], home: "/v", state: nil)
+    try expect(["XDG_DATA_HOME": "/d"], home: "/d/vault", state: nil)
+  }
+
+  @Test func `the list of users knows root and no user of a free number`() {
+    #expect(UserList.homeFolder(of: 0)?.hasPrefix("/") == true)
+    #expect(UserList.homeFolder(of: 3_999_999_999) == nil)
+  }
+
+  @Test func `the state folder is made for its owner alone`() throws {
+    let temporary = TemporaryFolder()
+    let locations = try Locations(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("a/state")])
+    try locations.makeStateFolder(of: ownerKey)
+    try locations.makeStateFolder(of: ownerKey)
+    #expect(temporary.mode("a") == 0o700)
+    #expect(temporary.mode("a/state") == 0o700)
+    temporary.write("file", [])
+    let blocked = try Locations(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("file/state")])
+    #expect(throws: IdentityError.damaged(.state, "it is not the kind of file or folder that belongs here")) {
+      try blocked.makeStateFolder(of: ownerKey)
+    }
+  }
+
+  @Test func `a group's folder is in the folder of groups`() throws {
+    let locations = try Locations(environment: ["VAULT_HOME": "/v"], user: 0)
+    #expect(locations.groupFolder("team.shared") == "/v/groups/team.shared")
+  }
+}

@@ -1,0 +1,94 @@
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct RecoveryCodeTests {
+  private static let code = ReferenceCode.groups([UInt8](countingFrom: 0x41, count: 20))
+
+  private func defect(_ groups: [String]) -> RecoveryCode.Defect? {
+    do {
+      _ = try RecoveryCode(typing: groups.joined(separator: "-"))
+    } catch IdentityError.mistypedCode(let defect) {
+      return defect
+    } catch {
+      Issue.record(error)
+    }
+    return nil
+  }
+
+  @Test func `a new code has eight groups of five characters, and is another each time`() throws {
+    let texts = try (0..<50).map { _ in try RecoveryCode.random().testText }
+    #expect(Set(texts).count == 50)
+    for text in texts {
+      #expect(text.wholeMatch(of: /([0-9A-HJKMNP-TV-Z]{5}-){7}[0-9A-HJKMNP-TV-Z]{5}/) != nil, "\(text)")
+      #expect(try RecoveryCode(typing: text).testText == text)
+    }
+    // 160 bits of which each is sometimes set and sometimes not.
+    let keys = Set(try (0..<50).map { _ in try RecoveryCode.random().key().testBytes })
+    #expect(keys.count == 50)
+  }
+
+  @Test func `every other character in every place is found, and its group named`() {
+    for group in 0..<8 {
+      for place in 0..<5 {
+        for character in "0123456789ABCDEFGHJKMNPQRSTVWXYZ" {
+          var groups = Self.code
+          var characters = Array(groups[group])
+          guard characters[place] != character else { continue }
+          characters[place] = character
+          groups[group] = String(characters)
+          #expect(defect(groups) == .mistyped([group + 1]))
+        }
+      }
+    }
+  }
+
+  @Test func `two characters exchanged in a group are found, and the group named`() {
+    for group in 0..<8 {
+      for first in 0..<5 {
+        for second in first + 1..<5 {
+          var groups = Self.code
+          var characters = Array(groups[group])
+          guard characters[first] != characters[second] else { continue }
+          characters.swapAt(first, second)
+          groups[group] = String(characters)
+          #expect(defect(groups) == .mistyped([group + 1]))
+        }
+      }
+    }
+  }
+
+  @Test func `two exchanged groups are found and both named, also where all groups hold the same bits`() {
+    for bytes in [[UInt8](countingFrom: 0x41, count: 20), [UInt8](repeating: 0, count: 20)] {
+      for first in 0..<8 {
+        for second in first + 1..<8 {
+          var groups = ReferenceCode.groups(bytes)
+          groups.swapAt(first, second)
+          #expect(defect(groups) == .misplaced([first + 1, second + 1]))
+        }
+      }
+    }
+  }
+
+  @Test func `what is wrong is said in words that hold nothing of the code`() throws {
+    func message(_ groups: [String]) -> String? {
+      defect(groups).map { VaultError(IdentityError.mistypedCode($0)).message }
+    }
+    var groups = Self.code
+    groups[2] = "00000"
+    #expect(message(groups) == "group 3 of the recovery code is mistyped")
+    groups[4] = "!!!!!"
+    groups[7] = "UUUUU"
+    #expect(message(groups) == "groups 3, 5 and 8 of the recovery code are mistyped")
+    groups = Self.code
+    groups.swapAt(2, 4)
+    #expect(message(groups) == "groups 3 and 5 of the recovery code are in each other's places")
+    groups = Self.code
+    groups[0] = "1234"
+    #expect(message(groups) == "group 1 of the recovery code has 4 characters instead of 5")
+    #expect(message(["1234"]) == "a recovery code has 40 characters, and this one 4")
+    #expect(message([String(repeating: "ä€🔑", count: 1_000)]) == "a recovery code has 40 characters, and this one 3000")
+  }
+}

@@ -1,0 +1,104 @@
+import Glibc
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct SettingsTests {
+  private let temporary = TemporaryFolder()
+
+  @Test(
+    arguments: [
+      Settings(), Settings(keyFile: "/home/ä/key"), Settings(lastBackup: 1_700_000_000_000),
+      Settings(keyFile: "/k", lastBackup: 1),
+    ])
+  func `what is written is read`(settings: Settings) throws {
+    #expect(try Settings(parsing: settings.serialized()) == settings)
+  }
+
+  @Test func `the bytes are the documented ones`() {
+    // Python: hashlib.blake2b(before, digest_size=32, person=b"vault1.set.hash\0")
+    #expect(
+      Settings(keyFile: "/k", lastBackup: 258).serialized().hex
+        == "7661756c74312e73657474696e677300" + "00022f6b" + "0000000000000102"
+        + "b4a83917b44a3e398254197c7a719a95d529204ca87635b3eedc8895d355057f")
+  }
+
+  @Test func `no bit of the settings can change`() {
+    let bytes = Settings(keyFile: "/k", lastBackup: 1).serialized()
+    for bit in 0..<bytes.count * 8 {
+      var altered = bytes
+      altered[bit / 8] ^= 1 << (bit % 8)
+      #expect(throws: IdentityError.self) { try Settings(parsing: altered) }
+    }
+    #expect(throws: IdentityError.self) { try Settings(parsing: []) }
+  }
+
+  @Test func `a path that is not UTF-8, or longer than a path, is refused`() {
+    for path in [[0xFF, 0xFE], [UInt8](repeating: 0x61, count: 4097)] as [[UInt8]] {
+      var writer = ByteWriter()
+      writer.write(Label("vault1.settings"))
+      writer.writeCounted16(path)
+      writer.write(UInt64(0))
+      writer.write(Hash.digest(Label("vault1.set.hash"), writer.bytes))
+      #expect(throws: IdentityError.damaged(.settings, "their fields do not follow the format")) {
+        try Settings(parsing: writer.bytes)
+      }
+    }
+  }
+
+  @Test func `no state folder and no file mean no settings`() throws {
+    #expect(try Settings.read(in: temporary.file("no")) == Settings())
+    #expect(try Settings.read(in: temporary.path) == Settings())
+  }
+
+  @Test func `a change is written for the owner alone and leaves nothing beside it`() throws {
+    try Settings.change(in: temporary.path) { $0.keyFile = "/a/key" }
+    try Settings.change(in: temporary.path) { $0.lastBackup = 5 }
+    #expect(try Settings.read(in: temporary.path) == Settings(keyFile: "/a/key", lastBackup: 5))
+    #expect(temporary.names() == ["settings"])
+    #expect(temporary.mode("settings") == 0o600)
+  }
+
+  @Test func `damaged settings are said, and replaced by the next change`() throws {
+    temporary.write("settings", [1, 2, 3])
+    #expect(throws: IdentityError.damaged(.settings, "they are not vault settings, or were altered")) {
+      try Settings.read(in: temporary.path)
+    }
+    try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
+    #expect(try Settings.read(in: temporary.path) == Settings(keyFile: "/k"))
+  }
+
+  @Test func `a state folder or file that others may change is refused`() throws {
+    try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
+    temporary.setMode("settings", 0o622)
+    #expect(throws: IdentityError.denied(.settings, .openToOthers(mode: 0o622))) {
+      try Settings.read(in: temporary.path)
+    }
+    temporary.setMode("settings", 0o600)
+    temporary.setMode(".", 0o777)
+    #expect(throws: IdentityError.denied(.settings, .openToOthers(mode: 0o777))) {
+      try Settings.change(in: temporary.path) { $0.lastBackup = 1 }
+    }
+  }
+
+  @Test func `a FIFO in the settings' place is damage, and nothing hangs`() {
+    temporary.makeFIFO("settings")
+    #expect(throws: IdentityError.damaged(.settings, "it is not the kind of file or folder that belongs here")) {
+      try Settings.read(in: temporary.path)
+    }
+  }
+
+  @Test func `changes of many threads are all there`() throws {
+    let path = temporary.path
+    onThreads(20) { _ in
+      do throws(IdentityError) {
+        try Settings.change(in: path) { $0.lastBackup = ($0.lastBackup ?? 0) + 1 }
+      } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(try Settings.read(in: path).lastBackup == 20)
+  }
+}

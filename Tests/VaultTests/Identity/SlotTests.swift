@@ -1,0 +1,125 @@
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct SlotTests {
+  private func bytes(_ slot: Slot) -> [UInt8] {
+    var writer = ByteWriter()
+    slot.write(to: &writer)
+    return writer.bytes
+  }
+
+  private func parsed(_ bytes: [UInt8]) throws -> Slot {
+    var reader = ByteReader(bytes)
+    let slot = try Slot(from: &reader)
+    try reader.finish()
+    return slot
+  }
+
+  @Test func `a slot has 116 bytes, both ways`() throws {
+    let identity = try Identity.random()
+    for slot in [
+      try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity),
+      try Slot(number: 2, key: key(1), use: .keyFile, sealing: identity),
+      try Slot(number: 3, key: key(1), use: .recoveryCode, sealing: identity),
+      try Slot(number: 65_535, key: key(1), use: .systemd, sealing: identity),
+    ] {
+      #expect(bytes(slot).count == Slot.byteCount)
+      #expect(try parsed(bytes(slot)) == slot)
+    }
+  }
+
+  @Test func `new slots cost what is moderate`() throws {
+    let slot = try Slot(number: 1, passphrase: passphrase("open"), sealing: Identity.random())
+    #expect(slot.cost == .moderate)
+  }
+
+  @Test func `a passphrase opens its slot, another does not`() throws {
+    let identity = try Identity.random()
+    let slot = try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity)
+    #expect(try slot.open(passphrase: passphrase("open"), ownerKey: identity.ownerKey).testSeed == identity.testSeed)
+    for wrong in ["", "Open", "open "] {
+      #expect(throws: IdentityError.wrongKey(.passphrase)) {
+        try slot.open(passphrase: passphrase(wrong), ownerKey: identity.ownerKey)
+      }
+    }
+  }
+
+  @Test func `a key opens its slot, another does not`() throws {
+    let identity = try Identity.random()
+    let slot = try Slot(number: 1, key: key(1), use: .systemd, sealing: identity)
+    #expect(try slot.open(key: key(1), ownerKey: identity.ownerKey).testSeed == identity.testSeed)
+    #expect(throws: IdentityError.wrongKey(.systemd)) { try slot.open(key: key(2), ownerKey: identity.ownerKey) }
+  }
+
+  @Test func `a slot of another owner is a wrong key`() throws {
+    let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.random())
+    #expect(throws: IdentityError.wrongKey(.keyFile)) { try slot.open(key: key(1), ownerKey: .zero) }
+  }
+
+  /// What is before the check goes into the slot's key or into what it authenticates; from the nonce on, the key is
+  /// known to be right and the bytes are known to be wrong.
+  @Test(arguments: 2..<Slot.byteCount)
+  func `a wrong key is told from a damaged slot`(offset: Int) throws {
+    let identity = try Identity.testing()
+    var altered = bytes(try Slot(number: 1, key: key(1), use: .keyFile, sealing: identity))
+    altered[offset] ^= 0x10
+    if (4..<12).contains(offset) {
+      // A key's slot has no costs.
+      #expect(throws: Slot.Failure.malformed) { try parsed(altered) }
+      return
+    }
+    let slot = try parsed(altered)
+    let expected: IdentityError =
+      offset < 44
+      ? .wrongKey(.keyFile) : .damaged(.slot, "the key is right, but the slot does not open the owner's seed")
+    #expect(throws: expected) { try slot.open(key: key(1), ownerKey: identity.ownerKey) }
+  }
+
+  @Test func `a slot that holds another owner's seed is damaged`() throws {
+    let salt = [UInt8](repeating: 4, count: 16)
+    let fields = [2, 2, 0, 1] + [UInt8](repeating: 0, count: 8) + salt
+    let header = Label("vault1.slot").padded + PublicKey.zero.bytes + fields
+    let slotKey = try key(1).derive(Label("vault1.slot.key"), salt)
+    let check = slotKey.mac(Label("vault1.slot.chk"), header).bytes.prefix(16)
+    let nonce = Nonce()
+    let box = SealedBox.seal(try Identity.testing().testSeed, key: slotKey, nonce: nonce, binding: header)
+    let slot = try parsed(fields + check + nonce.bytes + box)
+    #expect(throws: IdentityError.damaged(.slot, "the key is right, but the slot does not open the owner's seed")) {
+      try slot.open(key: key(1), ownerKey: .zero)
+    }
+  }
+
+  @Test(arguments: [(0, 2), (0, 3), (1, 1), (1, 0), (1, 5)] as [(Int, UInt8)])
+  func `a kind or use that is not known is a newer format`(offset: Int, byte: UInt8) throws {
+    let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.testing())
+    var altered = bytes(slot)
+    altered[offset] = byte == altered[offset] ? 1 : byte
+    #expect(throws: Slot.Failure.newerKind) { try parsed(altered) }
+  }
+
+  @Test(arguments: [(0, 8192), (17, 8192), (1, 8191), (1, 1 << 21), (16, 1 << 20)] as [(UInt32, UInt32)])
+  func `costs that nobody pays are refused`(passes: UInt32, memoryKiB: UInt32) throws {
+    let identity = try Identity.testing()
+    var writer = ByteWriter()
+    writer.write(passes)
+    writer.write(memoryKiB)
+    var altered = bytes(try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity))
+    altered.replaceSubrange(4..<12, with: writer.bytes)
+    let slot = try parsed(altered)
+    #expect(throws: IdentityError.overLimit("the costs of a passphrase, or its length")) {
+      try slot.open(passphrase: passphrase("open"), ownerKey: identity.ownerKey)
+    }
+    #expect(throws: IdentityError.overLimit("the costs of a passphrase, or its length")) {
+      let cost = Passphrase.Cost(passes: passes, memoryKiB: memoryKiB)
+      _ = try Slot(number: 1, passphrase: passphrase("open"), cost: cost, sealing: identity)
+    }
+  }
+
+  @Test(arguments: [0, 1, 115]) func `a slot cut short is malformed`(count: Int) throws {
+    let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.testing())
+    #expect(throws: Slot.Failure.malformed) { try parsed(Array(bytes(slot).prefix(count))) }
+  }
+}

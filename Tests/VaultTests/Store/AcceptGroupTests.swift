@@ -1,0 +1,158 @@
+import Foundation
+import GroupFile
+import Sealing
+import Testing
+
+@testable import Vault
+
+/// The owner accepts a group that is not as this machine, or his registry, knows it.
+struct AcceptGroupTests {
+  private let another = VaultError.damaged(
+    group: "team", level: "witness", detail: "another group under a known name")
+
+  private func folder(_ name: String, in store: StoreFixture) -> String { store.location.home + "/groups/" + name }
+
+  /// A store whose group `team` was removed and made again, with the folder of the old one, of which `mal` is a member.
+  private func remade() throws -> (store: StoreFixture, putBack: () throws -> Void, mal: SecretStore) {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("old", to: "o")
+    let mal = try store.issue("mal", grants: [.init(.write, in: "team")])
+    try FileManager.default.copyItem(atPath: folder("team", in: store), toPath: store.path("old"))
+    try store.open().removeGroup("team")
+    try store.open().createGroup("team").set("new", to: "n")
+    let team = folder("team", in: store)
+    return (
+      store,
+      {
+        try? FileManager.default.removeItem(atPath: team)
+        try FileManager.default.copyItem(atPath: store.path("old"), toPath: team)
+      }, mal
+    )
+  }
+
+  private func forgetWitnesses(_ store: StoreFixture) throws {
+    try FileManager.default.removeItem(atPath: store.folder + "/state/witness")
+  }
+
+  private func expectVerified(_ store: StoreFixture) throws {
+    for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
+  }
+
+  @Test func `another group under a known name is not taken by mistake`() throws {
+    let (store, putBack, _) = try remade()
+    try putBack()
+    var asked = false
+    #expect(throws: another) {
+      try store.open().acceptGroup("team") { _ in
+        asked = true
+        return true
+      }
+    }
+    #expect(!asked && another.hint?.contains("--another-group") == true)
+    #expect(throws: another) { try store.value("old", in: "team") }
+  }
+
+  @Test func `another group that is taken tells its members first, and gets a new roster and key`() throws {
+    let (store, putBack, mal) = try remade()
+    try putBack()
+    let group = try store.open().group("team")
+    var members: [String?] = []
+    let accepted = try store.open().acceptGroup("team", another: true) { state in
+      members = state.members.map(\.who.application)
+      #expect(state.reason == .anotherGroup && state.knownEpoch == nil)
+      #expect(throws: another) { try group.info() }
+      return true
+    }
+    #expect(accepted == .accepted(epoch: 4) && Set(members) == [nil, "mal"])
+    let info = try store.open().group("team").info()
+    #expect(info.generation == 2 && info.rosterRevision == 3)
+    #expect(try mal.value("old", in: "team") == "o")
+    // The registry knows it now.
+    try expectVerified(store)
+    #expect(try store.open().acceptGroup("team") == .nothingToAccept)
+  }
+
+  @Test func `a machine that never saw a group asks the registry which one it is`() throws {
+    let (store, putBack, _) = try remade()
+    try putBack()
+    try forgetWitnesses(store)
+    #expect(throws: another) { try store.value("old", in: "team") }
+    #expect(throws: another) { try store.open().group("team").set("x", to: "y") }
+    #expect(try store.open().status().groups.compactMap(\.problem) == [another])
+    #expect(throws: another) { try store.open().acceptGroup("team") }
+  }
+
+  @Test func `a group that was removed is not taken for a new one where it was never seen`() throws {
+    let (store, putBack, _) = try remade()
+    try store.open().removeGroup("team")
+    try putBack()
+    try forgetWitnesses(store)
+    #expect(throws: another) { try store.value("old", in: "team") }
+    let removed = try StoreFixture()
+    try removed.open().createGroup("team").set("old", to: "o")
+    try FileManager.default.copyItem(atPath: folder("team", in: removed), toPath: removed.path("old"))
+    try removed.open().removeGroup("team")
+    try FileManager.default.copyItem(atPath: removed.path("old"), toPath: folder("team", in: removed))
+    try forgetWitnesses(removed)
+    #expect(throws: VaultError.rolledBack(group: "team", found: 2, known: 2, reason: .broughtBack)) {
+      try removed.value("old", in: "team")
+    }
+    var reason: ReturningState.Reason?
+    try removed.open().acceptGroup("team") { state in
+      reason = state.reason
+      return true
+    }
+    #expect(reason == .removed)
+    #expect(try removed.open().group("team").info().generation == 2)
+    try expectVerified(removed)
+  }
+
+  @Test func `a witness of another group gives way where the registry knows better`() throws {
+    let (store, _, _) = try remade()
+    // Another machine of the owner made the group again: this one only knows its own store's group.
+    let other = try StoreFixture()
+    try other.open().createGroup("team")
+    let name = try AccessGroup.Name("team")
+    let readings = (try store.open().witness(name).read(), try other.open().witness(name).read())
+    guard case (.valid(var record), .valid(let foreign)) = readings else {
+      Issue.record("no witness")
+      return
+    }
+    (record.groupID, record.link) = (foreign.groupID, foreign.link)
+    #expect(try store.open().witness(name).raise { _ in record })
+    #expect(throws: another) { try store.value("new", in: "team") }
+    #expect(try store.open().acceptGroup("team") == .accepted(epoch: 2))
+    #expect(try store.value("new", in: "team") == "n")
+  }
+
+  @Test func `an older state is described before it is signed, and left alone where nobody wants it`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let path = folder("team", in: store)
+    try FileManager.default.copyItem(atPath: path, toPath: store.path("old"))
+    try store.open().group("team").set("b", to: "new")
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.copyItem(atPath: store.path("old"), toPath: path)
+    for wants in [false, true] {
+      var described: ReturningState?
+      let accepted = try store.open().acceptGroup("team") { state in
+        described = state
+        return wants
+      }
+      let state = try #require(described)
+      #expect(state.reason == .older && state.epoch == 2 && state.knownEpoch == 3 && state.itemCount == 1)
+      #expect(accepted == (wants ? .accepted(epoch: 4) : .declined))
+      if !wants {
+        #expect(throws: VaultError.rolledBack(group: "team", found: 2, known: 3, reason: .olderState)) {
+          try store.value("a", in: "team")
+        }
+      }
+    }
+    #expect(try store.value("a", in: "team") == "old")
+  }
+
+  @Test func `what to do about too many states is said`() {
+    let error = VaultError.overLimit("2^40 states under one list of members")
+    #expect(error.hint == "the owner begins anew: vault group rotate GROUP")
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+import Vault
+
+/// Groups that are bound to this device.
+struct DeviceGroupTests {
+  private let store: StoreFixture
+  private let elsewhere: StoreLocation
+
+  init() throws {
+    store = try StoreFixture()
+    let open = try store.open()
+    try open.createGroup("laptop", NewGroup(isThisDeviceOnly: true)).set("a", to: "kept here")
+    try open.group("default").set("a", to: "anywhere")
+    // The same store, as it would be opened on another machine.
+    elsewhere = try StoreLocation(home: store.location.home, state: store.folder + "/elsewhere")
+    try FileManager.default.createDirectory(
+      atPath: store.folder + "/elsewhere", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+  }
+
+  private func openElsewhere() throws -> SecretStore {
+    try SecretStore.open(at: elsewhere, unlocking: .keyFile(store.keyFile))
+  }
+
+  private let refusal = VaultError.otherDevice(group: "laptop", reason: "no device key is here")
+
+  @Test func `such a group opens here, and says what it is`() throws {
+    #expect(try store.value("a", in: "laptop") == "kept here")
+    let info = try store.open().group("laptop").info()
+    #expect(info.isThisDeviceOnly && info.lifetime == .survives && info.unixGroup == nil)
+    #expect(try !store.open().group("default").info().isThisDeviceOnly)
+  }
+
+  @Test func `with another state folder everything else opens, and the group says why it does not`() throws {
+    let open = try openElsewhere()
+    #expect(try open.group("default").get("a").exportInsecurelyAsString() == "anywhere")
+    #expect(throws: refusal) { _ = try open.group("laptop").get("a") }
+    #expect(throws: refusal) { try open.group("laptop").set("a", to: "x") }
+    #expect(throws: refusal) { _ = try open.group("laptop").items() }
+    #expect(try open.groupNames() == ["default", "laptop"])
+    try open.createGroup("desktop", NewGroup(isThisDeviceOnly: true)).set("a", to: "there")
+    #expect(throws: VaultError.otherDevice(group: "laptop", reason: "the device key here is another one")) {
+      _ = try open.group("laptop").get("a")
+    }
+    #expect(throws: VaultError.otherDevice(group: "desktop", reason: "the device key here is another one")) {
+      try store.value("a", in: "desktop")
+    }
+  }
+
+  @Test func `status and verify elsewhere name it, and find nothing else wrong`() throws {
+    let open = try openElsewhere()
+    let status = try open.status()
+    #expect(status.groups.map(\.isOfOtherDevice) == [false, true])
+    #expect(status.groups.map(\.problem) == [nil, refusal])
+    let verified = try open.verify()
+    #expect(verified.map(\.name) == ["default", "laptop", "vault.owner"])
+    #expect(verified.map(\.isOfOtherDevice) == [false, true, false])
+    #expect(throws: refusal) { try verified[1].result.get() }
+  }
+
+  @Test func `a device key that was lost is no other device`() throws {
+    try FileManager.default.removeItem(atPath: store.folder + "/state/device.key")
+    let verified = try store.open().verify()
+    #expect(throws: refusal) { try verified[1].result.get() }
+    #expect(!verified[1].isOfOtherDevice)
+    #expect(try store.open().status().groups.map(\.isOfOtherDevice) == [false, false])
+  }
+
+  @Test func `it is not shared with a Unix group, neither when it is made nor later`() throws {
+    let unixGroup = try UnixGroup(String(getegid()))
+    let open = try store.open()
+    let refused = VaultError.invalid(
+      "a group of this device only cannot be shared with a Unix group: other users have other state folders")
+    #expect(throws: refused) {
+      try open.createGroup("both", NewGroup(isThisDeviceOnly: true, unixGroup: unixGroup))
+    }
+    #expect(throws: refused) { try open.shareGroup("laptop", with: unixGroup) }
+    #expect(try open.groupNames() == ["default", "laptop"])
+  }
+
+  @Test func `its key is rotated and stays this device's`() throws {
+    let open = try store.open()
+    try open.rotateGroup("laptop")
+    #expect(try store.value("a", in: "laptop") == "kept here")
+    #expect(throws: refusal) { _ = try openElsewhere().group("laptop").get("a") }
+    #expect(try store.open().group("laptop").info().generation == 2)
+  }
+}

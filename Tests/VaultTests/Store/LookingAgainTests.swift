@@ -1,0 +1,127 @@
+import Foundation
+import GroupFile
+import Sealing
+import Testing
+
+@testable import Vault
+
+/// A group is made or removed by one process while another one looks at all groups.
+struct LookingAgainTests {
+  /// Opens the store, and has `actions` done before its looks at the group `name`: the first before the first look, and so on.
+  private func open(_ store: StoreFixture, _ name: String, _ actions: (() throws -> Void)...) throws -> SecretStore {
+    let open = try store.open()
+    nonisolated(unsafe) var remaining = actions
+    open.testOnlyBeforeLook.withLock {
+      $0 = { looked in
+        guard looked == name, unsafe !remaining.isEmpty else { return }
+        do { unsafe try remaining.removeFirst()() } catch { Issue.record(error) }
+      }
+    }
+    return open
+  }
+
+  private static let looks: [@Sendable (SecretStore) throws -> [VaultError]] = [
+    { try $0.status().groups.compactMap(\.problem) },
+    { try $0.verify().compactMap { if case .failure(let error) = $0.result { error } else { nil } } },
+    { open in
+      try open.backUp(to: open.location.home + "-backup").groups.compactMap {
+        if case .failed(let error) = $0.outcome { error } else { nil }
+      }
+    },
+  ]
+
+  /// The lock of the folder of groups, as a process holds it that makes or removes a group.
+  private final class HeldLock {
+    private let groups: Folder
+
+    init(_ store: StoreFixture) throws { groups = try store.location.lockedGroups() }
+  }
+
+  private func change(_ witness: Witness, _ change: (inout WitnessRecord) -> Void) {
+    #expect(
+      withoutActuallyEscaping(change) { change in
+        witness.raise { reading in
+          guard case .valid(var record) = reading else { return nil }
+          change(&record)
+          return record
+        }
+      })
+  }
+
+  @Test func `a group that is removed after it was listed is no fault of the store`() throws {
+    for look in Self.looks {
+      let store = try StoreFixture()
+      try store.open().createGroup("team")
+      let open = try open(store, "team", { try store.open().removeGroup("team") })
+      #expect(try look(open) == [])
+    }
+  }
+
+  @Test func `a group whose removal is under way is looked at again when it is done`() throws {
+    for look in Self.looks {
+      let store = try StoreFixture()
+      try store.open().createGroup("team")
+      let witness = try store.open().witness(AccessGroup.Name("team"))
+      var lock: HeldLock?
+      let begin = {
+        lock = try HeldLock(store)
+        let registry = try store.open().registry()
+        if var entry = try registry.entry(of: AccessGroup.Name("team")) {
+          entry.presence = .changing
+          try registry.record(entry, of: AccessGroup.Name("team"))
+        }
+        change(witness) { $0.flags.insert(.removed) }
+      }
+      let end = {
+        _ = lock
+        lock = nil
+        try store.open().removeGroup("team")
+      }
+      #expect(try look(open(store, "team", begin, end)) == [])
+    }
+  }
+
+  @Test func `a group that is made anew is looked at again when its witness is written`() throws {
+    for look in Self.looks {
+      let store = try StoreFixture()
+      try store.open().createGroup("team")
+      let witness = try store.open().witness(AccessGroup.Name("team"))
+      var lock: HeldLock?
+      var made: WitnessRecord?
+      let begin = {
+        guard case .valid(let old) = witness.read() else { return }
+        try store.open().removeGroup("team")
+        try store.open().createGroup("team")
+        lock = try HeldLock(store)
+        if case .valid(let new) = witness.read() { made = new }
+        change(witness) {
+          $0 = old
+          $0.flags.insert(.removed)
+        }
+      }
+      let end = {
+        if let made { change(witness) { $0 = made } }
+        _ = lock
+        lock = nil
+      }
+      #expect(try look(open(store, "team", begin, end)) == [])
+    }
+  }
+
+  @Test func `a group that is removed after its entry was read has not vanished`() throws {
+    for look in Self.looks.prefix(2) {
+      let store = try StoreFixture()
+      try store.open().createGroup("team")
+      let open = try open(store, "vault.owner", { try store.open().removeGroup("team") })
+      #expect(try look(open) == [])
+    }
+  }
+
+  @Test func `what is still wrong while nobody makes or removes groups is told`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team")
+    try FileManager.default.removeItem(atPath: store.location.home + "/groups/team")
+    let vanished = VaultError.rolledBack(group: "team", found: 0, known: 1, reason: .vanished)
+    for look in Self.looks.prefix(2) { #expect(try look(store.open()) == [vanished]) }
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+import Vault
+
+/// A store in a folder of its own, opened with a key file.
+final class StoreFixture {
+  let folder: String
+  let location: StoreLocation
+  var keyFile: String { folder + "/key" }
+
+  init() throws {
+    folder = NSTemporaryDirectory() + "vault-store-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    location = try StoreLocation(home: folder + "/home", state: folder + "/state")
+    try SecretStore.create(at: location, with: .keyFile(folder + "/key"))
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  func open() throws -> SecretStore { try SecretStore.open(at: location, unlocking: .keyFile(keyFile)) }
+
+  func value(_ name: String, in group: String = "default", version: UInt64? = nil) throws -> String? {
+    let secret = try open().group(group).get(name, version: version)
+    return secret.exportInsecurelyAsString()
+  }
+}
+
+struct SecretStoreTests {
+  @Test func `what one process sets, the next one gets`() throws {
+    let store = try StoreFixture()
+    #expect(try store.open().group("default").set("db/password", to: "s3cr3t") == 1)
+    #expect(try store.open().group("default").set("db/password", to: "n3w", ifVersion: 1) == 2)
+    #expect(try store.value("db/password") == "n3w")
+    #expect(try store.value("db/password", version: 1) == "s3cr3t")
+    #expect(throws: VaultError.conflict(expected: 1, present: 2)) {
+      try store.open().group("default").set("db/password", to: "x", ifVersion: 1)
+    }
+  }
+
+  @Test func `a second store at the same place is refused, and the first one stays`() throws {
+    let store = try StoreFixture()
+    try store.open().group("default").set("a", to: 1)
+    #expect(throws: VaultError.exists("a store at this place")) {
+      try SecretStore.create(at: store.location, with: .keyFile(store.keyFile))
+    }
+    #expect(try store.value("a") == "1")
+  }
+
+  @Test func `the key file that made the store is remembered`() throws {
+    let store = try StoreFixture()
+    #expect(try SecretStore.open(at: store.location).group("default").items().isEmpty)
+    try FileManager.default.removeItem(atPath: store.keyFile)
+    #expect(throws: VaultError.locked("the key file is not there")) { try SecretStore.open(at: store.location) }
+    let status = try SecretStore.status(at: store.location)
+    #expect(status.lock != nil && status.groups.map(\.name) == ["default"] && status.groups[0].epoch == 1)
+  }
+
+  @Test func `a missing state folder shows in the status, locked or not`() throws {
+    let store = try StoreFixture()
+    try FileManager.default.removeItem(atPath: store.folder + "/state")
+    for status in [try SecretStore.status(at: store.location), try store.open().status()] {
+      #expect(status.notices == [.witnessUnavailable(reason: "the state folder is not there")])
+    }
+  }
+
+  @Test func `a group that is gone shows in the status, and is accepted also where it was never seen`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("lost")
+    try store.open().group("lost").set("a", to: 1)
+    for folder in ["/home/groups/lost", "/state/witness"] {
+      try FileManager.default.removeItem(atPath: store.folder + folder)
+    }
+    let vanished = VaultError.rolledBack(group: "lost", found: 0, known: 1, reason: .vanished)
+    #expect(try store.open().status().groups.map(\.problem) == [nil, vanished])
+    #expect(try store.open().verify().contains { $0.name == "lost" })
+    #expect(try store.open().acceptGroup("lost") == .removal)
+    #expect(try store.open().status().groups.map(\.name) == ["default"])
+    try store.open().createGroup("lost")
+    #expect(throws: VaultError.notFound(.group)) { try store.open().acceptGroup("never") }
+  }
+
+  @Test func `a transaction is made as a whole, or not at all`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("b", to: "old")
+    try group.transaction { edit in
+      edit.set("a", to: 1)
+      edit.remove("b")
+    }
+    #expect(try store.value("a") == "1")
+    #expect(throws: VaultError.notFound(.item)) { try store.value("b") }
+    #expect(throws: VaultError.notFound(.item)) {
+      try group.transaction { edit in
+        edit.set("a", to: 2)
+        edit.remove("nothing")
+      }
+    }
+    #expect(try store.value("a") == "1")
+  }
+
+  @Test func `a transaction opens items as it has left them`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("a", to: 1, Details(label: .to("old")))
+    try group.transaction { edit in
+      edit.set("a", to: 2, Details(label: .to("new")))
+      let opened = try edit.open("a")
+      #expect(opened.item.label == "new" && opened.item.kind == .int && opened.item.version == 2)
+      #expect(opened.secret.exportInsecurelyAsString() == "2")
+      edit.remove("a")
+      #expect(throws: VaultError.notFound(.item)) { _ = try edit.open("a") }
+    }
+    #expect(throws: VaultError.notFound(.item)) { try store.value("a") }
+  }
+
+  @Test func `a list opens items of the state that it shows`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("a", to: "old")
+    let list = try group.list()
+    try group.set("a", to: "new")
+    try group.set("b", to: "new")
+    #expect(try list.open("a").secret.exportInsecurelyAsString() == "old")
+    #expect(throws: VaultError.notFound(.item)) { _ = try list.open("b") }
+    #expect(try store.value("b") == "new")
+  }
+
+  @Test func `groups are made, verified and removed`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    try open.createGroup("team.shared", keep: 3).set("x", to: "y")
+    #expect(try open.groupNames() == ["default", "team.shared"])
+    #expect(throws: VaultError.exists("a group of this name")) { try open.createGroup("team.shared") }
+    for group in try open.verify() { #expect(throws: Never.self) { try group.result.get() } }
+    try FileManager.default.removeItem(atPath: store.location.home + "/groups/team.shared")
+    #expect(throws: VaultError.self) { try open.createGroup("team.shared") }
+    #expect(throws: VaultError.rolledBack(group: "team.shared", found: 0, known: 2, reason: .vanished)) {
+      try store.value("x", in: "team.shared")
+    }
+    #expect(try open.acceptGroup("team.shared") == .removal)
+    try open.createGroup("team.shared")
+    try open.removeGroup("team.shared")
+    #expect(throws: VaultError.notFound(.group)) { try store.value("x", in: "team.shared") }
+    for group in try open.verify() { #expect(throws: Never.self) { try group.result.get() } }
+  }
+}

@@ -1,0 +1,275 @@
+import Foundation
+import Glibc
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+/// What opens a store, added and removed by its owner.
+@Suite struct SlotsTests {
+  private let store: StoreFixture
+
+  init() throws { store = try StoreFixture() }
+
+  private var identityPath: String { store.folder + "/home/identity/identity" }
+  private var bytes: [UInt8] { get throws { Array(try Data(contentsOf: URL(fileURLWithPath: identityPath))) } }
+  private var slots: [SlotInfo] { get throws { try store.location.identity().slots } }
+
+  /// The 116 bytes of each slot, by its number.
+  private func rawSlots() throws -> [Int: [UInt8]] {
+    let bytes = try bytes
+    var slots: [Int: [UInt8]] = [:]
+    for start in stride(from: 50, to: bytes.count - 32, by: Slot.byteCount) {
+      slots[Int(bytes[start + 2]) << 8 | Int(bytes[start + 3])] = Array(bytes[start..<start + Slot.byteCount])
+    }
+    return slots
+  }
+
+  private func write(_ file: IdentityFile) throws {
+    try Data(file.serialized()).write(to: URL(fileURLWithPath: identityPath))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: identityPath)
+  }
+
+  private func file() throws -> IdentityFile { try IdentityFile(parsing: bytes) }
+
+  private func opened(by unlocking: consuming Unlocking) throws -> Bool {
+    let store = try SecretStore.open(at: store.location, unlocking: unlocking)
+    return try store.group("default").items().isEmpty
+  }
+
+  private func text(_ secret: borrowing Secret) throws -> String {
+    try #require(unsafe secret.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) })
+  }
+
+  /// Gives the passphrase's slot costs that a test can pay.
+  private func makePassphraseCheap(_ text: String, _ cost: Passphrase.Cost = cheap) throws {
+    let identity = try store.open().owner()
+    var file = try file()
+    if let old = file.slots.first(where: { $0.use == .passphrase }) { try file.remove(number: old.number) }
+    let slot = try Slot(number: file.nextNumber(), passphrase: passphrase(text), cost: cost, sealing: identity)
+    try file.add(slot)
+    try write(file)
+  }
+
+  @Test func `passphrase, key file, recovery code and systemd credential each open the store`() throws {
+    let owner = try store.open()
+    #expect(try owner.addPassphrase(Secret("correct horse")).kind == .passphrase)
+    #expect(try owner.addKeyFile(store.folder + "/second").kind == .keyFile)
+    let recovery = try owner.createRecoveryCode()
+    let code = try text(recovery.code)
+    #expect(try owner.addSystemdCredential(at: store.folder + "/vault").kind == .systemdCredential)
+    #expect(try slots.map(\.kind) == [.keyFile, .passphrase, .keyFile, .recoveryCode, .systemdCredential])
+    #expect(try slots.map(\.number) == [1, 2, 3, 4, 5])
+
+    #expect(try opened(by: .passphrase(Secret("correct horse"))))
+    #expect(try opened(by: .keyFile(store.keyFile)))
+    #expect(try opened(by: .keyFile(store.folder + "/second")))
+    #expect(try opened(by: .recoveryCode(Secret(code))))
+    #expect(try opened(by: .recoveryCode(Secret(code.lowercased().replacing("-", with: " ")))))
+    let service = try StoreLocation(environment: [
+      "VAULT_HOME": store.folder + "/home", "VAULT_STATE": store.folder + "/state",
+      "CREDENTIALS_DIRECTORY": store.folder,
+    ])
+    #expect(try SecretStore.open(at: service).group("default").items().isEmpty)
+  }
+
+  @Test func `a change of one slot leaves the others byte for byte`() throws {
+    let owner = try store.open()
+    try owner.addSystemdCredential(at: store.folder + "/vault")
+    _ = try owner.createRecoveryCode()
+    try owner.addPassphrase(Secret("one"))
+    var before = try rawSlots()
+    try owner.changePassphrase(to: Secret("two"))
+    var after = try rawSlots()
+    #expect(before[4] != after[4] && after.count == 4)
+    before[4] = nil
+    after[4] = nil
+    #expect(before == after)
+    try owner.removeSlot(2)
+    before[2] = nil
+    #expect(try rawSlots().filter { $0.key != 4 } == before)
+  }
+
+  @Test func `the last slot stays, whichever it is`() throws {
+    let owner = try store.open()
+    #expect(throws: VaultError.contradiction("the last slot cannot be removed: nothing would open the store")) {
+      try owner.removeSlot(1)
+    }
+    _ = try owner.createRecoveryCode()
+    try owner.removeSlot(1)
+    let before = try bytes
+    #expect(throws: VaultError.contradiction("the last slot cannot be removed: nothing would open the store")) {
+      try owner.removeSlot(2)
+    }
+    #expect(try bytes == before)
+  }
+
+  @Test(arguments: [0, 9, -1, 65_536, Int.max]) func `a slot that is not there cannot be removed`(number: Int) throws {
+    _ = try store.open().createRecoveryCode()
+    #expect(throws: VaultError.notFound(.slot(number))) { try store.open().removeSlot(number) }
+  }
+
+  @Test func `a removed slot opens nothing`() throws {
+    let owner = try store.open()
+    let made = try owner.createRecoveryCode()
+    let code = try text(made.code)
+    let kept = try owner.createRecoveryCode()
+    #expect(kept.others == [made.slot])
+    try owner.removeSlot(made.slot)
+    #expect(throws: VaultError.wrongKey("recovery code")) { try opened(by: .recoveryCode(Secret(code))) }
+    try owner.removeSlot(kept.slot)
+    #expect(throws: VaultError.locked("the store has no slot for a recovery code")) {
+      try opened(by: .recoveryCode(Secret(code)))
+    }
+  }
+
+  @Test func `the key file that is remembered is forgotten with its slot, and only then`() throws {
+    let owner = try store.open()
+    try owner.addKeyFile(store.folder + "/second")
+    try owner.removeSlot(2)
+    #expect(try SecretStore.open(at: store.location).groupNames() == ["default"])
+    try owner.addKeyFile(store.folder + "/second")
+    try owner.removeSlot(1)
+    #expect(throws: VaultError.locked("the store opens with a key file, and none was named")) {
+      try SecretStore.open(at: store.location)
+    }
+  }
+
+  @Test func `a key file that another store has in the same state folder is not tried for a store without key files`()
+    throws
+  {
+    let other = try StoreLocation(home: store.folder + "/other", state: store.folder + "/state")
+    try SecretStore.create(at: other, with: .passphrase(Secret("one")))
+    #expect(try SecretStore.open(at: store.location).groupNames() == ["default"])
+    let opened = try SecretStore.open(
+      at: other, unlocking: .automatic(prompt: { () throws(VaultError) in try Secret("one") }))
+    #expect(try opened.groupNames() == ["default"])
+  }
+
+  @Test func `there is one passphrase, and one slot for a key file`() throws {
+    let owner = try store.open()
+    try owner.addPassphrase(Secret("one"))
+    #expect(throws: VaultError.exists("a passphrase slot")) { try owner.addPassphrase(Secret("two")) }
+    #expect(throws: VaultError.exists("a slot for this key file")) { try owner.addKeyFile(store.keyFile) }
+    #expect(throws: VaultError.invalid("a passphrase must not be empty")) { try owner.addPassphrase(Secret("")) }
+    #expect(try slots.count == 2)
+  }
+
+  @Test func `a systemd key is 32 bytes for its owner alone, and overwrites nothing`() throws {
+    let path = store.folder + "/vault"
+    try store.open().addSystemdCredential(at: path)
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.size] as? Int == 32 && attributes[.posixPermissions] as? Int == 0o600)
+    let before = try Data(contentsOf: URL(fileURLWithPath: path))
+    #expect(throws: VaultError.exists("a file of this name")) { try store.open().addSystemdCredential(at: path) }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    #expect(try slots.count == 2)
+  }
+
+  @Test func `where no slot can be added, no file is left`() throws {
+    let owner = try store.open()
+    let identity = try owner.owner()
+    var file = try file()
+    while file.slots.count < IdentityFile.slotLimit {
+      try file.add(try Slot(number: file.nextNumber(), key: key(7), use: .systemd, sealing: identity))
+    }
+    try write(file)
+    let path = store.folder + "/new"
+    #expect(throws: VaultError.overLimit("64 slots")) { try owner.addSystemdCredential(at: path) }
+    #expect(throws: VaultError.overLimit("64 slots")) { try owner.addKeyFile(path) }
+    #expect(throws: VaultError.overLimit("64 slots")) { try owner.addPassphrase(Secret("one")) }
+    #expect(throws: VaultError.overLimit("64 slots")) { _ = try owner.createRecoveryCode() }
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(try slots.count == 64)
+    try owner.removeSlot(64)
+    try owner.addSystemdCredential(at: path)
+    #expect(try slots.last?.number == 64)
+  }
+
+  // MARK: - Costs
+
+  @Test func `a changed passphrase costs at least what is usual today, and never less than before`() throws {
+    let usual = SlotInfo.Cost(passes: 3, memoryKiB: 262_144)
+    try makePassphraseCheap("cheap")
+    #expect(try slots.last?.cost == SlotInfo.Cost(passes: 1, memoryKiB: 8_192))
+    try store.open().changePassphrase(to: Secret("usual"))
+    #expect(try slots.last?.cost == usual)
+    try makePassphraseCheap("dear", Passphrase.Cost(passes: 5, memoryKiB: 8_192))
+    try store.open().changePassphrase(to: Secret("usual"))
+    #expect(try slots.last?.cost == SlotInfo.Cost(passes: 5, memoryKiB: 262_144))
+    #expect(try opened(by: .passphrase(Secret("usual"))))
+  }
+
+  @Test(
+    arguments: [
+      ((1, 8_192), (3, 262_144)), ((3, 262_144), (3, 262_144)), ((16, 262_144), (16, 262_144)),
+      ((4, 1_048_576), (4, 1_048_576)), ((1, 1_048_576), (3, 1_048_576)), ((16, 8_192), (16, 262_144)),
+      // Nobody pays these: they are not what the passphrase was stretched with.
+      ((17, 8_192), (3, 262_144)), ((0, 0), (3, 262_144)), ((1, UInt32.max), (3, 262_144)),
+    ] as [((UInt32, UInt32), (UInt32, UInt32))])
+  func `neither cost is lowered, and the result is within the limits`(
+    old: (passes: UInt32, memory: UInt32), new: (passes: UInt32, memory: UInt32)
+  ) {
+    let raised = Passphrase.Cost(passes: old.passes, memoryKiB: old.memory).raised(to: .moderate)
+    #expect(raised == Passphrase.Cost(passes: new.passes, memoryKiB: new.memory))
+    #expect(raised.isWithinLimits)
+  }
+
+  // MARK: - Somebody else's bytes
+
+  @Test func `an altered slot is damage for its key, and no bar for the others`() throws {
+    let owner = try store.open()
+    let made = try owner.createRecoveryCode()
+    let code = try text(made.code)
+    var covered = Array(try bytes.dropLast(32))
+    covered[covered.count - 1] ^= 1
+    try write(try IdentityFile(parsing: covered + Hash.digest(Label("vault1.id.hash"), covered).bytes))
+    #expect(
+      throws: VaultError.damaged(
+        group: nil, level: "slot", detail: "the key is right, but the slot does not open the owner's seed")
+    ) { try opened(by: .recoveryCode(Secret(code))) }
+    #expect(try opened(by: .keyFile(store.keyFile)))
+  }
+
+  @Test func `costs beyond the limits close their slot only, and a new passphrase puts them right`() throws {
+    try store.open().addPassphrase(Secret("one"))
+    var covered = Array(try bytes.dropLast(32))
+    covered.replaceSubrange(50 + 116 + 4..<50 + 116 + 12, with: [UInt8](repeating: 0xFF, count: 8))
+    try write(try IdentityFile(parsing: covered + Hash.digest(Label("vault1.id.hash"), covered).bytes))
+    #expect(throws: VaultError.overLimit("the costs of a passphrase, or its length")) {
+      try opened(by: .passphrase(Secret("one")))
+    }
+    try store.open().changePassphrase(to: Secret("two"))
+    #expect(try opened(by: .passphrase(Secret("two"))))
+  }
+
+  @Test func `an identity put in place of this one is not changed`() throws {
+    let owner = try store.open()
+    let other = try Identity.testing()
+    try write(
+      IdentityFile(ownerKey: other.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: other)))
+    let before = try bytes
+    let expected = VaultError.damaged(
+      group: nil, level: "identity", detail: "it was replaced by another store's meanwhile")
+    #expect(throws: expected) { try owner.changePassphrase(to: Secret("new")) }
+    #expect(throws: expected) { try owner.addKeyFile(store.folder + "/new") }
+    #expect(throws: expected) { try owner.removeSlot(1) }
+    #expect(throws: expected) { _ = try owner.createRecoveryCode() }
+    #expect(throws: expected) { try owner.addSystemdCredential(at: store.folder + "/vault") }
+    #expect(try bytes == before)
+    #expect(!FileManager.default.fileExists(atPath: store.folder + "/vault"))
+  }
+
+  @Test func `what the identity file shows is shown without opening anything`() throws {
+    try store.open().addPassphrase(Secret("one"))
+    try FileManager.default.removeItem(atPath: store.keyFile)
+    let shown = try store.location.identity()
+    #expect(shown.slots.map(\.kind) == [.keyFile, .passphrase])
+    #expect(shown.slots.map(\.cost) == [nil, SlotInfo.Cost(passes: 3, memoryKiB: 262_144)])
+    #expect(shown.ownerKey.hasPrefix(shown.shortName) && shown.shortName.count == 32)
+    #expect(shown.places.map(\.what).contains("identity"))
+    let elsewhere = try StoreLocation(home: store.folder + "/nowhere", state: store.folder + "/state")
+    #expect(throws: VaultError.noStore(path: store.folder + "/nowhere")) { try elsewhere.identity() }
+  }
+}

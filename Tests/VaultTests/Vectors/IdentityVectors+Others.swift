@@ -1,0 +1,196 @@
+import GroupFile
+import Sealing
+import TestSupport
+
+@testable import Vault
+
+extension IdentityVectors {
+  static func generate() throws -> IdentityVectors {
+    let base = try VectorIdentity()
+    return IdentityVectors(
+      rootSeed: base.identity.testSeed.hex, ownerKey: base.identity.ownerKey.bytes.hex,
+      identity: base.file.serialized().hex, slots: try slots(base), openings: try openings(base),
+      recoveryCodes: try recoveryCodes(), typedCodes: typedCodes(),
+      credentials: try [credential(base, floors: true), credential(base, floors: false)].map(vector),
+      refusedCredentials: try refusedCredentials(base),
+      settings: [
+        Settings(keyFile: "/home/anna/schlüssel", lastBackup: 1_735_689_600_000), Settings(),
+      ].map { SettingsVector(bytes: $0.serialized().hex, keyFile: $0.keyFile, lastBackup: $0.lastBackup) },
+      refusedSettings: refusedSettings(),
+      registry: [Registry.Presence.present, .absent, .changing].map {
+        let entry = Registry.Entry(groupID: GroupID([UInt8](countingFrom: 100, count: 32))!, presence: $0, created: 9)
+        return RegistryVector(
+          bytes: entry.serialized().hex, groupID: entry.groupID.bytes.hex, presence: entry.presence.rawValue,
+          created: entry.created)
+      },
+      refusedRegistry: refusedRegistry(), applications: applications().map(vector),
+      refusedApplications: refusedApplications(), names: names())
+  }
+
+  // MARK: The credential
+
+  private static func credential(_ base: VectorIdentity, floors: Bool) throws -> Credential {
+    let floor = { (group: String, epoch: UInt64) in
+      Credential.Floor(
+        group: group,
+        state: Floor(
+          groupID: GroupID([UInt8](countingFrom: 100, count: 32))!, rosterRevision: 2, generation: 1,
+          epoch: epoch, link: Digest([UInt8](countingFrom: 3, count: 32))!))
+    }
+    return Credential(
+      issue: 2, ownerKey: base.identity.ownerKey, application: "com.example.notes",
+      member: try base.identity.applicationMember(id: "com.example.notes", issue: 2),
+      floors: floors ? [floor("com.example.notes", 7), floor("team.shared", 3)] : [])
+  }
+
+  private static func vector(_ credential: Credential) throws -> CredentialVector {
+    CredentialVector(
+      bytes: try credential.serialized().testBytes.hex, issue: credential.issue,
+      ownerKey: credential.ownerKey.bytes.hex,
+      memberSeed: unsafe credential.member.withUnsafeBytes { unsafe Array($0) }.hex,
+      application: credential.application,
+      floors: credential.floors.map {
+        .init(
+          group: $0.group, groupID: $0.state.groupID.bytes.hex, rosterRevision: $0.state.rosterRevision,
+          generation: $0.state.generation, epoch: $0.state.epoch, link: $0.state.link.bytes.hex)
+      })
+  }
+
+  private static func refusedCredentials(_ base: VectorIdentity) throws -> [Parsing] {
+    let whole = try credential(base, floors: true).serialized().testBytes
+    func refused(_ name: String, _ refusal: Refusal, _ change: (inout [UInt8]) -> Void) -> Parsing {
+      var bytes = Array(whole.dropLast(32))
+      change(&bytes)
+      return Parsing(name: name, bytes: VectorIdentity.hashed(bytes, "vault1.cred.hash").hex, refusal: refusal)
+    }
+    let damaged = { (reason: Int) in Refusal.damaged(reason, "credential") }
+    // The first floor begins behind the id and the count; each has 2 + n + 88 bytes.
+    let floors = 90 + 17 + 2
+    let first = floors..<floors + 2 + 17 + 88
+    return [
+      refused("a later format's label", Refusal(121, "newer-format")) { $0[5] = UInt8(ascii: "2") },
+      refused("another label", damaged(122)) { $0[7] = UInt8(ascii: "A") },
+      refused("a file cut short", damaged(122)) { $0 = Array($0[..<80]) },
+      refused("more than 65,536 bytes", damaged(122)) { $0 += [UInt8](repeating: 0, count: 65_536) },
+      refused("version 2", Refusal(123, "newer-format")) { $0[17] = 2 },
+      Parsing(
+        name: "a wrong hash", bytes: (whole.dropLast() + [whole.last! ^ 1]).hex, refusal: damaged(124)),
+      refused("a flag", damaged(125)) { $0[19] = 1 },
+      refused("an application id that is no name", damaged(126)) { $0[90] = UInt8(ascii: "C") },
+      refused("a group name that is no name", damaged(126)) { $0[first.lowerBound + 2] = UInt8(ascii: "-") },
+      refused("floors out of order", damaged(126)) {
+        let moved = $0[first]
+        $0.removeSubrange(first)
+        $0 += moved
+      },
+      refused("a floor twice", damaged(126)) {
+        $0[floors - 1] = 3
+        $0.insert(contentsOf: $0[first], at: first.upperBound)
+      },
+      refused("a floor too few", damaged(126)) { $0[floors - 1] = 3 },
+      refused("a byte left over", damaged(126)) { $0.append(0) },
+      refused("an epoch of 2^53", damaged(126)) { $0[first.upperBound - 39] = 0x20 },
+    ]
+  }
+
+  // MARK: The settings
+
+  private static func refusedSettings() -> [Parsing] {
+    let whole = Settings(keyFile: "/home/anna/key", lastBackup: 5).serialized()
+    func refused(_ name: String, _ refusal: Refusal, _ change: (inout [UInt8]) -> Void) -> Parsing {
+      var bytes = Array(whole.dropLast(32))
+      change(&bytes)
+      return Parsing(name: name, bytes: VectorIdentity.hashed(bytes, "vault1.set.hash").hex, refusal: refusal)
+    }
+    let damaged = { (reason: Int) in Refusal.damaged(reason, "settings") }
+    return [
+      refused("a later format's label", Refusal(141, "newer-format")) { $0[5] = UInt8(ascii: "9") },
+      refused("another label", damaged(142)) { $0[7] = UInt8(ascii: "S") },
+      Parsing(name: "a wrong hash", bytes: (whole.dropLast() + [whole.last! ^ 1]).hex, refusal: damaged(142)),
+      refused("a path longer than the file", damaged(143)) { $0[16] = 1 },
+      refused("a path that is not UTF-8", damaged(143)) { $0[18] = 255 },
+      refused("a time of 2^53", damaged(143)) { $0[$0.count - 7] = 0x20 },
+      refused("a byte left over", damaged(143)) { $0.append(0) },
+    ]
+  }
+
+  // MARK: Registry and names
+
+  private static func refusedRegistry() -> [Parsing] {
+    let whole = Registry.Entry(groupID: .zero, presence: .present, created: 9).serialized()
+    func damaged(_ name: String, _ bytes: [UInt8]) -> Parsing {
+      Parsing(name: name, bytes: bytes.hex, refusal: .damaged(77, "registry"))
+    }
+    return [
+      Parsing(
+        name: "an unknown tag", bytes: (whole + [4, 0]).hex, refusal: Refusal(77, "newer-format")),
+      damaged("nothing", []),
+      damaged("no date", Array(whole.dropLast(3))),
+      damaged("a date cut short", Array(whole.dropLast())),
+      damaged("an unknown presence", Array(whole[..<36]) + [4] + whole[37...]),
+      damaged("a group id of 31 bytes", [1, 31] + whole[3...]),
+      damaged("fields out of order", Array(whole[34...] + whole[..<34])),
+    ]
+  }
+
+  private static func applications() -> [Registry.RegisteredApplication] {
+    [
+      Registry.RegisteredApplication(
+        issue: 1, highestIssue: 1, standing: .issued, lifetime: .survives, created: 1_735_689_600_000,
+        issued: 1_735_689_600_001),
+      Registry.RegisteredApplication(
+        issue: 1, highestIssue: 1, standing: .issuing, lifetime: .purged, created: 9),
+      Registry.RegisteredApplication(
+        issue: 256, highestIssue: 1_280, standing: .uninstalled, lifetime: .purged, created: 9, issued: 10),
+      Registry.RegisteredApplication(
+        issue: .max, highestIssue: .max, standing: .revoked, lifetime: .survives, created: 9, issued: 10),
+    ]
+  }
+
+  private static func vector(_ application: Registry.RegisteredApplication) -> ApplicationVector {
+    ApplicationVector(
+      bytes: application.serialized().hex, issue: application.issue,
+      highestIssue: application.highestIssue == application.issue ? nil : application.highestIssue,
+      standing: application.standing.rawValue, lifetime: application.lifetime == .survives ? 1 : 2,
+      created: application.created, issued: application.issued == 0 ? nil : application.issued)
+  }
+
+  private static func refusedApplications() -> [Parsing] {
+    // Five fields of one byte each: issue 2, a credential, staying, dates 9 and 10.
+    let whole: [UInt8] = [1, 1, 2, 2, 1, 1, 3, 1, 1, 4, 1, 9, 5, 1, 10]
+    func damaged(_ name: String, _ bytes: [UInt8]) -> Parsing {
+      Parsing(name: name, bytes: bytes.hex, refusal: .damaged(77, "registry"))
+    }
+    return [
+      Parsing(name: "an unknown tag", bytes: (whole + [7, 0]).hex, refusal: Refusal(77, "newer-format")),
+      damaged("an application without fields", []),
+      damaged("no issue", Array(whole[3...])),
+      damaged("no date of issue", Array(whole[..<12])),
+      damaged("issue 0", [1, 0] + whole[3...]),
+      damaged("issue 2^32", [1, 5, 1, 0, 0, 0, 0] + whole[3...]),
+      damaged("a highest issue that is the issue", whole + [6, 1, 2]),
+      damaged("a highest issue of 2^32", whole + [6, 5, 1, 0, 0, 0, 0]),
+      damaged("an unknown standing", whole[..<5] + [5] + whole[6...]),
+      damaged("an unknown lifetime", whole[..<8] + [3] + whole[9...]),
+      damaged("a number with a zero in front", [1, 2, 0, 2] + whole[3...]),
+      damaged("fields of an application out of order", Array(whole[3...]) + whole[..<3]),
+    ]
+  }
+
+  private static func names() -> [NameVector] {
+    [
+      "db/password", "schlüssel", "schlu\u{308}ssel", "\u{212B}", "鍵/🔑", "\u{1112}\u{1161}\u{11AB}",
+      String(repeating: "a", count: 1_024), "", String(repeating: "a", count: 1_025),
+      String(repeating: "ä", count: 513), "a\nb", "a\u{7F}", "a\u{85}", "a\u{2028}", "a\u{378}", "a\u{2EE5D}",
+      // A noncharacter, which no literal may hold.
+      "a" + String(Unicode.Scalar(0xFDD0 as UInt16)!),
+    ].map { (typed: String) in
+      let scalars = typed.unicodeScalars.map(\.value)
+      do throws(VaultError) {
+        return NameVector(typed: scalars, name: Array(try Item.Name(typed).description.utf8).hex)
+      } catch {
+        return NameVector(typed: scalars, refusal: .damaged(63, "row"))
+      }
+    }
+  }
+}
