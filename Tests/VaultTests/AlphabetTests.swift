@@ -3,21 +3,21 @@ import Vault
 
 struct AlphabetTests {
   @Test(arguments: ["", "a", "aa", "ab a", "a\tb", "é\u{0}"])
-  func `what cannot be an alphabet is refused`(text: String) {
+  func `an invalid alphabet is refused`(text: String) {
     #expect(throws: VaultError.self) { try Alphabet(text) }
   }
 
-  @Test func `a secret has its length, and only characters of the alphabet`() throws {
+  @Test func `a secret has the requested length and only characters of the alphabet`() throws {
     let text = try Secret.random(length: 4_000, of: Alphabet("xyzé")).exportInsecurelyAsString() ?? ""
     #expect(text.count == 4_000)
     #expect(Set(text) == Set("xyzé"))
   }
 
-  @Test func `each character is about as likely as any other`() throws {
+  @Test func `every character is about equally likely`() throws {
     let text = try Secret.random(length: 64_000, of: .safe).exportInsecurelyAsString() ?? ""
     let counts = Dictionary(text.map { ($0, 1) }, uniquingKeysWith: +)
     #expect(counts.count == 64)
-    // 1,000 expected each; eight standard deviations either way.
+    // 1,000 are expected of each; this allows eight standard deviations.
     #expect(counts.values.allSatisfy { (750...1_250).contains($0) })
   }
 

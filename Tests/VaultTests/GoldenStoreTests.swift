@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import Vault
 
-/// Stores that earlier versions made, and that must open for ever: `Tests/Golden/format-N`, made by `tools/golden-store`.
+/// Stores that earlier versions made and that every later version must open: `Tests/Golden/format-N`, made by `tools/golden-store`.
 @Suite struct GoldenStoreTests {
-  /// A copy of a golden store, with the modes that git does not keep.
+  /// A copy of a golden store with the right modes, which git does not keep.
   private final class Golden {
     let folder = NSTemporaryDirectory() + "vault-golden-\(UUID().uuidString)"
 
@@ -37,7 +37,7 @@ import Vault
     }
   }
 
-  @Test func `everything in a store of format 1 is proved and read`() throws {
+  @Test func `everything in a store of format 1 can be proved and read`() throws {
     let golden = try Golden("format-1")
     let store = try golden.open()
     for verification in try store.verify() {
@@ -84,9 +84,9 @@ import Vault
     }
   }
 
-  @Test func `the applications of a store of format 1 reach what they did`() throws {
+  @Test func `the applications of a store of format 1 reach their groups`() throws {
     let golden = try Golden("format-1")
-    // A machine that has seen nothing yet.
+    // This machine has seen nothing yet.
     try FileManager.default.createDirectory(
       atPath: golden.folder + "/fresh", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     let location = try golden.location(state: "fresh")
@@ -98,7 +98,7 @@ import Vault
     #expect(throws: VaultError.denied(.notAMember)) { try web.group("team.shared").items() }
   }
 
-  @Test func `a store of format 1 is written on`() throws {
+  @Test func `a store of format 1 can be written to`() throws {
     let golden = try Golden("format-1")
     try golden.open().group("team.shared").set("new", to: "value")
     try golden.open().rotateGroup("team.shared")

@@ -4,10 +4,10 @@ import Testing
 @testable import GroupFile
 @testable import Vault
 
-/// Another writer of a group, with a program of his own, signs items that ours would not.
+/// Another writer of a group has a program of their own and signs items that ours would not.
 struct HostileItemTests {
   @Test(arguments: ["two\nlines", "", "\u{1B}[2J", "e\u{301}"])
-  func `an item with a name that no item can have is damage, not a wrong argument`(_ name: String) throws {
+  func `an item with an impossible name is damage, not a wrong argument`(_ name: String) throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     try group.set("item", to: "value")
@@ -17,7 +17,7 @@ struct HostileItemTests {
     ) {
       try group.items()
     }
-    // The others are listed, and the row is named.
+    // The other items are listed, and the bad row is named.
     let listing = try group.listing()
     #expect(listing.items.map(\.name.description) == ["item"])
     #expect(listing.strange.map(\.reason) == ["a name that no item can have"])
@@ -25,13 +25,13 @@ struct HostileItemTests {
     #expect(try list.next()?.name.description == "item")
     #expect(throws: VaultError.self) { try list.next() }
     #expect(try store.value("item") == "value")
-    // What a list refuses does not pass for verified.
+    // Verifying refuses what a list refuses.
     #expect(throws: VaultError.strangeRows(in: "default")) {
       try store.open().verify(groups: ["default"])[0].result.get()
     }
   }
 
-  @Test func `values that a removed member could read are listed beside a row that no item can be`() throws {
+  @Test func `exposed values are listed despite a row that cannot be an item`() throws {
     let store = try StoreFixture()
     let open = try store.open()
     _ = try store.issue("api", grants: [.init(.read, in: "default")])
@@ -51,7 +51,7 @@ struct HostileItemTests {
     try transaction.commit()
   }
 
-  @Test func `a row with the last version, and one with another item's name, are listed as such, and removed`() throws {
+  @Test func `rows with the last version number or another item's name are listed as such and removed`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     for name in ["item", "last", "moved"] { try group.set(name, to: "value") }
@@ -62,7 +62,7 @@ struct HostileItemTests {
     #expect(
       Dictionary(uniqueKeysWithValues: listing.strange.map { ($0.token, $0.reason) })
         == [last: "a version that no other can follow", moved: "a name in another's place"])
-    // A new key gives the other row another place; the row that does not open goes first.
+    // A new key moves the other row, so the row that does not open is removed first.
     try store.open().removeRow(moved, from: "default")
     let next = try #require(try store.open().group("default").listing().strange.first)
     try store.open().removeRow(next.token, from: "default")
@@ -70,9 +70,9 @@ struct HostileItemTests {
     for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
   }
 
-  /// Signs another row in the place of an item's.
+  /// Replaces an item's row by another one and signs it.
   ///
-  /// - Returns: the place.
+  /// - Returns: the row's place.
   private func replace(
     _ name: String, in group: AccessGroup, named other: String? = nil, before version: UInt64? = nil
   ) throws -> String {
@@ -90,7 +90,7 @@ struct HostileItemTests {
     return row.token.hexadecimal
   }
 
-  @Test func `the owner removes a row that no item can be, and nothing of it stays`() throws {
+  @Test func `the owner can remove a row that cannot be an item, and nothing of it stays`() throws {
     let store = try StoreFixture()
     let open = try store.open()
     let api = try store.issue("api", grants: [.init(.write, in: "default")])
@@ -112,13 +112,13 @@ struct HostileItemTests {
     let info = try open.group("default").info()
     #expect(info.itemCount == 1 && info.versionCount == 0 && info.generation == 2)
     for group in try open.verify() { #expect(throws: Never.self) { try group.result.get() } }
-    // A member still writes, and the name is as new.
+    // A member still writes, and the name can be used again.
     try put("two\nlines", in: api.group("default"))
     #expect(try open.group("default").info().versionCount == 0)
   }
 
   @Test(arguments: ["group/ÄÖ", "group/new", "app/new"])
-  func `an entry of the owner's list that is none is damage, not a wrong argument`(_ name: String) throws {
+  func `an invalid entry in the owner's list is damage, not a wrong argument`(_ name: String) throws {
     let store = try StoreFixture()
     try store.open().registry().group.set(name, to: "\u{1}")
     let found = try store.open().verify().filter { $0.name == "vault.owner" }
@@ -126,13 +126,13 @@ struct HostileItemTests {
     #expect(throws: Registry.damaged) { try found[0].result.get() }
   }
 
-  @Test func `who another member says that they are is shown as a claim`() throws {
+  @Test func `the writer that another member names is shown as a claim`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "owner's")
     #expect(try store.open().group("team").history("a").map(\.isWriterClaimed) == [false])
     let api = try store.issue("api", grants: [.init(.write, in: "team")])
     try api.group("team").set("a", to: "api's")
-    // The state is signed by the application now: it could have made the owner's version up.
+    // The application signed the present state, so it could have invented the owner's version.
     let history = try store.open().group("team").history("a")
     #expect(history.map(\.writer) == [.application("api", issue: 1), .owner])
     #expect(history.map(\.isWriterClaimed) == [false, true])

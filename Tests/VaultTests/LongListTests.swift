@@ -3,14 +3,14 @@ import Testing
 
 @testable import Vault
 
-/// Rows are opened many at a time, on a second thread; a list shows nothing of that.
+/// A second thread opens rows in batches. The list must not show that.
 struct LongListTests {
   private let store: StoreFixture
 
   init() throws { store = try StoreFixture() }
 
   @Test(arguments: [255, 256, 257, 600])
-  func `a list of any length holds each item once`(_ count: Int) throws {
+  func `a list of any length contains each item once`(_ count: Int) throws {
     let group = try store.open().group("default")
     let names = (0..<count).map { "item/\($0)" }
     try group.set(contentsOf: names.map { (name: $0, value: "value of \($0)") })
@@ -26,7 +26,7 @@ struct LongListTests {
     #expect(text == "value of \(last)")
   }
 
-  @Test func `a list that is let go early ends with its thread`() throws {
+  @Test func `a list that is abandoned early ends its thread`() throws {
     let group = try store.open().group("default")
     try group.set(contentsOf: (0..<600).map { (name: "item/\($0)", value: "value") })
     for _ in 0..<20 { #expect(try group.list().next() != nil) }

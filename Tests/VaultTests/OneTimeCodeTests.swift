@@ -9,7 +9,7 @@ import Testing
     Array(String(repeating: Self.digits, count: 7).utf8.prefix(count))
   }
 
-  @Test func `codes that count are those of RFC 4226`() {
+  @Test func `counter codes match those of RFC 4226`() {
     let codes = (0...9).map {
       OneTimeCode.text(key: key(20), algorithm: .sha1, digits: 6, counter: $0)
     }
@@ -23,7 +23,7 @@ import Testing
     (59, "94287082", "46119246", "90693936"), (1_111_111_109, "07081804", "68084774", "25091201"),
     (1_111_111_111, "14050471", "67062674", "99943326"), (1_234_567_890, "89005924", "91819424", "93441116"),
     (2_000_000_000, "69279037", "90698825", "38618901"), (20_000_000_000, "65353130", "77737706", "47863826"),
-  ]) func `codes by the clock are those of RFC 6238`(seconds: Int, sha1: String, sha256: String, sha512: String) {
+  ]) func `time codes match those of RFC 6238`(seconds: Int, sha1: String, sha256: String, sha512: String) {
     let time = Timestamp(milliseconds: UInt64(seconds) * 1_000 + 999)
     func code(_ algorithm: OneTimeCode.Algorithm, _ count: Int) -> String {
       OneTimeCode(key: key(count), algorithm: algorithm, digits: 8, period: 30, at: time).text
@@ -33,7 +33,7 @@ import Testing
     #expect(code(.sha512, 64) == sha512)
   }
 
-  @Test func `a code says for how long it is good`() {
+  @Test func `a code says how long it is valid`() {
     func left(_ milliseconds: UInt64, _ period: Int) -> Int {
       OneTimeCode(
         key: key(20), algorithm: .sha1, digits: 6, period: period, at: Timestamp(milliseconds: milliseconds)

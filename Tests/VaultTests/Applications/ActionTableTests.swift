@@ -1,7 +1,7 @@
 import Testing
 import Vault
 
-/// Every action by everybody: what each member may do follows from keys and signatures alone.
+/// Every action by every kind of member. Only keys and signatures decide what each may do.
 @Suite struct ActionTableTests {
   private struct Action: Sendable {
     let name: String
@@ -60,7 +60,7 @@ import Vault
 
   private static let group = "team.shared"
 
-  /// The outcome of an action in a store of its own.
+  /// The outcome of an action in a new store.
   private func outcome(_ action: Action, by person: Int) throws -> String {
     let fixture = try StoreFixture()
     try fixture.open().createGroup(Self.group)
@@ -72,7 +72,7 @@ import Vault
       try action.run([try fixture.open(), writer, reader, stranger][person])
       return "ok"
     } catch let error as VaultError {
-      // Nothing of what the group holds is told.
+      // The error reveals nothing that the group holds.
       #expect(!"\(error) \(error.hint ?? "")".contains("second"))
       switch error {
       case .denied(.notAMember): return "not a member"
@@ -84,7 +84,7 @@ import Vault
     }
   }
 
-  @Test func `what everybody may do`() throws {
+  @Test func `owner, writer, reader and stranger can each do exactly what their rights allow`() throws {
     var table = ["| action | " + Self.people.joined(separator: " | ") + " |", "| --- | --- | --- | --- | --- |"]
     for action in Self.actions {
       let outcomes = try Self.people.indices.map { try outcome(action, by: $0) }

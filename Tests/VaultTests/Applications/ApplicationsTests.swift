@@ -5,7 +5,7 @@ import Vault
 extension StoreFixture {
   func path(_ name: String) -> String { folder + "/" + name }
 
-  /// Issues an application a credential and opens the store with it, on the same machine.
+  /// Issues a credential to an application and opens the store with it, on the same machine.
   @discardableResult
   func issue(
     _ id: String, _ issuance: Applications.Issuance = .first, grants: [Applications.Grant] = [],
@@ -26,7 +26,7 @@ extension SecretStore {
 @Suite struct ApplicationsTests {
   private let notMember = VaultError.denied(.notAMember)
 
-  @Test func `an application has a private group, and what it was granted`() throws {
+  @Test func `an application has a private group and the groups it was granted`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")
     try store.open().group("team.shared").set("token", to: "t")
@@ -44,7 +44,7 @@ extension SecretStore {
       try store.open().applications.groups(of: "com.example.api").map(\.name) == ["com.example.api", "team.shared"])
   }
 
-  @Test func `after a reinstall the same identity opens everything it had`() throws {
+  @Test func `after a reinstall an application opens everything it had`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")
     try store.issue("com.example.api", grants: [.init(.write, in: "team.shared")]).group("team.shared")
@@ -57,7 +57,7 @@ extension SecretStore {
     #expect(try store.open().applications.application("com.example.api").issue == 1)
   }
 
-  @Test func `a replaced credential opens nothing from then on`() throws {
+  @Test func `a replaced credential opens nothing written later`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")
     let stolen = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])
@@ -75,7 +75,7 @@ extension SecretStore {
     #expect(exposed[0].readers == [.application("com.example.api", issue: 1)])
   }
 
-  @Test func `uninstalling does what each group declares`() throws {
+  @Test func `uninstalling treats each group as its lifetime declares`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("kept")
     try store.issue("com.example.job", grants: [.init(.write, in: "kept")], lifetime: .purged)
@@ -86,13 +86,13 @@ extension SecretStore {
     let api = try store.open().applications.uninstall("com.example.api")
     #expect(api.purged.isEmpty && api.kept == ["com.example.api"])
     #expect(try store.open().groupNames() == ["com.example.api", "com.example.web", "default", "kept"])
-    // The purged private group is made anew, empty, and the other rights are as they were.
+    // The purged private group is recreated empty, and the other rights are unchanged.
     let again = try store.issue("com.example.job", .again)
     #expect(try again.group("com.example.job").items().isEmpty)
     try again.group("kept").set("a", to: "b")
   }
 
-  @Test func `uninstalling with revoking leaves no credential that opens anything`() throws {
+  @Test func `after uninstalling with revocation no credential of the application opens anything`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")
     let api = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])
@@ -112,7 +112,7 @@ extension SecretStore {
     #expect(throws: notMember) { try new.group("team.shared").items() }
   }
 
-  @Test func `a grant tells how much there is to read, and a revoked application is out`() throws {
+  @Test func `a grant reports how much can be read, and a revoked application loses access`() throws {
     let store = try StoreFixture()
     let api = try store.issue("com.example.api")
     for value in ["1", "2", "3"] { try store.open().group("default").set("a", to: value) }
@@ -127,7 +127,7 @@ extension SecretStore {
     }
   }
 
-  @Test func `only the owner makes and unmakes members`() throws {
+  @Test func `only the owner can admit and remove members`() throws {
     let store = try StoreFixture()
     let api = try store.issue("com.example.api", grants: [.init(.write, in: "default")])
     let ownerOnly = VaultError.denied(.ownerOnly)
@@ -143,7 +143,7 @@ extension SecretStore {
     #expect(!FileManager.default.fileExists(atPath: store.path("x")))
   }
 
-  @Test func `an id that is taken, reserved or no name is refused`() throws {
+  @Test func `an id that is taken, reserved or invalid is refused`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")
     #expect(throws: VaultError.exists("a group of this name")) { try store.issue("team.shared") }
@@ -177,7 +177,7 @@ extension SecretStore {
     #expect(try store.open().applications.list().map(\.id) == ["com.example.api"])
   }
 
-  @Test func `a credential is never written over a file, and nothing is issued then`() throws {
+  @Test func `a credential never overwrites a file, and nothing is issued if one is there`() throws {
     let store = try StoreFixture()
     let taken = store.path("taken")
     try Data("mine".utf8).write(to: URL(fileURLWithPath: taken))
@@ -195,7 +195,7 @@ extension SecretStore {
     #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
-  @Test func `a credential of the same application of another store opens nothing here`() throws {
+  @Test func `a credential of the same application in another store opens nothing here`() throws {
     let store = try StoreFixture()
     let other = try StoreFixture()
     try store.issue("com.example.api")
@@ -207,7 +207,7 @@ extension SecretStore {
     }
   }
 
-  @Test func `a credential that is named and missing is the end of it`() throws {
+  @Test func `a missing credential that was named is an error and no other source is tried`() throws {
     let store = try StoreFixture()
     try store.open().group("default").set("a", to: "owner's")
     #expect(throws: VaultError.locked("the credential is not there")) {
@@ -220,12 +220,12 @@ extension SecretStore {
     #expect(throws: VaultError.locked("the credential is not there")) { try SecretStore.open(at: location) }
   }
 
-  @Test func `a group that does not verify is left out of answers about all, and named`() throws {
+  @Test func `a group that does not verify is left out of answers about all groups and named`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("broken")
     try store.issue("com.example.api", grants: [.init(.read, in: "broken")])
     let file = store.folder + "/home/groups/broken/group.vault"
-    // Another file, and no log: connections that are open would still tell what was written last.
+    // A new file without a log, because open connections would still return what was written last.
     for ending in ["", "-wal", "-shm"] { try FileManager.default.removeItem(atPath: file + ending) }
     let bytes = Data(repeating: 0x61, count: 8_192)
     #expect(FileManager.default.createFile(atPath: file, contents: bytes, attributes: [.posixPermissions: 0o600]))
@@ -236,14 +236,14 @@ extension SecretStore {
     #expect(notices.contains { if case .groupLeftOut("broken", _) = $0 { true } else { false } })
   }
 
-  @Test func `an application's status and verification are of its own groups`() throws {
+  @Test func `an application's status and verification cover its own groups`() throws {
     let store = try StoreFixture()
     let api = try store.issue("com.example.api", grants: [.init(.read, in: "default")])
     #expect(try api.status().groups.map(\.name) == ["com.example.api", "default"])
     try store.issue("com.example.web")
     #expect(try api.status().groups.map(\.name) == ["com.example.api", "default"])
     #expect(try api.verify().map(\.name) == ["com.example.api", "default"])
-    // One that it was thrown out of is not passed over in silence.
+    // A group that the application was removed from is reported too.
     try store.open().revoke("com.example.api", from: "default")
     #expect(try api.status().groups.map(\.problem) == [nil, notMember])
     guard case .failure(notMember) = try api.verify()[1].result else {
@@ -252,7 +252,7 @@ extension SecretStore {
     }
   }
 
-  @Test func `an application misses a group that its credential names and that is gone`() throws {
+  @Test func `an application notices that a group named in its credential is missing`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")
     let api = try store.issue("com.example.api", grants: [.init(.read, in: "team.shared")])

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Vault
 
-/// One group of the store does not verify while an application's credential is replaced or revoked everywhere.
+/// One group of the store does not verify while an application's credential is replaced or revoked in all groups.
 struct BrokenGroupTests {
   private let app = "com.example.api"
 
-  /// Puts bytes in the place of a group's file that are no group.
+  /// Replaces a group's file by bytes that are not a group.
   ///
-  /// - Returns: what puts the group back.
+  /// - Returns: a closure that restores the group.
   private func breakGroup(_ name: String, in store: StoreFixture) throws -> () throws -> Void {
     let folder = store.location.home + "/groups/" + name
     let kept = store.path("kept-\(name)")
@@ -32,7 +32,7 @@ struct BrokenGroupTests {
     return (store, try store.issue(app, grants: [.init(.read, in: "first"), .init(.read, in: "last")]))
   }
 
-  @Test func `one broken group does not keep a credential from being replaced in the others`() throws {
+  @Test func `a broken group does not prevent replacing a credential in the others`() throws {
     let (store, stolen) = try store()
     let mend = try breakGroup("first", in: store)
     let issued = try store.open().applications.issue(app, to: store.path("new"), .replacing)
@@ -45,7 +45,7 @@ struct BrokenGroupTests {
     #expect(try store.open().applications.application(app).standing == .interrupted)
 
     try mend()
-    // The very same command, with the file that it wrote.
+    // The same command again, with the file that it wrote.
     let finished = try store.open().applications.issue(app, to: store.path("new"), .replacing)
     #expect(finished.unchanged == [])
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("first").items() }
@@ -54,7 +54,7 @@ struct BrokenGroupTests {
     #expect(application.standing == .issued && application.issue == 2)
   }
 
-  @Test func `a broken private group does not keep the others from the new credential`() throws {
+  @Test func `a broken private group does not prevent the other groups from accepting the new credential`() throws {
     let (store, stolen) = try store()
     _ = try breakGroup(app, in: store)
     let issued = try store.open().applications.issue(app, to: store.path("new"), .replacing)
@@ -62,7 +62,7 @@ struct BrokenGroupTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("last").items() }
   }
 
-  @Test func `one broken group does not keep an application from leaving the others`() throws {
+  @Test func `a broken group does not prevent removing an application from the others`() throws {
     let (store, stolen) = try store()
     let mend = try breakGroup("first", in: store)
     let report = try store.open().applications.uninstall(app, revoking: true)
@@ -73,7 +73,7 @@ struct BrokenGroupTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("first").items() }
   }
 
-  @Test func `uninstalling without revoking names a group that cannot be read`() throws {
+  @Test func `uninstalling without revocation names a group that cannot be read`() throws {
     let (store, _) = try store()
     _ = try breakGroup("first", in: store)
     let report = try store.open().applications.uninstall(app)

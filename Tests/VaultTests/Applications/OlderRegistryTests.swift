@@ -3,12 +3,12 @@ import Testing
 
 @testable import Vault
 
-/// A machine of the owner without witnesses is shown the groups as they are, and the registry as it was before a credential
+/// A machine of the owner without witnesses sees the groups in their present state and the registry from before a credential
 /// was replaced.
 struct OlderRegistryTests {
   private let app = "com.example.api"
 
-  /// The store after `change`, with the registry from before and nothing that was seen.
+  /// The store after `change`, with the earlier registry and without witnesses.
   private func putBack(_ change: (StoreFixture) throws -> Void) throws -> (StoreFixture, stolen: SecretStore) {
     let store = try StoreFixture()
     for group in ["team", "other"] { try store.open().createGroup(group) }
@@ -29,7 +29,7 @@ struct OlderRegistryTests {
   @Test func `an older list of applications does not bring a replaced credential back`() throws {
     let (store, stolen) = try putBack { try $0.issue(app, .replacing) }
     #expect(throws: olderThan(app)) { try store.open().grant(.read, in: "team", to: app) }
-    // A group that the application never was in.
+    // The application never was a member of this group.
     #expect(throws: olderThan(app)) { try store.open().grant(.read, in: "other", to: app) }
     #expect(throws: olderThan(app)) { try store.issue(app, .again) }
     for group in [app, "team", "other"] {
@@ -41,7 +41,7 @@ struct OlderRegistryTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
   }
 
-  @Test func `an issue that was revoked everywhere is not below one that was never given out`() throws {
+  @Test func `an older list of applications does not bring a revoked application back`() throws {
     let (store, stolen) = try putBack {
       try $0.issue(app, .replacing)
       try $0.open().applications.uninstall(app, revoking: true)
@@ -50,7 +50,7 @@ struct OlderRegistryTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
   }
 
-  @Test func `what to do about an older list of applications is said`() {
+  @Test func `the error about an older list of applications says what to do`() {
     let error = olderThan("team")
     #expect(
       error.message

@@ -7,14 +7,14 @@ import Testing
 
 @testable import Vault
 
-/// What keeps a credential that is not, or no longer, the right one from opening anything.
+/// A credential that is wrong or no longer valid opens nothing.
 @Suite struct StolenCredentialTests {
   private let store: StoreFixture
   private let application = "com.example.api"
 
   init() throws { store = try StoreFixture() }
 
-  @Test func `a grant that waits while the credential is replaced does not let the old one in`() throws {
+  @Test func `a grant that waited while the credential was replaced does not admit the old one`() throws {
     try store.open().createGroup("team.shared")
     try store.issue(application)
     let owner = try store.open()
@@ -32,7 +32,7 @@ import Testing
         return
       }
       #expect(eventually { isWaitedFor(lock) })
-      // The owner notes the new issue in the registry before the groups are gone through.
+      // The owner records the new issue in the registry before changing the groups.
       do {
         var entry = try #require(try store.open().registry().application(application))
         (entry.issue, entry.highestIssue) = (2, 2)
@@ -46,7 +46,7 @@ import Testing
     #expect(try store.open().group("team.shared").members.allSatisfy { $0.who.application == nil })
   }
 
-  /// Whether somebody waits for the lock of an open file, as the kernel tells.
+  /// Whether someone waits for the lock of an open file, according to the kernel.
   private func isWaitedFor(_ descriptor: Int32) -> Bool {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { return false }
@@ -59,10 +59,10 @@ import Testing
     }
   }
 
-  @Test func `a credential of another owner opens nothing here`() throws {
+  @Test func `a credential signed by another owner opens nothing here`() throws {
     _ = try store.open().applications.issue(application, to: store.path("credential"))
     let own = try Data(contentsOf: URL(fileURLWithPath: store.path("credential")))
-    // The member's seed is the right one, so that nothing but the owner's key is in its way.
+    // The member seed is right, so that only the owner's key can cause the refusal.
     let other = try StoreFixture()
     let covered = try own[..<24] + [UInt8](hex: other.location.identity().ownerKey) + own[56..<own.count - 32]
     let forged = covered + Hash.digest(Label("vault1.cred.hash"), Array(covered)).bytes

@@ -17,7 +17,7 @@ import Testing
     #expect(parts.name == name)
   }
 
-  @Test func `links are resolved as far as the path exists`() throws {
+  @Test func `links are resolved in the existing part of a path`() throws {
     let real = try CanonicalPath.of(temporary.makeFolder("real"))
     temporary.makeLink("link", to: "real")
     #expect(real.hasPrefix("/") && real.hasSuffix("/real"))
@@ -27,7 +27,7 @@ import Testing
     #expect(try CanonicalPath.of("/no-such-folder-of-vault/x") == "/no-such-folder-of-vault/x")
   }
 
-  @Test func `a path that means nothing is missing`() {
+  @Test func `an invalid path is missing`() {
     for path in ["", temporary.file("a\0b"), temporary.file("no/..")] {
       #expect(throws: FileFault.missing) { try CanonicalPath.of(path) }
     }
@@ -35,7 +35,7 @@ import Testing
     #expect(throws: FileFault.link) { try CanonicalPath.of(temporary.file("circle/x")) }
   }
 
-  @Test func `inside is by whole names`() {
+  @Test func `a path is inside another only by whole path components`() {
     #expect(CanonicalPath.isInside("/a/b", "/a"))
     #expect(CanonicalPath.isInside("/a", "/a"))
     #expect(CanonicalPath.isInside("/a", "/"))

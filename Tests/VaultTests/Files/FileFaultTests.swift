@@ -13,11 +13,11 @@ import Testing
       (EMFILE, .storage(.tooManyFiles)), (ENAMETOOLONG, .storage(.pathTooLong)), (EIO, .storage(.inputOutput)),
       (EFBIG, .storage(.inputOutput)),
     ] as [(CInt, FileFault)])
-  func `each failure of the system has its meaning`(number: CInt, fault: FileFault) {
+  func `each error number of the system has its meaning`(number: CInt, fault: FileFault) {
     #expect(FileFault(errno: number) == fault)
   }
 
-  @Test func `a mode is said in octal digits`() {
+  @Test func `a mode is written in octal digits`() {
     #expect(FileFault.openToOthers(mode: 0o644).reason == "is open to other users (mode 644)")
   }
 }

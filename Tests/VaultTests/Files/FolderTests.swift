@@ -10,7 +10,7 @@ import Testing
 
   private func open() throws -> Folder { try Folder(temporary.path, .secret()) }
 
-  @Test func `a link to a folder is followed only where that is allowed`() throws {
+  @Test func `a link to a folder is followed only if links are allowed`() throws {
     temporary.makeFolder("real")
     let link = temporary.makeLink("link", to: "real")
     #expect(throws: Never.self) { _ = try Folder(link, .secret(), followingLink: true) }
@@ -18,13 +18,13 @@ import Testing
     #expect(throws: FileFault.wrongKind) { _ = try open().folder("link", .secret()) }
   }
 
-  @Test func `what is no folder is none`() {
+  @Test func `a file is not opened as a folder`() {
     #expect(throws: FileFault.wrongKind) { _ = try Folder(temporary.write("file", []), .secret(), followingLink: true) }
     #expect(throws: FileFault.wrongKind) { _ = try Folder(temporary.makeFIFO("FIFO"), .secret(), followingLink: true) }
     #expect(throws: FileFault.missing) { _ = try Folder(temporary.file("no"), .secret()) }
   }
 
-  @Test func `a replaced file is new, and whole`() throws {
+  @Test func `a replaced file is a new file with the whole content`() throws {
     let folder = try open()
     try folder.replace("file", with: [1])
     let kept = try folder.open("file", O_RDONLY)
@@ -52,7 +52,7 @@ import Testing
     #expect(throws: FileFault.wrongKind) { _ = try open().lockFile("FIFO", waiting: 0) }
   }
 
-  @Test func `the folders of a path are made for the owner alone, and left where they are`() throws {
+  @Test func `new folders of a path are for the owner alone, and existing ones stay unchanged`() throws {
     temporary.makeFolder("a", mode: 0o755)
     try Folder.make(temporary.file("a/b/c"))
     try Folder.make(temporary.file("a/b/c"))
@@ -66,13 +66,13 @@ import Testing
     #expect(throws: FileFault.missing) { try Folder.make(temporary.file("nowhere")) }
   }
 
-  @Test func `names come sorted, without hidden ones`() throws {
+  @Test func `names are sorted and leave out hidden ones`() throws {
     for name in ["b", "a", ".hidden"] { temporary.write(name, []) }
     #expect(try open().names() == ["a", "b"])
     #expect(try open().names(limit: 1).count == 1)
   }
 
-  @Test func `a name is there whatever it names`() throws {
+  @Test func `a name exists even if it is a dangling link`() throws {
     temporary.makeLink("link", to: "/no/where")
     #expect(try open().contains("link"))
     #expect(try !open().contains("other"))

@@ -12,11 +12,11 @@ import Vault
   }
 
   @Test(arguments: ["", "no such group", "-1", "4294967295", "4294967296", "1.0", "root\u{0}"])
-  func `what names none is refused`(_ name: String) {
+  func `an unknown Unix group is refused`(_ name: String) {
     #expect(throws: VaultError.invalid("there is no such Unix group on this machine")) { try UnixGroup(name) }
   }
 
-  @Test func `a group that is made for a Unix group tells it, and is closed again`() throws {
+  @Test func `a group made for a Unix group names it, and can be made private again`() throws {
     let store = try StoreFixture()
     let open = try store.open()
     let unixGroup = try UnixGroup(String(getegid()), isReadOnly: true)

@@ -15,7 +15,7 @@ import Testing
 
   private func seed(_ member: MemberSeed) -> [UInt8] { unsafe member.withUnsafeBytes { unsafe Array($0) } }
 
-  @Test func `bytes that another implementation made are read and written`() throws {
+  @Test func `a credential made by another implementation reads and writes as the same bytes`() throws {
     let credential = try parse(ForeignBytes.credential)
     #expect(credential.issue == 2)
     #expect(credential.ownerKey == (try Identity.testing().ownerKey))
@@ -31,7 +31,7 @@ import Testing
     #expect(try credential.serialized().testBytes == ForeignBytes.credential)
   }
 
-  @Test func `no bit of a credential can change`() {
+  @Test func `a credential with a flipped bit is refused`() {
     for bit in 0..<ForeignBytes.credential.count * 8 {
       var altered = ForeignBytes.credential
       altered[bit / 8] ^= 1 << (bit % 8)
@@ -46,7 +46,7 @@ import Testing
     #expect(throws: IdentityError.self) { try parse(ForeignBytes.credential + [0]) }
   }
 
-  @Test func `a later version or label is a newer format`() {
+  @Test func `a later version number or label is a newer format`() {
     var later = ForeignBytes.credential
     later[17] = 2
     #expect(throws: IdentityError.newerFormat(.credential)) { try parse(later) }
@@ -61,7 +61,7 @@ import Testing
     #expect(throws: IdentityError.damaged(.credential, "it has an unknown flag")) { try parse(hashed(covered)) }
   }
 
-  @Test func `names that are none, floors that do not rise and counters out of range are refused`() throws {
+  @Test func `invalid names, floors out of order and counters out of range are refused`() throws {
     let covered = Array(ForeignBytes.credential.dropLast(32))
     let head = Array(covered[..<88])
     func counted(_ text: String) -> [UInt8] { [0, UInt8(text.utf8.count)] + Array(text.utf8) }
@@ -98,7 +98,7 @@ import Testing
 
   // MARK: - File
 
-  @Test func `a credential file is read as strictly as a key file`() throws {
+  @Test func `a credential file is checked as strictly as a key file`() throws {
     let temporary = TemporaryFolder()
     let path = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
     #expect(try CredentialFile.read(path).application == "com.example.notes")
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test func `a credential of root's may be readable by one Unix group, and nobody else's may`() throws {
+  @Test func `only a credential that belongs to root may be readable by a Unix group`() throws {
     func check(owner: uid_t, mode: mode_t) throws(FileFault) {
       var status = stat()
       status.st_uid = owner
@@ -131,9 +131,9 @@ import Testing
     #expect(throws: FileFault.foreignOwner) { try check(owner: 1001, mode: 0o400) }
   }
 
-  @Test func `links to a credential count where only root and the user can change them`() throws {
+  @Test func `a link to a credential is followed only if nobody but root and the user can change it`() throws {
     let temporary = TemporaryFolder()
-    // As Kubernetes mounts a Secret.
+    // A Secret as Kubernetes mounts it.
     _ = temporary.makeFolder("secret")
     _ = temporary.makeFolder("secret/..2026", mode: 0o755)
     _ = temporary.write("secret/..2026/credential", ForeignBytes.credential, mode: 0o400)
@@ -159,7 +159,7 @@ import Testing
     let temporary = TemporaryFolder()
     _ = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
     let path = temporary.makeLink("link", to: "credential")
-    // As seen by a user who is neither root nor the one who made it.
+    // As seen by a user who is neither root nor the maker of the link.
     if geteuid() != 0 {
       #expect(throws: FileFault.link) { try CanonicalPath.followingLinks(path, user: geteuid() + 1) }
     } else {

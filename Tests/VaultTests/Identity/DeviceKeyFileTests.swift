@@ -19,7 +19,7 @@ import Testing
     return nil
   }
 
-  @Test func `a key is made once, of 32 bytes, for its user alone, and never replaced`() throws {
+  @Test func `a device key has 32 bytes for its user alone, is made once and never replaced`() throws {
     #expect(try DeviceKeyFile.read(in: folder.path) == nil)
     let made = try DeviceKeyFile.readOrMake(in: folder.path)
     let bytes = try #require(folder.read("device.key"))
@@ -31,13 +31,13 @@ import Testing
     #expect(unsafe found.withUnsafeBytes { unsafe Array($0) } == bytes)
   }
 
-  @Test func `the id follows from the key, and says nothing else of it`() throws {
+  @Test func `the device's id is derived from the key and does not reveal it`() throws {
     folder.write("device.key", [UInt8](countingFrom: 64, count: 32))
     let key = try #require(try DeviceKeyFile.read(in: folder.path))
     #expect(key.id.hex == "f997fa7c46c028814c869e5857c91aa3")
   }
 
-  @Test func `a group of another device is told what is here instead`() throws {
+  @Test func `the error for a group of another device says what this device has`() throws {
     #expect(reason() == "no device key is here")
     #expect(reason(in: folder.file("nowhere")) == "no device key is here")
     let made = try DeviceKeyFile.readOrMake(in: folder.path)
@@ -49,7 +49,7 @@ import Testing
     #expect(reason(made.id) == "the device key here is a symbolic link")
   }
 
-  @Test(arguments: [0, 31, 33]) func `a key of another size is neither used nor replaced`(_ count: Int) {
+  @Test(arguments: [0, 31, 33]) func `a device key of another size is neither used nor replaced`(_ count: Int) {
     let bytes = [UInt8](repeating: 7, count: count)
     folder.write("device.key", bytes)
     #expect(throws: IdentityError.locked(.deviceKey(.wrongSize))) { try DeviceKeyFile.readOrMake(in: folder.path) }
@@ -57,7 +57,7 @@ import Testing
     #expect(folder.read("device.key") == bytes)
   }
 
-  @Test func `of many that need the first key at once, all get the same`() async throws {
+  @Test func `threads that need the first device key at the same time all get the same one`() async throws {
     let path = folder.path
     let ids = try await withThrowingTaskGroup(of: [UInt8].self) { tasks in
       for _ in 0..<8 { tasks.addTask { try DeviceKeyFile.readOrMake(in: path).id } }
@@ -67,7 +67,7 @@ import Testing
     #expect(folder.names() == ["device.key"])
   }
 
-  @Test func `a state folder that others may write to holds no key`() {
+  @Test func `no device key is made in a state folder that others can write to`() {
     folder.setMode(".", 0o777)
     #expect(throws: IdentityError.locked(.deviceKey(.openToOthers(mode: 0o777)))) {
       try DeviceKeyFile.readOrMake(in: folder.path)

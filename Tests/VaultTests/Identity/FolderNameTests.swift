@@ -12,7 +12,7 @@ import Testing
     arguments: [
       "", ".", "..", ".a", "-a", "_a", "A", "aB", "a/b", "/a", "a..b", "a b", "a\n", "ä", "a\u{301}", "a:b", "*",
     ])
-  func `other names are refused, not folded`(name: String) {
+  func `other names are refused and not folded to lower case`(name: String) {
     #expect(!FolderName.isValid(name))
   }
 

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// Bytes of format 1 that another implementation has made: Python's hashlib and struct, argon2-cffi and PyNaCl.
+/// Bytes of format 1 made by another implementation: Python's hashlib and struct, argon2-cffi and PyNaCl.
 enum ForeignBytes {
   /// Root seed 00 01 … 1f; slot 1 is opened by the passphrase `correct horse`, slot 3 by the key file 07 07 … 07.
   static let identity = [UInt8](
@@ -12,7 +12,7 @@ enum ForeignBytes {
       + "953cf8bbccaeece9ae8166613ef3245faf1b758cabeffea60529d631899800668411ac954c685187353ee21bde4a267c1c5eacf3"
       + "8b6d")
 
-  /// The application `com.example.notes` of that owner, issue 2, with floors of two groups.
+  /// The application `com.example.notes` of that owner, issue 2, with the floors of two groups.
   static let credential = [UInt8](
     hex: "7661756c74312e6170702e637265640000010000000000029bfca602b6aa19ea01bff51d438bab03c5579cfd46611cb8c6d15fca"
       + "8f039d341e921bffa84945dedd8161b0ff1f35c22d838c5b3d40354f62f23fc191b030340011636f6d2e6578616d706c652e6e6f"

@@ -17,7 +17,7 @@ import Testing
     try file.add(try Slot(number: 3, key: key(3), use: .keyFile, sealing: identity))
   }
 
-  /// Puts a right hash at the end of altered bytes.
+  /// Appends a correct hash to altered bytes.
   private func hashed(_ covered: [UInt8]) -> [UInt8] {
     covered + Hash.digest(Label("vault1.id.hash"), covered).bytes
   }
@@ -28,7 +28,7 @@ import Testing
 
   // MARK: - Bytes
 
-  @Test func `bytes that another implementation made open with passphrase and key`() throws {
+  @Test func `an identity made by another implementation opens with passphrase and key`() throws {
     let file = try IdentityFile(parsing: ForeignBytes.identity)
     #expect(file.serialized() == ForeignBytes.identity)
     #expect(file.ownerKey == identity.ownerKey)
@@ -38,16 +38,16 @@ import Testing
     #expect(try file.open(key: key(7), use: .keyFile).testSeed == identity.testSeed)
   }
 
-  @Test func `what is written is read`() throws {
+  @Test func `an identity reads back as it was written`() throws {
     #expect(try IdentityFile(parsing: file.serialized()) == file)
   }
 
-  @Test func `no bit of the file can change`() {
+  @Test func `an identity with a flipped bit is refused`() {
     let bytes = file.serialized()
     for bit in 0..<bytes.count * 8 {
       var altered = bytes
       altered[bit / 8] ^= 1 << (bit % 8)
-      // Some bits make the format's number in the label a higher one.
+      // Some flipped bits raise the format's number in the label.
       let isNewer = bit / 8 == 5 && (UInt8(ascii: "2")...UInt8(ascii: "9")).contains(altered[5])
       let expected: IdentityError =
         isNewer ? .newerFormat(.identity) : .damaged(.identity, "it is not a vault identity, or was altered")
@@ -75,13 +75,13 @@ import Testing
     }
   }
 
-  @Test func `a slot of a kind that is not known is a newer format`() {
+  @Test func `an unknown kind of slot is a newer format`() {
     var covered = Array(file.serialized().dropLast(32))
     covered[50] = 3
     #expect(throws: IdentityError.newerFormat(.slot)) { try IdentityFile(parsing: hashed(covered)) }
   }
 
-  @Test func `slots that do not rise, are none, or are two for passphrases, are refused`() {
+  @Test func `unsorted slots, missing slots and two passphrase slots are refused`() {
     let covered = Array(file.serialized().dropLast(32))
     let first = covered[50..<166]
     let second = covered[166..<282]
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func `a key's slot has no costs`() {
+  @Test func `a key's slot has zero costs`() {
     var covered = Array(file.serialized().dropLast(32))
     covered[166 + 7] = 1
     #expect(throws: IdentityError.damaged(.identity, "its fields do not follow the format")) {
@@ -110,13 +110,13 @@ import Testing
 
   // MARK: - Opening
 
-  @Test func `each slot opens the same seed`() throws {
+  @Test func `every slot opens the same seed`() throws {
     #expect(try file.open(passphrase: passphrase("open")).testSeed == identity.testSeed)
     #expect(try file.open(key: key(2), use: .keyFile).testSeed == identity.testSeed)
     #expect(try file.open(key: key(3), use: .keyFile).testSeed == identity.testSeed)
   }
 
-  @Test func `what opens no slot is a wrong key, or finds no slot`() throws {
+  @Test func `a wrong key and a missing slot have different errors`() throws {
     #expect(throws: IdentityError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("shut")) }
     #expect(throws: IdentityError.wrongKey(.keyFile)) { try file.open(key: key(9), use: .keyFile) }
     #expect(throws: IdentityError.locked(.noSlot(.systemd))) { try file.open(key: key(2), use: .systemd) }
@@ -127,7 +127,7 @@ import Testing
 
   // MARK: - Changing
 
-  @Test mutating func `a new passphrase rewrites its slot and no other byte but the hash`() throws {
+  @Test mutating func `a new passphrase rewrites its slot and changes no other byte except the hash`() throws {
     let before = file.serialized()
     try file.setPassphrase(try passphrase("new"), cost: cheap, of: identity)
     let after = file.serialized()
@@ -139,7 +139,7 @@ import Testing
     #expect(throws: IdentityError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("open")) }
   }
 
-  @Test mutating func `a passphrase can be added where there is none, and only there`() throws {
+  @Test mutating func `a passphrase can be added only if there is none`() throws {
     try file.remove(number: 1)
     try file.setPassphrase(try passphrase("first"), cost: cheap, of: identity)
     #expect(file.slots.map(\.number) == [2, 3, 4])

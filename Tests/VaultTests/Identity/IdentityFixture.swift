@@ -20,14 +20,14 @@ extension Identity {
 }
 
 extension RecoveryCode {
-  /// The code of known bytes; only tests have one.
+  /// A recovery code made of known bytes. Only tests have one.
   init(testing bytes: [UInt8]) throws {
     self = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(SealingError) in
       try unsafe RecoveryCode(copying: bytes)
     }
   }
 
-  /// The code that was typed as `text`.
+  /// The code as typed in `text`.
   init(typing text: String) throws { try self.init(parsing: GuardedBytes(testing: Array(text.utf8))) }
 
   var testText: String { get throws { String(decoding: try text().testBytes, as: UTF8.self) } }

@@ -23,7 +23,7 @@ import Testing
 
   // MARK: - Making
 
-  @Test func `a new store has its folders and its identity, for the owner alone`() throws {
+  @Test func `a new store has its folders and its identity, accessible to the owner alone`() throws {
     try IdentityFolder(store: temporary.file("a/b/store")).create(file)
     #expect(try IdentityFolder(store: temporary.file("a/b/store")).read() == file)
     #expect(temporary.names(in: "a/b/store") == ["groups", "identity"])
@@ -35,7 +35,7 @@ import Testing
     #expect(temporary.mode("a/b/store/identity/lock") == 0o600)
   }
 
-  @Test func `a store is not made over another`() throws {
+  @Test func `a store is not made over another store`() throws {
     try folder.create(file)
     let bytes = temporary.read(path)
     let other = IdentityFile(
@@ -44,7 +44,7 @@ import Testing
     #expect(temporary.read(path) == bytes)
   }
 
-  @Test func `a store is not made over anything that has the identity's name`() throws {
+  @Test func `a store is not made over a file, link or folder with the identity's name`() throws {
     temporary.makeFolder("store")
     temporary.makeFolder("store/identity")
     temporary.makeLink(path, to: "/nowhere")
@@ -52,7 +52,7 @@ import Testing
     #expect(temporary.names(in: "store/identity") == ["identity", "lock"])
   }
 
-  @Test func `of many who make one store at once exactly one does`() throws {
+  @Test func `if many processes make a store at once, exactly one succeeds`() throws {
     let made = Locked(0)
     let (folder, file) = (folder, file)
     onThreads(8) { _ in
@@ -69,7 +69,7 @@ import Testing
 
   // MARK: - Reading
 
-  @Test func `where there is no store, reading and changing say so and make nothing`() throws {
+  @Test func `reading or changing a missing store reports that and creates nothing`() throws {
     #expect(throws: IdentityError.noStore(path: store)) { try folder.read() }
     #expect(throws: IdentityError.noStore(path: store)) { try folder.change { _ in } }
     temporary.makeFolder("store")
@@ -79,7 +79,7 @@ import Testing
     #expect(temporary.names(in: "store/identity").isEmpty)
   }
 
-  @Test func `groups without an identity are damage, not an empty place`() throws {
+  @Test func `groups without an identity are damage, not a missing store`() throws {
     try folder.create(file)
     temporary.makeFolder("store/groups/default")
     temporary.remove(path)
@@ -90,7 +90,7 @@ import Testing
     #expect(throws: expected) { try folder.read() }
   }
 
-  @Test func `an identity that is empty, cut short or too long is damaged`() throws {
+  @Test func `an identity that is empty, truncated or too long is damaged`() throws {
     try folder.create(file)
     for bytes in [[], Array(file.serialized().dropLast()), [UInt8](repeating: 0, count: 100_000)] {
       temporary.write(path, bytes)
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test func `a link, a FIFO or a folder in the identity's place is damage, and nothing hangs`() throws {
+  @Test func `a link, FIFO or folder in place of the identity is damage and does not hang the reader`() throws {
     try folder.create(file)
     temporary.write("elsewhere", file.serialized())
     temporary.remove(path)
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test func `a link in the place of the identity's folder is damage, in the place of the store it is not`() throws {
+  @Test func `a link in place of the identity's folder is damage, but a link to the store is followed`() throws {
     try folder.create(file)
     temporary.makeLink("linked", to: store)
     #expect(try IdentityFolder(store: temporary.file("linked")).read() == file)
@@ -133,7 +133,7 @@ import Testing
       ("store/identity", 0o703, .identity), ("store/identity/identity", 0o660, .identity),
       ("store/identity/identity", 0o606, .identity),
     ] as [(String, mode_t, IdentityError.Level)])
-  func `a mode that lets others write is refused`(name: String, mode: mode_t, level: IdentityError.Level) throws {
+  func `an identity that others can write is refused`(name: String, mode: mode_t, level: IdentityError.Level) throws {
     try folder.create(file)
     temporary.setMode(name, mode)
     #expect(throws: IdentityError.denied(level, .openToOthers(mode: mode))) { try folder.read() }
@@ -145,7 +145,7 @@ import Testing
       ("store/identity", 0o750), ("store/identity", 0o701), ("store/identity/identity", 0o640),
       ("store/identity/identity", 0o604),
     ] as [(String, mode_t)])
-  func `an identity that others may read is read if it has no passphrase, and never changed`(
+  func `an identity that others can read is read if it has no passphrase, and never changed`(
     name: String, mode: mode_t
   ) throws {
     try folder.create(file)
@@ -155,7 +155,7 @@ import Testing
   }
 
   @Test(arguments: ["store", "store/identity", "store/identity/identity"])
-  func `what belongs to somebody else is refused`(name: String) throws {
+  func `an identity that belongs to somebody else is refused`(name: String) throws {
     try folder.create(file)
     let user = temporary.giveAway(name)
     #expect { try IdentityFolder(store: store, user: user).read() } throws: { error in
@@ -163,7 +163,7 @@ import Testing
     }
   }
 
-  @Test func `a store that may be read by others is read`() throws {
+  @Test func `a store that others can read is read`() throws {
     try folder.create(file)
     temporary.setMode("store", 0o711)
     temporary.setMode("store/identity/identity", 0o400)
@@ -172,7 +172,7 @@ import Testing
 
   // MARK: - Changing
 
-  @Test func `a change is written, and leaves nothing beside it`() throws {
+  @Test func `a change of the identity is written and leaves no other file`() throws {
     try folder.create(file)
     temporary.write("store/identity/.identity.new", [1, 2, 3])
     let new = try passphrase("new")
@@ -186,7 +186,7 @@ import Testing
     #expect(temporary.mode(path) == 0o600)
   }
 
-  @Test func `a change that fails changes nothing`() throws {
+  @Test func `a failing change leaves the identity unchanged`() throws {
     try folder.create(file)
     let slot = try Slot(number: 2, key: key(2), use: .systemd, sealing: identity)
     #expect(throws: IdentityError.lastSlot) {
@@ -198,7 +198,7 @@ import Testing
     #expect(try folder.read() == file)
   }
 
-  @Test func `changes of many threads are all there`() throws {
+  @Test func `changes by many threads are all kept`() throws {
     try folder.create(file)
     let folder = folder
     let identity = identity
@@ -215,7 +215,7 @@ import Testing
     #expect(try folder.read().slots.map(\.number) == Array(1...17))
   }
 
-  @Test func `a lock that is held for too long is busy`() throws {
+  @Test func `a lock that is held too long is reported as busy`() throws {
     try folder.create(file)
     let held = try OpenFile(store + "/identity/lock", O_RDWR)
     try held.lock(waiting: 0)
@@ -225,7 +225,7 @@ import Testing
   }
 
   @Test(arguments: ["FIFO", "link", "folder"])
-  func `a lock that is no regular file is damage, and nothing hangs`(kind: String) throws {
+  func `a lock that is not a regular file is damage and does not hang`(kind: String) throws {
     try folder.create(file)
     temporary.remove("store/identity/lock")
     switch kind {
@@ -236,22 +236,22 @@ import Testing
     #expect(damage { try folder.change { _ in } } == .identity)
   }
 
-  @Test func `where no byte more can be written, the old file stays`() async {
+  @Test func `the old identity stays if no byte can be written`() async {
     await #expect(processExitsWith: .success) { try ChildProcess.changeWithoutSpace() }
   }
 
-  @Test func `a folder that may not be written can be read`() async {
+  @Test func `a folder without write permission can be read`() async {
     await #expect(processExitsWith: .success) { try ChildProcess.useReadOnlyFolder() }
   }
 
-  /// The level of the damage that `body` finds; `nil` if it finds none.
+  /// The level of the damage that `body` throws, or `nil` if it throws none.
   private func damage<Result>(_ body: () throws -> Result) -> IdentityError.Level? {
     do { _ = try body() } catch IdentityError.damaged(let level, _) { return level } catch {}
     return nil
   }
 }
 
-/// What the exit tests run in a process of their own.
+/// The code that the exit tests run in a separate process.
 private enum ChildProcess {
   static func changeWithoutSpace() throws {
     let temporary = TemporaryFolder()

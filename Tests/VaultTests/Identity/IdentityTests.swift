@@ -6,14 +6,14 @@ import Testing
 @testable import Vault
 
 @Suite struct IdentityTests {
-  // Root seed 00 01 … 1f; made with Python's hashlib and PyNaCl.
-  @Test func `the owner's key follows from the root seed`() throws {
+  // Root seed 00 01 … 1f; computed with Python's hashlib and PyNaCl.
+  @Test func `the owner's key is derived from the root seed`() throws {
     let identity = try Identity.testing()
     #expect(identity.ownerKey.bytes.hex == "9bfca602b6aa19ea01bff51d438bab03c5579cfd46611cb8c6d15fca8f039d34")
     #expect(identity.ownerKey.verifies(identity.ownerSigningKey().sign([7]), of: [7]))
   }
 
-  @Test func `every member follows from the root seed`() throws {
+  @Test func `every member seed is derived from the root seed`() throws {
     let identity = try Identity.testing()
     try expect(
       identity.registryMember(), seed: "017ea529c47f33463601e50a15cdc8a223b5999928fc89b37d384be44c115be9",
@@ -32,7 +32,7 @@ import Testing
     #expect(member.signingPublicKey.bytes.hex == key)
   }
 
-  @Test func `another id or issue is another application`() throws {
+  @Test func `another id or issue gives another application seed`() throws {
     let identity = try Identity.testing()
     let members = try [("a", 1), ("a", 2), ("b", 1)].map {
       try identity.applicationMember(id: $0.0, issue: UInt32($0.1)).signingPublicKey

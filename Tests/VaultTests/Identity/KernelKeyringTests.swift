@@ -30,7 +30,7 @@ private enum Keyring {
 
   private var soon: UInt64 { SystemClock.milliseconds() + 60_000 }
 
-  /// Puts bytes in the place of the store's record.
+  /// Replaces the bytes of the store's record.
   private func plant(_ bytes: [UInt8]) throws {
     let content = try unsafe bytes.withUnsafeBytes { unsafe try GuardedBytes(copying: $0) }
     try KernelKeyring.keep(content, as: "vault1:" + ownerKey.hexadecimal, for: 60)
@@ -44,7 +44,7 @@ private enum Keyring {
     return writer.bytes
   }
 
-  @Test func `a record comes back as it was kept`() throws {
+  @Test func `a record reads back as it was stored`() throws {
     let member = try seed()
     let deadline = soon
     try UnlockedRecord(ownerKey, member, until: deadline).keep(for: 60, as: ownerKey)
@@ -56,7 +56,7 @@ private enum Keyring {
     #expect(!UnlockedRecord.forget(ownerKey))
   }
 
-  @Test func `bytes that are no record of this owner count as nothing`() throws {
+  @Test func `bytes that are not a record of this owner are ignored`() throws {
     let seed = [UInt8](repeating: 7, count: 32)
     let other = try #require(PublicKey([UInt8](repeating: 9, count: 32)))
     let good = record(ownerKey, seed, soon)
@@ -67,7 +67,7 @@ private enum Keyring {
     for bytes in bad {
       try plant(bytes)
       #expect(UnlockedRecord.find(ownerKey) == nil)
-      // The key file, as if the keyring were empty.
+      // The key file is used as if the keyring were empty.
       #expect(try SecretStore.status(at: store.location).unlockedUntil == nil)
       #expect(try SecretStore.open(at: store.location).group("default").items().isEmpty)
     }
@@ -75,14 +75,14 @@ private enum Keyring {
     #expect(UnlockedRecord.find(ownerKey) != nil)
   }
 
-  @Test func `a seed that is not the owner's opens no group`() throws {
+  @Test func `a seed in the keyring that is not the owner's opens no group`() throws {
     try plant(record(ownerKey, [UInt8](repeating: 7, count: 32), soon))
     let planted = try SecretStore.open(at: store.location)
     #expect(throws: VaultError.self) { try planted.group("default").items() }
     #expect(throws: VaultError.self) { try planted.group("default").set("a", to: 1) }
   }
 
-  @Test func `an application's seed in the keyring is not taken for the owner's`() throws {
+  @Test func `an application's seed in the keyring is not mistaken for the owner's`() throws {
     let owner = try store.open()
     try owner.createGroup("team")
     let identity = try owner.owner()
@@ -94,7 +94,7 @@ private enum Keyring {
     #expect(throws: VaultError.self) { try planted.group("team").items() }
   }
 
-  @Test func `unlocked, the library opens the store, and its owner's acts open the key file anew`() throws {
+  @Test func `the library opens an unlocked store, and opens the key file again for the owner's operations`() throws {
     try SecretStore.unlock(at: store.location, unlocking: .keyFile(store.keyFile), for: .seconds(60))
     let unlocked = try SecretStore.open(at: store.location)
     try unlocked.group("default").set("a", to: 1)

@@ -22,41 +22,41 @@ import Testing
   }
 
   @Test(arguments: [0o600, 0o400] as [mode_t])
-  func `32 bytes that only their owner may read are a key`(mode: mode_t) throws {
+  func `a file of 32 bytes that only its owner can read is a key`(mode: mode_t) throws {
     let path = temporary.write("key", bytes, mode: mode)
     #expect(try KeyFile.read(path, outside: store).testBytes == bytes)
   }
 
-  @Test func `a file that is gone is locked with that reason`() {
+  @Test func `a missing key file is locked with that reason`() {
     expectLocked(.missing, temporary.file("key"))
     expectLocked(.missing, temporary.file("no/key"))
     expectLocked(.missing, "")
-    // The system would open "key", which is not what was named.
+    // The system would open "key", which is not the name that was given.
     temporary.write("key", bytes)
     expectLocked(.missing, temporary.file("key\0more"))
   }
 
   @Test(arguments: [0o640, 0o604, 0o620, 0o610, 0o644, 0o666] as [mode_t])
-  func `a mode that lets others in is locked with that reason`(mode: mode_t) {
+  func `a key file that others can access is locked with that reason`(mode: mode_t) {
     expectLocked(.openToOthers(mode: mode), temporary.write("key", bytes, mode: mode))
   }
 
   @Test(arguments: [0, 31, 33, 64, 5000])
-  func `any other size is locked with that reason`(count: Int) {
+  func `a key file of another size is locked with that reason`(count: Int) {
     expectLocked(.wrongSize, temporary.write("key", [UInt8](repeating: 1, count: count)))
   }
 
-  @Test func `somebody else's file is locked with that reason`() {
+  @Test func `a key file that belongs to somebody else is locked with that reason`() {
     let path = temporary.write("key", bytes)
     expectLocked(.foreignOwner, path, user: temporary.giveAway("key"))
   }
 
-  @Test func `a link is locked with that reason`() {
+  @Test func `a link to a key file is locked with that reason`() {
     temporary.write("real", bytes)
     expectLocked(.link, temporary.makeLink("key", to: temporary.file("real")))
   }
 
-  @Test func `a folder, a FIFO and a device are locked with that reason, and nothing hangs`() {
+  @Test func `a folder, FIFO or device in place of a key file is locked with that reason and does not hang`() {
     expectLocked(.wrongKind, temporary.makeFolder("folder"))
     expectLocked(.wrongKind, temporary.makeFIFO("FIFO"))
     expectLocked(.wrongKind, "/dev/zero")
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(arguments: ["store/key", "store/groups/key", "store/../store/key", "linked/key", "linked/groups/key"])
-  func `a key inside the store that it opens is refused, made or not`(name: String) {
+  func `a key file inside its own store is refused, both when it is made and when it is read`(name: String) {
     temporary.makeFolder("store/groups")
     temporary.makeLink("linked", to: store)
     let expected = IdentityError.locked(.keyFileInsideStore)
@@ -74,18 +74,18 @@ import Testing
     #expect(throws: expected) { _ = try KeyFile.readOrMake(temporary.file(name), outside: temporary.file("linked")) }
   }
 
-  @Test func `a key inside a store that is still to be made is refused too`() {
+  @Test func `a key file inside a store that does not exist yet is refused too`() {
     #expect(throws: IdentityError.locked(.keyFileInsideStore)) {
       _ = try KeyFile.make(temporary.file("later/key"), outside: temporary.file("later"))
     }
   }
 
-  @Test func `a key beside the store is not inside it`() throws {
+  @Test func `a key file next to the store is not inside it`() throws {
     let path = temporary.write("store-key", bytes)
     #expect(try KeyFile.read(path, outside: store).testBytes == bytes)
   }
 
-  @Test func `a new key file has 32 random bytes for its owner alone`() throws {
+  @Test func `a new key file has 32 random bytes, accessible to its owner alone`() throws {
     let old = umask(0)
     defer { umask(old) }
     let key = try KeyFile.make(temporary.file("key"), outside: store)
@@ -94,7 +94,7 @@ import Testing
     #expect(try KeyFile.make(temporary.file("other"), outside: store).testBytes != key.testBytes)
   }
 
-  @Test func `a key file is never made over another, nor through a link`() {
+  @Test func `a key file never overwrites another file and is not written through a link`() {
     temporary.write("key", bytes)
     temporary.makeLink("link", to: temporary.file("target"))
     for name in ["key", "link"] {
@@ -106,7 +106,7 @@ import Testing
     #expect(temporary.mode("target") == nil)
   }
 
-  @Test func `the folders above a new key file are made, for their user alone`() throws {
+  @Test func `missing folders of a new key file are made for their user alone`() throws {
     let made = try KeyFile.readOrMake(temporary.file("a/b/key"), outside: store)
     #expect(temporary.mode("a") == 0o700 && temporary.mode("a/b") == 0o700 && temporary.mode("a/b/key") == 0o600)
     #expect(try KeyFile.read(temporary.file("a/b/key"), outside: store).testBytes == made.testBytes)
@@ -118,7 +118,7 @@ import Testing
     #expect(temporary.read("file") == bytes)
   }
 
-  @Test func `read or make reads what is there, and makes what is not`() throws {
+  @Test func `reading or making a key file reads an existing one and makes a missing one`() throws {
     let made = try KeyFile.readOrMake(temporary.file("key"), outside: store)
     #expect(try KeyFile.readOrMake(temporary.file("key"), outside: store).testBytes == made.testBytes)
     temporary.setMode("key", 0o644)
@@ -127,18 +127,18 @@ import Testing
     }
   }
 
-  @Test func `a path without a folder lies in the current one`() throws {
+  @Test func `a path without a folder is in the current one`() throws {
     let name = "vault-test-key-\(getpid())"
     defer { unsafe unlink(name) }
     #expect(try KeyFile.make(name, outside: store).testBytes == KeyFile.read(name, outside: store).testBytes)
   }
 
-  @Test func `where no byte can be written, no key file is left`() async {
+  @Test func `no key file is left if no byte can be written`() async {
     await #expect(processExitsWith: .success) { try ChildProcess.makeWithoutSpace() }
   }
 }
 
-/// What the exit test runs in a process of its own.
+/// The code that the exit test runs in a separate process.
 private enum ChildProcess {
   static func makeWithoutSpace() throws {
     let temporary = TemporaryFolder()

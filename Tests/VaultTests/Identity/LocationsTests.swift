@@ -21,12 +21,12 @@ import Testing
     #expect(locations.stateFolder(of: ownerKey) == state, sourceLocation: sourceLocation)
   }
 
-  @Test func `a user's store is below his home folder`() throws {
+  @Test func `a user's store is in their home folder`() throws {
     try expect(["HOME": "/home/u"], home: "/home/u/.local/share/vault", state: "/home/u/.local/state/vault")
     try expect(["HOME": "/"], home: "/.local/share/vault", state: "/.local/state/vault")
   }
 
-  @Test func `the XDG folders come before the home folder, if they are absolute`() throws {
+  @Test func `absolute XDG folders take precedence over the home folder`() throws {
     try expect(
       ["HOME": "/home/u", "XDG_DATA_HOME": "/data", "XDG_STATE_HOME": "/state"], home: "/data/vault",
       state: "/state/vault")
@@ -35,14 +35,14 @@ import Testing
       state: "/home/u/.local/state/vault")
   }
 
-  @Test func `root's store is the system's`() throws {
+  @Test func `root's store is in the system's folders`() throws {
     try expect(
       ["HOME": "/root", "XDG_DATA_HOME": "/data", "XDG_STATE_HOME": "/state"], user: 0, home: "/var/lib/vault",
       state: "/var/lib/vault-state")
     try expect(["VAULT_HOME": "/v"], user: 0, home: "/v", state: "/var/lib/vault-state/\(shortName)")
   }
 
-  @Test func `a store that is named has a state folder of its own, by its owner's key`() throws {
+  @Test func `a store that is named has its own state folder, named by its owner's key`() throws {
     try expect(
       ["HOME": "/home/u", "VAULT_HOME": "/v"], home: "/v", state: "/home/u/.local/state/vault/\(shortName)")
     try expect(
@@ -50,24 +50,24 @@ import Testing
       state: "/state/vault/\(shortName)")
   }
 
-  @Test func `a state folder that is named is used as it is`() throws {
+  @Test func `a state folder that is named is used as given`() throws {
     try expect(["VAULT_HOME": "/v/", "VAULT_STATE": "/s//"], home: "/v", state: "/s")
     try expect(["HOME": "/home/u", "VAULT_STATE": "/s"], home: "/home/u/.local/share/vault", state: "/s")
     try expect(["HOME": "/home/u", "VAULT_STATE": "/s"], user: 0, home: "/var/lib/vault", state: "/s")
   }
 
-  @Test func `a variable that is empty is not set`() throws {
+  @Test func `an empty variable counts as unset`() throws {
     try expect(
       ["HOME": "/home/u", "VAULT_HOME": "", "VAULT_STATE": ""], home: "/home/u/.local/share/vault",
       state: "/home/u/.local/state/vault")
   }
 
-  @Test func `a relative path begins at the current folder`() throws {
+  @Test func `a relative path starts at the current folder`() throws {
     let current = unsafe String(cString: getcwd(nil, 0))
     try expect(["VAULT_HOME": "v", "VAULT_STATE": "s/t"], home: "\(current)/v", state: "\(current)/s/t")
   }
 
-  @Test func `the list of users is asked only where HOME is needed and not set`() throws {
+  @Test func `the user database is read only if HOME is needed and not set`() throws {
     try expect([:], home: "/list/.local/share/vault", state: "/list/.local/state/vault", homeFolder: "/list")
     try expect(
       ["HOME": "relative"], home: "/list/.local/share/vault", state: "/list/.local/state/vault", homeFolder: "/list")
@@ -79,18 +79,18 @@ import Testing
     }
   }
 
-  @Test func `without any home folder there is no place, or no state folder`() throws {
+  @Test func `without a home folder there is no store, or no state folder`() throws {
     #expect(throws: IdentityError.noHome) { try Locations(environment: [:], user: 1000) { _ in nil } }
     try expect(["VAULT_HOME": "/v"], home: "/v", state: nil)
     try expect(["XDG_DATA_HOME": "/d"], home: "/d/vault", state: nil)
   }
 
-  @Test func `the list of users knows root and no user of a free number`() {
+  @Test func `the user database knows root and knows no user with an unused number`() {
     #expect(UserList.homeFolder(of: 0)?.hasPrefix("/") == true)
     #expect(UserList.homeFolder(of: 3_999_999_999) == nil)
   }
 
-  @Test func `the state folder is made for its owner alone`() throws {
+  @Test func `the state folder is accessible to its owner alone`() throws {
     let temporary = TemporaryFolder()
     let locations = try Locations(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("a/state")])
     try locations.makeStateFolder(of: ownerKey)

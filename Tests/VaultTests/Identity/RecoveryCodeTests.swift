@@ -18,19 +18,19 @@ import Testing
     return nil
   }
 
-  @Test func `a new code has eight groups of five characters, and is another each time`() throws {
+  @Test func `every new code is different and has eight groups of five characters`() throws {
     let texts = try (0..<50).map { _ in try RecoveryCode.random().testText }
     #expect(Set(texts).count == 50)
     for text in texts {
       #expect(text.wholeMatch(of: /([0-9A-HJKMNP-TV-Z]{5}-){7}[0-9A-HJKMNP-TV-Z]{5}/) != nil, "\(text)")
       #expect(try RecoveryCode(typing: text).testText == text)
     }
-    // 160 bits of which each is sometimes set and sometimes not.
+    // Each of the 160 bits is sometimes set and sometimes not.
     let keys = Set(try (0..<50).map { _ in try RecoveryCode.random().key().testBytes })
     #expect(keys.count == 50)
   }
 
-  @Test func `every other character in every place is found, and its group named`() {
+  @Test func `any single wrong character is detected and its group named`() {
     for group in 0..<8 {
       for place in 0..<5 {
         for character in "0123456789ABCDEFGHJKMNPQRSTVWXYZ" {
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `two characters exchanged in a group are found, and the group named`() {
+  @Test func `two swapped characters in a group are detected and the group named`() {
     for group in 0..<8 {
       for first in 0..<5 {
         for second in first + 1..<5 {
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func `two exchanged groups are found and both named, also where all groups hold the same bits`() {
+  @Test func `two swapped groups are detected and both named, even if all groups hold the same bits`() {
     for bytes in [[UInt8](countingFrom: 0x41, count: 20), [UInt8](repeating: 0, count: 20)] {
       for first in 0..<8 {
         for second in first + 1..<8 {
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func `what is wrong is said in words that hold nothing of the code`() throws {
+  @Test func `an error about a code repeats nothing of the code`() throws {
     func message(_ groups: [String]) -> String? {
       defect(groups).map { VaultError(IdentityError.mistypedCode($0)).message }
     }

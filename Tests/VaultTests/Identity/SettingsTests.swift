@@ -13,11 +13,11 @@ import Testing
       Settings(), Settings(keyFile: "/home/ä/key"), Settings(lastBackup: 1_700_000_000_000),
       Settings(keyFile: "/k", lastBackup: 1),
     ])
-  func `what is written is read`(settings: Settings) throws {
+  func `settings read back as they were written`(settings: Settings) throws {
     #expect(try Settings(parsing: settings.serialized()) == settings)
   }
 
-  @Test func `the bytes are the documented ones`() {
+  @Test func `the bytes of the settings are the documented ones`() {
     // Python: hashlib.blake2b(before, digest_size=32, person=b"vault1.set.hash\0")
     #expect(
       Settings(keyFile: "/k", lastBackup: 258).serialized().hex
@@ -25,7 +25,7 @@ import Testing
         + "b4a83917b44a3e398254197c7a719a95d529204ca87635b3eedc8895d355057f")
   }
 
-  @Test func `no bit of the settings can change`() {
+  @Test func `settings with a flipped bit are refused`() {
     let bytes = Settings(keyFile: "/k", lastBackup: 1).serialized()
     for bit in 0..<bytes.count * 8 {
       var altered = bytes
@@ -35,7 +35,7 @@ import Testing
     #expect(throws: IdentityError.self) { try Settings(parsing: []) }
   }
 
-  @Test func `a path that is not UTF-8, or longer than a path, is refused`() {
+  @Test func `a path that is not UTF-8 or is too long is refused`() {
     for path in [[0xFF, 0xFE], [UInt8](repeating: 0x61, count: 4097)] as [[UInt8]] {
       var writer = ByteWriter()
       writer.write(Label("vault1.settings"))
@@ -48,12 +48,12 @@ import Testing
     }
   }
 
-  @Test func `no state folder and no file mean no settings`() throws {
+  @Test func `without a state folder or file there are no settings`() throws {
     #expect(try Settings.read(in: temporary.file("no")) == Settings())
     #expect(try Settings.read(in: temporary.path) == Settings())
   }
 
-  @Test func `a change is written for the owner alone and leaves nothing beside it`() throws {
+  @Test func `a change of the settings is written for the owner alone and leaves no other file`() throws {
     try Settings.change(in: temporary.path) { $0.keyFile = "/a/key" }
     try Settings.change(in: temporary.path) { $0.lastBackup = 5 }
     #expect(try Settings.read(in: temporary.path) == Settings(keyFile: "/a/key", lastBackup: 5))
@@ -61,7 +61,7 @@ import Testing
     #expect(temporary.mode("settings") == 0o600)
   }
 
-  @Test func `damaged settings are said, and replaced by the next change`() throws {
+  @Test func `damaged settings are reported and replaced by the next change`() throws {
     temporary.write("settings", [1, 2, 3])
     #expect(throws: IdentityError.damaged(.settings, "they are not vault settings, or were altered")) {
       try Settings.read(in: temporary.path)
@@ -70,7 +70,7 @@ import Testing
     #expect(try Settings.read(in: temporary.path) == Settings(keyFile: "/k"))
   }
 
-  @Test func `a state folder or file that others may change is refused`() throws {
+  @Test func `a state folder or file that others can change is refused`() throws {
     try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
     temporary.setMode("settings", 0o622)
     #expect(throws: IdentityError.denied(.settings, .openToOthers(mode: 0o622))) {
@@ -83,14 +83,14 @@ import Testing
     }
   }
 
-  @Test func `a FIFO in the settings' place is damage, and nothing hangs`() {
+  @Test func `a FIFO in place of the settings is damage and does not hang the reader`() {
     temporary.makeFIFO("settings")
     #expect(throws: IdentityError.damaged(.settings, "it is not the kind of file or folder that belongs here")) {
       try Settings.read(in: temporary.path)
     }
   }
 
-  @Test func `changes of many threads are all there`() throws {
+  @Test func `changes of the settings by many threads are all kept`() throws {
     let path = temporary.path
     onThreads(20) { _ in
       do throws(IdentityError) {

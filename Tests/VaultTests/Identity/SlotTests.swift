@@ -18,7 +18,7 @@ import Testing
     return slot
   }
 
-  @Test func `a slot has 116 bytes, both ways`() throws {
+  @Test func `a slot is written to and read from 116 bytes`() throws {
     let identity = try Identity.random()
     for slot in [
       try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity),
@@ -31,12 +31,12 @@ import Testing
     }
   }
 
-  @Test func `new slots cost what is moderate`() throws {
+  @Test func `a new passphrase slot has moderate costs`() throws {
     let slot = try Slot(number: 1, passphrase: passphrase("open"), sealing: Identity.random())
     #expect(slot.cost == .moderate)
   }
 
-  @Test func `a passphrase opens its slot, another does not`() throws {
+  @Test func `only its passphrase opens a slot`() throws {
     let identity = try Identity.random()
     let slot = try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity)
     #expect(try slot.open(passphrase: passphrase("open"), ownerKey: identity.ownerKey).testSeed == identity.testSeed)
@@ -47,27 +47,27 @@ import Testing
     }
   }
 
-  @Test func `a key opens its slot, another does not`() throws {
+  @Test func `only its key opens a slot`() throws {
     let identity = try Identity.random()
     let slot = try Slot(number: 1, key: key(1), use: .systemd, sealing: identity)
     #expect(try slot.open(key: key(1), ownerKey: identity.ownerKey).testSeed == identity.testSeed)
     #expect(throws: IdentityError.wrongKey(.systemd)) { try slot.open(key: key(2), ownerKey: identity.ownerKey) }
   }
 
-  @Test func `a slot of another owner is a wrong key`() throws {
+  @Test func `a slot of another owner is reported as a wrong key`() throws {
     let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.random())
     #expect(throws: IdentityError.wrongKey(.keyFile)) { try slot.open(key: key(1), ownerKey: .zero) }
   }
 
-  /// What is before the check goes into the slot's key or into what it authenticates; from the nonce on, the key is
-  /// known to be right and the bytes are known to be wrong.
+  /// A change before the nonce alters the slot's key or its check, so it looks like a wrong key. A change from the nonce on is damage,
+  /// because the check has shown that the key is right.
   @Test(arguments: 2..<Slot.byteCount)
-  func `a wrong key is told from a damaged slot`(offset: Int) throws {
+  func `a changed slot is reported as a wrong key or as damage`(offset: Int) throws {
     let identity = try Identity.testing()
     var altered = bytes(try Slot(number: 1, key: key(1), use: .keyFile, sealing: identity))
     altered[offset] ^= 0x10
     if (4..<12).contains(offset) {
-      // A key's slot has no costs.
+      // A key's slot has zero costs.
       #expect(throws: Slot.Failure.malformed) { try parsed(altered) }
       return
     }
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test(arguments: [(0, 2), (0, 3), (1, 1), (1, 0), (1, 5)] as [(Int, UInt8)])
-  func `a kind or use that is not known is a newer format`(offset: Int, byte: UInt8) throws {
+  func `an unknown kind or use is a newer format`(offset: Int, byte: UInt8) throws {
     let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.testing())
     var altered = bytes(slot)
     altered[offset] = byte == altered[offset] ? 1 : byte
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(arguments: [(0, 8192), (17, 8192), (1, 8191), (1, 1 << 21), (16, 1 << 20)] as [(UInt32, UInt32)])
-  func `costs that nobody pays are refused`(passes: UInt32, memoryKiB: UInt32) throws {
+  func `costs outside the limits are refused`(passes: UInt32, memoryKiB: UInt32) throws {
     let identity = try Identity.testing()
     var writer = ByteWriter()
     writer.write(passes)
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 115]) func `a slot cut short is malformed`(count: Int) throws {
+  @Test(arguments: [0, 1, 115]) func `a truncated slot is malformed`(count: Int) throws {
     let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.testing())
     #expect(throws: Slot.Failure.malformed) { try parsed(Array(bytes(slot).prefix(count))) }
   }

@@ -22,7 +22,7 @@ import Testing
 
   private func raise(_ witness: Witness, to epoch: UInt64) -> Bool { witness.raise { _ in record(epoch: epoch) } }
 
-  /// What an update that leaves everything as it is sees; `nil` if it is refused.
+  /// The reading that an update gets, without changing the record; `nil` if the update is refused.
   private func look(_ witness: Witness) -> WitnessReading? {
     var seen: WitnessReading?
     let isDone = witness.raise { reading in
@@ -34,12 +34,12 @@ import Testing
 
   // MARK: - Records in turn
 
-  @Test func `nothing is there before the first record`() {
+  @Test func `before the first record there is no witness`() {
     #expect(witness.read() == .absent)
     #expect(temporary.names().isEmpty)
   }
 
-  @Test func `the first record makes the folders and the file, for the owner alone`() {
+  @Test func `the first record creates the folders and the file for the owner alone`() {
     #expect(raise(witness, to: 7))
     #expect(witness.read() == .valid(record(epoch: 7, sequence: 1)))
     #expect(temporary.mode("witness") == 0o700)
@@ -48,7 +48,7 @@ import Testing
     #expect(temporary.names(in: "witness/000102030405060708090a0b0c0d0e0f") == ["team"])
   }
 
-  @Test func `records are written in turn, in place, and the file never grows`() throws {
+  @Test func `records are written in turn and in place, and the file never grows`() throws {
     let witness = witness
     var before = [UInt8](repeating: 0, count: 512)
     for epoch in 1...9 as ClosedRange<UInt64> {
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `an update sees what is there, and may leave it`() {
+  @Test func `an update gets the present record and may keep it`() {
     let witness = witness
     #expect(look(witness) == .absent)
     #expect(witness.read() == .absent)
@@ -71,7 +71,7 @@ import Testing
     #expect(witness.read() == .valid(record(epoch: 3, sequence: 1)))
   }
 
-  @Test func `another process's record is seen through the descriptor that is kept`() {
+  @Test func `another process's record is seen through the open descriptor`() {
     let (reader, writer) = (witness, witness)
     #expect(raise(writer, to: 1))
     #expect(reader.read() == .valid(record(epoch: 1, sequence: 1)))
@@ -79,7 +79,7 @@ import Testing
     #expect(reader.read() == .valid(record(epoch: 2, sequence: 2)))
   }
 
-  @Test func `a file that was removed witnesses nothing any more, one made again does`() {
+  @Test func `a removed file is no witness any more, and a recreated one is`() {
     let reader = witness
     #expect(raise(witness, to: 5))
     #expect(reader.read() == .valid(record(epoch: 5, sequence: 1)))
@@ -92,7 +92,7 @@ import Testing
     #expect(reader.read() == .valid(record(epoch: 7, sequence: 1)))
   }
 
-  @Test func `groups and owners have witnesses of their own`() throws {
+  @Test func `each group and each owner has a separate witness`() throws {
     #expect(raise(witness, to: 1))
     let other = WitnessFolder(stateFolder: temporary.path, ownerKey: .zero)
     #expect(Witness(of: "team", in: other).read() == .absent)
@@ -105,7 +105,7 @@ import Testing
 
   // MARK: - Damage
 
-  @Test func `of a torn record the other one is left`() throws {
+  @Test func `if one record is torn, the other one is used`() throws {
     #expect(raise(witness, to: 1) && raise(witness, to: 2))
     var bytes = try #require(temporary.read(path))
     bytes[256 + 110] ^= 1
@@ -116,7 +116,7 @@ import Testing
   }
 
   @Test(arguments: ["zeros", "short", "long", "empty", "link", "FIFO", "folder", "mode", "owner's key"])
-  func `what is no witness is invalid, until it is replaced by hand`(kind: String) throws {
+  func `an invalid witness stays invalid until it is replaced by hand`(kind: String) throws {
     #expect(raise(witness, to: 1))
     let bytes = try #require(temporary.read(path))
     temporary.write("aside", bytes)
@@ -139,14 +139,14 @@ import Testing
     #expect(witness.read() == .invalid)
     #expect(look(witness) == .invalid)
     #expect(witness.read() == .invalid)
-    // A folder is not ours to remove.
+    // We must not remove somebody's folder.
     let isReplaced = kind != "folder"
     #expect(raise(witness, to: 9) == isReplaced)
     #expect(witness.read() == (isReplaced ? .valid(record(epoch: 9, sequence: 1)) : .invalid))
     #expect(temporary.read("aside") == bytes)
   }
 
-  @Test func `a record that could not be read again is not written`() {
+  @Test func `a record that could not be read back is not written`() {
     #expect(raise(witness, to: 1))
     var foreign = record(epoch: 2)
     foreign.ownerKey = .zero
@@ -157,7 +157,7 @@ import Testing
 
   // MARK: - Unavailable
 
-  @Test func `without a usable state folder the witness is unavailable, and says why`() throws {
+  @Test func `without a usable state folder the witness is unavailable for a stated reason`() throws {
     func expect(_ folder: WitnessFolder, _ reason: String, sourceLocation: SourceLocation = #_sourceLocation) {
       let witness = Witness(of: "team", in: folder)
       #expect(witness.read() == .unavailable(reason: reason), sourceLocation: sourceLocation)
@@ -181,15 +181,15 @@ import Testing
       "the state folder belongs to another user")
   }
 
-  @Test func `where nothing can be written, the witness is read and not raised`() async {
+  @Test func `on read-only storage the witness is read but not raised`() async {
     await #expect(processExitsWith: .success) { try ChildProcess.useReadOnlyState() }
   }
 
-  @Test func `a full disk does not stop a witness that is there`() async {
+  @Test func `a full disk does not prevent raising an existing witness`() async {
     await #expect(processExitsWith: .success) { try ChildProcess.raiseWithoutSpace() }
   }
 
-  @Test func `a lock that is held for too long leaves the witness as it was`() throws {
+  @Test func `a lock that is held too long leaves the witness unchanged`() throws {
     #expect(raise(witness, to: 1))
     let held = try OpenFile(temporary.file("witness/000102030405060708090a0b0c0d0e0f"), O_RDONLY | O_DIRECTORY)
     try held.lock(waiting: 0)
@@ -201,7 +201,7 @@ import Testing
 
   // MARK: - Many at once
 
-  @Test func `many threads raise without losing one, and a reader never sees it invalid or lower`() {
+  @Test func `many threads raise the witness without losing a record, and a reader never sees it invalid or lower`() {
     let folder = folder
     let shared = Witness(of: "team", in: folder)
     let key = ownerKey
@@ -233,7 +233,7 @@ import Testing
   }
 }
 
-/// What the exit tests run in a process of their own.
+/// The code that the exit tests run in a separate process.
 private enum ChildProcess {
   private static func record(epoch: UInt64) -> WitnessRecord {
     WitnessRecord(

@@ -5,14 +5,14 @@ import Testing
 
 @testable import Vault
 
-/// The owner accepts a group that is not as this machine, or his registry, knows it.
+/// The owner accepts a group that differs from what this machine, or the owner's registry, knows.
 struct AcceptGroupTests {
   private let another = VaultError.damaged(
     group: "team", level: "witness", detail: "another group under a known name")
 
   private func folder(_ name: String, in store: StoreFixture) -> String { store.location.home + "/groups/" + name }
 
-  /// A store whose group `team` was removed and made again, with the folder of the old one, of which `mal` is a member.
+  /// A store whose group `team` was removed and made again, and then replaced by the old folder, of which `mal` is a member.
   private func remade() throws -> (store: StoreFixture, putBack: () throws -> Void, mal: SecretStore) {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("old", to: "o")
@@ -38,7 +38,7 @@ struct AcceptGroupTests {
     for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
   }
 
-  @Test func `another group under a known name is not taken by mistake`() throws {
+  @Test func `another group under a known name is not accepted by mistake`() throws {
     let (store, putBack, _) = try remade()
     try putBack()
     var asked = false
@@ -52,7 +52,7 @@ struct AcceptGroupTests {
     #expect(throws: another) { try store.value("old", in: "team") }
   }
 
-  @Test func `another group that is taken tells its members first, and gets a new roster and key`() throws {
+  @Test func `accepting another group first names its members, and gives it a new roster and key`() throws {
     let (store, putBack, mal) = try remade()
     try putBack()
     let group = try store.open().group("team")
@@ -67,12 +67,12 @@ struct AcceptGroupTests {
     let info = try store.open().group("team").info()
     #expect(info.generation == 2 && info.rosterRevision == 3)
     #expect(try mal.value("old", in: "team") == "o")
-    // The registry knows it now.
+    // The registry now knows this group.
     try expectVerified(store)
     #expect(try store.open().acceptGroup("team") == .nothingToAccept)
   }
 
-  @Test func `a machine that never saw a group asks the registry which one it is`() throws {
+  @Test func `a machine that never saw a group asks the registry for its id`() throws {
     let (store, putBack, _) = try remade()
     try putBack()
     try forgetWitnesses(store)
@@ -82,7 +82,7 @@ struct AcceptGroupTests {
     #expect(throws: another) { try store.open().acceptGroup("team") }
   }
 
-  @Test func `a group that was removed is not taken for a new one where it was never seen`() throws {
+  @Test func `a removed group is not taken for a new one on a machine that never saw it`() throws {
     let (store, putBack, _) = try remade()
     try store.open().removeGroup("team")
     try putBack()
@@ -107,9 +107,9 @@ struct AcceptGroupTests {
     try expectVerified(removed)
   }
 
-  @Test func `a witness of another group gives way where the registry knows better`() throws {
+  @Test func `a witness of another group is replaced if the registry knows the present group`() throws {
     let (store, _, _) = try remade()
-    // Another machine of the owner made the group again: this one only knows its own store's group.
+    // Another machine of the owner made the group again; this one still knows the former group.
     let other = try StoreFixture()
     try other.open().createGroup("team")
     let name = try AccessGroup.Name("team")
@@ -125,7 +125,7 @@ struct AcceptGroupTests {
     #expect(try store.value("new", in: "team") == "n")
   }
 
-  @Test func `an older state is described before it is signed, and left alone where nobody wants it`() throws {
+  @Test func `an older state is described before it is signed, and stays refused if the owner declines`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "old")
     let path = folder("team", in: store)
@@ -151,7 +151,7 @@ struct AcceptGroupTests {
     #expect(try store.value("a", in: "team") == "old")
   }
 
-  @Test func `what to do about too many states is said`() {
+  @Test func `the error about too many states says what to do`() {
     let error = VaultError.overLimit("2^40 states under one list of members")
     #expect(error.hint == "the owner begins anew: vault group rotate GROUP")
   }

@@ -19,7 +19,7 @@ struct ClearTextTests {
       files += 1
       for mark in marks { #expect(bytes.range(of: Data(mark.utf8)) == nil, "\(mark) stands in \(path)") }
     }
-    // The identity, and of two groups the file, its log and its index, at the least.
+    // At least the identity, and for two groups the file, its log and its index.
     #expect(files >= 7)
   }
 }

@@ -12,7 +12,7 @@ struct DeviceGroupTests {
     let open = try store.open()
     try open.createGroup("laptop", NewGroup(isThisDeviceOnly: true)).set("a", to: "kept here")
     try open.group("default").set("a", to: "anywhere")
-    // The same store, as it would be opened on another machine.
+    // The same store as opened on another machine.
     elsewhere = try StoreLocation(home: store.location.home, state: store.folder + "/elsewhere")
     try FileManager.default.createDirectory(
       atPath: store.folder + "/elsewhere", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -24,14 +24,14 @@ struct DeviceGroupTests {
 
   private let refusal = VaultError.otherDevice(group: "laptop", reason: "no device key is here")
 
-  @Test func `such a group opens here, and says what it is`() throws {
+  @Test func `a group of this device opens here and says that it is one`() throws {
     #expect(try store.value("a", in: "laptop") == "kept here")
     let info = try store.open().group("laptop").info()
     #expect(info.isThisDeviceOnly && info.lifetime == .survives && info.unixGroup == nil)
     #expect(try !store.open().group("default").info().isThisDeviceOnly)
   }
 
-  @Test func `with another state folder everything else opens, and the group says why it does not`() throws {
+  @Test func `with another state folder everything but the device's group opens, and the error says why`() throws {
     let open = try openElsewhere()
     #expect(try open.group("default").get("a").exportInsecurelyAsString() == "anywhere")
     #expect(throws: refusal) { _ = try open.group("laptop").get("a") }
@@ -47,7 +47,7 @@ struct DeviceGroupTests {
     }
   }
 
-  @Test func `status and verify elsewhere name it, and find nothing else wrong`() throws {
+  @Test func `status and verify on another device name the group and find nothing else wrong`() throws {
     let open = try openElsewhere()
     let status = try open.status()
     #expect(status.groups.map(\.isOfOtherDevice) == [false, true])
@@ -58,7 +58,7 @@ struct DeviceGroupTests {
     #expect(throws: refusal) { try verified[1].result.get() }
   }
 
-  @Test func `a device key that was lost is no other device`() throws {
+  @Test func `a lost device key is not reported as another device`() throws {
     try FileManager.default.removeItem(atPath: store.folder + "/state/device.key")
     let verified = try store.open().verify()
     #expect(throws: refusal) { try verified[1].result.get() }
@@ -66,7 +66,7 @@ struct DeviceGroupTests {
     #expect(try store.open().status().groups.map(\.isOfOtherDevice) == [false, false])
   }
 
-  @Test func `it is not shared with a Unix group, neither when it is made nor later`() throws {
+  @Test func `a group of this device cannot be shared with a Unix group`() throws {
     let unixGroup = try UnixGroup(String(getegid()))
     let open = try store.open()
     let refused = VaultError.invalid(
@@ -78,7 +78,7 @@ struct DeviceGroupTests {
     #expect(try open.groupNames() == ["default", "laptop"])
   }
 
-  @Test func `its key is rotated and stays this device's`() throws {
+  @Test func `a group of this device stays bound to it when its key is rotated`() throws {
     let open = try store.open()
     try open.rotateGroup("laptop")
     #expect(try store.value("a", in: "laptop") == "kept here")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Vault
 
-/// A group is made or removed by one process while another one looks at all groups.
+/// One process makes or removes a group while another one inspects all groups.
 struct LookingAgainTests {
-  /// Opens the store, and has `actions` done before its looks at the group `name`: the first before the first look, and so on.
+  /// Opens the store and runs one of `actions` before each look at the group `name`, in order.
   private func open(_ store: StoreFixture, _ name: String, _ actions: (() throws -> Void)...) throws -> SecretStore {
     let open = try store.open()
     nonisolated(unsafe) var remaining = actions
@@ -30,7 +30,7 @@ struct LookingAgainTests {
     },
   ]
 
-  /// The lock of the folder of groups, as a process holds it that makes or removes a group.
+  /// The lock of the folder of groups, as held by a process that makes or removes a group.
   private final class HeldLock {
     private let groups: Folder
 
@@ -48,7 +48,7 @@ struct LookingAgainTests {
       })
   }
 
-  @Test func `a group that is removed after it was listed is no fault of the store`() throws {
+  @Test func `a group that is removed after it was listed is not reported as a fault`() throws {
     for look in Self.looks {
       let store = try StoreFixture()
       try store.open().createGroup("team")
@@ -57,7 +57,7 @@ struct LookingAgainTests {
     }
   }
 
-  @Test func `a group whose removal is under way is looked at again when it is done`() throws {
+  @Test func `a group that is being removed is inspected again afterwards`() throws {
     for look in Self.looks {
       let store = try StoreFixture()
       try store.open().createGroup("team")
@@ -81,7 +81,7 @@ struct LookingAgainTests {
     }
   }
 
-  @Test func `a group that is made anew is looked at again when its witness is written`() throws {
+  @Test func `a group that is being made again is inspected again when its witness is written`() throws {
     for look in Self.looks {
       let store = try StoreFixture()
       try store.open().createGroup("team")
@@ -117,7 +117,7 @@ struct LookingAgainTests {
     }
   }
 
-  @Test func `what is still wrong while nobody makes or removes groups is told`() throws {
+  @Test func `a fault that remains while nobody makes or removes groups is reported`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team")
     try FileManager.default.removeItem(atPath: store.location.home + "/groups/team")

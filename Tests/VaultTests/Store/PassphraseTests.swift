@@ -2,7 +2,7 @@ import Testing
 import Vault
 
 struct StorePassphraseTests {
-  @Test func `a changed passphrase opens the store, and the old one does not`() throws {
+  @Test func `after a change only the new passphrase opens the store`() throws {
     let store = try StoreFixture()
     try store.open().group("default").set("a", to: "1")
     try store.open().changePassphrase(to: secret("first"))

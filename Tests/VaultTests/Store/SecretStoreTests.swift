@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import Vault
 
-/// A store in a folder of its own, opened with a key file.
+/// A new store in its own folder, opened with a key file.
 final class StoreFixture {
   let folder: String
   let location: StoreLocation
@@ -27,7 +27,7 @@ final class StoreFixture {
 }
 
 struct SecretStoreTests {
-  @Test func `what one process sets, the next one gets`() throws {
+  @Test func `one process gets what another one has set`() throws {
     let store = try StoreFixture()
     #expect(try store.open().group("default").set("db/password", to: "s3cr3t") == 1)
     #expect(try store.open().group("default").set("db/password", to: "n3w", ifVersion: 1) == 2)
@@ -38,7 +38,7 @@ struct SecretStoreTests {
     }
   }
 
-  @Test func `a second store at the same place is refused, and the first one stays`() throws {
+  @Test func `a second store at the same place is refused, and the first one is unchanged`() throws {
     let store = try StoreFixture()
     try store.open().group("default").set("a", to: 1)
     #expect(throws: VaultError.exists("a store at this place")) {
@@ -56,7 +56,7 @@ struct SecretStoreTests {
     #expect(status.lock != nil && status.groups.map(\.name) == ["default"] && status.groups[0].epoch == 1)
   }
 
-  @Test func `a missing state folder shows in the status, locked or not`() throws {
+  @Test func `the status shows a missing state folder, whether or not the store is locked`() throws {
     let store = try StoreFixture()
     try FileManager.default.removeItem(atPath: store.folder + "/state")
     for status in [try SecretStore.status(at: store.location), try store.open().status()] {
@@ -64,7 +64,7 @@ struct SecretStoreTests {
     }
   }
 
-  @Test func `a group that is gone shows in the status, and is accepted also where it was never seen`() throws {
+  @Test func `the status shows a missing group, which can be accepted even if it was never seen`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("lost")
     try store.open().group("lost").set("a", to: 1)
@@ -80,7 +80,7 @@ struct SecretStoreTests {
     #expect(throws: VaultError.notFound(.group)) { try store.open().acceptGroup("never") }
   }
 
-  @Test func `a transaction is made as a whole, or not at all`() throws {
+  @Test func `a transaction is applied completely or not at all`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     try group.set("b", to: "old")
@@ -99,7 +99,7 @@ struct SecretStoreTests {
     #expect(try store.value("a") == "1")
   }
 
-  @Test func `a transaction opens items as it has left them`() throws {
+  @Test func `a transaction reads its own changes`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     try group.set("a", to: 1, Details(label: .to("old")))
@@ -114,7 +114,7 @@ struct SecretStoreTests {
     #expect(throws: VaultError.notFound(.item)) { try store.value("a") }
   }
 
-  @Test func `a list opens items of the state that it shows`() throws {
+  @Test func `a list opens its items in the state that it shows`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     try group.set("a", to: "old")
@@ -126,7 +126,7 @@ struct SecretStoreTests {
     #expect(try store.value("b") == "new")
   }
 
-  @Test func `groups are made, verified and removed`() throws {
+  @Test func `groups can be made, verified and removed`() throws {
     let store = try StoreFixture()
     let open = try store.open()
     try open.createGroup("team.shared", keep: 3).set("x", to: "y")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Vault
 
-/// What opens a store, added and removed by its owner.
+/// An owner adds and removes the slots of a store.
 @Suite struct SlotsTests {
   private let store: StoreFixture
 
@@ -16,7 +16,7 @@ import Testing
   private var bytes: [UInt8] { get throws { Array(try Data(contentsOf: URL(fileURLWithPath: identityPath))) } }
   private var slots: [SlotInfo] { get throws { try store.location.identity().slots } }
 
-  /// The 116 bytes of each slot, by its number.
+  /// The 116 bytes of each slot, by slot number.
   private func rawSlots() throws -> [Int: [UInt8]] {
     let bytes = try bytes
     var slots: [Int: [UInt8]] = [:]
@@ -42,7 +42,7 @@ import Testing
     try #require(unsafe secret.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) })
   }
 
-  /// Gives the passphrase's slot costs that a test can pay.
+  /// Sets the passphrase slot's costs so low that a test can run them.
   private func makePassphraseCheap(_ text: String, _ cost: Passphrase.Cost = cheap) throws {
     let identity = try store.open().owner()
     var file = try file()
@@ -74,7 +74,7 @@ import Testing
     #expect(try SecretStore.open(at: service).group("default").items().isEmpty)
   }
 
-  @Test func `a change of one slot leaves the others byte for byte`() throws {
+  @Test func `changing one slot leaves the bytes of the others unchanged`() throws {
     let owner = try store.open()
     try owner.addSystemdCredential(at: store.folder + "/vault")
     _ = try owner.createRecoveryCode()
@@ -91,7 +91,7 @@ import Testing
     #expect(try rawSlots().filter { $0.key != 4 } == before)
   }
 
-  @Test func `the last slot stays, whichever it is`() throws {
+  @Test func `the last slot of any kind cannot be removed`() throws {
     let owner = try store.open()
     #expect(throws: VaultError.contradiction("the last slot cannot be removed: nothing would open the store")) {
       try owner.removeSlot(1)
@@ -105,7 +105,8 @@ import Testing
     #expect(try bytes == before)
   }
 
-  @Test(arguments: [0, 9, -1, 65_536, Int.max]) func `a slot that is not there cannot be removed`(number: Int) throws {
+  @Test(arguments: [0, 9, -1, 65_536, Int.max]) func `a slot that does not exist cannot be removed`(number: Int) throws
+  {
     _ = try store.open().createRecoveryCode()
     #expect(throws: VaultError.notFound(.slot(number))) { try store.open().removeSlot(number) }
   }
@@ -124,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func `the key file that is remembered is forgotten with its slot, and only then`() throws {
+  @Test func `the remembered key file is forgotten only with its slot`() throws {
     let owner = try store.open()
     try owner.addKeyFile(store.folder + "/second")
     try owner.removeSlot(2)
@@ -136,7 +137,7 @@ import Testing
     }
   }
 
-  @Test func `a key file that another store has in the same state folder is not tried for a store without key files`()
+  @Test func `another store's key file in the same state folder is not tried for a store without key files`()
     throws
   {
     let other = try StoreLocation(home: store.folder + "/other", state: store.folder + "/state")
@@ -147,7 +148,7 @@ import Testing
     #expect(try opened.groupNames() == ["default"])
   }
 
-  @Test func `there is one passphrase, and one slot for a key file`() throws {
+  @Test func `a store has at most one passphrase and one key file slot`() throws {
     let owner = try store.open()
     try owner.addPassphrase(Secret("one"))
     #expect(throws: VaultError.exists("a passphrase slot")) { try owner.addPassphrase(Secret("two")) }
@@ -156,7 +157,7 @@ import Testing
     #expect(try slots.count == 2)
   }
 
-  @Test func `a systemd key is 32 bytes for its owner alone, and overwrites nothing`() throws {
+  @Test func `a systemd key has 32 bytes, is accessible to its owner alone, and overwrites nothing`() throws {
     let path = store.folder + "/vault"
     try store.open().addSystemdCredential(at: path)
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
@@ -167,7 +168,7 @@ import Testing
     #expect(try slots.count == 2)
   }
 
-  @Test func `where no slot can be added, no file is left`() throws {
+  @Test func `no file is left if a slot cannot be added`() throws {
     let owner = try store.open()
     let identity = try owner.owner()
     var file = try file()
@@ -189,7 +190,7 @@ import Testing
 
   // MARK: - Costs
 
-  @Test func `a changed passphrase costs at least what is usual today, and never less than before`() throws {
+  @Test func `a changed passphrase costs at least the present default and never less than before`() throws {
     let usual = SlotInfo.Cost(passes: 3, memoryKiB: 262_144)
     try makePassphraseCheap("cheap")
     #expect(try slots.last?.cost == SlotInfo.Cost(passes: 1, memoryKiB: 8_192))
@@ -205,7 +206,7 @@ import Testing
     arguments: [
       ((1, 8_192), (3, 262_144)), ((3, 262_144), (3, 262_144)), ((16, 262_144), (16, 262_144)),
       ((4, 1_048_576), (4, 1_048_576)), ((1, 1_048_576), (3, 1_048_576)), ((16, 8_192), (16, 262_144)),
-      // Nobody pays these: they are not what the passphrase was stretched with.
+      // No program accepts these costs, and the passphrase was not stretched with them.
       ((17, 8_192), (3, 262_144)), ((0, 0), (3, 262_144)), ((1, UInt32.max), (3, 262_144)),
     ] as [((UInt32, UInt32), (UInt32, UInt32))])
   func `neither cost is lowered, and the result is within the limits`(
@@ -218,7 +219,7 @@ import Testing
 
   // MARK: - Somebody else's bytes
 
-  @Test func `an altered slot is damage for its key, and no bar for the others`() throws {
+  @Test func `an altered slot is damage for its own key and does not affect the others`() throws {
     let owner = try store.open()
     let made = try owner.createRecoveryCode()
     let code = try text(made.code)
@@ -232,7 +233,7 @@ import Testing
     #expect(try opened(by: .keyFile(store.keyFile)))
   }
 
-  @Test func `costs beyond the limits close their slot only, and a new passphrase puts them right`() throws {
+  @Test func `costs beyond the limits block only their slot, and a new passphrase repairs them`() throws {
     try store.open().addPassphrase(Secret("one"))
     var covered = Array(try bytes.dropLast(32))
     covered.replaceSubrange(50 + 116 + 4..<50 + 116 + 12, with: [UInt8](repeating: 0xFF, count: 8))
@@ -244,7 +245,7 @@ import Testing
     #expect(try opened(by: .passphrase(Secret("two"))))
   }
 
-  @Test func `an identity put in place of this one is not changed`() throws {
+  @Test func `an identity that replaced this one is not changed`() throws {
     let owner = try store.open()
     let other = try Identity.testing()
     try write(
@@ -261,7 +262,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: store.folder + "/vault"))
   }
 
-  @Test func `what the identity file shows is shown without opening anything`() throws {
+  @Test func `the identity file's public contents are shown without unlocking`() throws {
     try store.open().addPassphrase(Secret("one"))
     try FileManager.default.removeItem(atPath: store.keyFile)
     let shown = try store.location.identity()

@@ -18,7 +18,7 @@ import Testing
     return nil
   }
 
-  @Test func `what systemd gives decides by its content what it is`() throws {
+  @Test func `the content of a systemd credential decides whether it is a key or an application's credential`() throws {
     #expect(application(try read(ForeignBytes.credential)) == "com.example.notes")
     guard case .slotKey(let slot) = try read([UInt8](1...32)) else {
       Issue.record("32 bytes are no key")
@@ -31,8 +31,8 @@ import Testing
     #expect(try SystemdCredential.read(temporary.file("gone")) == nil)
   }
 
-  @Test func `a credential that systemd gives by an access list is read, although its mode shows a group`() throws {
-    // Root's file may show a group; another user's is readable by that group.
+  @Test func `a systemd credential with a group-readable mode is read only if it belongs to root`() throws {
+    // systemd grants access to root's file by an access list, which its mode shows as group access. Another user's file is readable by a group.
     if geteuid() == 0 {
       #expect(application(try read(ForeignBytes.credential, mode: 0o440)) == "com.example.notes")
     } else {

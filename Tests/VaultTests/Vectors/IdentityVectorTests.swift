@@ -8,11 +8,11 @@ import Testing
 @Suite struct IdentityVectorTests {
   private let file = VectorFile<IdentityVectors>("identity")
 
-  @Test func `the vectors of the identity are what their generator makes`() throws {
+  @Test func `the vectors of the identity match their generator`() throws {
     #expect(try file.holds(IdentityVectors.generate()))
   }
 
-  @Test func `identities open, or are refused, as the vectors say`() throws {
+  @Test func `identities open or are refused as the vectors say`() throws {
     let vectors = try file.load()
     try #require(vectors.openings.contains { $0.refusal != nil })
     for vector in vectors.openings {
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func `recovery codes are written, and read from what is typed or refused, as the vectors say`() throws {
+  @Test func `recovery codes are written, and typed codes read or refused, as the vectors say`() throws {
     let vectors = try file.load()
     try #require(!vectors.recoveryCodes.isEmpty && vectors.typedCodes.contains { $0.refusal == nil })
     for vector in vectors.recoveryCodes {
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `credentials are read, or refused, as the vectors say`() throws {
+  @Test func `credentials are read or refused as the vectors say`() throws {
     let vectors = try file.load()
     try #require(!vectors.credentials.isEmpty && !vectors.refusedCredentials.isEmpty)
     for vector in vectors.credentials {
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `settings are read, or refused, as the vectors say`() throws {
+  @Test func `settings are read or refused as the vectors say`() throws {
     let vectors = try file.load()
     try #require(!vectors.settings.isEmpty && !vectors.refusedSettings.isEmpty)
     for vector in vectors.settings {
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `registry items are read, or refused, as the vectors say`() throws {
+  @Test func `registry items are read or refused as the vectors say`() throws {
     let vectors = try file.load()
     try #require(!vectors.registry.isEmpty && !vectors.refusedRegistry.isEmpty)
     for vector in vectors.registry {
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `item names are normalized, or refused, as the vectors say`() throws {
+  @Test func `item names are normalized or refused as the vectors say`() throws {
     let vectors = try file.load()
     try #require(vectors.names.contains { $0.name != nil } && vectors.names.contains { $0.refusal != nil })
     for vector in vectors.names {
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func `each reason to refuse what is no group has a vector`() throws {
+  @Test func `every reason to refuse anything but a group has a vector`() throws {
     let vectors = try file.load()
     let refusals =
       vectors.openings.map(\.refusal) + vectors.typedCodes.map(\.refusal) + vectors.refusedCredentials.map(\.refusal)
@@ -136,6 +136,6 @@ import Testing
 }
 
 extension Refusal {
-  /// What an error is to a reader.
+  /// The refusal that an error means to a reader.
   fileprivate init(_ error: VaultError) { self.init(0, error.name, error.level) }
 }

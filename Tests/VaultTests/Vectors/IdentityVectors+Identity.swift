@@ -44,7 +44,7 @@ extension IdentityVectors {
       Opening(name: name, bytes: (bytes ?? whole).hex, use: use.rawValue, secret: secret.hex, refusal: refusal)
     }
     func identity(_ reason: Int) -> Refusal { .damaged(reason, "identity") }
-    // Of the slot that opens with the key 02 … 02.
+    // The slot that opens with the key 02 … 02.
     let slot = 50 + 116
     return [
       opened("the passphrase", nil, .passphrase, base.passphrase),
@@ -106,7 +106,7 @@ extension IdentityVectors {
     ]
   }
 
-  /// The slot for the key 02 … 02 sealed honestly around another root seed.
+  /// A valid slot for the key 02 … 02 around another root seed.
   private static func foreignSeed(_ base: VectorIdentity, at slot: Int) throws -> [UInt8] {
     let old = Array(base.covered[slot..<slot + 116])
     let header = Label("vault1.slot").padded + base.identity.ownerKey.bytes + old[..<28]

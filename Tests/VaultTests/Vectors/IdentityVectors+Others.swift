@@ -64,7 +64,7 @@ extension IdentityVectors {
       return Parsing(name: name, bytes: VectorIdentity.hashed(bytes, "vault1.cred.hash").hex, refusal: refusal)
     }
     let damaged = { (reason: Int) in Refusal.damaged(reason, "credential") }
-    // The first floor begins behind the id and the count; each has 2 + n + 88 bytes.
+    // The first floor starts after the id and the count; each has 2 + n + 88 bytes.
     let floors = 90 + 17 + 2
     let first = floors..<floors + 2 + 17 + 88
     return [
@@ -156,7 +156,7 @@ extension IdentityVectors {
   }
 
   private static func refusedApplications() -> [Parsing] {
-    // Five fields of one byte each: issue 2, a credential, staying, dates 9 and 10.
+    // Five fields of one byte each: issue 2, a credential, lifetime "survives", dates 9 and 10.
     let whole: [UInt8] = [1, 1, 2, 2, 1, 1, 3, 1, 1, 4, 1, 9, 5, 1, 10]
     func damaged(_ name: String, _ bytes: [UInt8]) -> Parsing {
       Parsing(name: name, bytes: bytes.hex, refusal: .damaged(77, "registry"))
@@ -182,7 +182,7 @@ extension IdentityVectors {
       "db/password", "schlüssel", "schlu\u{308}ssel", "\u{212B}", "鍵/🔑", "\u{1112}\u{1161}\u{11AB}",
       String(repeating: "a", count: 1_024), "", String(repeating: "a", count: 1_025),
       String(repeating: "ä", count: 513), "a\nb", "a\u{7F}", "a\u{85}", "a\u{2028}", "a\u{378}", "a\u{2EE5D}",
-      // A noncharacter, which no literal may hold.
+      // A noncharacter, which a literal cannot contain.
       "a" + String(Unicode.Scalar(0xFDD0 as UInt16)!),
     ].map { (typed: String) in
       let scalars = typed.unicodeScalars.map(\.value)

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import Vault
 
-/// The recovery code written a second time: as sums of products in the field instead of steps, and as numbers instead of bits.
+/// A second implementation of the recovery code, with sums of products in the field instead of steps, and numbers instead of bits.
 enum ReferenceCode {
   static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 

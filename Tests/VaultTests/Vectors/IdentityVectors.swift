@@ -24,21 +24,21 @@ struct IdentityVectors: Codable, Equatable {
   struct Opening: Codable, Equatable {
     var name: String
     var bytes: String
-    /// What is tried; absent where the file is only parsed.
+    /// The secret that is tried. Absent if the file is only parsed.
     var use: UInt8?
     var secret: String?
-    /// A recovery code as it was typed, in place of `secret`.
+    /// A recovery code as typed, in place of `secret`.
     var code: String?
-    /// Absent where the root seed opens.
+    /// Absent if the root seed opens.
     var refusal: Refusal?
   }
 
-  /// A recovery code from its bytes to the key, with every value between.
+  /// A recovery code from its bytes to the key, with every intermediate value.
   struct RecoveryVector: Codable, Equatable {
     var bytes: String
-    /// Five bits each, four to a group.
+    /// Five bits each, four values per group.
     var values: [UInt8]
-    /// The check of each group.
+    /// The check character of each group.
     var checks: [UInt8]
     var code: String
     var key: String
@@ -47,9 +47,9 @@ struct IdentityVectors: Codable, Equatable {
   struct TypedCode: Codable, Equatable {
     var name: String
     var typed: String
-    /// Absent where it is refused.
+    /// Absent if the code is refused.
     var bytes: String?
-    /// The groups, counted from 1, that the refusal should name.
+    /// The groups that the refusal should name, counted from 1.
     var groups: [Int]?
     var refusal: Refusal?
   }
@@ -94,10 +94,10 @@ struct IdentityVectors: Codable, Equatable {
   struct ApplicationVector: Codable, Equatable {
     var bytes: String
     var issue: UInt32
-    /// Absent if it is the issue.
+    /// Absent if it equals the issue.
     var highestIssue: UInt32?
     var standing: UInt8
-    /// 1 stays at uninstalling, 2 goes.
+    /// 1: the group survives uninstalling; 2: it is purged.
     var lifetime: UInt8
     var created: UInt64
     /// Absent if no credential was ever written.
@@ -105,9 +105,9 @@ struct IdentityVectors: Codable, Equatable {
   }
 
   struct NameVector: Codable, Equatable {
-    /// What was typed, as Unicode scalars.
+    /// The typed name as Unicode scalars.
     var typed: [UInt32]
-    /// The name in NFC, as UTF-8 bytes; absent where it is refused.
+    /// The name in NFC as UTF-8 bytes. Absent if it is refused.
     var name: String?
     var refusal: Refusal?
   }
@@ -134,7 +134,7 @@ struct IdentityVectors: Codable, Equatable {
   var names: [NameVector]
 }
 
-/// The identity that the vectors of it change.
+/// The identity that its vectors change.
 struct VectorIdentity {
   let identity: Identity
   let file: IdentityFile
@@ -164,10 +164,10 @@ struct VectorIdentity {
 
   static func nonce(_ number: UInt8) -> Nonce { Nonce([UInt8](countingFrom: number * 16, count: 24))! }
 
-  /// The bytes before the hash.
+  /// The bytes that the hash covers.
   var covered: [UInt8] { Array(file.serialized().dropLast(32)) }
 
-  /// The file with other bytes and a right hash.
+  /// The file with other bytes and a correct hash.
   func changed(_ change: (inout [UInt8]) -> Void) -> [UInt8] {
     var bytes = covered
     change(&bytes)
