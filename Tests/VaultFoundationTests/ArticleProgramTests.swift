@@ -2,13 +2,14 @@ import Foundation
 import Testing
 import VaultFoundation
 
-/// The programs of "Bringing an iOS app's data along", with a file and through the store, and again after the app's own
-/// folder is gone.
+/// The programs of "Bringing an iOS app's data along": with a file, through the store, and again after the app's folder was deleted.
 @Suite struct ArticleProgramTests {
   private let store = TypedStore()
   private let app = AppFolder()
 
-  @Test func `an array of texts goes to a file and back, and outlives the app's folder in the store`() throws {
+  @Test func `an array of strings is saved to a file, and survives in the store when the app's folder is deleted`()
+    throws
+  {
     let names = ["ばら", "ひまわり", "すみれ"]
     try SecureArchiver.archivedData(withRootObject: names).write(to: app.file("names"), options: .atomic)
     let read = try SecureUnarchiver.unarchivedArrayOfObjects(
@@ -20,7 +21,7 @@ import VaultFoundation
     #expect(try store.group().get("flowers", as: [String].self) == names)
   }
 
-  @Test func `an object with secure coding stands under a key of its own`() throws {
+  @Test func `an object with secure coding is stored under its own key`() throws {
     let archiver = SecureArchiver()
     archiver.encode(BuyObject(name: "りんご", price: 120), forKey: "buy")
     try archiver.finishEncoding().write(to: app.file("buy"))
@@ -32,7 +33,7 @@ import VaultFoundation
     #expect(try store.group().get("buy", as: BuyObject.self).price == 120)
   }
 
-  @Test func `a structure and an array of it come back`() throws {
+  @Test func `a structure and an array of it are read back`() throws {
     let samples = [SampleStruct(), SampleStruct(number: 8, text: "b")]
     let data = try SecureArchiver.archivedData(encoding: samples)
     #expect(try SecureUnarchiver.decoded([SampleStruct].self, from: data) == samples)
@@ -43,7 +44,7 @@ import VaultFoundation
     #expect(try store.group().get("samples", as: [SampleStruct].self) == samples)
   }
 
-  @Test(arguments: ["root", "target"]) func `an object under its Objective-C name is read by a class of another name`(
+  @Test(arguments: ["root", "target"]) func `an object under its Objective-C name is read by a class with another name`(
     key: String
   ) throws {
     let archiver = SecureArchiver(names: [(TargetObject.self, "TargetObject")])
@@ -61,7 +62,7 @@ import VaultFoundation
     #expect(try store.group().get("target", as: Goal.self, allowing: allowed).total == 1 << 40)
   }
 
-  @Test func `a manager loads, adds and saves, and its targets are there after a reinstall`() throws {
+  @Test func `a manager loads, adds and saves targets, which survive a reinstall`() throws {
     let manager = TargetManager(group: try store.group())
     #expect(try manager.load().isEmpty)
     try manager.add(Target(title: "走る", isDone: false))
@@ -71,7 +72,7 @@ import VaultFoundation
     #expect(targets.map(\.title) == ["走る", "read"] && targets.map(\.isDone) == [false, true])
   }
 
-  @Test func `a wrapper reads, writes, removes and throws as a keychain should`() throws {
+  @Test func `a keychain wrapper reads, writes, removes and throws as expected`() throws {
     let keychain = Keychain(group: try store.group())
     #expect(try keychain["user"] == nil)
     try keychain.set("anna", forKey: "user")
@@ -84,7 +85,7 @@ import VaultFoundation
   }
 }
 
-/// The app's own folder, which goes when the app is deleted.
+/// The app's own folder, which is deleted with the app.
 private final class AppFolder {
   private let path = NSTemporaryDirectory() + "vault-app-\(UUID().uuidString)"
 
@@ -194,7 +195,7 @@ struct TargetManager {
   func add(_ target: Target) throws { try save(try load() + [target]) }
 }
 
-/// The wrapper of the article on code that is shaped like a keychain.
+/// The wrapper from the article on keychain-style code.
 struct Keychain {
   let group: AccessGroup
 

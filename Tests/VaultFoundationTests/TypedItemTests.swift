@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import VaultFoundation
 
-/// Values with a type of their own in items.
+/// Typed values in items.
 @Suite struct TypedItemTests {
   private let store = TypedStore()
 
@@ -45,7 +45,7 @@ import VaultFoundation
     func encode(with coder: NSCoder) { coder.encode(city, forKey: "city") }
   }
 
-  /// A class that is both; its own secure coding counts.
+  /// A class with both codings. Its secure coding is used.
   final class Both: NSObject, NSSecureCoding, Codable {
     static var supportsSecureCoding: Bool { true }
     override init() {}
@@ -55,7 +55,7 @@ import VaultFoundation
     func encode(to encoder: any Encoder) throws { throw CancellationError() }
   }
 
-  @Test func `scalars come back as what they were, with their kinds`() throws {
+  @Test func `scalars are read back with their values and kinds`() throws {
     let group = try store.group()
     func through<Value: SecretScalar & Equatable>(_ value: Value, _ kind: SecretKind) throws {
       try group.set("x", to: value)
@@ -78,7 +78,7 @@ import VaultFoundation
     #expect(throws: VaultError.self) { try group.set("x", to: Date(timeIntervalSince1970: .nan)) }
   }
 
-  @Test func `objects come back, and only those that are allowed`() throws {
+  @Test func `only allowed objects are read back`() throws {
     let group = try store.group()
     let home = Address(city: "東京")
     try group.set("owner", to: Person(name: "太郎", address: home))
@@ -102,7 +102,7 @@ import VaultFoundation
     _ = try group.get("both", as: Both.self)
   }
 
-  @Test func `Swift values come back, and another type is an error that says what is there`() throws {
+  @Test func `a Swift value is read back, and the error for another type names the stored type`() throws {
     let group = try store.group()
     try group.set("flags", to: Flags())
     #expect(try group.get("flags", as: Flags.self) == Flags())
@@ -128,7 +128,7 @@ import VaultFoundation
     _ = try group.get("local", as: Local.self, named: "app.local")
   }
 
-  @Test func `generic code reads and writes what others do`() throws {
+  @Test func `generic code reads and writes the same items`() throws {
     let group = try store.group()
     func set<Value: Encodable>(_ value: Value) throws { try group.set("x", to: value) }
     func get<Value: Decodable>(_ type: Value.Type) throws -> Value { try group.get("x", as: type) }
@@ -139,7 +139,7 @@ import VaultFoundation
     #expect(try group.item("x").kind == .int && get(Int.self) == 5)
   }
 
-  @Test func `a subclass and the elements of a container may stand at the top, if they are allowed`() throws {
+  @Test func `a subclass and a container's elements can be top-level values if they are allowed`() throws {
     let group = try store.group()
     try group.set("x", to: NSArray(array: [1, "a"]))
     #expect(try group.get("x", as: NSArray.self, allowing: [NSNumber.self, NSString.self]).count == 2)
@@ -149,7 +149,7 @@ import VaultFoundation
     #expect(throws: VaultError.self) { try group.get("y", as: Address.self, allowing: [Special.self]) }
   }
 
-  @Test func `what a container holds is part of its type`() throws {
+  @Test func `the type of a container includes the type of its elements`() throws {
     let group = try store.group()
     try group.set("x", to: [Address]())
     #expect(throws: VaultError.self) { try group.get("x", as: [Int].self) }
@@ -179,7 +179,7 @@ import VaultFoundation
 
   final class Special: Human {}
 
-  @Test func `a dictionary of anything is stored if all of it can be`() throws {
+  @Test func `a dictionary of any values is stored if all of them can be`() throws {
     let group = try store.group()
     let defaults: [String: Any] = ["name": "a", "count": 3, "day": Date(timeIntervalSince1970: 0), "list": [1, "b"]]
     try group.set("defaults", to: defaults)
@@ -191,7 +191,7 @@ import VaultFoundation
     #expect(throws: VaultError.notFound(.item)) { try group.item("bad") }
   }
 
-  @Test func `typed values are set in a transaction, all or none`() throws {
+  @Test func `a transaction sets all of its typed values or none`() throws {
     let group = try store.group()
     try group.transaction { edit in
       edit.set("text", to: "plain")
@@ -216,12 +216,12 @@ import VaultFoundation
   }
 }
 
-/// A store in a folder of its own.
+/// A store in its own folder.
 final class TypedStore {
   private let folder = NSTemporaryDirectory() + "vault-typed-\(UUID().uuidString)"
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// The default group; the store is made when it is first asked for, and opened anew each time.
+  /// The default group. The store is made on first use and opened again each time.
   func group() throws -> AccessGroup {
     try FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
