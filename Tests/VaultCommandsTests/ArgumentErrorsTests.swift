@@ -3,7 +3,7 @@ import Testing
 @testable import VaultCommands
 
 @Suite struct ArgumentErrorsTests {
-  /// What is said, without the forms of the command that follow it.
+  /// The message, without the usage lines that follow it.
   static let table: [(arguments: [String], message: String, hint: String)] = [
     ([], "a command is missing", "see vault --help"),
     (["group"], "a command is missing", "see vault group --help"),
@@ -50,7 +50,7 @@ import Testing
     ),
   ]
 
-  @Test(arguments: table.indices) func `what was typed is not repeated`(row: Int) {
+  @Test(arguments: table.indices) func `an error about the command line does not repeat what was typed`(row: Int) {
     let (arguments, message, hint) = Self.table[row]
     let transcript = Transcript(arguments)
     #expect(transcript.status == 64)
@@ -59,13 +59,13 @@ import Testing
     #expect(!transcript.errors.contains("s3cret"))
   }
 
-  @Test(arguments: table.indices) func `with --json it is one object`(row: Int) throws {
+  @Test(arguments: table.indices) func `with --json an error about the command line is one object`(row: Int) throws {
     let (arguments, message, _) = Self.table[row]
     let transcript = Transcript(arguments + ["--json"])
     let error = try readJSON(transcript.errors)
     #expect(error["status"] as? Int == 64)
     #expect(error["name"] as? String == "usage")
-    // Where a value is missing, --json takes its place, and another one is missing then.
+    // If the last option lacks its value, --json is taken as the value and the error is a different one.
     if arguments.last?.hasPrefix("-") == false { #expect(error["message"] as? String == message) }
     #expect(!transcript.errors.contains("s3cret"))
   }
@@ -76,13 +76,13 @@ import Testing
     "set x -a k=v --attribute l=w -a m=y", "get x --json --json", "get x -g a -- -g b",
     "archive check f --allow A --allow B",
   ])
-  func `what may be repeated is`(line: String) {
+  func `a repeatable option can be repeated`(line: String) {
     #expect(RepeatedOption.first(in: line.split(separator: " ").map(String.init)) == nil)
   }
 }
 
 @Suite struct ClosenessTests {
-  @Test func `a mistyped word is found, another one is not`() {
+  @Test func `a mistyped word is recognized, and an unrelated one is not`() {
     let words = ["--output", "--json", "--group"]
     #expect(Closeness.nearest(to: "--ouput", among: words) == "--output")
     #expect(Closeness.nearest(to: "--josn", among: words) == "--json")

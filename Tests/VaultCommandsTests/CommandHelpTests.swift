@@ -3,7 +3,7 @@ import Testing
 @testable import VaultCommands
 
 extension NamedCommand {
-  /// Every command that does something.
+  /// Every command that does something by itself.
   static var leaves: [NamedCommand] { leaves(below: []) }
 
   private static func leaves(below path: [String]) -> [NamedCommand] {
@@ -14,7 +14,7 @@ extension NamedCommand {
 }
 
 @Suite struct CommandHelpTests {
-  @Test func `every form of the command is there`() {
+  @Test func `every form of a command is complete`() {
     #expect(
       NamedCommand.leaves.map(\.path) == [
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
@@ -38,7 +38,7 @@ extension NamedCommand {
       ])
   }
 
-  @Test func `every command's help has its form and an example`() {
+  @Test func `the help of every command has its form and an example`() {
     for command in NamedCommand.leaves {
       let arguments = command.path.split(separator: " ").dropFirst().map(String.init)
       let help = Transcript(arguments + ["--help"])
@@ -51,7 +51,7 @@ extension NamedCommand {
     }
   }
 
-  @Test(arguments: ["--help", "-h", "help"]) func `the first page names every command, and its lines fit`(
+  @Test(arguments: ["--help", "-h", "help"]) func `the first page of help names every command and fits its width`(
     form: String
   ) {
     let page = Transcript([form])
@@ -65,7 +65,7 @@ extension NamedCommand {
     #expect(lines.prefix { $0 != "Exit statuses:" }.allSatisfy { $0.count <= 80 })
   }
 
-  @Test func `every command on a store takes the key's source`() {
+  @Test func `every command that opens a store has the options for a key`() {
     for command in NamedCommand.leaves
     where !command.path.hasPrefix("vault archive ") && !["vault completions", "vault lock"].contains(command.path) {
       #expect(command.options.contains("--key-file"))
@@ -74,7 +74,7 @@ extension NamedCommand {
     }
   }
 
-  @Test func `the version is ours, the format's and the libraries'`() {
+  @Test func `the version names our version, the format and the libraries`() {
     let transcript = Transcript(["--version"])
     #expect(transcript.status == 0)
     #expect(transcript.output.contains(/^vault \d+\.\d+\.\d+\nformat 1\nlibsodium 1\.\d+\.\d+\nSQLite 3\.\d+\.\d+\n$/))

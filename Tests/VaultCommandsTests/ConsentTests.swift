@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Commands after which nothing brings back what they took ask first.
+/// Commands whose losses cannot be undone ask first.
 @Suite struct ConsentTests {
   private let store: TestStore
 
@@ -16,7 +16,7 @@ import Testing
     store.run("app", "issue", "web", "--output", store.folder.file("credential"), "--lifetime", "purged")
   }
 
-  /// What is asked, and whether it was done.
+  /// The question, and whether the command was carried out.
   private static let commands: [([String], String)] = [
     (["group", "remove", "team"], "the group 'team' would go with its 1 item, and only a backup brings them back"),
     (["group", "compact", "team"], "1 removed item of 'team' would be forgotten with all versions"),
@@ -29,7 +29,7 @@ import Testing
     (["app", "uninstall", "web"], "'web' would go with all items, and only a backup brings them back"),
   ]
 
-  /// The bytes of every file of the store that says what is in it.
+  /// The bytes of every file that holds content of the store.
   private var state: [String] {
     let slots = store.run("slot", "list", "--key-file", store.keyFile).output
     let groups = store.run("group", "list").output
@@ -38,7 +38,9 @@ import Testing
     ]
   }
 
-  @Test(arguments: commands) func `without a terminal nothing is changed`(arguments: [String], question: String) {
+  @Test(arguments: commands) func `without a terminal nothing is destroyed`(
+    arguments: [String], question: String
+  ) {
     let before = state
     let refused = Transcript(arguments, environment: store.environment)
     #expect(refused.status == 64)
@@ -48,7 +50,7 @@ import Testing
     #expect(state == before)
   }
 
-  @Test(arguments: commands) func `whoever says no keeps everything`(arguments: [String], question: String) {
+  @Test(arguments: commands) func `answering no keeps everything`(arguments: [String], question: String) {
     let before = state
     let terminal = PseudoTerminal(columns: 200)
     terminal.type("no\n")
@@ -57,7 +59,7 @@ import Testing
     #expect(state == before)
   }
 
-  @Test(arguments: commands) func `yes on the terminal, or as an option, is enough`(arguments: [String], _: String)
+  @Test(arguments: commands) func `yes on the terminal, or the option, is enough`(arguments: [String], _: String)
     throws
   {
     let terminal = PseudoTerminal()
@@ -71,7 +73,7 @@ import Testing
     #expect(Transcript(arguments + ["--yes"], environment: other.environment).status == 0)
   }
 
-  @Test func `nothing is asked where nothing would be lost`() {
+  @Test func `nothing is asked if nothing would be lost`() {
     store.run("slot", "add", "passphrase", "--new-passphrase-fd", String(Pipe.holding(Array("a phrase\n".utf8))))
     #expect(store.run("slot", "remove", "2").status == 0)
     #expect(store.run("group", "compact", "default").status == 0)

@@ -5,7 +5,7 @@ import Vault
 
 @testable import VaultCommands
 
-/// Every error's exit status and words, as users and scripts know them.
+/// Every error's exit status and words, on which users and scripts rely.
 @Suite struct ErrorReportTests {
   static let table: [(error: VaultError, status: Int32, message: String, hint: String?)] = [
     (
@@ -137,7 +137,7 @@ import Vault
 
   private let plain = Style(descriptor: -1, environment: [:])
 
-  @Test(arguments: table.indices) func `an error's words and status never change unnoticed`(row: Int) {
+  @Test(arguments: table.indices) func `an error's words and status do not change`(row: Int) {
     let (error, status, message, hint) = Self.table[row]
     let report = ErrorReport(error)
     #expect(report.status == status)
@@ -146,7 +146,7 @@ import Vault
     #expect(report.words(plain) == "vault: error: \(message)\n\(hintLine)")
   }
 
-  @Test func `as JSON an error is one object`() throws {
+  @Test func `an error in JSON is one object`() throws {
     let descriptor = Pipe.nameless()
     let error = VaultError.damaged(group: "team", level: "manifest", detail: "signature")
     try ErrorReport(error).write(to: Output(descriptor: descriptor))
@@ -159,7 +159,7 @@ import Vault
         """)
   }
 
-  @Test func `a terminal gets colour, and the words stay the same`() {
+  @Test func `a terminal gets colour and the same words`() {
     let terminal = PseudoTerminal()
     let words = ErrorReport(VaultError.notFound(.item)).words(Style(descriptor: terminal.descriptor, environment: [:]))
     #expect(words.hasPrefix("\u{1B}[31mvault: error:\u{1B}[0m no such item\n\u{1B}[33mvault: hint:\u{1B}[0m "))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// `NAME#FIELD` in `set`, `generate`, `get` and `edit`, and values whose fields would be lost.
+/// `NAME#FIELD` in `set`, `generate`, `get` and `edit`, and changes that would lose fields.
 @Suite struct FieldCommandTests {
   private let store: TestStore
   private static let login = #"{"username":"ann", "password":"old","port":5432,"totp":"otpauth://totp/x?secret=AA"}"#
@@ -13,7 +13,7 @@ import Testing
     try #require(set.status == 0, "\(set.errors)")
   }
 
-  @Test func `one field of a login is changed, and every other byte of it stays`() {
+  @Test func `setting one field of a login leaves every other byte unchanged`() {
     #expect(store.run("set", "web/GitHub#password", input: "n\"ew\n").status == 0)
     #expect(
       store.run("get", "web/GitHub").output
@@ -23,7 +23,7 @@ import Testing
     #expect(store.run("list").output.split(separator: "\n").count == 1)
   }
 
-  @Test func `a field that is not there yet is added`() {
+  @Test func `setting a missing field adds it`() {
     #expect(store.run("set", "web/GitHub#notes", input: "zwei\nZeilen").status == 0)
     #expect(store.run("get", "web/GitHub#notes").output == "zwei\nZeilen")
     #expect(store.run("set", "e", "--type", "json", input: " { } ").status == 0)
@@ -31,7 +31,7 @@ import Testing
     #expect(store.run("get", "e").output == #" { "a":"1"} "#)
   }
 
-  @Test func `a number stays a number, unless a type is named`() {
+  @Test func `a number stays a number unless a type is named`() {
     #expect(store.run("set", "web/GitHub#port", input: "5433").status == 0)
     #expect(store.run("get", "web/GitHub").output.contains(#""port":5433,"#))
     let refused = store.run("set", "web/GitHub#port", input: "s3cret word")
@@ -40,13 +40,13 @@ import Testing
     #expect(store.run("get", "web/GitHub").output.contains(#""port":"5434","#))
   }
 
-  @Test func `a field is generated`() {
+  @Test func `generate can set one field`() {
     #expect(store.run("generate", "web/GitHub#password", "--length", "20").status == 0)
     #expect(store.run("get", "web/GitHub#password").output.count == 20)
     #expect(store.run("get", "web/GitHub#username").output == "ann")
   }
 
-  @Test func `get gives one field, also as JSON and of an older version`() throws {
+  @Test func `get prints one field, also as JSON and from an older version`() throws {
     #expect(store.run("get", "web/GitHub#username").output == "ann")
     #expect(store.run("get", "web/GitHub", "--field", "port").output == "5432")
     #expect(
@@ -57,7 +57,7 @@ import Testing
     #expect(store.run("get", "web/GitHub#nothing").status == 10)
   }
 
-  @Test func `an item of the whole name wins over a field`() {
+  @Test func `an item with the whole name takes precedence over a field`() {
     #expect(store.run("set", "C#", "--field", "", input: "sharp").status == 0)
     #expect(store.run("set", "web/GitHub#x", "--field", "", input: "whole").status == 0)
     #expect(store.run("get", "C#").output == "sharp")
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(arguments: ["get", "set", "generate"])
-  func `where an item and a field are called the same, nothing is guessed`(command: String) {
+  func `a name that could be an item or a field is refused`(command: String) {
     store.run("set", "web/GitHub#password", "--field", "", input: "whole")
     let result = store.run(command, "web/GitHub#password", input: "x")
     #expect(result.status == 18)
@@ -77,7 +77,7 @@ import Testing
     #expect(store.run("get", "web/GitHub", "--field", "password").output == "old")
   }
 
-  @Test func `a new item with a number sign in its name is asked for in so many words`() {
+  @Test func `creating an item with a number sign in its name needs an explicit option`() {
     let refused = store.run("set", "a#b", input: "s3cret")
     #expect(refused.status == 10)
     #expect(refused.errors.contains("a new item with '#' in its name needs --field ''"))
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(arguments: [["set"], ["set", "--type", "string"], ["generate"]])
-  func `text in the place of JSON is refused, unless it is meant`(command: [String]) {
+  func `replacing JSON by text is refused without an explicit option`(command: [String]) {
     let run = { (more: [String]) in
       Transcript(
         command + ["web/GitHub"] + more, input: Array("new".utf8), environment: store.environment)
@@ -103,12 +103,12 @@ import Testing
     #expect(store.run("info", "web/GitHub").output.contains("kind: string"))
   }
 
-  @Test func `a JSON object in the place of JSON stays JSON`() {
+  @Test func `JSON replaced by a JSON object stays JSON`() {
     #expect(store.run("set", "web/GitHub", input: #"{"password":"jq"}"# + "\n").status == 0)
     #expect(store.run("get", "web/GitHub#password").output == "jq")
   }
 
-  @Test(arguments: ["yes", "no"]) func `on a terminal it is asked before fields are lost`(answer: String) {
+  @Test(arguments: ["yes", "no"]) func `on a terminal the command asks before fields are lost`(answer: String) {
     let terminal = PseudoTerminal()
     terminal.type(answer + "\n")
     let result = store.run(["set", "web/GitHub"], on: terminal, input: "new")
@@ -117,7 +117,7 @@ import Testing
     #expect(store.run("get", "web/GitHub").output == (answer == "yes" ? "new" : Self.login))
   }
 
-  @Test func `two programs that change two fields of one login lose neither`() async throws {
+  @Test func `two programs that change different fields of a login lose neither change`() async throws {
     await withTaskGroup(of: Void.self) { group in
       for field in ["password", "notes"] {
         group.addTask { [store = store.environment] in

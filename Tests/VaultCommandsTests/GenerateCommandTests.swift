@@ -7,7 +7,7 @@ import Testing
 
   init() throws { store = try TestStore() }
 
-  @Test func `a generated value is stored, and shown only when asked for`() {
+  @Test func `a generated value is stored and shown only on request`() {
     let silent = store.run("generate", "a")
     #expect(silent.status == 0 && silent.output.isEmpty && silent.errors.isEmpty)
     #expect(store.run("get", "a").output.count == 32)
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(arguments: [["--length", "0"], ["--length", "70000"], ["--alphabet", "a"], ["--alphabet", "aab"]])
-  func `what cannot be drawn is refused`(options: [String]) {
+  func `an impossible length or alphabet is refused`(options: [String]) {
     #expect(Transcript(["generate", "a"] + options, environment: store.environment).status == 64)
     #expect(store.run("get", "a").status == 10)
   }
@@ -33,7 +33,7 @@ import Testing
 
   private func descriptor(_ text: String) -> String { String(Pipe.holding(Array(text.utf8))) }
 
-  @Test func `the places are told, and what belongs into a backup`() {
+  @Test func `paths lists the places and says what belongs in a backup`() {
     let paths = store.run("paths").output
     #expect(paths.contains("store\t\(store.folder.file("store"))\t700\tyes\t\n"))
     #expect(paths.contains("key file\t\(store.keyFile)\t600\tapart\t\n"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// What people bring along from other tools.
+/// Habits that people bring from other tools.
 @Suite struct HabitTests {
   private let store: TestStore
 
@@ -26,14 +26,14 @@ import Testing
   @Test(arguments: [
     (["ls"], ["list"]), (["cat", "db/user"], ["get", "db/user"]), (["show", "db/user"], ["get", "db/user"]),
     (["help", "rm"], ["help", "remove"]), (["ls", "--help"], ["list", "--help"]),
-  ]) func `an alias is its command`(alias: [String], command: [String]) {
+  ]) func `an alias does the same as its command`(alias: [String], command: [String]) {
     let (first, second) = (
       Transcript(alias, environment: store.environment), Transcript(command, environment: store.environment)
     )
     #expect(first.status == 0 && first.outputBytes == second.outputBytes && !first.outputBytes.isEmpty)
   }
 
-  @Test func `items are copied, moved and removed by their short names`() {
+  @Test func `items can be copied, moved and removed with the short command names`() {
     #expect(store.run("cp", "db/user", "--as", "a").status == 0)
     #expect(store.run("mv", "a", "--as", "b").status == 0)
     #expect(store.run("get", "b").output == "ann")
@@ -41,7 +41,7 @@ import Testing
     #expect(store.run("get", "b").status == 10)
   }
 
-  @Test func `all groups that open are listed, and searched`() {
+  @Test func `all groups that can be opened are listed and searched`() {
     #expect(
       names("list", "--all") == ["default db/password", "default db/user", "team api/key", "team web/mail"])
     #expect(names("list", "--all", "--match", "ORDERS") == ["default db/password"])
@@ -49,12 +49,12 @@ import Testing
     #expect(names("search", "prod") == ["team api/key"])
     #expect(names("search", "MAIL.EXAMPLE") == ["team web/mail"])
     #expect(names("search", "ann@example") == ["team web/mail"])
-    // A password is no text to be found by.
+    // A search must not find a password.
     #expect(names("search", "github").isEmpty)
     #expect(store.run("list", "--all", "-g", "team").status == 64)
   }
 
-  @Test func `an application searches the groups that it is in`() {
+  @Test func `an application searches the groups that it is a member of`() {
     store.run("app", "issue", "web", "--output", store.folder.file("credential"), "--group", "team:read")
     let found = Transcript(
       ["search", "a", "--credential", store.folder.file("credential")], environment: store.environment)
@@ -62,14 +62,14 @@ import Testing
     #expect(found.output.contains("api/key") && !found.output.contains("db/password"))
   }
 
-  @Test func `a list is sorted and ends where it is told to`() {
+  @Test func `a list can be sorted and limited`() {
     #expect(names("list", "--all", "--sort", "expires") == ["team web/mail", "team api/key"])
     #expect(names("list", "--all", "--sort", "changed", "--limit", "1") == ["team web/mail"])
     #expect(store.run("list", "--sort", "size").status == 64)
     #expect(store.run("list", "--limit", "0").status == 64)
   }
 
-  @Test func `removed items are listed`() {
+  @Test func `removed items can be listed`() {
     store.run("remove", "db/user")
     #expect(names("list", "--removed") == ["db/user "])
     #expect(names("list") == ["db/password Orders"])
@@ -77,14 +77,14 @@ import Testing
     #expect(names("list", "--removed").isEmpty)
   }
 
-  @Test func `a group's name in the place of a prefix is explained`() {
+  @Test func `a group's name given as a prefix is explained`() {
     let list = store.run("list", "team")
     #expect(list.status == 0 && list.output.isEmpty)
     #expect(
       list.errors == "no item begins with 'team'; the items of the group of this name: vault list -g team\n")
   }
 
-  @Test func `several items are one array of JSON`() throws {
+  @Test func `several items are printed as one JSON array`() throws {
     let both = store.run("get", "db/password", "db/user", "--json")
     #expect(
       both.output == """
@@ -98,7 +98,7 @@ import Testing
     #expect(store.run("get", "db/password", "db/user").status == 64)
   }
 
-  @Test func `items are removed by their beginning, after a question, all or none`() {
+  @Test func `items with a common prefix are removed after a question, all or none`() {
     let refused = store.run("remove", "--prefix", "db/")
     #expect(refused.status == 64)
     #expect(
@@ -115,20 +115,20 @@ import Testing
   @Test(arguments: [
     (["get", "db/pasword"], "db/password"), (["info", "DB/user"], "db/user"), (["remove", "db/usre"], "db/user"),
     (["get", "db/use"], "db/user"),
-  ]) func `a mistyped name is told with its group, and with the one that is meant`(arguments: [String], meant: String) {
+  ]) func `the error for a mistyped name gives the group and the closest name`(arguments: [String], meant: String) {
     let result = Transcript(arguments, environment: store.environment)
     #expect(result.status == 10)
     #expect(
       result.errors == "vault: error: no such item in 'default'\nvault: hint: did you mean '\(meant)'?\n")
   }
 
-  @Test func `what is like no name is not repeated, and nothing is guessed`() {
+  @Test func `a name that resembles no other is not repeated, and none is suggested`() {
     let result = store.run("get", "s3cret-value")
     #expect(result.status == 10 && !result.errors.contains("s3cret"))
     #expect(result.errors.hasPrefix("vault: error: no such item in 'default'\nvault: hint: see what there is"))
   }
 
-  @Test func `what env writes as JSON is imported again, from a pipe and without saying what it is`() {
+  @Test func `the JSON output of env can be imported from a pipe without naming the format`() {
     store.run("set", "odd", input: "a\"b\\c\nd\n")
     let json = store.run("env", "--shell", "json").output
     store.run("group", "create", "copy")
@@ -146,7 +146,7 @@ import Testing
     #expect(store.run("import", store.folder.write("unknown", Array("A=1\n".utf8)), "-g", "copy").status == 64)
   }
 
-  @Test func `docker and GitHub get every value that they can hold`() {
+  @Test func `docker and GitHub get every value that their formats can hold`() {
     #expect(store.run("env", "--shell", "docker").output == "DB_PASSWORD=hunter2\nDB_USER=ann\n")
     store.run("set", "key", "--exact", input: "a\nb\n")
     let refused = store.run("env", "--shell", "docker")
@@ -162,7 +162,7 @@ import Testing
     #expect(store.run("env", "--prefix", "q/", "--shell", "fish").output == "set -gx IT 'it\\'s a \\\\ b'\n")
   }
 
-  @Test func `a name is cut after everything else`() {
+  @Test func `a table shortens names last`() {
     var table = Table(columns: ["NAME", "LABEL", "VERSION"], keeping: "NAME")
     table.add("git/https/github.com/alice/with/a/long/path", String(repeating: "label ", count: 12), "1")
     #expect(table.columnWidths(terminalWidth: 80) == [43, 26, 7])

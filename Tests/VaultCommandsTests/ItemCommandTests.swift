@@ -2,13 +2,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// Transcripts: what is typed, what comes out, and the exit status.
+/// Transcripts: the input, the output and the exit status.
 @Suite struct ItemCommandTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  @Test func `a value comes back as it was stored`() {
+  @Test func `a value is returned as it was stored`() {
     let set = store.run("set", "db/password", input: "s3cret\n")
     #expect(set.status == 0)
     #expect(set.output.isEmpty && set.errors.isEmpty)
@@ -18,19 +18,19 @@ import Testing
     #expect(get.errors.isEmpty)
   }
 
-  @Test func `exact keeps the newline`() {
+  @Test func `exact keeps the newline of a value`() {
     store.run("set", "a", "--exact", input: "line\n")
     #expect(store.run("get", "a").output == "line\n")
   }
 
-  @Test func `a file's bytes come back exactly`() {
+  @Test func `a file's bytes are returned exactly`() {
     let bytes = (0...255).map { UInt8($0) } + [0x0A]
     let path = store.folder.write("value", bytes)
     #expect(store.run("set", "a", "--file", path).status == 0)
     #expect(store.run("get", "a").outputBytes == bytes)
   }
 
-  @Test func `an overwritten value is still there under its version`() throws {
+  @Test func `an overwritten value can be read by its version`() throws {
     store.run("set", "a", input: "one")
     let set = store.run("set", "a", "--json", input: "two")
     #expect(set.output == "{\"name\":\"a\",\"group\":\"default\",\"version\":2}\n")
@@ -41,7 +41,7 @@ import Testing
     #expect(missing.output.isEmpty)
   }
 
-  @Test func `JSON carries text as text and bytes as base64`() {
+  @Test func `JSON has text as text and bytes as base64`() {
     store.run("set", "text", input: "a\"\\\u{1}é\n")
     #expect(
       store.run("get", "text", "--json").output
@@ -54,7 +54,7 @@ import Testing
         == "{\"name\":\"bytes\",\"group\":\"default\",\"version\":1,\"kind\":\"bytes\",\"valueBase64\":\"/wA=\"}\n")
   }
 
-  @Test func `an expired value is given with a warning`() throws {
+  @Test func `reading an expired value succeeds with a warning`() throws {
     store.run("set", "a", "--expires", "2001-09-09", input: "old")
     let get = store.run("get", "a")
     #expect(get.status == 0)
@@ -67,7 +67,7 @@ import Testing
     #expect(store.run("info", "a").output.contains("expires: 2001-09-09T00:00:00Z (expired)\n"))
   }
 
-  @Test func `a new value loses the expiry, and keeps label and attributes`() throws {
+  @Test func `setting a new value clears the expiry and keeps label and attributes`() throws {
     store.run("set", "a", "--label", "Label", "-a", "x=1", "-a", "y=2", "--expires", "30d", input: "one")
     store.run("set", "a", "-a", "x=3", "-a", "y=", input: "two")
     let info = try readJSON(store.run("info", "a", "--json").output)
@@ -78,7 +78,7 @@ import Testing
     #expect(info["expired"] as? Bool == false)
   }
 
-  @Test func `keep-value changes only what is named`() throws {
+  @Test func `keep-value changes only the named details`() throws {
     store.run("set", "a", "--expires", "2099-01-01", input: "one")
     #expect(store.run("set", "a", "--keep-value", "--label", "New").status == 0)
     #expect(store.run("get", "a").output == "one")
@@ -88,7 +88,7 @@ import Testing
     #expect(store.run("set", "b", "--keep-value", "--label", "New").status == 10)
   }
 
-  @Test func `if-version lets exactly the expected version through`() {
+  @Test func `if-version accepts exactly the expected version`() {
     #expect(store.run("set", "a", "--if-version", "1", input: "x").status == 18)
     #expect(store.run("set", "a", "--if-version", "0", input: "one").status == 0)
     #expect(store.run("set", "a", "--if-version", "0", input: "x").status == 18)
@@ -96,7 +96,7 @@ import Testing
     #expect(store.run("get", "a").output == "two")
   }
 
-  @Test func `list shows what is asked for, in the order of names`() {
+  @Test func `list shows the requested items sorted by name`() {
     store.run("set", "db/b", "--label", "Second", "-a", "env=prod", input: "s3cret")
     store.run("set", "db/a", "-a", "env=test", input: "s3cret")
     store.run("set", "web", "--label", "third", input: "s3cret")
@@ -114,7 +114,7 @@ import Testing
     #expect(names("nothing").isEmpty)
   }
 
-  @Test func `list as JSON is an array of objects, also an empty one`() throws {
+  @Test func `list in JSON is an array of objects, even if it is empty`() throws {
     #expect(store.run("list", "--json").output == "[]\n")
     store.run("set", "a", "--label", "L", "-a", "k=v", input: "x")
     let text = store.run("list", "--json").output
@@ -126,7 +126,7 @@ import Testing
     #expect((item["changed"] as? String)?.hasSuffix("Z") == true)
   }
 
-  @Test func `a removed item comes back, a destroyed one does not`() {
+  @Test func `a removed item can be restored, and a destroyed one cannot`() {
     store.run("set", "a", input: "one")
     store.run("set", "a", input: "two")
     #expect(store.run("remove", "a").status == 0)
@@ -142,7 +142,7 @@ import Testing
     #expect(store.run("restore", "a").status == 10)
   }
 
-  @Test func `history tells the versions, the newest first`() throws {
+  @Test func `history lists the versions, newest first`() throws {
     store.run("set", "a", input: "one")
     store.run("set", "a", input: "two")
     let lines = store.run("history", "a").output.split(separator: "\n").map { $0.split(separator: "\t") }
@@ -153,7 +153,7 @@ import Testing
     #expect(store.run("history", "b").status == 10)
   }
 
-  @Test func `limits are told`() {
+  @Test func `an error over a limit names the limit`() {
     #expect(store.run("set", String(repeating: "n", count: 1_025), input: "x").status == 20)
     #expect(store.run("set", String(repeating: "n", count: 1_024), input: "x").status == 0)
     #expect(store.run("set", "a", input: String(repeating: "x", count: 1_048_577)).status == 20)
@@ -163,7 +163,7 @@ import Testing
     #expect(Transcript(["set", "b"] + attributes, environment: store.environment).status == 20)
   }
 
-  @Test func `the group comes from the option, then from the environment, then is default`() {
+  @Test func `the group comes from the option, then the environment, then is default`() {
     store.run("group", "create", "team.shared")
     store.run("set", "a", "-g", "team.shared", input: "team")
     store.run("set", "a", input: "mine")

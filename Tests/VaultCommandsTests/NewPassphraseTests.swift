@@ -10,14 +10,14 @@ import Testing
   @Test(arguments: [
     "password", "Password1!", "qwertz", "123456", "20010911", "a", "aaaaaaaa", "abababab", "letmein2026", "lkjhgf", "",
     "correct horse battery staple", "1qaz2wsx", "Passw0rd",
-  ]) func `what is tried first is known`(text: String) { #expect(isCommon(text)) }
+  ]) func `passphrases that attackers try first are recognized`(text: String) { #expect(isCommon(text)) }
 
   @Test(arguments: ["hunter2", "a new one", "orange", "wrap stapler moon", "1234567890123", "Pässwort-für-mich"])
-  func `what is not, is none of our business`(text: String) { #expect(!isCommon(text)) }
+  func `other passphrases are accepted`(text: String) { #expect(!isCommon(text)) }
 
   private func descriptor(_ text: String) -> String { String(Pipe.holding(Array(text.utf8))) }
 
-  @Test func `a common passphrase is refused, unless it is meant`() throws {
+  @Test func `a common passphrase is refused without an explicit option`() throws {
     let store = try TestStore()
     let refused = store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("letmein\n"))
     #expect(refused.status == 64)
@@ -31,7 +31,7 @@ import Testing
     #expect(store.run("list", "--passphrase-fd", descriptor("letmein\n")).status == 0)
   }
 
-  @Test func `on a terminal it is asked whether it is meant, and for another`() throws {
+  @Test func `on a terminal a common passphrase needs confirmation or another one is asked for`() throws {
     let store = try TestStore()
     let terminal = PseudoTerminal()
     terminal.type("letmein\nletmein\nno\nbetter words\nbetter words\n")

@@ -2,7 +2,7 @@ import Glibc
 
 /// Descriptors for tests to read from and write to.
 enum Pipe {
-  /// A descriptor that holds `bytes` and then ends. It is a file without a name, so that any count fits.
+  /// A descriptor that holds `bytes` and then ends. It is a nameless file, so it can hold any number of bytes.
   static func holding(_ bytes: [UInt8]) -> Int32 {
     let descriptor = nameless()
     precondition(unsafe write(descriptor, bytes, bytes.count) == bytes.count)
@@ -10,7 +10,7 @@ enum Pipe {
     return descriptor
   }
 
-  /// A file without a name.
+  /// A nameless file.
   static func nameless() -> Int32 {
     var path = Array("/tmp/vault-test-XXXXXX".utf8CString)
     let descriptor = unsafe mkstemp(&path)
@@ -27,17 +27,17 @@ enum Pipe {
     return (ends[0], ends[1])
   }
 
-  /// Keeps the processes of other tests from inheriting it.
+  /// Keeps processes of other tests from inheriting the descriptor.
   static func closeOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
 
-  /// All of a file from its beginning, and closes it.
+  /// Reads the whole file from its start, and closes it.
   static func contents(of descriptor: Int32) -> [UInt8] {
     defer { close(descriptor) }
     lseek(descriptor, 0, SEEK_SET)
     return readAll(descriptor)
   }
 
-  /// What has been written to a nameless file up to now; it stays open, and its position stays.
+  /// The content of a nameless file so far. The file stays open at the same position.
   static func contentsSoFar(of descriptor: Int32) -> [UInt8] {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -48,7 +48,7 @@ enum Pipe {
     }
   }
 
-  /// How many bytes of a pipe wait to be read.
+  /// The number of unread bytes in a pipe.
   static func unreadCount(_ descriptor: Int32) -> Int {
     var count: Int32 = 0
     precondition(unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0)

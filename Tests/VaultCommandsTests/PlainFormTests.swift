@@ -3,7 +3,7 @@ import Testing
 @testable import VaultCommands
 
 @Suite struct PlainFormTests {
-  /// What the argument parser makes of the arguments.
+  /// The argument parser's result.
   private func parsed(_ arguments: [String]) throws -> PlainForm? {
     switch try parse(arguments, Session(arguments: arguments, environment: [:], streams: Streams())) {
     case let command as GetItem: .get(command.request)
@@ -23,10 +23,10 @@ import Testing
     "credential git get", "credential git get -g b --key-file k", "credential docker list --group b",
     "credential git anything", "list --json", "list a -a k=v --match x -g b --key-file k --passphrase-fd 4",
   ])
-  func `a plain form means what the parser reads in it`(line: String) throws {
+  func `a plain form has the same meaning as in the parser`(line: String) throws {
     let arguments = line.split(separator: " ").map(String.init)
     guard let form = PlainForm(arguments) else {
-      // Not plain after all: then the parser refuses it too.
+      // If the line is not plain, the parser refuses it too.
       #expect(throws: Failure.self) { try parsed(arguments) }
       return
     }
@@ -42,12 +42,12 @@ import Testing
     "credential", "credential git", "credential docker -h", "credential git get x", "credential pass get",
     "git get", "help get", "list --key-file --json b", "list --key-file -a k=v b", "get a -g --json b",
   ])
-  func `everything else is left to the parser`(line: String) {
+  func `all other lines are left to the parser`(line: String) {
     let arguments = line.split(separator: " ").map(String.init)
     #expect(PlainForm(arguments) == nil)
   }
 
-  @Test func `whatever is taken is what the parser would take`() throws {
+  @Test func `every line taken as plain is read as by the parser`() throws {
     let words = [
       "a", "-g", "b", "--json", "--version", "3", "--label", "-a", "k=v", "--match", "--fd", "--exact", "--key-file",
       "-x",

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import VaultCommands
 
-/// A terminal whose keyboard and screen are the test's.
+/// A terminal whose keyboard and screen the test controls.
 final class PseudoTerminal {
   let path: String
   private let keyboard: Int32
@@ -24,7 +24,7 @@ final class PseudoTerminal {
     close(screen)
   }
 
-  /// The descriptor that a program under test writes to.
+  /// The descriptor that the tested program writes to.
   var descriptor: Int32 { screen }
 
   func type(_ text: String) {
@@ -40,16 +40,16 @@ final class PseudoTerminal {
 
   private var unseen: [UInt8] = []
 
-  /// Everything that has been shown since the last call.
+  /// All output since the last call.
   func shown() -> String {
     while readScreen(for: 50) {}
     defer { unseen = [] }
     return String(decoding: unseen, as: UTF8.self)
   }
 
-  /// Waits until `text` is on the screen; it still counts as not seen.
+  /// Waits until `text` is on the screen, without consuming the output.
   ///
-  /// - Returns: false if it never is.
+  /// - Returns: false if the text never appears.
   func waitUntilShown(_ text: String) -> Bool {
     eventually {
       _ = readScreen(for: 50)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Text that another reader takes for one JSON object.
+/// Reads text as one JSON object with another reader than ours.
 func readJSON(_ text: String) throws -> [String: Any] {
   try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
 }

@@ -5,10 +5,10 @@ import Testing
 
 @testable import VaultCommands
 
-/// The machine is lost; a backup and a code on paper are left.
+/// The machine is lost; only a backup and a code on paper are left.
 @Suite struct RecoveryCommandTests {
   private let store: TestStore
-  /// A machine on which there is no store yet.
+  /// A machine without a store.
   private let new: [String: String]
   private let code: String
 
@@ -48,7 +48,7 @@ import Testing
     #expect(run("group", "list").output == "default\nteam.shared\n")
   }
 
-  @Test func `everything comes back, for the same owner`() throws {
+  @Test func `a recovery restores everything for the same owner`() throws {
     let before = try readJSON(store.run("identity", "show", "--json").output)
     let recovered = recover()
     #expect(recovered.status == 0, "\(recovered.errors)")
@@ -63,7 +63,7 @@ import Testing
     #expect(run("backup", store.folder.file("second")).status == 0)
   }
 
-  @Test func `the code and a new passphrase are asked for`() {
+  @Test func `a recovery asks for the code and a new passphrase`() {
     let terminal = PseudoTerminal()
     terminal.type(code.lowercased().replacing("-", with: " "))
     terminal.type("new one\nnew one\n")
@@ -74,14 +74,14 @@ import Testing
     #expect(run("slot", "list").output == "2\trecovery code\t\n3\tpassphrase\t3 passes over 256 MiB\n")
   }
 
-  @Test func `a key file that opens the backup brings everything back, and opens the new store`() {
+  @Test func `a key file that opens the backup recovers everything and opens the new store`() {
     let recovered = run("init", "--recover", store.folder.file("backup"), "--key-file", store.keyFile)
     #expect(recovered.status == 0, "\(recovered.errors)")
     expectEverything()
     #expect(run("slot", "list").output == "1\tkey file\t\n")
   }
 
-  @Test func `the backup's passphrase brings everything back, from a descriptor or typed`() {
+  @Test func `the backup's passphrase recovers everything, from a descriptor or typed`() {
     #expect(store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("old phrase\n")).status == 0)
     #expect(store.run("slot", "remove", "2", "--yes").status == 0)
     let backup = store.folder.file("codeless")
@@ -101,7 +101,7 @@ import Testing
     #expect(run("slot", "list").output == "3\tpassphrase\t3 passes over 256 MiB\n")
   }
 
-  @Test func `a wrong code makes nothing, and is not repeated`() {
+  @Test func `a wrong code makes no store and is not repeated`() {
     var groups = code.dropLast().split(separator: "-").map(String.init)
     groups[5] = "UUUUU"
     let mistyped = recover(groups.joined(separator: "-"))
@@ -116,7 +116,7 @@ import Testing
     #expect(!store.folder.exists("new") && !store.folder.exists("new-key") && !store.folder.exists("k"))
   }
 
-  @Test func `what is no backup, has no code, or is asked for in a way that makes no sense is refused`() {
+  @Test func `a folder that is not a backup, a backup without a code and contradicting options are refused`() {
     _ = store.folder.write("file", [1])
     for folder in ["nowhere", "file", "state"] { #expect(recover(from: folder).status == 13, "\(folder)") }
     #expect(store.run("slot", "remove", "2", "--yes").status == 0)
@@ -132,7 +132,7 @@ import Testing
     #expect(!store.folder.exists("new"))
   }
 
-  @Test func `a store that is there is not touched`() {
+  @Test func `a recovery does not touch an existing store`() {
     #expect(run("init", "--key-file", store.folder.file("other-key")).status == 0)
     let identity = store.folder.read("new/store/identity/identity")
     let again = recover()
@@ -147,9 +147,9 @@ import Testing
     #expect(store.run("get", "a").output == "value of a")
   }
 
-  @Test func `a recovery that stopped is finished, also with another key, and no other store is made there`() {
+  @Test func `an interrupted recovery can be finished with another key, and blocks making another store`() {
     #expect(recover().status == 0)
-    // What is there when a process is killed behind the first of its groups.
+    // The state after a process was killed once the first group was restored.
     _ = store.folder.write("new/store/identity/recovering", [], mode: 0o600)
     for group in ["default", "vault.owner"] {
       try? FileManager.default.removeItem(atPath: store.folder.file("new/store/groups/\(group)"))
@@ -170,7 +170,7 @@ import Testing
     #expect(recover().status == 22)
   }
 
-  @Test func `killed at any time, a recovery is finished by the same command`() {
+  @Test func `a recovery killed at any time is finished by the same command`() {
     for delay in RunLength.positions(in: 400, sample: 5) {
       try? FileManager.default.removeItem(atPath: store.folder.file("new"))
       let arguments = [
@@ -184,7 +184,7 @@ import Testing
       let killed = process.wait()
       close(first)
       let again = recover()
-      // It may have been done when it was killed.
+      // It may have finished before it was killed.
       #expect(
         (killed.status == 0 ? [22] : [0, 22]).contains(again.status),
         "after \(delay) ms: \(killed.status), \(again.errors)")
@@ -193,7 +193,7 @@ import Testing
     }
   }
 
-  @Test func `of two that recover at once one does, and the other says so`() {
+  @Test func `of two recoveries at the same time one succeeds and the other reports it`() {
     let codes = (0..<2).map { _ in Pipe.holding(Array(code.utf8)) }
     let both = codes.indices.map { number in
       Executable(
@@ -209,7 +209,7 @@ import Testing
     expectEverything()
   }
 
-  @Test func `an application whose credential is issued again opens what it had`() throws {
+  @Test func `an application with a newly issued credential opens what it had`() throws {
     let app = "com.example.notes"
     let issued = store.run(
       "app", "issue", app, "--output", store.folder.file("credential"), "--group", "team.shared:write")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// A stolen credential, and a group's file that somebody damages to keep it working.
+/// A credential is stolen, and somebody damages a group's file to keep it working.
 @Suite struct RevocationCommandTests {
   private let store: TestStore
 
@@ -21,7 +21,7 @@ import Testing
 
   private let file = "store/groups/team/group.vault"
 
-  /// Changes bytes of the file, as a new one in its place: this process keeps pages of the old one.
+  /// Changes bytes of the file in a new copy that replaces it, because this process keeps pages of the old one.
   private func patch(_ offset: Int, _ bytes: [UInt8]) {
     var all = store.folder.read(file)
     all.replaceSubrange(offset..<offset + bytes.count, with: bytes)
@@ -34,7 +34,7 @@ import Testing
     store.run("get", name, "--group", "team", "--credential", store.folder.file("\(app).credential")).status
   }
 
-  @Test func `two bytes in the clear make no group newer, and keep nobody in`() {
+  @Test func `changing two bytes in the clear does not make a group newer or block a revocation`() {
     patch(60, [0, 2, 0, 2])
     for arguments in [["list", "--group", "team"], ["verify"], ["status"]] {
       #expect(run(arguments).status == 13, "\(arguments)")
@@ -50,12 +50,12 @@ import Testing
     ["revoke", "team", "web"], ["group", "rotate", "team"], ["app", "uninstall", "web", "--revoke"],
     ["app", "issue", "web", "--replace", "--output", "new.credential"],
   ])
-  func `signed items that damage took are left behind only where that is said`(_ arguments: [String]) throws {
+  func `signed items that were lost to damage are left behind only on request`(_ arguments: [String]) throws {
     var arguments = arguments
     if let last = arguments.indices.last, arguments[last] == "new.credential" {
       arguments[last] = store.folder.file("new.credential")
     }
-    // The last page that is full of rows of items.
+    // This is the last page that is full of rows of items.
     let whole = store.folder.read(file)
     func isFull(_ page: Int) -> Bool {
       let start = page * 4_096
@@ -81,7 +81,7 @@ import Testing
     ["revoke", "team", "web"], ["group", "rotate", "team"], ["app", "uninstall", "web", "--revoke"],
     ["app", "issue", "web", "--replace", "--output", "new.credential"], ["grant", "team", "api", "--rights", "read"],
   ])
-  func `a change of members takes another branch of the group in the same step, and says what vanishes`(
+  func `a change of members accepts another branch of the group in the same step and says what vanishes`(
     _ arguments: [String]
   ) throws {
     var arguments = arguments
@@ -93,7 +93,7 @@ import Testing
     store.run("set", "seen", "-g", "team", input: "1")
     try FileManager.default.removeItem(atPath: team)
     try FileManager.default.moveItem(atPath: store.folder.file("copy"), toPath: team)
-    // The thief's machine has seen nothing of it.
+    // The thief's machine has not seen the owner's change.
     var thief = store.environment
     thief["VAULT_STATE"] = store.folder.file("thief")
     #expect(unsafe mkdir(store.folder.file("thief"), 0o700) == 0)
@@ -112,7 +112,7 @@ import Testing
     if !["rotate", "api"].contains(arguments[arguments[0] == "group" ? 1 : 2]) { #expect(get("item/1", "web") == 12) }
   }
 
-  @Test func `leaving behind what is not proved goes with a new key alone`() {
+  @Test func `unproved items can be left behind only together with a new key`() {
     for arguments in [
       ["app", "uninstall", "web", "--drop-unproved"],
       ["app", "issue", "web", "--again", "--output", store.folder.file("x"), "--drop-unproved"],

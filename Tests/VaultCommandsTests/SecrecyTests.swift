@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// A marked secret goes through every command and every failing path, and must come out nowhere but where it was asked for.
+/// A marked secret goes through every command and every failing path, and must appear only in output that was asked for.
 @Suite struct SecrecyTests {
   private let store: TestStore
   private let marked = "s3cret"
@@ -18,7 +18,7 @@ import Testing
     #expect(!transcript.errors.contains(marked), "\(arguments)")
   }
 
-  @Test func `commands that are not get never print a value`() {
+  @Test func `only get prints a value`() {
     expectSilence(["set", "a"], input: marked, 0)
     expectSilence(["set", "a", "--json"], input: marked + "2", 0)
     for command in [
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func `a value that is refused is in no message`() {
+  @Test func `no message contains a value that was refused`() {
     let large = String(repeating: marked, count: 200_000)
     expectSilence(["set", "a"], input: large, 20)
     expectSilence(["set", "a", "--if-version", "7"], input: marked, 18)
@@ -47,10 +47,10 @@ import Testing
     expectSilence(["set", "a"], input: marked, 21)
   }
 
-  @Test func `a secret in the place of any argument is in no message`() {
+  @Test func `no message contains a secret given in place of an argument`() {
     for command in NamedCommand.leaves where command.path != "vault group create" {
       let path = command.path.split(separator: " ").dropFirst().map(String.init)
-      // A name or label that was set is data, and what shows it is asked to.
+      // A stored name or label is data, so the commands that show it may print it.
       let isSilent = command.path != "vault set"
       expectSilence(path + [marked, marked, marked], onOutput: isSilent)
       expectSilence(path + ["--" + marked], onOutput: isSilent)
@@ -59,9 +59,9 @@ import Testing
         let value = isPath ? "/dev/null/\(marked)" : marked
         expectSilence(path + ["a", option, value, "--json"], onOutput: false)
         expectSilence(path + ["a", option + "=" + value], onOutput: false)
-        // With as many arguments as the command takes, so that it gets as far as using the value. Behind an option that
-        // takes none it is an argument itself, and may be the name of an item from then on, so the store is emptied.
-        // An editor can only be waited for by a process of its own.
+        // Uses as many arguments as the command accepts, so that it gets to use the value. After an option that takes no value, the secret
+        // is an argument and may become an item's name, so the store is emptied afterwards.
+        // Only a separate process can wait for an editor.
         for others in command.path == "vault edit"
           ? [] : [[], ["a"], ["/nonexistent/a", "b"], ["--", "/nonexistent/x"]]
         {
@@ -80,14 +80,14 @@ import Testing
     expectSilence(["verify", "default", marked, "--json"], 10)
   }
 
-  /// Takes every item out of the store.
+  /// Removes every item from the store.
   private func empty() {
     let names = store.run("list").output.split(separator: "\n").compactMap { $0.split(separator: "\t").first }
     for name in names { #expect(store.run("remove", "--destroy", "--yes", "--", String(name)).status == 0) }
     #expect(store.run("group", "compact", "default", "--yes").status == 0)
   }
 
-  @Test func `a key file or an output that cannot be used is not named`() {
+  @Test func `no error names a key file or output that cannot be used`() {
     for path in [store.folder.file(marked), "/\(marked)/x"] {
       expectSilence(["list", "--key-file", path], 11)
       expectSilence(["set", "a", "--file", path], 64)

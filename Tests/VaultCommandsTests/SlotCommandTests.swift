@@ -17,7 +17,7 @@ import Testing
     return String(made.output.dropLast())
   }
 
-  @Test func `slots are listed with their costs, and without what opens them`() throws {
+  @Test func `slots are listed with their costs and without secrets`() throws {
     #expect(store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("orange\n")).status == 0)
     try FileManager.default.removeItem(atPath: store.keyFile)
     #expect(store.run("slot", "list").output == "1\tkey file\t\n2\tpassphrase\t3 passes over 256 MiB\n")
@@ -31,7 +31,7 @@ import Testing
     #expect((status["slots"] as? [[String: Any]])?.map { $0["kind"] as? String } == ["key file", "passphrase"])
   }
 
-  @Test func `the identity is shown, locked or not`() throws {
+  @Test func `the identity is shown, whether or not the store is locked`() throws {
     try FileManager.default.removeItem(atPath: store.keyFile)
     let shown = try readJSON(store.run("identity", "show", "--json").output)
     let owner = try #require(shown["owner"] as? String)
@@ -44,7 +44,7 @@ import Testing
     #expect(text.hasPrefix("owner: \(owner)\nname: \(owner.prefix(32))\nslot 1: key file\nstore: /"))
   }
 
-  @Test func `a key file is added, and opens the store where it is named`() {
+  @Test func `an added key file opens the store when it is named`() {
     let path = store.folder.file("second")
     let added = store.run("slot", "add", "key-file", "--new-key-file", path)
     #expect(added.status == 0)
@@ -58,7 +58,7 @@ import Testing
     #expect(store.run("slot", "add", "key-file").status == 64)
   }
 
-  @Test func `a recovery code is printed once, and opens the store`() throws {
+  @Test func `a recovery code is printed once and opens the store`() throws {
     let made = store.run("recovery", "create")
     #expect(
       made.errors
@@ -77,7 +77,7 @@ import Testing
     #expect(store.run("get", "a", "--recovery-fd", descriptor(code), "--key-file", store.keyFile).status == 64)
   }
 
-  @Test func `a mistyped code names its group, another one is wrong, and neither is repeated`() throws {
+  @Test func `a mistyped code names its group, a wrong code is an error, and neither is repeated`() throws {
     let code = try code("slot", "add", "recovery")
     var groups = code.split(separator: "-").map(String.init)
     groups[2] = String(groups[2].dropFirst()) + "U"
@@ -98,7 +98,7 @@ import Testing
     #expect(!result.errors.contains(code))
   }
 
-  @Test func `an older code stays valid, or is removed when the new one was written`() throws {
+  @Test func `an older code stays valid, or is removed once the new one is written`() throws {
     let first = try code("recovery", "create")
     let second = store.run("recovery", "create")
     #expect(second.errors.hasSuffix("the code made before (slot 2) stays valid; to remove one: vault slot remove 2\n"))
@@ -110,7 +110,7 @@ import Testing
     #expect(store.run("list", "--recovery-fd", descriptor(third.output)).status == 0)
   }
 
-  @Test func `where the code cannot be written, there is no new slot and the old code stays`() throws {
+  @Test func `if the code cannot be written, no slot is added and the old code stays`() throws {
     let old = try code("recovery", "create")
     for script in [
       #""$vault" recovery create --replace >/dev/full; echo $? >&2"#,
@@ -126,7 +126,7 @@ import Testing
     #expect(store.run("list", "--recovery-fd", descriptor(old)).status == 0)
   }
 
-  @Test func `a systemd key opens the store where systemd puts it`() throws {
+  @Test func `a systemd key opens the store from the place where systemd puts it`() throws {
     #expect(store.run("slot", "add", "systemd").status == 64)
     let path = store.folder.file("vault")
     #expect(store.run("slot", "add", "systemd", "--output", path).status == 0)
@@ -138,7 +138,7 @@ import Testing
     #expect(store.run("get", "a").output == "value")
   }
 
-  @Test func `the last slot stays`() {
+  @Test func `the last slot cannot be removed`() {
     let before = store.folder.read("store/identity/identity")
     let last = store.run("slot", "remove", "1", "--yes")
     #expect(last.status == 18)
@@ -163,7 +163,7 @@ import Testing
     #expect(store.run("slot", "add", "passphrase").status == 11)
   }
 
-  @Test func `many processes change slots at once, and nothing is lost`() {
+  @Test func `concurrent slot changes by many processes are all kept`() {
     let processes = (0..<8).flatMap { number in
       [
         ["slot", "add", "key-file", "--new-key-file", store.folder.file("k\(number)")],

@@ -18,7 +18,7 @@ import Vault
     #expect(store.run("list").status == 0)
   }
 
-  @Test func `every command on a store says that there is none`() {
+  @Test func `every command that needs a store reports a missing one`() {
     store.environment["VAULT_HOME"] = store.folder.file("nowhere")
     let needNone = ["vault init", "vault paths", "vault completions"]
     for command in NamedCommand.leaves
@@ -51,7 +51,7 @@ import Vault
     }
   }
 
-  @Test func `a group is made, shown, listed and removed`() throws {
+  @Test func `a group can be made, shown, listed and removed`() throws {
     #expect(store.run("group", "create", "team.shared", "--keep", "3").status == 0)
     #expect(store.run("group", "create", "team.shared").status == 22)
     #expect(store.run("group", "list").output == "default\nteam.shared\n")
@@ -67,7 +67,7 @@ import Vault
     #expect(store.run("get", "a", "-g", "team.shared").status == 10)
   }
 
-  @Test(arguments: ["Team", "a..b", ".a", "vault.x", "", "a/b"]) func `a name that cannot be one is refused`(
+  @Test(arguments: ["Team", "a..b", ".a", "vault.x", "", "a/b"]) func `an invalid group name is refused`(
     name: String
   ) {
     let transcript = store.run("group", "create", name)
@@ -79,7 +79,7 @@ import Vault
     #expect(store.run("group", "create", "team", "--keep=\(count)").status == 64)
   }
 
-  @Test func `compact forgets what was removed`() {
+  @Test func `compacting forgets removed items`() {
     store.run("set", "a", input: "x")
     store.run("set", "b", input: "y")
     store.run("remove", "a")
@@ -88,7 +88,7 @@ import Vault
     #expect(store.run("get", "b").output == "y")
   }
 
-  @Test func `a group that vanished is told until it is accepted`() throws {
+  @Test func `a vanished group is reported until that is accepted`() throws {
     store.run("group", "create", "team")
     try FileManager.default.removeItem(atPath: store.folder.file("store/groups/team"))
     #expect(store.run("list", "-g", "team").status == 14)
@@ -114,7 +114,7 @@ import Vault
     #expect(store.run("status").output.contains("locked: no\ndefault\t1\t2\t1\tverified\n"))
   }
 
-  @Test func `status of a locked store shows what is known, and ends with 11`() throws {
+  @Test func `status of a locked store shows what can be read, and ends with 11`() throws {
     try FileManager.default.removeItem(atPath: store.keyFile)
     let status = store.run("status", "--json")
     #expect(status.status == 11)
@@ -126,7 +126,7 @@ import Vault
     #expect(store.run("group", "list").output == "default\n")
   }
 
-  @Test func `a damaged group is told with the check that refused it`() throws {
+  @Test func `the error for a damaged group names the check that failed`() throws {
     store.run("set", "a", input: "x")
     let path = "store/groups/default/group.vault"
     for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.folder.file(path + suffix)) }
@@ -141,7 +141,7 @@ import Vault
     #expect(store.folder.read(path) == [UInt8](repeating: 0x61, count: 8_192))
   }
 
-  @Test func `the key's source may be named on every command, and is final`() {
+  @Test func `every command accepts a source for the key, and then tries no other`() {
     store.run("set", "a", input: "x")
     #expect(store.run("get", "a", "--key-file", store.keyFile).output == "x")
     let wrong = store.folder.write("wrong", [UInt8](repeating: 1, count: 32))

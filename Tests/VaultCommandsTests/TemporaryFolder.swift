@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A folder of a test's own, which goes away with it.
+/// A folder for one test, removed when the test ends.
 final class TemporaryFolder {
   let path: String
 
@@ -40,6 +40,6 @@ final class TemporaryFolder {
     return unsafe lstat(file(name), &status) == 0
   }
 
-  /// The names in the folder, sorted.
+  /// The sorted names in the folder.
   func names() -> [String] { (try? FileManager.default.contentsOfDirectory(atPath: path).sorted()) ?? [] }
 }

@@ -9,7 +9,7 @@ import Testing
 
   init() throws { store = try TestStore() }
 
-  @Test func `a value ends with a newline on a terminal only`() {
+  @Test func `a value ends with a newline only on a terminal`() {
     store.run("set", "a", input: "s3cret")
     #expect(store.run(["get", "a"], on: terminal).status == 0)
     #expect(terminal.shown() == "s3cret\r\n")
@@ -33,12 +33,12 @@ import Testing
     #expect(store.folder.mode("out") == 0o600)
   }
 
-  /// Marks that reorder text, which a label may hold; before them what only a value may: CSI, OSC, DEL, a line separator.
+  /// Marks that reorder text, which a label may contain, after characters that only a value may contain: CSI, OSC, DEL, a line separator.
   private static let label = "a\u{202E}b\u{61C}\u{FEFF}é日"
   private static let steering = "\u{9B}2J\u{9D}0;t\u{7F}\u{2028}" + label
 
   @Test(arguments: ["list", "info", "history", "get"], ["text", "json"])
-  func `JSON on a terminal holds no character that could command it`(command: String, name: String) throws {
+  func `JSON on a terminal contains no character that could control it`(command: String, name: String) throws {
     let value = name == "json" ? #"{"password":"\#(Self.steering)"}"# : Self.steering
     let options = [
       "--label", Self.label, "-a", "\(Self.label)=\(Self.label)", "--type", name == "json" ? "json" : "string",
@@ -48,19 +48,19 @@ import Testing
     let arguments = command == "list" ? [command, "--json"] : [command, name, "--json"]
     #expect(store.run(arguments, on: terminal).status == 0)
     let shown = terminal.shown()
-    // History has no label.
+    // History shows no label.
     #expect(shown.contains("é日") || command == "history")
     for scalar in shown.unicodeScalars where !["\r", "\n"].contains(scalar) {
       #expect(UTF8Text.onOneLine(String(scalar)) == String(scalar), "\(scalar.value)")
     }
-    // What a program reads is what was set.
+    // A program still reads what was set.
     guard command == "get" else { return }
     let told = try readJSON(store.run("get", name, "--json").output)
     #expect((told["value"] as? String ?? (told["value"] as? [String: String])?["password"]) == Self.steering)
   }
 
   @Test(arguments: [(40, 60), (80, 80), (200, 100)])
-  func `help fits the terminal, and breaks its lines between words`(columns: Int, width: Int) {
+  func `help fits the terminal and wraps lines between words`(columns: Int, width: Int) {
     let terminal = PseudoTerminal(columns: UInt16(columns))
     let whole = Transcript(["history", "--help"]).output
     #expect(store.run(["history", "--help"], on: terminal).status == 0)
@@ -77,7 +77,7 @@ import Testing
     #expect(terminal.shown().contains("NAME  LABEL  VERSION  CHANGED "))
   }
 
-  @Test func `progress is shown from the second second on, and cleared before anything else`() throws {
+  @Test func `progress is shown from the second second on, and cleared before other output`() throws {
     let streams = Streams(errors: terminal.descriptor)
     let young = try Session(arguments: [], environment: [:], streams: streams)
     young.showProgress("early")
@@ -91,7 +91,7 @@ import Testing
     #expect(terminal.shown().hasPrefix("\(clear)1024 items\(clear)2048 items\(clear)"))
   }
 
-  @Test func `a passphrase is asked for twice to make a store, and once to open it`() {
+  @Test func `a passphrase is asked for twice to make a store and once to open it`() {
     let environment = [
       "VAULT_HOME": store.folder.file("other"), "VAULT_STATE": store.folder.file("other-state"),
       "HOME": store.folder.path,
@@ -99,7 +99,7 @@ import Testing
     terminal.type("hunter2\nhunter2\n")
     let made = Transcript(["init"], environment: environment, terminal: terminal.path)
     #expect(made.status == 0)
-    // What is typed before the question may be shown by the terminal itself.
+    // The terminal itself may echo input that is typed before the prompt.
     #expect(terminal.shown().hasSuffix("new passphrase of ~/other: \r\nthe same again: \r\n"))
     terminal.type("hunter2\n")
     #expect(Transcript(["list"], environment: environment, terminal: terminal.path).status == 0)

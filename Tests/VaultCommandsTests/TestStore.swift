@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// A store of a test's own, which opens with a key file, and commands run on it in this process.
+/// A store for one test, which opens with a key file. Commands on it run in this process.
 final class TestStore {
   let folder = TemporaryFolder()
   var environment: [String: String]
@@ -22,7 +22,7 @@ final class TestStore {
     Transcript(arguments, input: Array(input.utf8), environment: environment)
   }
 
-  /// Runs a command on a terminal: its stdout is one, and what is typed answers its questions.
+  /// Runs a command whose stdout is a terminal. The typed text answers its questions.
   func run(_ arguments: [String], on terminal: PseudoTerminal, input: String = "") -> (status: Int32, errors: String) {
     let errors = Pipe.nameless()
     let streams = Streams(

@@ -2,7 +2,7 @@ import Glibc
 
 @testable import VaultCommands
 
-/// One command run in this process, and what came of it.
+/// A command run in this process, and its result.
 struct Transcript {
   let status: Int32
   let outputBytes: [UInt8]

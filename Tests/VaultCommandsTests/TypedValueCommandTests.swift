@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// `set --type`, `set --archive`, `get --json` of what they stored, and `archive convert`.
+/// `set --type`, `set --archive`, `get --json` of such values, and `archive convert`.
 @Suite struct TypedValueCommandTests {
   private let store: TestStore
 
@@ -25,7 +25,7 @@ import Testing
       " {\"a\":[1,-2.5e3,null,\"\\u00e9\",[],{}]} "
     ),
     ("data", "x", "x", "\"x\""),
-  ]) func `a typed value is kept in one form`(type: String, typed: String, text: String, json: String) {
+  ]) func `a typed value is stored in one form`(type: String, typed: String, text: String, json: String) {
     #expect(store.run("set", "a", "--type", type, input: typed).status == 0)
     #expect(store.run("get", "a").output == text)
     let kind = type == "data" ? "bytes" : type
@@ -42,14 +42,14 @@ import Testing
     ("date", "9999-12-31"), ("date", "0000-01-01T00:00:00+23:59"), ("url", "http://["), ("url", "http://a:b:c/"),
     ("url", "http://a/[x]"), ("url", "http://a#b#c"), ("url", "http://a@b@c"), ("double", "1\0"), ("double", "1e-400"),
     ("double", "nan(1)"), ("json", "{\"a\"}"), ("json", "[1}"), ("json", "\"\\x\""), ("json", "nul"), ("int", "\u{FF}"),
-  ]) func `a value that is not of its type is refused, and not repeated`(type: String, typed: String) {
+  ]) func `a value of another type is refused and not repeated`(type: String, typed: String) {
     let result = store.run("set", "a", "--type", type, input: typed)
     #expect(result.status == 64)
     #expect(typed.count < 3 || !result.errors.contains(typed))
     #expect(store.run("get", "a").status == 10)
   }
 
-  @Test func `JSON nests as deep as other programs read it`() {
+  @Test func `JSON may nest as deep as other programs read it`() {
     let deep = { (depth: Int) in String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
     #expect(store.run("set", "a", "--type", "json", input: deep(512)).status == 0)
     #expect(store.run("set", "a", "--type", "json", input: deep(100_000)).status == 64)
@@ -61,7 +61,7 @@ import Testing
     ]).binary()
   }
 
-  @Test func `an archive is stored if all its classes are allowed, and comes back as it was`() {
+  @Test func `an archive is stored only if all its classes are allowed, and is returned unchanged`() {
     let path = store.folder.write("person.plist", person)
     let refused = store.run("set", "owner", "--archive", path)
     #expect(refused.status == 19 && refused.errors.contains("class 'Person' is not allowed at root"))

@@ -30,7 +30,7 @@ import Testing
     instance(of: 3, "<key>name</key>\(reference(2))<key>age</key><integer>41</integer>") + "<string>Ada</string>"
       + description("Person"))
 
-  @Test func `an archive is shown as a tree, as values, and as it is, without a store`() {
+  @Test func `an archive is shown as a tree, as values and as raw objects without a store`() {
     let file = folder.write("person.plist", Self.person)
     #expect(
       Transcript(["archive", "show", file]).output == """
@@ -62,7 +62,7 @@ import Testing
     #expect(raw.status == 0 && raw.errors.isEmpty)
   }
 
-  @Test func `a check lists the classes, or ends with 19 naming class, path and what was allowed`() {
+  @Test func `a check lists the classes, or ends with 19 and names the class, its path and the allowed classes`() {
     let file = folder.write("person.plist", Self.person)
     let passed = Transcript(["archive", "check", file, "--allow", "Person", "--allow", "Address"])
     #expect(passed.status == 0 && passed.output == "Person\t1\n" && passed.errors.isEmpty)
@@ -76,7 +76,7 @@ import Testing
         """)
   }
 
-  @Test func `a broken archive ends with 13 and its defect`() {
+  @Test func `a broken archive ends with 13 and names its defect`() {
     for (bytes, message) in [
       ([], "this is neither a binary nor an XML property list"),
       (Array("hello".utf8), "this is neither a binary nor an XML property list"),
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test func `a file that cannot be read is told with the reason`() {
+  @Test func `the error for an unreadable file gives the reason`() {
     #expect(
       Transcript(["archive", "show", folder.file("none")]).errors.hasPrefix(
         "vault: error: the archive cannot be read: it does not exist\n"))
@@ -115,8 +115,8 @@ import Testing
     #expect(directory.errors.hasPrefix("vault: error: the archive cannot be read: it is a directory\n"))
   }
 
-  @Test func `what an archive says cannot command the terminal`() {
-    // XML knows no other control characters than these; binary archives are read by the same writers.
+  @Test func `an archive's text cannot control the terminal`() {
+    // XML allows no other control characters. The code that prints binary archives is the same.
     let name = "A&#x9b;31m&#x202e;"
     let bytes = Self.list(
       Self.instance(of: 2, "<key>k&#x1b;[2J</key><string>&#x1b;]0;title&#x7;</string>") + Self.description(name))
@@ -133,7 +133,7 @@ import Testing
         == "A\\u{9b}31m\\u{202e}\t1\n")
   }
 
-  @Test func `an archive goes to JSON and back`() {
+  @Test func `an archive converted to JSON and back keeps its content`() {
     let json = Transcript(["archive", "convert", "-", "--to", "json"], input: Self.person)
     #expect(json.status == 0)
     let input = Array(json.output.utf8)
@@ -149,7 +149,7 @@ import Testing
     #expect(other.status == 64 && other.errors.hasPrefix("vault: error: there is no such format\n"))
   }
 
-  @Test func `an archive that would be written with far more than its bytes ends with 20`() {
+  @Test func `an archive whose output would be far larger than its bytes ends with 20`() {
     let bytes = HostileArchive.sharedText.bytes(100_000)
     for arguments in [
       ["show", "-", "--raw"], ["show", "-", "--json"], ["show", "-", "--raw", "--json"],
@@ -161,7 +161,7 @@ import Testing
     }
   }
 
-  @Test func `values of StructArchiver are shown`() {
+  @Test func `values of a StructArchiver archive are shown`() {
     func integer(_ number: UInt8) -> [UInt8] { Array("\u{3}Int".utf8) + [number, 0, 0, 0, 0, 0, 0, 0] }
     let bytes = Array("\u{0A}Array<Int>".utf8) + integer(1) + integer(12) + integer(7)
     #expect(Transcript(["archive", "show", "-"], input: bytes).output == "value: Array<Int>\n  [0]: 7\n")

@@ -16,7 +16,7 @@ import Testing
 
   private var backup: String { store.folder.file("backup") }
 
-  @Test func `a backup has a store's shape, and files that only their owner reads`() {
+  @Test func `a backup is laid out like a store, and only its owner can read its files`() {
     let made = store.run("backup", backup)
     #expect(made.status == 0, "\(made.errors)")
     #expect(made.output == "default\tcopied\t1\t1\t3\nteam\tcopied\t1\t0\t2\nvault.owner\tcopied\t2\t2\t5\n")
@@ -31,7 +31,7 @@ import Testing
     #expect(names == ["group.vault"])
   }
 
-  @Test func `a backup opens as a store, and everything in it verifies`() {
+  @Test func `a backup opens as a store in which everything verifies`() {
     store.run("backup", backup)
     store.environment["VAULT_HOME"] = backup
     store.environment["VAULT_STATE"] = store.folder.file("elsewhere")
@@ -40,7 +40,7 @@ import Testing
     #expect(store.run("get", "large", "-g", "team", "--key-file", store.keyFile).output.utf8.count == 100_000)
   }
 
-  @Test func `a folder with something in it, or inside the store, is refused and not touched`() {
+  @Test func `a folder that is not empty or is inside the store is refused and unchanged`() {
     _ = store.folder.write("file", [1])
     let busy = store.run("backup", store.folder.path)
     #expect(busy.status == 22)
@@ -53,7 +53,7 @@ import Testing
     #expect(store.run("verify").status == 0)
   }
 
-  @Test func `an empty folder is taken, whatever its mode, and a second backup into it is refused`() throws {
+  @Test func `a backup goes into an empty folder of any mode, and a second one into it is refused`() throws {
     try FileManager.default.createDirectory(atPath: backup, withIntermediateDirectories: false)
     #expect(store.run("backup", backup).status == 0)
     #expect(store.folder.mode("backup") == 0o700)
@@ -62,8 +62,8 @@ import Testing
     #expect(store.folder.read("backup/groups/default/group.vault") == before)
   }
 
-  @Test func `a group that does not verify is named, and the others are copied`() throws {
-    // The last bytes of the large value.
+  @Test func `a group that does not verify is named, and the others are backed up`() throws {
+    // These are the last bytes of the large value.
     var bytes = store.folder.read("store/groups/team/group.vault")
     store.run("group", "compact", "team", "--yes")
     bytes = store.folder.read("store/groups/team/group.vault")
@@ -80,7 +80,7 @@ import Testing
     #expect(try readJSON(store.run("status", "--json").output)["backup"] is NSNull)
   }
 
-  @Test func `status tells when the last backup was made`() throws {
+  @Test func `status says when the last backup was made`() throws {
     #expect(store.run("status").output.contains("last backup: none\n"))
     store.run("backup", backup)
     let time = try #require(try readJSON(store.run("status", "--json").output)["backup"] as? String)
@@ -88,7 +88,7 @@ import Testing
     #expect(store.run("status").output.contains("last backup: \(time)\n"))
   }
 
-  @Test func `only the owner backs up, restores and repairs`() {
+  @Test func `only the owner can back up, restore and repair`() {
     #expect(store.run("app", "issue", "com.example.notes", "--output", store.folder.file("credential")).status == 0)
     #expect(store.run("grant", "team", "com.example.notes", "--rights", "write").status == 0)
     store.run("backup", backup)
@@ -100,7 +100,7 @@ import Testing
     #expect(!store.folder.exists("other") && !store.folder.exists("store/set-aside"))
   }
 
-  @Test func `a group that is bound to this device is left out, and that is said`() throws {
+  @Test func `a group bound to this device is left out of a backup and named`() throws {
     #expect(store.run("group", "create", "here", "--this-device-only").status == 0)
     let made = store.run("backup", backup)
     #expect(made.status == 0)

@@ -14,7 +14,7 @@ import Testing
     store.run("group", "compact", "default", "--yes")
   }
 
-  /// Zeroes the pages that hold the bytes of `row`s of a table, or any page by its number.
+  /// Zeroes the pages that contain the bytes of `row`s of a table, or any page by its number.
   private func zero(page: Int) {
     let file = "store/groups/default/group.vault"
     var bytes = store.folder.read(file)
@@ -22,7 +22,7 @@ import Testing
     _ = store.folder.write(file, bytes)
   }
 
-  @Test func `with nothing damaged nothing is changed, and that is said`() {
+  @Test func `repairing an undamaged group changes nothing and says so`() {
     let before = store.folder.read("store/groups/default/group.vault")
     let repair = store.run("repair", "default")
     #expect(repair.status == 0)
@@ -32,8 +32,8 @@ import Testing
     #expect(store.run("repair", "default", "--keep-unproved", "x").status == 10)
   }
 
-  @Test func `a damaged group is made anew, and its damaged files are named`() throws {
-    // The root of the table of items.
+  @Test func `a damaged group is rebuilt, and the error names the damaged files that are kept`() throws {
+    // This is the root of the table of items.
     zero(page: 1)
     let damaged = store.folder.read("store/groups/default/group.vault")
     #expect(store.run("verify").status == 13)
@@ -51,8 +51,8 @@ import Testing
     #expect(store.run("set", "again", input: "x").status == 0)
   }
 
-  @Test func `an item that a repair listed and did not keep is kept when it is named afterwards`() throws {
-    // All pages with rows of items, one after the other, until the one with the item that has a history is gone.
+  @Test func `an unproved item that a repair listed is kept if a later repair names it`() throws {
+    // Damages the pages with rows of items one after the other, until the item with the history is lost.
     let whole = store.folder.read("store/groups/default/group.vault")
     for page in 1..<whole.count / 4_096 {
       zero(page: page)
@@ -68,7 +68,7 @@ import Testing
         #expect(store.run("verify").status == 0)
         return
       }
-      // Begin again, with the same file and no memory of the repair.
+      // Start again from the same file, without the traces of the first repair.
       let restored = store.shell(#"rm -rf "$folder/store/set-aside" "$folder/state/witness""#)
       #expect(restored.status == 0)
       for ending in ["-wal", "-shm"] {
@@ -79,7 +79,7 @@ import Testing
     Issue.record("no page held the item's present row")
   }
 
-  @Test func `a group without a signed state is left as it is`() {
+  @Test func `a repair leaves a group without a signed state unchanged`() {
     let file = "store/groups/default/group.vault"
     for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.folder.file(file + ending)) }
     _ = store.folder.write(file, [UInt8](repeating: 0x61, count: 8_192))
@@ -90,7 +90,7 @@ import Testing
     #expect(store.run("repair", "nothing").status == 10)
   }
 
-  @Test func `the owner's own list is repaired like a group`() {
+  @Test func `the owner's list is repaired like any group`() {
     store.run("group", "create", "team")
     #expect(store.run("repair", "vault.owner").errors == "nothing is damaged, and nothing was changed\n")
   }

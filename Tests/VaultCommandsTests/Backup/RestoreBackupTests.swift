@@ -22,7 +22,7 @@ import Testing
     return Dictionary(uniqueKeysWithValues: groups.map { ($0["group"] as! String, $0["result"] as! String) })
   }
 
-  /// Another machine: a store that has the identity and no groups, and a state folder that has seen nothing.
+  /// Simulates another machine: the store has the identity and no groups, and the state folder is empty.
   private func moveToNewMachine() throws {
     store.environment["VAULT_HOME"] = store.folder.file("new")
     store.environment["VAULT_STATE"] = store.folder.file("new-state")
@@ -32,7 +32,7 @@ import Testing
     try #require(copied.status == 0, "\(copied.errors)")
   }
 
-  @Test func `what is the same already is left as it is`() throws {
+  @Test func `a group that already equals the backup is unchanged`() throws {
     let before = store.folder.read("store/groups/default/group.vault")
     let restored = store.run("restore-backup", backup, "--json")
     #expect(restored.status == 0)
@@ -41,7 +41,7 @@ import Testing
     #expect(!store.folder.exists("store/set-aside"))
   }
 
-  @Test func `a newer state is only replaced where that is asked for, and is kept aside`() throws {
+  @Test func `a newer state is replaced only on request, and its files are kept`() throws {
     store.run("set", "a", input: "newer")
     let refused = store.run("restore-backup", backup)
     #expect(refused.status == 22)
@@ -52,14 +52,14 @@ import Testing
     #expect(try results(replaced) == ["default": "restored", "team": "unchanged", "vault.owner": "unchanged"])
     let groups = try #require(try readJSON(replaced.output)["groups"] as? [[String: Any]])
     let kept = try #require(groups[0]["kept"] as? String)
-    // What was there can be read where it is kept, by putting it back.
+    // Putting the kept files back makes their items readable.
     #expect(store.run("get", "a").status == 14)
     let back = store.shell(
       #"rm -r "$folder/store/groups/default" && mv "\#(kept)" "$folder/store/groups/default" && "$vault" get a"#)
     #expect(back.output == "newer", "\(back.errors)")
   }
 
-  @Test func `an older state is refused until it is accepted, and goes on from there`() throws {
+  @Test func `a restored older state is refused until it is accepted`() throws {
     store.run("set", "a", input: "newer")
     store.run("restore-backup", backup, "--replace")
     for command in [["get", "a"], ["list"], ["set", "a"], ["verify"]] {
@@ -71,7 +71,7 @@ import Testing
     #expect(store.run("verify").status == 0)
   }
 
-  @Test func `a group that was lost comes back, and the others are not touched`() throws {
+  @Test func `a lost group is restored, and the others are unchanged`() throws {
     store.run("set", "a", input: "newer")
     try FileManager.default.removeItem(atPath: store.folder.file("store/groups/team"))
     let restored = store.run("restore-backup", backup, "--json")
@@ -82,7 +82,7 @@ import Testing
     #expect(store.run("verify").status == 0)
   }
 
-  @Test func `a group that was removed comes back when that is accepted`() {
+  @Test func `a removed group is restored once that is accepted`() {
     store.run("group", "remove", "team", "--yes")
     #expect(store.run("restore-backup", backup).status == 0)
     #expect(store.run("get", "b", "-g", "team").status == 14)
@@ -91,7 +91,7 @@ import Testing
     #expect(store.run("verify").status == 0)
   }
 
-  @Test func `on a machine that knows nothing all groups come back under new keys and higher numbers`() throws {
+  @Test func `on a machine that has seen nothing, restored groups get new keys and higher numbers`() throws {
     try moveToNewMachine()
     let restored = store.run("restore-backup", backup, "--json")
     #expect(restored.status == 0, "\(restored.errors)")
@@ -104,13 +104,13 @@ import Testing
     #expect(shown["epoch"] as? Int == 1_026)
     #expect(store.run("verify").status == 0)
     #expect(store.run("group", "create", "another").status == 0)
-    // Once more: everything is there.
+    // Restoring again finds every group present.
     let again = store.run("restore-backup", backup, "--json")
     #expect(again.status == 0)
     #expect(try results(again) == ["default": "unchanged", "team": "unchanged", "vault.owner": "kept"])
   }
 
-  @Test func `a group that is not in the backup is told, and is no riddle afterwards`() throws {
+  @Test func `a group that is missing from the backup is named and can be created again`() throws {
     try FileManager.default.removeItem(atPath: backup + "/groups/team")
     try moveToNewMachine()
     let restored = store.run("restore-backup", backup)
@@ -120,7 +120,7 @@ import Testing
     #expect(store.run("group", "create", "team").status == 0)
   }
 
-  @Test func `a backup with one altered bit is refused before anything is touched`() throws {
+  @Test func `a backup with one flipped bit is refused before anything is changed`() throws {
     store.run("set", "a", input: "newer")
     let path = "backup/groups/default/group.vault"
     var bytes = store.folder.read(path)
@@ -136,7 +136,7 @@ import Testing
     #expect(!store.folder.exists("store/set-aside"))
   }
 
-  @Test func `another store's backup, a folder that is none, and the store itself are refused`() throws {
+  @Test func `another store's backup, a folder that is not a backup, and the store itself are refused`() throws {
     let other = try TestStore()
     #expect(other.run("restore-backup", backup).status == 18)
     #expect(store.run("restore-backup", store.folder.file("nothing")).status == 13)
@@ -145,7 +145,7 @@ import Testing
     #expect(store.run("restore-backup", backup).status == 13)
   }
 
-  @Test func `a damaged group is replaced by the backup's, and the damaged files are kept`() throws {
+  @Test func `a damaged group is replaced from the backup, and the damaged files are kept`() throws {
     store.run("set", "a", input: "newer")
     let path = "store/groups/default/group.vault"
     for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.folder.file(path + suffix)) }
@@ -159,7 +159,7 @@ import Testing
     #expect(store.folder.read("store/set-aside/\(kept[0])/group.vault") == [UInt8](repeating: 0x61, count: 8_192))
   }
 
-  @Test func `one group of a backup is restored, and the others stay as they are`() throws {
+  @Test func `restoring one group of a backup leaves the others unchanged`() throws {
     store.run("set", "a", input: "newer")
     store.run("set", "b", "-g", "team", input: "newer")
     let restored = store.run("restore-backup", backup, "team", "--replace", "--json")

@@ -13,7 +13,7 @@ import Testing
     store.run("set", "shared/token", "-g", "team.shared", input: "x")
   }
 
-  /// The answer's lines, the kind first.
+  /// The lines of the answer, its kind first.
   private func answer(_ words: String...) -> [String] {
     let transcript = Transcript(["complete", "--"] + words, environment: store.environment)
     #expect(transcript.status == 0)
@@ -21,7 +21,7 @@ import Testing
     return transcript.output.split(separator: "\n").map(String.init)
   }
 
-  @Test func `a command is completed at every level, and hidden ones are not offered`() {
+  @Test func `commands are completed at every level without hidden ones`() {
     #expect(answer("ge") == ["words", "get", "generate"])
     #expect(answer("group", "c") == ["words", "create", "compact"])
     #expect(answer("help", "group", "s") == ["words", "show", "share"])
@@ -29,7 +29,7 @@ import Testing
     #expect(answer("completions", "") == ["words", "bash", "zsh", "fish"])
   }
 
-  @Test func `an option is completed, and its value by what it is`() {
+  @Test func `options are completed, and their values according to their kind`() {
     #expect(answer("list", "--m") == ["words", "--match"])
     #expect(answer("get", "db/password", "-g", "t") == ["words", "team.shared"])
     #expect(answer("get", "db/password", "--output", "") == ["files"])
@@ -37,7 +37,7 @@ import Testing
     #expect(answer("get", "--", "--o") == ["words"])
   }
 
-  @Test func `items are completed by name, in the group that is meant`() {
+  @Test func `item names are completed in the group of the command line`() {
     #expect(answer("get", "db/") == ["words", "db/password", "db/user"])
     #expect(answer("get", "my") == ["words", "my secret"])
     #expect(answer("get", "-g", "team.shared", "") == ["words", "shared/token"])
@@ -46,14 +46,14 @@ import Testing
     #expect(answer("group", "show", "d") == ["words", "default"])
   }
 
-  @Test func `a store that does not open by itself offers no item and says nothing`() throws {
+  @Test func `completion in a store that needs a prompt offers no item and prints nothing`() throws {
     try #require(unsafe rename(store.keyFile, store.keyFile + ".away") == 0)
     #expect(answer("get", "") == ["words"])
     #expect(answer("group", "show", "t") == ["words", "team.shared"])
     #expect(answer("get", "--key-file", store.keyFile + ".away", "my") == ["words", "my secret"])
   }
 
-  @Test func `applications are completed where one is meant`() throws {
+  @Test func `ids of applications are completed`() throws {
     store.run("app", "issue", "com.example.web", "--output", store.folder.file("web"))
     store.run("app", "issue", "com.example.job", "--output", store.folder.file("job"))
     #expect(answer("grant", "t") == ["words", "team.shared"])
@@ -64,7 +64,7 @@ import Testing
     #expect(answer("app", "show", "com.example.web", "") == ["words"])
   }
 
-  @Test func `what the line opens the store with decides, before or behind the command`() throws {
+  @Test func `completion opens the store with the key in the command line, before or after the command`() throws {
     let credential = store.folder.file("web")
     store.run("app", "issue", "com.example.web", "--output", credential, "--group", "team.shared:read")
     store.run("set", "own", "--credential", credential, input: "x")
@@ -81,14 +81,14 @@ import Testing
     #expect(answer("--recovery-fd", "0", "get", "") == ["words"])
   }
 
-  @Test func `helpers complete what they are asked to do`() {
+  @Test func `the operations of the credential helpers are completed`() {
     #expect(answer("credential", "") == ["words", "git", "docker"])
     #expect(answer("credential", "git", "e") == ["words", "erase"])
     #expect(answer("credential", "docker", "l") == ["words", "list"])
     #expect(answer("credential", "git", "-g", "t") == ["words", "team.shared"])
   }
 
-  @Test func `a script for a program of another name speaks of that name alone`() {
+  @Test func `a completion script for another program name contains only that name`() {
     for shell in CompletionScript.allCases {
       let script = Transcript(["completions", shell.rawValue, "--name", "key-vault"]).output
       #expect(script.contains("key-vault"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// What docker's helper answers, word for word.
+/// The answers of docker's helper, word for word.
 @Suite struct DockerCredentialCommandTests {
   private let store: TestStore
   private let hub = "https://index.docker.io/v1/"
@@ -25,7 +25,7 @@ import Testing
       sourceLocation: sourceLocation)
   }
 
-  @Test func `a login is kept, given, listed and erased`() {
+  @Test func `a login is stored, returned, listed and erased`() {
     expect(login(hub, "alice", "hunter2"), 0, "")
     expect(login("registry.example:5000", "<token>", "identity"), 0, "")
     expect(ask("get", hub), 0, #"{"ServerURL":"\#(hub)","Username":"alice","Secret":"hunter2"}"# + "\n")
@@ -43,7 +43,7 @@ import Testing
     expect(ask("list"), 0, #"{"\#(hub)":"alice"}"# + "\n")
   }
 
-  @Test func `what is missing or not understood is told in docker's words, on stdout and with status 1`() {
+  @Test func `errors of docker's helper use docker's words, on stdout and with status 1`() {
     expect(ask("get", "absent"), 1, "credentials not found in native keychain\n")
     expect(ask("get", hub + "x"), 1, "credentials not found in native keychain\n")
     expect(ask("erase", "absent"), 0, "")
@@ -76,7 +76,7 @@ import Testing
     expect(ask("version"), 0, "docker-credential-vault (vault) v\(Versions.vault)\n")
   }
 
-  @Test func `the same login again makes no version, and an empty secret is one`() {
+  @Test func `storing the same login again makes no version, and an empty secret is stored`() {
     for _ in 0..<2 { expect(login(hub, "alice", "hunter2"), 0, "") }
     #expect(store.run("history", "docker/\(hub)", "--json").output.split(separator: "\n").count == 1)
     expect(login(hub, "bob", ""), 0, "")
@@ -84,7 +84,7 @@ import Testing
     expect(ask("get", hub), 0, #"{"ServerURL":"\#(hub)","Username":"bob","Secret":""}"# + "\n")
   }
 
-  @Test func `any server and any text come back as they were`() throws {
+  @Test func `any server and any text are returned unchanged`() throws {
     for text in [#"a \"b\" \\ \/"#, "größe 鍵", #"\u0000\u001f\n\u007f"#, #"\ud83d\udd11"#, "u\u{308}", "a%2Fb?c#d"] {
       let decoded = try #require(readJSON(#"{"text":"\#(text)"}"#)["text"] as? String)
       expect(login(text, text, text), 0, "")
@@ -99,13 +99,13 @@ import Testing
     #expect(try readJSON(ask("get", hub).output)["Secret"] as? String == secret)
   }
 
-  @Test func `white space around a server is no part of it`() {
+  @Test func `white space around a server is ignored`() {
     expect(login(" \(hub)\\n", "alice", "hunter2"), 0, "")
     expect(ask("list"), 0, #"{"\#(hub)":"alice"}"# + "\n")
     expect(ask("get", " \(hub)\n"), 0, #"{"ServerURL":"\#(hub)","Username":"alice","Secret":"hunter2"}"# + "\n")
   }
 
-  @Test func `a terminal is shown no control characters`() {
+  @Test func `docker's helper sends no control characters to a terminal`() {
     expect(login("h", "alice", "a\u{9B}31mb"), 0, "")
     let terminal = PseudoTerminal()
     let refused = store.run(["credential", "docker", "get"], on: terminal, input: "h")
@@ -115,7 +115,7 @@ import Testing
     #expect(terminal.shown() == #"{"h":"alice"}"# + "\r\n")
   }
 
-  @Test func `what was stored by hand and is no login is not given out`() {
+  @Test func `an item stored by hand that is not a login is not returned`() {
     store.run("set", "docker/h", input: "hunter2")
     expect(ask("get", "h"), 1, "no credentials username\n")
     expect(ask("list"), 0, "{}\n")
@@ -126,7 +126,7 @@ import Testing
     expect(ask("list"), 0, "{}\n")
   }
 
-  @Test func `a store that does not open is told on stdout, in one line`() {
+  @Test func `a locked store is reported on stdout in one line`() {
     expect(login(hub, "alice", "hunter2"), 0, "")
     store.environment["VAULT_KEY_FILE"] = store.folder.file("absent")
     for transcript in [ask("get", hub), ask("erase", hub), ask("list"), login(hub, "alice", "hunter2")] {

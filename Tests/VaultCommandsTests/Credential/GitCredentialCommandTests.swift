@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// What git's helper answers, message by message.
+/// The answers of git's helper, message by message.
 @Suite struct GitCredentialCommandTests {
   private let store: TestStore
 
@@ -31,7 +31,7 @@ import Testing
 
   private let alice = "protocol=https\nhost=github.com\nusername=alice\npassword=hunter2"
 
-  @Test func `what is stored is given to whoever describes it, and its fields can be read`() {
+  @Test func `a stored login is returned for a matching description, and its fields can be read`() {
     expectQuiet(ask("store", alice))
     #expect(ask("get", "protocol=https", "host=github.com").output == "username=alice\npassword=hunter2\n")
     #expect(ask("get", "protocol=https", "host=github.com", "username=alice").output.contains("password=hunter2\n"))
@@ -47,7 +47,7 @@ import Testing
     expectQuiet(ask("get", "protocol=https", "host=github.com", "path=a"))
   }
 
-  @Test func `too little tells nothing and changes nothing`() {
+  @Test func `an incomplete description gets no answer and changes nothing`() {
     ask("store", alice)
     for little in ["", "protocol=https", "host=github.com", "username=alice", "path=a"] {
       expectQuiet(ask("get", little))
@@ -63,7 +63,7 @@ import Testing
     #expect(names == ["git/https/github.com/alice"])
   }
 
-  @Test func `the same again makes no version, and another password one`() {
+  @Test func `storing the same login again makes no version, and another password makes one`() {
     ask("store", alice)
     expectQuiet(ask("store", alice))
     #expect(versions(of: "git/https/github.com/alice") == 1)
@@ -72,7 +72,7 @@ import Testing
     #expect(ask("get", "protocol=https", "host=github.com").output.contains("password=hunter22\n"))
   }
 
-  @Test func `erase spares another password, and without a name takes every match`() {
+  @Test func `erase keeps a login with another password, and without a user name erases every match`() {
     ask("store", alice)
     ask("store", "protocol=https", "host=github.com", "username=bob", "password=other")
     ask("store", "protocol=https", "host=gitlab.com", "username=alice", "password=hunter2")
@@ -88,7 +88,7 @@ import Testing
     expectQuiet(ask("erase", "protocol=https", "host=absent"))
   }
 
-  @Test func `a path counts where one is given`() {
+  @Test func `a request with a path gets the login for that path`() {
     for repository in ["a.git", "b/c.git"] {
       ask("store", "protocol=https", "host=h", "path=\(repository)", "username=u", "password=\(repository)")
     }
@@ -96,7 +96,7 @@ import Testing
     #expect(ask("get", "protocol=https", "host=h", "path=a.git", "username=u").output.contains("password=a.git\n"))
     expectQuiet(ask("get", "protocol=https", "host=h", "path=b"))
     expectQuiet(ask("get", "protocol=https", "host=h", "path=c.git"))
-    // Without one any will do, but first one that is for the whole host.
+    // A request without a path gets any login, but prefers one for the whole host.
     #expect(ask("get", "protocol=https", "host=h", "username=u").output.contains("username=u\npassword="))
     ask("store", "protocol=https", "host=h", "username=u", "password=whole")
     ask("store", "protocol=https", "host=h", "path=z", "username=z", "password=z")
@@ -105,7 +105,7 @@ import Testing
     #expect(names == ["git/https/h/b/c.git/u", "git/https/h/u", "git/https/h/z/z"])
   }
 
-  @Test func `of several the newest is given`() {
+  @Test func `the newest of several logins is returned`() {
     for user in ["zoe", "ann", "bob"] {
       ask("store", "protocol=https", "host=h", "username=\(user)", "password=of \(user)")
     }
@@ -114,7 +114,7 @@ import Testing
     #expect(ask("get", "protocol=https", "host=h").output == "username=ann\npassword=new\n")
   }
 
-  @Test func `an expired password is not given out, another is`() {
+  @Test func `an expired password is not returned, but another login is`() {
     ask("store", "protocol=https", "host=h", "username=ann", "password=a", "password_expiry_utc=4102444800")
     #expect(
       ask("get", "protocol=https", "host=h").output == "username=ann\npassword=a\npassword_expiry_utc=4102444800\n")
@@ -122,7 +122,7 @@ import Testing
     ask("store", "protocol=https", "host=h", "username=old", "password=b", "password_expiry_utc=1000000000")
     expectQuiet(ask("get", "protocol=https", "host=h", "username=old"))
     #expect(ask("get", "protocol=https", "host=h").output.hasPrefix("username=ann\n"))
-    // A new password comes without the old one's end.
+    // A new password does not inherit the old one's expiry.
     ask("store", "protocol=https", "host=h", "username=old", "password=c")
     #expect(ask("get", "protocol=https", "host=h", "username=old").output == "username=old\npassword=c\n")
     for odd in ["soon", "0", "99999999999999999999", "9223372036854775807"] {
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  @Test func `a password that is stored again has not expired, unless git says so`() {
+  @Test func `a password that is stored again has no expiry unless git sends one`() {
     ask("store", alice, "password_expiry_utc=1000000000")
     expectQuiet(ask("get", "protocol=https", "host=github.com"))
     ask("store", alice, "password_expiry_utc=1000000000")
@@ -143,12 +143,12 @@ import Testing
     #expect(versions(of: "git/https/github.com/alice") == 2)
     ask("store", alice, "password_expiry_utc=1000000000")
     expectQuiet(ask("get", "protocol=https", "host=github.com"))
-    // Of a number git reads the digits at its beginning.
+    // Git reads only the digits at the start of a number.
     ask("store", alice, "password_expiry_utc=4102444800abc")
     #expect(ask("get", "protocol=https", "host=github.com").output.hasSuffix("\npassword_expiry_utc=4102444800\n"))
   }
 
-  @Test func `what is for no host is neither kept nor answered, and an empty host is one`() {
+  @Test func `a request without a host is ignored, and an empty host is a host`() {
     let certificate = "username=/a\npassword=p"
     expectQuiet(ask("store", "protocol=cert", "path=/a", certificate))
     #expect(names.isEmpty)
@@ -162,7 +162,7 @@ import Testing
     #expect(names.count == 1)
   }
 
-  @Test func `a terminal is shown no control characters`() {
+  @Test func `git's helper sends no control characters to a terminal`() {
     ask("store", "protocol=https", "host=h", "username=u", "password=a\u{1B}]0;b")
     let terminal = PseudoTerminal()
     let refused = store.run(["credential", "git", "get"], on: terminal, input: "protocol=https\nhost=h\n")
@@ -173,7 +173,7 @@ import Testing
     #expect(terminal.shown() == "username=u\r\npassword=größe\r\n")
   }
 
-  @Test func `what an older git leaves out stays while the password does`() {
+  @Test func `fields that an older git omits stay as long as the password is the same`() {
     ask(
       "store", "protocol=https", "host=h", "username=u", "password=p", "oauth_refresh_token=r",
       "password_expiry_utc=4102444800")
@@ -186,7 +186,7 @@ import Testing
     #expect(ask("get", "protocol=https", "host=h").output == "username=u\npassword=other\n")
   }
 
-  @Test func `authtype and state come and go with their capabilities`() {
+  @Test func `authtype and state are returned only with their capabilities`() {
     let place = "protocol=https\nhost=git.example.com"
     let capable = "capability[]=authtype\ncapability[]=state\n" + place
     ask("store", capable, "authtype=Bearer", "credential=token", "state[]=vault.a", "state[]=vault.b")
@@ -212,14 +212,14 @@ import Testing
     expectQuiet(ask("get", place, "username=foo"))
     ask("erase", "capability[]=authtype", place, "authtype=Bearer", "credential=stale")
     #expect(names.count == 2)
-    // Without the capability nothing is compared, and nothing erased.
+    // Without the capability nothing is compared, so nothing is erased.
     expectQuiet(ask("erase", place, "authtype=Bearer", "credential=token"))
     #expect(names.count == 2)
     ask("erase", "capability[]=authtype", place, "authtype=Bearer", "credential=token")
     #expect(names == ["git/https/git.example.com/foo"])
   }
 
-  @Test func `what is ephemeral is never stored`() {
+  @Test func `an ephemeral credential is never stored`() {
     let place = "capability[]=authtype\nprotocol=https\nhost=h\n"
     expectQuiet(ask("store", place + "authtype=Bearer\ncredential=c\nephemeral=1"))
     expectQuiet(ask("store", place + "username=u\npassword=p\nephemeral=1"))
@@ -227,7 +227,7 @@ import Testing
     #expect(names.isEmpty)
   }
 
-  @Test func `empty names and passwords, and odd ones, come back as they were`() {
+  @Test func `empty and odd names and passwords are returned unchanged`() {
     let odd = ["", " ", "a=b", "größe 鍵", "u\u{308}", "a\rb\r", "\u{1}\u{7F}\u{85}", "a/b", "%2F", "<x>", "\\\"'"]
     for (index, text) in odd.enumerated() {
       expectQuiet(ask("store", "protocol=https", "host=h\(index):8443", "username=\(text)", "password=\(text)"))
@@ -240,7 +240,7 @@ import Testing
     #expect(names.contains("git/https/[2001:db8::1]:8443/u"))
   }
 
-  @Test func `bytes that are no text come back as they were`() {
+  @Test func `bytes that are not text are returned unchanged`() {
     let message = Array("protocol=https\nhost=h\nusername=\u{FF}".utf8) + [0xFF, 0x0A]
     let password = Array("password=".utf8) + [0xC3, 0x28, 0x80, 0x0A]
     let stored = Transcript(
@@ -250,7 +250,7 @@ import Testing
     #expect(found.outputBytes == message.dropFirst("protocol=https\nhost=h\n".utf8.count) + password)
   }
 
-  @Test func `a line of 65,535 bytes is kept whole, and the tail of a longer one is no other key`() {
+  @Test func `a line of 65,535 bytes is kept whole, and the end of a longer one is not read as another key`() {
     let password = String(repeating: "p", count: 65_535 - "password=\n".utf8.count)
     ask("store", "protocol=https", "host=h", "username=u", "password=\(password)")
     #expect(ask("get", "protocol=https", "host=h").output == "username=u\npassword=\(password)\n")
@@ -271,7 +271,7 @@ import Testing
     #expect(ask("store", "protocol=https", "host=h", "username=\(long)", "password=hunter2").status == 20)
   }
 
-  @Test func `what somebody stored by hand is a password, if git can be told it`() {
+  @Test func `a value stored by hand is a password if git's protocol can carry it`() {
     store.run("set", "git/https/h/alice", input: "hunter2\n")
     #expect(ask("get", "protocol=https", "host=h").output == "username=alice\npassword=hunter2\n")
     expectQuiet(ask("store", "protocol=https", "host=h", "username=alice", "password=hunter2"))
@@ -288,7 +288,7 @@ import Testing
     #expect(ask("get", "protocol=https", "host=h").output == "username=bob\npassword=pé\n")
   }
 
-  @Test func `what git may ask one day is no error, and a message that is none is`() {
+  @Test func `an unknown operation is ignored, and a malformed message is an error`() {
     #expect(ask("capability").output == "version 0\ncapability authtype\ncapability state\n")
     for operation in ["list", "fill", "Get", "quit"] { expectQuiet(ask(operation, alice)) }
     expectQuiet(ask("get", "protocol=https", "host=h", "quit=1", "unknown=x", "unknown[]=y"))
@@ -300,7 +300,7 @@ import Testing
     #expect(store.run("credential", "git").status == 64)
   }
 
-  @Test func `the group is the one that is named`() {
+  @Test func `the helper uses the group that is named`() {
     store.run("group", "create", "work")
     store.run("credential", "git", "store", "-g", "work", input: alice)
     expectQuiet(ask("get", "protocol=https", "host=github.com"))
@@ -308,7 +308,7 @@ import Testing
     #expect(ask("get", "protocol=https", "host=github.com").output.hasPrefix("username=alice\n"))
   }
 
-  @Test func `where nothing opens the store, one line says so, and git goes on`() {
+  @Test func `if nothing opens the store, one line says so and git continues`() {
     ask("store", alice)
     store.environment["VAULT_KEY_FILE"] = store.folder.file("absent")
     for operation in ["get", "store", "erase"] {

@@ -24,7 +24,7 @@ import Vault
     ("protocol=https\nhost=h\nusername=/\u{307}", "git/https/h/%2F%CC%87"),
     ("capability[]=authtype\nprotocol=https\nhost=h\nauthtype=Bearer\ncredential=t", "git/https/h/<Bearer>"),
   ])
-  func `a name shows what it is for, and tells it again`(lines: String, name: String) throws {
+  func `an item's name describes its credential, and can be parsed back`(lines: String, name: String) throws {
     let credential = try credential(lines)
     #expect(try LoginName.git(credential) == name)
     let read = try #require(LoginName.gitCredential(try Item.Name(name)))
@@ -34,11 +34,11 @@ import Vault
   }
 
   @Test(arguments: ["git", "git/https", "git/https/h", "db/password", "gitx/https/h/a", "git/https/h/%", "git/%4/h/a"])
-  func `another item is none of git's`(name: String) throws {
+  func `an item with another name is not one of git's`(name: String) throws {
     #expect(LoginName.gitCredential(try Item.Name(name)) == nil)
   }
 
-  @Test func `any two credentials have two names, and any bytes come back`() throws {
+  @Test func `different credentials have different names, and any bytes can be parsed back`() throws {
     var random = SystemRandomNumberGenerator()
     let pieces = [
       "/", "%", "<", "a", "e", "\u{301}", "é", "ㄱ", "\u{1100}\u{1161}", "\u{0}", "\u{85}", "\u{2028}", "\u{10FFFF}",

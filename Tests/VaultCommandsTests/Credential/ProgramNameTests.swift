@@ -9,7 +9,7 @@ import Testing
     ("./docker-credential-vault", ["credential", "docker"]), ("git-credential-", []), ("", []),
     ("git-credential-vault/vault", []), ("my-git-credential-vault", []),
   ])
-  func `a helper's name stands for its command`(path: String, words: [String]) {
+  func `a helper's program name selects its command`(path: String, words: [String]) {
     #expect(ProgramName.command(of: path) == words)
   }
 }

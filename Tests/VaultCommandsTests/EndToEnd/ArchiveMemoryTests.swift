@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Commands that read hostile archives, in processes that may not have much memory.
+/// Commands that read hostile archives in processes with little memory.
 @Suite struct ArchiveMemoryTests {
   private let store: TestStore
 
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test(.needsLimits) func `an import of a list that shares its values does, too`() {
+  @Test(.needsLimits) func `importing a list that shares its values ends well within 1 GiB of addresses`() {
     var list = SharedPlist()
     let text = list.text(String(repeating: "\u{1}", count: 120_000))
     let array = list.array(Array(repeating: text, count: 30_000))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Backups, restorations and repairs as processes: beside writers, killed, and on disks that are full.
+/// Backups, restorations and repairs in separate processes: while others write, killed, and on full disks.
 @Suite struct BackupProcessTests {
   private let store: TestStore
 
@@ -25,7 +25,7 @@ import Testing
     store.shell(#"rm -rf "$folder/store" "$folder/state" "$folder/b" && cp -a "$folder/base/." "$folder""#)
   }
 
-  @Test func `beside four writers a backup is one consistent state of each group`() throws {
+  @Test func `a backup made while four writers work contains one consistent state of each group`() throws {
     let rounds = RunLength.of(200, sample: 12)
     let environment = store.scriptEnvironment
     onThreads(5) { number in
@@ -58,13 +58,13 @@ import Testing
     }
   }
 
-  @Test(.needsTracing) func `killed at any call, a backup is whole or none, and can be made again`() throws {
+  @Test(.needsTracing) func `a backup killed at any call is complete or absent, and can be made again`() throws {
     try fill()
     let arguments = ["backup", store.folder.file("b")]
     for call in try store.systemCalls(of: arguments, sample: 8) {
       startAgain()
       #expect(store.trace(arguments, [call.name], call.killing).status == 128 + SIGKILL, "\(call)")
-      // What looks like a backup is one.
+      // Anything that looks like a backup must be complete.
       let restored = store.execute("restore-backup", store.folder.file("b"))
       #expect([0, 13].contains(restored.status), "\(call): \(restored.errors)")
       let again = store.execute(arguments, input: [])
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test(.needsTracing)
-  func `killed at any call, a restoration leaves each group wholly old or new, and can be run again`()
+  func `a restoration killed at any call leaves each group wholly old or new, and can be repeated`()
     throws
   {
     try fill()
@@ -100,11 +100,11 @@ import Testing
     #expect(store.execute("get", "a").output == "two", "\(call)")
     #expect(store.execute("get", "b", "-g", "team").output == "x", "\(call)")
     #expect(store.execute("verify").status == 0, "\(call)")
-    // What is left besides are the files that were replaced; drafts of killed processes went with the next.
+    // Only the replaced files are left over; the next run removes the drafts of killed processes.
     #expect(!store.shell(#"ls -A "$folder/store/set-aside""#).output.contains("draft"), "\(call)")
   }
 
-  @Test(.needsTracing) func `killed at any call, a restoration on a new machine can be run again`() throws {
+  @Test(.needsTracing) func `a restoration on a new machine that is killed at any call can be repeated`() throws {
     try fill()
     store.environment["VAULT_HOME"] = store.folder.file("new")
     store.environment["VAULT_STATE"] = store.folder.file("new-state")
@@ -129,11 +129,11 @@ import Testing
   }
 
   @Test(.needsTracing)
-  func `killed at any call, a repair leaves the damaged file or the repaired one, and can be run again`()
+  func `a repair killed at any call leaves the damaged or the repaired file, and can be repeated`()
     throws
   {
     try fill()
-    // The last page of the large value.
+    // This is the last page of the large value.
     let damage = #"""
       "$vault" group compact default --yes 2>/dev/null; file="$folder/store/groups/default/group.vault"
       pages=$(($(stat -c %s "$file") / 4096))
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  /// Lets the script use a small disk at `$disk`.
+  /// Gives the script a small disk at `$disk`.
   private func onDisk(_ kibibytes: Int, _ script: String) -> Executable.Result {
     store.shellWithMounts(
       """
@@ -162,7 +162,7 @@ import Testing
       """)
   }
 
-  @Test(.needsMounts) func `a backup that fills the disk leaves nothing, whichever file it is that no longer fits`()
+  @Test(.needsMounts) func `a backup that fills the disk leaves nothing, whichever file no longer fits`()
     throws
   {
     try fill()
@@ -182,7 +182,7 @@ import Testing
     #expect(store.execute("verify").status == 0)
   }
 
-  @Test(.needsMounts) func `a restoration that fills the disk has touched no group`() throws {
+  @Test(.needsMounts) func `a restoration that fills the disk changes no group`() throws {
     try fill()
     for size in RunLength.isFull ? Array(stride(from: 20, through: 500, by: 20)) : [40, 120, 260] {
       let result = onDisk(

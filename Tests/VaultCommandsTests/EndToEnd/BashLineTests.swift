@@ -4,8 +4,8 @@ import Testing
 
 @testable import VaultCommands
 
-/// What a person's own bash makes of a line in which Tab is pressed. Names come from whoever writes to a group, so that none of
-/// them may end what it is quoted with.
+/// What the user's own bash makes of a line when Tab is pressed. Other writers of a group choose the names in it, so no name may
+/// close the quotes around it.
 @Suite struct BashLineTests {
   private let store: TestStore
   private static let names = [
@@ -18,13 +18,13 @@ import Testing
     for name in Self.names { store.run("set", "--field", "", "--", name, input: "x") }
   }
 
-  /// - Returns: the arguments that the line's `vault` was called with, each in brackets.
+  /// - Returns: the arguments with which the line called `vault`, each in brackets.
   private func arguments(_ line: String) -> String {
     var environment = store.environment
     environment["PATH"] =
       Executable.path.prefix(through: Executable.path.lastIndex(of: "/")!).dropLast() + ":/usr/bin:/bin"
     environment["LC_ALL"] = "C.UTF-8"
-    // A line that is not complete ends the shell by itself, with nothing told.
+    // An incomplete line makes the shell exit without a message.
     let settings = store.folder.write(
       "bashrc",
       Array(
@@ -41,7 +41,7 @@ import Testing
     let terminal = PseudoTerminal()
     let bash = Executable(
       ["--noprofile", "--rcfile", settings, "-i"], program: "/bin/bash", environment: environment, terminal: terminal)
-    // Readline shows what is typed itself.
+    // Readline echoes typed characters itself.
     #expect(eventually { !terminal.showsWhatIsTyped })
     terminal.type(line + "\r")
     _ = bash.wait()
@@ -49,11 +49,13 @@ import Testing
     return String(decoding: store.folder.read("arguments"), as: UTF8.self)
   }
 
-  @Test(arguments: names) func `a name is one word, whatever it holds and whatever quote is open`(_ name: String) {
+  @Test(arguments: names) func `a completed name is one word, whatever it contains`(
+    _ name: String
+  ) {
     let start = String(name.prefix(2))
     #expect(arguments("vault get \(start)\t") == "[\(name)]")
     for (quote, unfit) in [("\"", "\"!"), ("'", "'")] {
-      // What the quote cannot hold is not offered, and the quote is still open.
+      // A name that does not fit into the open quotes is not offered, and the quotes stay open.
       if name.contains(where: unfit.contains) {
         #expect(arguments("vault get \(quote)\(start)\t\(quote)") == "[\(start)]", "\(quote)")
       } else {
@@ -63,18 +65,20 @@ import Testing
   }
 
   @Test(arguments: [
-    // M-* puts all candidates in place of the word, without its quote.
+    // M-* replaces the word, but not its opening quote, by all candidates.
     ("vault get \"n7\u{1B}*\"", "[n7]"), ("vault get n7\u{1B}*", "[n7;touch pwned]"),
     ("vault get \"n0\u{1B}m", "[n0$(touch pwned)b]"),
-    // Readline takes the second quote of $'…' for the end.
+    // Readline takes the second quote of $'…' for its end.
     (#"vault get $'it\'s' "n7"# + "\t\"", "[it's][n7]"),
     ("vault get n\"7\t\"", "[n7]"), ("vault get \"\"n7\t", "[n7]"), ("vault get \"n7\"\t", "[n7]"),
-    // The cursor stands before what has been typed.
+    // The cursor is before the end of the typed word.
     ("vault get \"n7xy\"\u{2}\u{2}\u{2}\t\u{5}", "[n7;touch pwnedxy]"),
     ("vault get n8:\t", "[n8:$(touch pwned)]"), (#"vault get "n4\\"# + "\t", #"[n4\$(touch pwned)\]"#),
     (#"vault get n4\\"# + "\t", #"[n4\$(touch pwned)\]"#),
   ])
-  func `no other way to complete, and no odd word, lets a name out of its quotes`(_ line: String, _ expected: String) {
+  func `no way to complete a line lets a name out of its quotes`(
+    _ line: String, _ expected: String
+  ) {
     #expect(arguments(line) == expected)
   }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// The executable under the names that git and docker look for.
+/// The executable under the helper names that git and docker use.
 @Suite struct CalledByNameTests {
   private let store: TestStore
 
@@ -15,7 +15,7 @@ import Testing
 
   private let login = "protocol=https\nhost=h\nusername=u\npassword=p\n"
 
-  @Test(arguments: ["vault", "keyvault"]) func `each name is a helper of its own`(name: String) {
+  @Test(arguments: ["vault", "keyvault"]) func `the executable's name decides which helper it is`(name: String) {
     #expect(store.client("git-credential-\(name) store", input: login).status == 0)
     let found = store.client("git-credential-\(name) get", input: "protocol=https\nhost=h\n")
     #expect(found.output == "username=u\npassword=p\n" && found.errors.isEmpty)
@@ -27,7 +27,7 @@ import Testing
     #expect(store.client("docker-credential-\(name) get", input: "x").status == 1)
   }
 
-  @Test func `a passphrase is asked for on the terminal, and the message comes on stdin`() throws {
+  @Test func `a helper prompts on the terminal and reads its message from stdin`() throws {
     let terminal = PseudoTerminal()
     store.environment["VAULT_HOME"] = store.folder.file("other")
     store.environment["VAULT_STATE"] = store.folder.file("other-state")
@@ -43,7 +43,7 @@ import Testing
     terminal.type("hunter2\n")
     let stored = process.wait()
     #expect(stored.status == 0 && stored.output.isEmpty && stored.errors.isEmpty, "\(stored)")
-    // Where nobody can be asked, one line says what to do.
+    // Without a terminal, one line says what to do.
     let locked = store.client("git-credential-vault get", input: login)
     #expect(locked.status == 11 && locked.output.isEmpty)
     #expect(
@@ -51,7 +51,7 @@ import Testing
         == "vault: error: locked: there is no terminal to ask for the passphrase on; first: vault unlock\n")
   }
 
-  @Test func `options, help and mistakes are those of the command`() {
+  @Test func `a helper has the options, help and errors of its command`() {
     store.execute("group", "create", "work")
     #expect(store.client("git-credential-vault -g work store", input: login).status == 0)
     #expect(store.client("git-credential-vault get", input: "protocol=https\nhost=h\n").output.isEmpty)

@@ -2,9 +2,9 @@ import Glibc
 
 @testable import VaultCommands
 
-/// Programs that ask ours for passwords.
+/// Client programs that ask our helpers for passwords.
 extension TestStore {
-  /// Links the executable as git's and docker's helper, where `client` looks for programs.
+  /// Links the executable as git's and docker's helper in the folder where `client` looks for programs.
   func linkHelpers(named name: String = "vault") {
     unsafe mkdir(folder.file("bin"), 0o700)
     for helper in ["git-credential-", "docker-credential-"] {
@@ -12,7 +12,7 @@ extension TestStore {
     }
   }
 
-  /// Runs a script that finds clients and helpers. Git has no settings but those of `$HOME`, and asks nobody.
+  /// Runs a script that can find the clients and helpers. Git has only the settings in `$HOME` and never prompts.
   @discardableResult
   func client(_ script: String, input: String = "", environment more: [String: String] = [:]) -> Executable.Result {
     var environment = scriptEnvironment.merging(more) { $1 }
@@ -23,8 +23,8 @@ extension TestStore {
     return Executable(["-c", script], program: "/bin/sh", input: Array(input.utf8), environment: environment).wait()
   }
 
-  /// Runs a script beside a server on the loopback that wants `login`, a user name and a password: a git host with an empty
-  /// `repo.git`, and a docker registry. The script finds its address as `$host`, and may change `$folder/server/login`.
+  /// Runs a script next to a server on the loopback interface that requires `login`, a user name and a password. It is a git host with
+  /// an empty `repo.git`, and a docker registry. The script gets its address in `$host`, and may change `$folder/server/login`.
   func clientWithServer(_ script: String, login: String, environment: [String: String] = [:]) -> Executable.Result {
     unsafe mkdir(folder.file("server"), 0o700)
     _ = folder.write("server/login", Array(login.utf8))

@@ -4,23 +4,23 @@ import Testing
 
 @testable import VaultCommands
 
-/// Every command that writes, killed before each of its system calls in turn, or told by the system that one failed.
+/// Every command that writes, killed before each of its system calls in turn, or run while one system call fails.
 @Suite(.needsTracing) struct CrashPointTests {
   private let store: TestStore
 
-  /// A command, and what may come of it when it is run again after it was interrupted.
+  /// A command, and the allowed outcomes of running it again after an interruption.
   private struct Operation {
     let arguments: [String]
     var input = ""
     let again: Set<Int32>
-    /// What `get a` may give when the command did not succeed; nil if there is no such item then.
+    /// The value of `a` if the command did not take effect; nil if there is no such item.
     var before: String? = "old"
-    /// What `get a` gives when it did.
+    /// The value of `a` if the command took effect.
     var after: String? = "old"
-    /// Whether it begins with a group that lost a signed value, and so is made new in another place.
+    /// Whether the group has lost a signed value before, so that the command rebuilds it elsewhere.
     var isOfDamage = false
 
-    /// What `verify` may say when it was interrupted. Of a group that is half removed, verify says so, until it is removed.
+    /// The allowed statuses of `verify` after the interruption. It reports a half-removed group until the removal is finished.
     var verified: Set<Int32> { isOfDamage ? [0, 13] : arguments.prefix(2) == ["group", "remove"] ? [0, 14] : [0] }
 
     static let all: [Operation] = [
@@ -55,7 +55,7 @@ import Testing
 
   init() throws { store = try TestStore() }
 
-  /// Something in the store, and a copy of it to begin from again and again.
+  /// Fills the store and makes a copy from which each run starts.
   private func fill() throws {
     let result = store.shell(
       """
@@ -69,11 +69,11 @@ import Testing
     try damage()
   }
 
-  /// Makes a second copy to begin from, in which the value of `b` has lost some bytes in the middle.
+  /// Makes a second copy to start from, in which the middle of `b`'s value is damaged.
   private func damage() throws {
     try #require(store.execute("group", "compact", "default", "--yes").status == 0)
     let file = store.folder.read("store/groups/default/group.vault")
-    // A page that begins with the next one's number is one of a long value's.
+    // A page that begins with the number of the next page belongs to a long value.
     func word(_ page: Int) -> Int { file[page * 4_096..<page * 4_096 + 4].reduce(0) { $0 << 8 | Int($1) } }
     let page = try #require((1..<file.count / 4_096).first { word($0) == $0 + 2 })
     store.shell(
@@ -105,7 +105,7 @@ import Testing
     #expect(store.execute("set", "last", input: "x").status == 0, "\(point)")
   }
 
-  @Test func `killed at any call, a command has done all or nothing, and can be run again`() throws {
+  @Test func `a command killed at any call has done everything or nothing, and can be repeated`() throws {
     try fill()
     for operation in Operation.all {
       startAgain(operation)
@@ -125,7 +125,7 @@ import Testing
     expectSound(operation, point)
   }
 
-  @Test func `killed at any call, a move between groups has left the item in one of them at least, whole`() throws {
+  @Test func `a move between groups that is killed at any call leaves the whole item in at least one group`() throws {
     try fill()
     startAgain()
     let move = Operation(arguments: ["move", "a", "--to", "other", "--replace"], again: [0, 10])
@@ -142,11 +142,11 @@ import Testing
       places.insert(found)
       expectSound(move, point)
     }
-    // At least one of the calls lies between the two transactions.
+    // At least one of the calls is between the two transactions.
     #expect(places.contains(["old", "old"]) || !RunLength.isFull)
   }
 
-  @Test func `killed at any call, init can be run again`() throws {
+  @Test func `init killed at any call can be repeated`() throws {
     let operation = Operation(arguments: ["init", "--key-file", store.folder.file("new-key")], again: [0, 22])
     store.environment["VAULT_HOME"] = store.folder.file("new")
     store.environment["VAULT_STATE"] = store.folder.file("new-state")
@@ -163,7 +163,7 @@ import Testing
     }
   }
 
-  @Test func `told that the disk is full, a command says 23 and has changed nothing, or has done all`() throws {
+  @Test func `on a full disk a command ends with 23 and has done everything or nothing`() throws {
     try fill()
     let calls = ["write", "pwrite64", "ftruncate", "mkdir", "mkdirat", "rename", "renameat", "renameat2"]
     for operation in Operation.all {
@@ -180,7 +180,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 1...2) func `a change that the disk did not confirm is not called undone`(sync: Int) throws {
+  @Test(arguments: 1...2) func `a change is not reported as undone if the disk did not confirm it`(sync: Int) throws {
     try fill()
     startAgain()
     let operation = Operation.all[0]

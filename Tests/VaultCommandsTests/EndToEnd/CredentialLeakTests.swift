@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// A marked secret goes through both helpers, well and badly, and turns up nowhere but in their answers.
+/// A marked secret goes through both helpers in valid and invalid calls and must appear only in their answers.
 @Suite struct CredentialLeakTests {
   private let store: TestStore
   private let marks = ["S3CR3T", "UzNDUjNU", "MzQ1IzV", "M0NSM1"]
@@ -19,7 +19,7 @@ import Testing
     for mark in marks { #expect(!text.contains(mark), "\(place)", sourceLocation: sourceLocation) }
   }
 
-  /// No file of the store, its state or the temporary folder shows a mark, in its name or in it.
+  /// No file of the store, its state or the temporary folder has a mark in its name or content.
   private func expectNothingInFiles() {
     var count = 0
     for part in ["store", "state", "temporary"] {
@@ -34,7 +34,7 @@ import Testing
     #expect(count > 5)
   }
 
-  /// What started, with its arguments and its environment, where this machine tells.
+  /// The started processes with their arguments and environment, where this machine can show them.
   private var tracing: String {
     Machine.canTrace ? #"strace -f -qq -v -s 100000 -e trace=execve -o "$folder/trace" "# : ""
   }
@@ -46,7 +46,7 @@ import Testing
     expectNone(in: trace, "an argument or a variable")
   }
 
-  @Test func `messages that are answered, refused and told to a locked store`() {
+  @Test func `no message leaks a secret, whether it is answered, refused or finds the store locked`() {
     let git = "protocol=https\nhost=h\nusername=S3CR3T-USER\npassword=S3CR3T-VALUE\n"
     let docker = #"{"ServerURL":"https://S3CR3T","Username":"S3CR3T-USER","Secret":"S3CR3T-VALUE"}"#
     let long = String(repeating: "S3CR3T", count: 400_000)
@@ -81,7 +81,7 @@ import Testing
     expectNothingInFiles()
   }
 
-  @Test func `what is asked of git and docker at once is in no process's arguments or environment`() {
+  @Test func `no process of a concurrent git or docker request has a secret in its arguments or environment`() {
     let login = "protocol=https\nhost=h\nusername=u\npassword=S3CR3T-VALUE\n"
     _ = store.folder.write("git", Array(login.utf8))
     _ = store.folder.write("docker", Array(#"{"ServerURL":"s","Username":"u","Secret":"S3CR3T-VALUE"}"#.utf8))
@@ -95,7 +95,7 @@ import Testing
     expectNothingInFiles()
   }
 
-  @Test(.needsClients) func `git and docker themselves put it nowhere else`() {
+  @Test(.needsClients) func `real git and docker clients leave a secret only in items`() {
     _ = store.folder.write(
       "ask", Array("#!/bin/sh\ncase $1 in U*) echo ann ;; *) cat \"$folder/server/password\" ;; esac\n".utf8),
       mode: 0o700)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// The real docker client, against a registry that is only its login.
+/// The real docker client with a registry that only checks logins.
 @Suite(.needsClients) struct DockerClientTests {
   private let store: TestStore
 
@@ -15,7 +15,7 @@ import Testing
     store.environment["DOCKER_CONFIG"] = store.folder.file("docker")
   }
 
-  @Test func `login stores, what needs it is given it, and logout erases`() {
+  @Test func `docker stores a password at login, reads it when needed, and erases it at logout`() {
     let result = store.clientWithServer(
       """
       printf s3cret | docker login --username ann --password-stdin "$host" || exit 1
@@ -38,7 +38,7 @@ import Testing
     #expect(store.run("list", "docker/").output.isEmpty)
   }
 
-  @Test func `a wrong password is stored nowhere`() {
+  @Test func `a wrong password is not stored by docker`() {
     let result = store.clientWithServer(
       #"printf wrong | docker login --username ann --password-stdin "$host""#, login: "ann:s3cret")
     #expect(result.status != 0)

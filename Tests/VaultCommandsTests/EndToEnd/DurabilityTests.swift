@@ -11,7 +11,7 @@ import Testing
 
   init() throws { store = try TestStore() }
 
-  /// What `set` writes and syncs, as strace tells it, in order: `write` or `sync`, and the file's path.
+  /// The writes and syncs of `set` in order, according to strace: `write` or `sync`, and the path of the file.
   private func trace(input: String) throws -> [(call: String, path: String)] {
     let script = """
       strace -f -y -qq -o "$folder/trace" -e trace=pwrite64,write,fsync,fdatasync,sync,syncfs,msync,sync_file_range \
@@ -28,13 +28,13 @@ import Testing
   }
 
   @Test(.needsTracing, arguments: [10, 600, 100_000, 400_000])
-  func `a set syncs one to three times before it ends, and the log after all that is written to it`(byteCount: Int)
+  func `a set syncs one to three times, and the log last`(byteCount: Int)
     throws
   {
     for _ in 0..<2 {
       let calls = try trace(input: String(repeating: "x", count: byteCount))
       let syncs = calls.filter { $0.call == "sync" }
-      // A log that has grown is moved into the file by the way.
+      // A log that has grown large is moved into the file on this occasion.
       #expect((1...(byteCount > 1_000 ? 5 : 3)).contains(syncs.count), "\(syncs)")
       let inLog = calls.filter { $0.path.hasSuffix("group.vault-wal") }
       #expect(inLog.first?.call == "write")
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  /// What many writers know at their end.
+  /// The results of all writers together.
   private struct Tally {
     var killed = 0
     var tries = 0
@@ -58,7 +58,7 @@ import Testing
     return start + [UInt8](repeating: UInt8(ascii: "x"), count: count)
   }
 
-  @Test func `writers that are killed at any moment lose nothing that they acknowledged`() throws {
+  @Test func `writers killed at any moment lose no acknowledged write`() throws {
     let writers = 6
     let kills = RunLength.of(500, sample: 25)
     let environment = store.environment
@@ -68,7 +68,7 @@ import Testing
       if writer == writers { return DurabilityTests.readMeanwhile(environment, tally, until: kills) }
       var random = SeededGenerator(seed: UInt64(writer))
       var number = 0
-      // A set takes about that long: longer if it was killed, shorter if it came to its end. So both go on happening.
+      // Estimates how long a set takes, so that some runs are killed and others finish.
       var longest = 100_000.0
       while tally.withLock({ !$0.isEnough(kills) }) {
         number += 1
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  /// The item holds one of the values that were set, whole, and none older than the last acknowledged one.
+  /// Checks that the item has one of the values that were set, complete and at least as new as the last acknowledged one.
   private func expectKept(_ writer: Int, atLeast acknowledged: Int) {
     let result = store.execute("get", "item\(writer)")
     if acknowledged == 0 && result.status == 10 { return }

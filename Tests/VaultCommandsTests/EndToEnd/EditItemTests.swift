@@ -15,7 +15,7 @@ import Testing
     store.environment["PATH"] = Machine.path
   }
 
-  /// Edits with a script that gets the file's path as `$1`.
+  /// Edits with a script that gets the path of the file as `$1`.
   private func edit(_ name: String, _ script: String, _ options: [String] = []) -> Executable.Result {
     let editor = store.folder.write("editor", Array("#!/bin/sh\n\(script)\n".utf8), mode: 0o700)
     store.environment["EDITOR"] = editor
@@ -24,7 +24,7 @@ import Testing
 
   private func value(_ name: String) -> String { store.run("get", name).output }
 
-  /// What editing left in memory: those of other tests run at the same time are not ours.
+  /// The files that this test's edits left in memory. Other tests run at the same time.
   private func leftovers(_ trace: String) -> [String] {
     let files = FileManager.default.enumerator(atPath: "/dev/shm")?.compactMap { $0 as? String } ?? []
     return files.filter { name in
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func `a changed text becomes the next version, and all else stays`() {
+  @Test func `an edited text becomes the next version, and everything else is unchanged`() {
     let before = store.run("info", "password", "--json").output
     #expect(edit("password", #"sed -i s/hunter/fisher/ "$1""#).status == 0)
     #expect(value("password") == "fisher2")
@@ -46,7 +46,7 @@ import Testing
     #expect(expiry != nil && expiry == after.firstMatch(of: /"expires":"[^"]*"/)?.output)
   }
 
-  @Test func `editors that end the line, and those that save under another name, work`() {
+  @Test func `editors may append a newline or save by renaming`() {
     #expect(edit("password", #"echo one >"$1""#).status == 0 && value("password") == "one")
     #expect(edit("password", #"printf two >"$1.new"; mv "$1.new" "$1""#).status == 0 && value("password") == "two")
     #expect(edit("password", #"cp "$1" "$1~"; printf 'a\nb\n' >"$1""#).status == 0 && value("password") == "a\nb")
@@ -54,7 +54,7 @@ import Testing
     #expect(edit("lines", #"echo c >>"$1""#).status == 0 && value("lines") == "a\nb\nc\n")
   }
 
-  @Test func `what did not change makes no version`() {
+  @Test func `an unchanged text makes no version`() {
     for script in ["true", #"echo >>"$1""#, #"cp "$1" x; cat x >"$1"; rm x"#] {
       let result = edit("password", "cd '\(store.folder.path)'; " + script)
       #expect(result.status == 0 && result.errors.contains("nothing was changed"))
@@ -66,7 +66,7 @@ import Testing
     (#": >"$1""#, Int32(64), "the text is empty"), (#"echo x >"$1"; exit 3"#, 1, "the editor ended with status 3"),
     (#"echo x >"$1"; kill -9 $$"#, 1, "the editor was ended by signal 9"), (#"rm "$1""#, 1, "cannot be read"),
     (#"ln -sf /etc/passwd "$1""#, 1, "cannot be read"),
-  ]) func `nothing is stored where the editor fails or leaves nothing`(script: String, status: Int32, words: String) {
+  ]) func `nothing is stored if the editor fails or leaves no file`(script: String, status: Int32, words: String) {
     let mark = "S3CR3T-\(UInt64.random(in: .min ... .max))"
     store.run("set", "marked", input: mark)
     let result = edit("marked", script)
@@ -76,13 +76,13 @@ import Testing
     #expect(leftovers(mark).isEmpty)
   }
 
-  @Test func `an editor that is not there`() {
+  @Test func `a missing editor is an error`() {
     store.environment["EDITOR"] = "no-such-editor"
     let result = store.execute(["edit", "password"], input: [])
     #expect(result.status == 1 && result.errors.contains("the editor was not found"))
   }
 
-  @Test func `an item that changed meanwhile is kept, and so is the text`() throws {
+  @Test func `if an item changed during an edit, both its new version and the edited text are kept`() throws {
     let home = ["VAULT_HOME", "VAULT_STATE"].map { "export \($0)='\(store.environment[$0] ?? "")'; " }.joined()
     let result = edit("password", home + #"echo mine >"$1"; printf theirs | '\#(Executable.path)' set password"#)
     #expect(result.status == 18 && value("password") == "theirs")
@@ -92,7 +92,7 @@ import Testing
     try FileManager.default.removeItem(atPath: (String(path) as NSString).deletingLastPathComponent)
   }
 
-  @Test func `a text that is none of the value's type is kept`() throws {
+  @Test func `an edited text that does not fit the value's type is kept`() throws {
     store.run("set", "server", "--type", "json", input: #"{"a":1}"#)
     #expect(edit("server", #"echo '{"a": 2}' >"$1"; case $1 in *.json) ;; *) exit 9 ;; esac"#).status == 0)
     #expect(store.run("info", "server").output.contains("json") && value("server").contains("2"))
@@ -102,20 +102,20 @@ import Testing
     try FileManager.default.removeItem(atPath: (String(path) as NSString).deletingLastPathComponent)
   }
 
-  @Test func `a new item is made only when asked for`() {
+  @Test func `editing creates a new item only on request`() {
     let missing = edit("new", #"echo x >"$1""#)
     #expect(missing.status == 10 && missing.errors.contains("--create makes a new one"))
     #expect(edit("new", #"test -s "$1" || echo x >"$1""#, ["--create"]).status == 0 && value("new") == "x")
     #expect(edit("new", #"echo y >>"$1""#, ["--create"]).status == 0 && value("new").hasSuffix("y"))
   }
 
-  @Test func `what is not text is not edited`() {
+  @Test func `a value that is not text cannot be edited`() {
     _ = store.execute(["set", "bytes"], input: [0xFF, 0, 1])
     let result = edit("bytes", #"echo x >"$1""#)
     #expect(result.status == 64 && result.errors.contains("the value is not text"))
   }
 
-  @Test func `the text lies in memory, for its user alone, and neither in arguments nor in the environment`() {
+  @Test func `the edited text is in memory for its user alone, and in no arguments or environment`() {
     let out = store.folder.file("seen")
     let script = #"""
       { stat -c '%a %F' "$1" "$(dirname "$1")"; stat -f -c %T "$1"; tr '\0' '\n' </proc/$PPID/cmdline
@@ -127,7 +127,7 @@ import Testing
     #expect(!seen.contains("hunter2") && !seen.contains("VAULT_"))
   }
 
-  @Test func `killed, it leaves nothing on a disk, and the next one puts away what it left in memory`() throws {
+  @Test func `a killed edit leaves nothing on a disk, and the next one removes what it left in memory`() throws {
     let started = store.folder.file("started")
     let mark = "S3CR3T-\(UInt64.random(in: .min ... .max))"
     store.run("set", "marked", input: mark)
@@ -146,7 +146,7 @@ import Testing
   }
 
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
-  func `a signal ends the editor, and nothing is left`(signal: Int32) throws {
+  func `a signal ends the editor and leaves nothing`(signal: Int32) throws {
     let mark = "S3CR3T-\(UInt64.random(in: .min ... .max))"
     store.run("set", "marked", input: mark)
     store.environment["EDITOR"] = store.folder.write(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Real editors on a real terminal, with settings of the user's that would leave copies everywhere.
+/// Real editors on a real terminal, with user settings that would leave copies everywhere.
 @Suite struct EditorTests {
   private let store: TestStore
   private let mark = "S3CR3T-\(UInt64.random(in: .min ... .max))"
@@ -29,10 +29,10 @@ import Testing
       ".nanorc", Array("set backup\nset backupdir \"~/bak\"\nset historylog\nset positionlog\nset locking\n".utf8))
   }
 
-  /// Keys, and what the screen shows once the editor has taken them.
+  /// The keys to type, and the text on the screen once the editor has processed them.
   private typealias Step = (keys: String, shows: String)
 
-  /// Types into a terminal of tmux, step by step.
+  /// Types into a tmux terminal step by step.
   private func type(_ steps: [Step], into session: String) {
     for step in steps {
       store.shell("tmux -L \(session) send-keys -t 0 \(step.keys)")
@@ -51,7 +51,7 @@ import Testing
     let variables = store.scriptEnvironment.map { "'\($0.key)=\($0.value)'" }.joined(separator: " ")
     let command = "env -i \(variables) TERM=xterm EDITOR=\(editor) \(quoted(Executable.path)) edit password; sleep 1"
     store.shell("tmux -L \(session) new-session -d -x 80 -y 24 \(quoted(command))")
-    // The editor shows the value when it is ready.
+    // The editor is ready when it shows the value.
     #expect(shows(mark, session))
     type(steps, into: session)
     #expect(copies.isEmpty, "while \(editor) runs")
@@ -69,7 +69,7 @@ import Testing
 
   private func quoted(_ text: String) -> String { "'" + text.replacing("'", with: #"'\''"#) + "'" }
 
-  @Test(.needsClients, arguments: ["vim", "vi"]) func `vim leaves no copies`(editor: String) {
+  @Test(.needsClients, arguments: ["vim", "vi"]) func `vim leaves no copies of an edited value`(editor: String) {
     edit(
       with: editor,
       [
@@ -78,7 +78,7 @@ import Testing
       ], end: "':wq' Enter")
   }
 
-  @Test(.needsClients) func `nano leaves no copies`() {
+  @Test(.needsClients) func `nano leaves no copies of an edited value`() {
     edit(
       with: "nano",
       [
@@ -86,7 +86,7 @@ import Testing
       ], end: "C-s C-x")
   }
 
-  @Test func `which editors are known`() {
+  @Test func `the known editors are recognized by their program names`() {
     #expect(Editor("sh -c x").program != "sh -c x" && !Editor("no-such-editor -w").keepsNoCopies)
     #expect(Editor("/nowhere/nano").keepsNoCopies && Editor("/nowhere/nvim -f").keepsNoCopies)
     #expect(!Editor("emacsclient -t").keepsNoCopies && Editor("emacs -nw").keepsNoCopies)

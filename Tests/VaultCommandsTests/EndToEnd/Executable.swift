@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// The built `vault`, run as a process of its own.
+/// The built `vault`, run in a separate process.
 final class Executable {
   struct Result {
-    /// The exit status, or the signal that ended the process plus 128, as a shell would tell it.
+    /// The exit status, or 128 plus the signal that ended the process, as in a shell.
     let status: Int32
     let outputBytes: [UInt8]
     let errors: String
@@ -12,8 +12,8 @@ final class Executable {
     var output: String { String(decoding: outputBytes, as: UTF8.self) }
   }
 
-  /// The executable lies where this test lies. Root's tests also run it as other users, so where those cannot reach it, as
-  /// in a clone below a folder of mode 0700, this is a copy that they can.
+  /// The executable is next to this test. Tests run by root also use it as other users. If those cannot reach it, for example in a
+  /// clone below a folder of mode 0700, this is a copy that they can reach.
   static let path: String = {
     var buffer = [CChar](repeating: 0, count: 4_096)
     let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
@@ -32,7 +32,7 @@ final class Executable {
     }
   }
 
-  /// The folder of the copy, which goes away with the process.
+  /// The folder of the copy, which is removed when the process ends.
   private nonisolated(unsafe) static var copyFolder: String?
 
   private static func publicCopy(of built: String) -> String {
@@ -46,7 +46,7 @@ final class Executable {
     return copy
   }
 
-  /// POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF: a session of its own, and signals as a shell would leave them.
+  /// POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF: a new session, with signals set as by a shell.
   private static let flags: Int16 = 0x80 | 0x08 | 0x04
 
   private(set) var process: pid_t = 0
@@ -57,7 +57,7 @@ final class Executable {
   /// Starts a command.
   ///
   /// - Parameters:
-  ///   - terminal: becomes the process's controlling terminal and its stdin; without one it has none.
+  /// - terminal: the process's controlling terminal and stdin; without it, the process has no terminal.
   ///   - extra: descriptors that the process gets under the numbers 3, 4, …
   init(
     _ arguments: [String], program: String = Executable.path, input: [UInt8] = [], environment: [String: String],
@@ -67,7 +67,7 @@ final class Executable {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     if let terminal {
-      // The first terminal that the leader of a new session opens is its controlling one.
+      // The first terminal that a session leader opens becomes its controlling terminal.
       unsafe posix_spawn_file_actions_addopen(&actions, 0, terminal.path, O_RDWR, 0)
     } else {
       unsafe posix_spawn_file_actions_adddup2(&actions, self.input, 0)
@@ -95,7 +95,7 @@ final class Executable {
     unsafe posix_spawnattr_destroy(&attributes)
   }
 
-  /// Waits for the end of the process.
+  /// Waits until the process ends.
   func wait() -> Result {
     var status: Int32 = 0
     while unsafe waitpid(process, &status, 0) == -1 && errno == EINTR {}
@@ -106,7 +106,7 @@ final class Executable {
       errors: String(decoding: Pipe.contents(of: errors), as: UTF8.self))
   }
 
-  /// What the process has written to stdout up to now.
+  /// The process's output on stdout so far.
   var outputSoFar: String { String(decoding: Pipe.contentsSoFar(of: output), as: UTF8.self) }
 
   /// Whether the process has a file open.
@@ -129,7 +129,7 @@ final class Executable {
       && information.si_signo == SIGCHLD
   }
 
-  /// The soft limit that the system tells of the running process.
+  /// The soft limit of the running process according to the kernel.
   func limit(_ title: String) -> String? {
     let descriptor = unsafe open("/proc/\(process)/limits", O_RDONLY)
     defer { close(descriptor) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// What only a process of its own can show: its exit status, its limits, its signals, and other processes beside it.
+/// Properties that only a separate process can show: exit status, limits, signals, and other processes at the same time.
 @Suite struct ExecutableTests {
   private let store: TestStore
 
@@ -29,20 +29,20 @@ import Testing
     #expect(run("get", "absent").status == 10)
   }
 
-  @Test func `help goes to stdout and is no error`() {
+  @Test func `help goes to stdout and ends with 0`() {
     let result = run("--help")
     #expect(result.status == 0)
     #expect(result.output.contains("Exit statuses:"))
     #expect(result.errors.isEmpty)
   }
 
-  @Test func `an argument that is not UTF-8 is refused, and not repeated`() {
+  @Test func `an argument that is not UTF-8 is refused and not repeated`() {
     let result = shell(#"exec "$vault" get "$(printf '\377s3cret')""#)
     #expect(result.status == 64)
     #expect(result.errors == "vault: error: an argument is not UTF-8\n")
   }
 
-  @Test func `many processes set at once and none is lost`() {
+  @Test func `concurrent sets by many processes are all kept`() {
     let writers = (0..<8).map { number in
       Executable(
         ["-c", "for i in 1 2 3 4 5; do printf %s $i | \"$vault\" set common || exit $?; done"], program: "/bin/sh",
@@ -55,7 +55,7 @@ import Testing
     #expect(run("history", "common").output.hasPrefix("40\tpresent\t"))
   }
 
-  @Test func `a value comes from a descriptor, behind the passphrase`() {
+  @Test func `a value can follow the passphrase on the same descriptor`() {
     let both = Pipe.holding(Array("a passphrase of its own\nvalue\n".utf8))
     defer { close(both) }
     var environment = store.environment
@@ -72,7 +72,7 @@ import Testing
     #expect(get.output == "value")
   }
 
-  @Test func `a reader that wants no more is no error`() {
+  @Test func `a reader that closes the pipe early is not an error`() {
     for number in 0..<3 {
       #expect(run("set", "item\(number)", input: String(repeating: "x", count: 100_000)).status == 0)
     }
@@ -80,14 +80,14 @@ import Testing
     #expect(result.errors == "status 0\n")
   }
 
-  @Test func `output that cannot be written is told`() {
+  @Test func `output that cannot be written is an error`() {
     #expect(run("set", "a", input: "x").status == 0)
     let result = shell(#""$vault" get a >/dev/full"#)
     #expect(result.status == 23)
     #expect(result.errors.hasPrefix("vault: error: the output cannot be written: the disk is full\n"))
   }
 
-  @Test func `closed standard descriptors do the store no harm`() {
+  @Test func `closed standard descriptors do not harm the store`() {
     #expect(run("set", "a", input: "x").status == 0)
     #expect(shell(#""$vault" get a <&- >&- 2>&-"#).status == 23)
     #expect(shell(#""$vault" get absent <&- >&- 2>&-"#).status == 10)
@@ -95,7 +95,7 @@ import Testing
     #expect(run("verify").status == 0)
   }
 
-  @Test func `a user without an entry in passwd is no problem`() throws {
+  @Test func `a user without an entry in passwd can use a store`() throws {
     guard geteuid() == 0, unsafe access("/usr/bin/setpriv", X_OK) == 0 else { return }
     let home = store.folder.file("nobody")
     let script = """

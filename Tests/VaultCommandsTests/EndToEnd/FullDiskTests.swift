@@ -3,13 +3,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// A file system with no room left, made small on purpose.
+/// A file system that is made small so that it fills up.
 @Suite(.needsMounts) struct FullDiskTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  /// Lets the script use a new store in `$disk`, of as many KiB as it says.
+  /// Gives the script a new store in `$disk`, which has the given number of KiB.
   private func onDisk(_ kibibytes: Int, _ script: String) -> Executable.Result {
     store.shellWithMounts(
       """
@@ -20,7 +20,7 @@ import Testing
       """)
   }
 
-  @Test func `a disk that fills up ends writing with 23, and nothing is lost`() {
+  @Test func `writing to a disk that fills up ends with 23 and loses nothing`() {
     let result = onDisk(
       700,
       """
@@ -58,7 +58,7 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test func `a full disk below the state folder stops nothing: the witness is written in place`() {
+  @Test func `a full disk does not stop writing, because the witness is written in place`() {
     let result = onDisk(
       64,
       """
@@ -72,7 +72,7 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test func `a store that was begun on a disk too small is finished when there is room`() {
+  @Test func `a store that did not fit on the disk is finished once there is room`() {
     let sizes = RunLength.isFull ? Array(stride(from: 4, through: 260, by: 4)) : [16, 64, 120, 180]
     for size in sizes {
       let result = onDisk(
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `what a limit on file sizes stops ends with 23 too`() throws {
+  @Test func `a write stopped by a file size limit ends with 23`() throws {
     #expect(store.execute("set", "a", input: "old").status == 0)
     let result = store.shell(#"ulimit -f 32; printf new | "$vault" set a"#)
     #expect(result.status == 23)

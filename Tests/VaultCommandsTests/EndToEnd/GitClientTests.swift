@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// The real git, which asks our helper, and its user where that knows nothing.
+/// The real git with our helper. When the helper knows no answer, git asks its user.
 @Suite(.needsClients) struct GitClientTests {
   private let store: TestStore
 
@@ -15,7 +15,7 @@ import Testing
       Array(
         "[credential]\nhelper = vault\n[user]\nname = Ann\nemail = ann@example.com\n[init]\ndefaultBranch = main\n".utf8
       ))
-    // What git asks its user for is told on stderr, and answered.
+    // Git writes its question to stderr and gets an answer.
     _ = store.folder.write(
       "ask",
       Array("#!/bin/sh\necho \"asked: $1\" >&2\ncase $1 in U*) echo asked-user ;; *) echo asked-pass ;; esac\n".utf8),
@@ -27,7 +27,7 @@ import Testing
     store.client("git credential \(operation)", input: lines.joined(separator: "\n") + "\n")
   }
 
-  /// What git knows without asking its user; nil where it asked.
+  /// The login that git finds without asking its user; nil if it asked.
   private func known(_ lines: String...) -> String? {
     let result = git("fill", lines.joined(separator: "\n"))
     #expect(result.status == 0, "\(result)")
@@ -36,7 +36,7 @@ import Testing
     return result.output
   }
 
-  @Test func `what git approves it is given again, for the very protocol, host and user`() {
+  @Test func `git gets an approved login back only for the same protocol, host and user`() {
     #expect(known("protocol=https", "host=example.com") == nil)
     #expect(git("approve", "protocol=https\nhost=example.com\nusername=ann\npassword=secret").status == 0)
     let whole = "protocol=https\nhost=example.com\nusername=ann\npassword=secret\n"
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `of several users each has his password, and one that is forgotten leaves the others`() {
+  @Test func `each of several users has their own password, and rejecting one keeps the others`() {
     for user in ["ann", "bob"] { _ = git("approve", "url=https://example.com\nusername=\(user)\npassword=of \(user)") }
     #expect(known("url=https://ann@example.com")?.contains("password=of ann\n") == true)
     #expect(known("url=https://bob@example.com")?.contains("password=of bob\n") == true)
@@ -61,7 +61,7 @@ import Testing
     #expect(known("url=https://example.com") == nil)
   }
 
-  @Test func `a rejected password takes no other with it, and a new one replaces the old`() {
+  @Test func `rejecting a password removes no other login, and a new password replaces the old one`() {
     _ = git("approve", "url=https://ann@example.com\npassword=first")
     _ = git("reject", "url=https://ann@example.com\npassword=mistyped")
     #expect(known("url=https://ann@example.com")?.contains("password=first\n") == true)
@@ -73,7 +73,7 @@ import Testing
     #expect(known("url=https://ann@example.com") == nil)
   }
 
-  @Test func `paths count where git is told to use them, and empty names and passwords are kept`() {
+  @Test func `paths count if git is told to use them, and empty names and passwords are kept`() {
     store.client("git config --global credential.useHttpPath true")
     _ = git("approve", "url=http://ann@example.com/a.git\npassword=a")
     #expect(known("url=http://example.com/b.git") == nil)
@@ -84,7 +84,7 @@ import Testing
         == "protocol=https\nhost=empty.example\nusername=\npassword=\n")
   }
 
-  @Test func `where the store is locked one line says so, and git asks`() {
+  @Test func `if the store is locked, one line says so and git asks its user`() {
     _ = git("approve", "url=https://ann@example.com\npassword=p")
     store.environment["VAULT_KEY_FILE"] = store.folder.file("absent")
     let filled = git("fill", "url=https://example.com")
@@ -93,7 +93,7 @@ import Testing
     #expect(lines.count == 1 && lines.allSatisfy { $0.hasPrefix("vault: error: locked: ") })
   }
 
-  @Test func `clone, push and fetch over http ask once, and a new password is asked for once`() {
+  @Test func `clone, push and fetch ask for a login once, and again when the password changes`() {
     let result = store.clientWithServer(
       """
       cd "$folder"
@@ -110,7 +110,7 @@ import Testing
     let logs = result.output.split(separator: "-\n", omittingEmptySubsequences: false).map { log in
       log.split(separator: "\n").filter { $0.hasPrefix("asked: ") }.map(String.init)
     }
-    // Git asks for a name and for a password, once; then it knows both, until they are refused.
+    // Git asks once for a name and once for a password, then uses both until they are refused.
     #expect(logs.first?.count == 2 && logs.last?.count == 2, "\(result.output)")
     #expect(store.run("list", "git/").output.contains("/asked-user\t"))
     #expect(result.errors.isEmpty, "\(result.errors)")

@@ -18,24 +18,24 @@ import Testing
     "host={{ vault:///server#host }}\npassword={{vault://default/db/password}}\nbare vault:///server#host,\n"
   private let result = "host=db1\npassword=hunter2 'vault:///db/password' {{ vault:///x }}\nbare db1,\n"
 
-  @Test func `values stand in place of references, and are not looked through again`() {
+  @Test func `references are replaced by values, which are not searched again`() {
     #expect(store.run("inject", input: template).output == result)
     #expect(store.run("inject", "-i", "-", input: template).output == result)
     let file = store.folder.write("template", Array(template.utf8))
     #expect(store.run("inject", "-i", file, "-o", store.folder.file("out")).output.isEmpty)
     #expect(store.folder.read("out") == Array(result.utf8) && store.folder.mode("out") == 0o600)
-    // Without a reference it is a copy.
+    // A template without references is copied.
     #expect(store.run("inject", input: "").output == "")
   }
 
-  @Test func `bytes that are no text pass through`() {
+  @Test func `bytes that are not text are copied`() {
     _ = Transcript(["set", "bytes", "--exact"], input: [0, 255, 10], environment: store.environment)
     let injected = Transcript(
       ["inject"], input: [254, 0] + Array("vault:///bytes".utf8) + [128], environment: store.environment)
     #expect(injected.outputBytes == [254, 0, 0, 255, 10, 128])
   }
 
-  @Test func `a file that stood there is replaced, whatever its mode, and a link is not followed`() {
+  @Test func `an existing output file is replaced whatever its mode, and a link is not followed`() {
     let old = store.folder.write("out", Array("old".utf8), mode: 0o644)
     #expect(store.run("inject", "-o", old, input: template).status == 0)
     #expect(store.folder.mode("out") == 0o600)
@@ -49,7 +49,7 @@ import Testing
     ("{{ vault:///server#host }}\n\nvault:///server#absent", 10, "stdin, line 3: the value has no such field"),
     ("hunter2 {{ vault:///server", 64, "stdin, line 1: a reference in braces is not followed by '}}'"),
     ("{{ vault://hunter2 }}", 64, "stdin, line 1: this is no reference: it names no item"),
-  ]) func `one that cannot be read writes nothing, and is named with its line`(
+  ]) func `an unreadable reference writes nothing and is named with its line`(
     template: String, status: Int32, words: String
   ) {
     let names = store.folder.names()
@@ -61,7 +61,7 @@ import Testing
     #expect(shown.status == status && shown.output.isEmpty)
   }
 
-  @Test func `a template is not written over, under whatever name`() {
+  @Test func `a template cannot be its own output, under any path`() {
     let file = store.folder.write("template", Array(template.utf8))
     #expect(unsafe link(file, store.folder.file("second")) == 0)
     for output in [file, store.folder.file("second"), store.folder.path + "/./template"] {
@@ -72,7 +72,7 @@ import Testing
     #expect(store.folder.read("template") == Array(template.utf8))
   }
 
-  @Test func `an output without a name, and in a folder that is not there`() {
+  @Test func `an output path without a name or with a missing folder is an error`() {
     let nameless = store.run("inject", "-o", "", input: template)
     #expect(nameless.status == 64 && nameless.errors.hasPrefix("vault: error: -o names no file\n"))
     let homeless = store.run("inject", "-o", store.folder.file("absent/out"), input: template)
@@ -80,7 +80,7 @@ import Testing
     #expect(homeless.errors.hasPrefix("vault: error: the folder of the file named by --output does not exist\n"))
   }
 
-  @Test func `a template that is not there`() {
+  @Test func `a missing template is an error`() {
     let missing = store.run("inject", "-i", store.folder.file("absent"))
     #expect(missing.status == 64 && missing.errors.contains("cannot be read: it does not exist"))
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Marked texts go through every command, well and badly, and turn up nowhere but where they were asked for.
+/// Marked texts go through every command, in valid and invalid calls, and must appear only in the output that shows them on request.
 @Suite struct LeakTests {
   private let store: TestStore
 
@@ -19,11 +19,11 @@ import Testing
     case attribute = "S3CR3T-ATTRIBUTE"
     case typed = "S3CR3T-TYPED"
 
-    /// What all of them hold, in the clear and in base64.
+    /// The common part of all marks, in the clear and in base64.
     static let traces = ["S3CR3T", "s3cr3t", "UzNDUjNU", "MzQ1IzV", "M0NSM1"]
   }
 
-  /// Runs a command: nothing marked is on stderr, and on stdout only what is `shown`.
+  /// Runs a command. No mark may be on stderr, and only those in `shown` on stdout.
   private func check(
     _ arguments: [String], input: String = "", status: Int32, shown: Set<Mark> = [],
     environment: [String: String] = [:],
@@ -97,9 +97,9 @@ import Testing
     ]
     for (arguments, status) in wrong {
       check(arguments, input: Mark.value.rawValue, status: status)
-      // Some know no --json, and say so.
+      // Some commands have no --json and report an error.
       let json = store.attempt(arguments + ["--json"], input: Mark.value.rawValue)
-      // Two items are read with --json, and here the second is none.
+      // With --json two items are read, and here the second does not exist.
       #expect(
         [status, 64].contains(json.status) || arguments == ["get", name, typed] && json.status == 10,
         "\(arguments): \(json.errors)")
@@ -110,7 +110,7 @@ import Testing
     check(["set", "big"], input: String(repeating: Mark.value.rawValue, count: 100_000), status: 20)
   }
 
-  @Test func `every command, and everything that can go wrong with it`() throws {
+  @Test func `no command leaks a mark, whatever goes wrong`() throws {
     store.environment["TMPDIR"] = store.folder.file("temporary")
     checkCommands()
     checkFailures()
@@ -118,7 +118,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: store.folder.file("temporary")))
   }
 
-  @Test func `what is not UTF-8, what cannot be written, and what is damaged`() throws {
+  @Test func `arguments that are not UTF-8, unwritable output and damage leak no mark`() throws {
     checkCommands()
     let scripts: [(script: String, status: Int32)] = [
       (#""$vault" get "$(printf 'S3CR3T\377')""#, 64),
@@ -154,13 +154,13 @@ import Testing
     expectNothingInFiles()
   }
 
-  @Test func `programs get a secret, and it is nowhere else`() {
+  @Test func `a program gets its secret, and the secret is nowhere else`() {
     checkCommands()
     store.shell(#"rm "$folder/out"; mkdir "$folder/here""#)
     let scripts: [(script: String, status: Int32, shown: Int)] = [
       (#""$vault" run --set A=vault:///S3CR3T-NAME -- sh -c 'ulimit -c; test "$A" = S3CR3T-VALUE'"#, 0, 0),
       (#""$vault" run --mask --set A=vault:///S3CR3T-NAME -- sh -c 'echo $A; echo $A >&2; env | grep ^A='"#, 0, 0),
-      // What the parent of a masked program shows of itself.
+      // The process that masks a program's output is visible to others.
       (
         #""$vault" run --mask --set A=vault:///S3CR3T-NAME -- sh -c 'cd /proc/$PPID; cat cmdline environ | grep -ac S3CR3T-[V]ALUE'"#,
         1, 0
@@ -187,7 +187,7 @@ import Testing
     expectNothingInFiles()
   }
 
-  /// No file of the store or the state shows a mark.
+  /// No file of the store or its state contains a mark.
   private func expectNothingInFiles() {
     var count = 0
     for part in ["store", "state"] {
@@ -206,7 +206,7 @@ import Testing
     let relative = !["|", "/"].contains(store.shell("cat /proc/sys/kernel/core_pattern").output.prefix(1))
     let (reading, writing) = Pipe.pair()
     defer { close(writing) }
-    // The crash handler as talkative as it can be.
+    // The crash handler is set to its most verbose mode.
     let environment = store.scriptEnvironment.merging(["SWIFT_BACKTRACE": "enable=yes,interactive=no"]) { $1 }
     func start(_ command: String) -> Executable {
       Executable(
@@ -224,7 +224,7 @@ import Testing
     #expect(result.output.isEmpty)
     #expect(result.errors.isEmpty)
     #expect(store.shell(#"ls "$folder/here""#).output.isEmpty)
-    // The same crash of another program does leave one: the test can fail.
+    // The same crash in another program does leave a core, so this test can fail.
     let other = start("sleep 100")
     #expect(eventually { other.commandLine == ["sleep", "100"] })
     other.send(SIGSEGV)

@@ -2,13 +2,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// The largest, the smallest and the strangest that a command takes, and the first that it does not.
+/// The largest, smallest and strangest inputs that a command accepts, and the first that it refuses.
 @Suite struct LimitTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  @Test func `a value of 1 MiB is kept, and one byte more is over the limit`() {
+  @Test func `a value of 1 MiB is stored, and one more byte is over the limit`() {
     let limit = 1_048_576
     let bytes = (0..<limit).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     #expect(store.execute(["set", "big"], input: bytes).status == 0)
@@ -18,7 +18,7 @@ import Testing
     #expect(store.execute("set", "big", "--file", file).status == 20)
     #expect(store.shell(#""$vault" set big </dev/zero"#).status == 20)
     #expect(store.shell(#""$vault" set big --file /dev/zero"#).status == 20)
-    // A newline that comes off does not count.
+    // A final newline that is removed does not count.
     let text = [UInt8](repeating: UInt8(ascii: "x"), count: limit)
     #expect(store.execute(["set", "text"], input: text + [0x0A]).status == 0)
     #expect(store.execute(["set", "text"], input: text + [0x0D, 0x0A]).status == 0)
@@ -43,7 +43,7 @@ import Testing
     #expect(result.output.hasSuffix("0\n23\n0\n16\n23\n0\n"), "\(result.output)")
   }
 
-  @Test(.needsTime) func `a value of every size comes back`() {
+  @Test(.needsTime) func `values of every size are returned unchanged`() {
     for count in Array(0...1_200) + stride(from: 1_200, through: 1_048_576, by: 30_011) {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 131 ^ count) }
       #expect(store.execute(["set", "a", "--exact"], input: bytes).status == 0)
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func `one piped line loses its newline, and nothing else is changed`() {
+  @Test func `a piped line loses its newline and is otherwise unchanged`() {
     let cases: [(input: [UInt8], kept: [UInt8], exact: Bool)] = [
       ([], [], false), ([0x0A], [], false), ([0x0A], [0x0A], true), (Array("a\n".utf8), Array("a".utf8), false),
       (Array("a\r\n".utf8), Array("a".utf8), false), (Array("a\r\n".utf8), Array("a\r\n".utf8), true),
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `names of 1 to 1,024 bytes are names, and two spellings of one name are one`() {
+  @Test func `names have 1 to 1,024 bytes, and two spellings in Unicode are the same name`() {
     let longest = String(repeating: "é", count: 512)
     #expect(store.execute("set", longest, input: "x").status == 0)
     #expect(store.execute("get", longest).output == "x")
@@ -85,7 +85,7 @@ import Testing
     #expect(store.execute("verify").status == 0)
   }
 
-  @Test func `64 attributes are taken, and 64 KiB of them`() {
+  @Test func `an item can have 64 attributes and 64 KiB of them`() {
     func attributes(_ numbers: Range<Int>) -> [String] { numbers.flatMap { ["-a", "key\($0)=value"] } }
     #expect(store.execute(["set", "a"] + attributes(0..<64), input: []).status == 0)
     #expect(store.execute(["set", "a"] + attributes(64..<65), input: []).status == 20)
@@ -98,7 +98,7 @@ import Testing
     #expect(store.execute("get", "b").status == 10)
   }
 
-  @Test func `an item keeps as many versions as its group says`() {
+  @Test func `an item keeps as many versions as its group's setting`() {
     #expect(store.execute("group", "create", "few", "--keep", "2").status == 0)
     for number in 1...4 { #expect(store.execute("set", "a", "-g", "few", input: "\(number)").status == 0) }
     #expect(store.execute("get", "a", "-g", "few", "--version", "3").output == "3")

@@ -2,10 +2,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What this machine lets a test do. A test that needs more is skipped, and says why.
+/// The features that this machine offers to tests. A test that needs a missing one is skipped with the reason.
 enum Machine {
   static let isRoot = geteuid() == 0
-  /// Mounts that nobody else sees and that go away with the process.
+  /// Private mounts that disappear with the process.
   static let canMount = isRoot && succeeds("unshare -m mount -t tmpfs none /tmp")
   static let canChangeUser = isRoot && succeeds("setpriv --reuid=12345 --clear-groups true")
   static let canTrace = succeeds("strace -qq -o /dev/null -e inject=getppid:error=EPERM true")

@@ -5,15 +5,15 @@ import Testing
 
 @testable import VaultCommands
 
-/// Many processes at work on one group.
+/// Many processes that use one group at the same time.
 @Suite struct ManyProcessesTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  /// Runs a script many times at once; `$number` tells them apart.
+  /// Runs a script many times at once; `$number` differs in each.
   ///
-  /// - Returns: all that they said on stdout and stderr.
+  /// - Returns: their whole output on stdout and stderr.
   private func atOnce(_ count: Int, _ script: String, beside other: String? = nil) -> String {
     let environment = store.scriptEnvironment
     let words = Mutex("")
@@ -27,7 +27,7 @@ import Testing
     return words.withLock { $0 }
   }
 
-  @Test func `16 processes set and get, and no update is lost and no reading fails`() {
+  @Test func `sixteen processes set and get without losing an update or failing to read`() {
     let rounds = RunLength.of(100, sample: 2)
     #expect(store.execute("set", "warm", input: "x").status == 0)
     let words = atOnce(
@@ -55,7 +55,7 @@ import Testing
     #expect(store.execute("verify").status == 0)
   }
 
-  @Test func `a number counted up by many, each with --if-version, counts every turn`() {
+  @Test func `a counter that many processes raise with --if-version counts every turn`() {
     let rounds = RunLength.of(50, sample: 3)
     #expect(store.execute("set", "count", input: "0").status == 0)
     let words = atOnce(
@@ -77,7 +77,7 @@ import Testing
     #expect(store.execute("get", "count").output == String(4 * rounds))
   }
 
-  @Test func `of two that change the same version exactly one wins`() {
+  @Test func `exactly one of two processes changes the same version`() {
     for version in 0..<RunLength.of(50, sample: 4) {
       let both = ["left", "right"].map { side in
         Executable(
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `of two that make the same store or group exactly one wins`() {
+  @Test func `exactly one of two processes makes the same store or group`() {
     for round in 0..<RunLength.of(30, sample: 2) {
       for arguments in [["group", "create", "g\(round)"], ["init", "--key-file", store.folder.file("key\(round)")]] {
         var environment = store.environment
@@ -108,14 +108,14 @@ import Testing
     }
   }
 
-  /// Holds the lock of the group's writers, as one that stands still would.
+  /// Holds the writers' lock of the group, as a stopped writer would.
   private func holdLock() -> Int32 {
     let descriptor = unsafe open(store.groupFolder + "/lock", O_RDWR | O_CLOEXEC)
     #expect(descriptor >= 0 && flock(descriptor, LOCK_EX) == 0)
     return descriptor
   }
 
-  @Test func `a writer waits for another, and readers do not`() {
+  @Test func `a writer waits for another writer, and readers do not`() {
     #expect(store.execute("set", "a", input: "old").status == 0)
     let lock = holdLock()
     let waiting = Executable(["set", "a"], input: Array("new".utf8), environment: store.environment)
@@ -128,7 +128,7 @@ import Testing
     #expect(store.execute("get", "a").output == "new")
   }
 
-  @Test(.needsTime) func `a writer that waits for ten seconds gives up with 15`() {
+  @Test(.needsTime) func `a writer gives up with 15 after waiting for ten seconds`() {
     #expect(store.execute("set", "a", input: "old").status == 0)
     let lock = holdLock()
     defer { close(lock) }
@@ -140,7 +140,7 @@ import Testing
     #expect(store.execute("get", "a").output == "old")
   }
 
-  @Test func `a reader whose output stands still keeps no writer waiting`() {
+  @Test func `a reader whose output is blocked does not block a writer`() {
     for number in 0..<3 {
       let label = String(repeating: "l", count: 60_000)
       #expect(store.execute("set", "long\(number)", "--label", label, input: "v").status == 0)
@@ -149,7 +149,7 @@ import Testing
     let readers = ["list --json", "list"].map { arguments in
       let (reading, writing) = Pipe.pair()
       defer { close(writing) }
-      // The smallest pipe there is, so that each of them has more to say.
+      // Uses the smallest possible pipe, so that each of them has more output than fits.
       #expect(fcntl(reading, setPipeSize, 4_096) == 4_096)
       let process = Executable(
         ["-c", "exec \"$vault\" \(arguments) >&3"], program: "/bin/sh", environment: store.scriptEnvironment,
@@ -158,7 +158,7 @@ import Testing
     }
     for (process, reading) in readers {
       #expect(eventually { Pipe.unreadCount(reading) == 4_096 })
-      // The index is locked at the bytes 120 to 127 while a snapshot is read or written.
+      // The bytes 120 to 127 of the index are locked while a snapshot is read or written.
       let locks = store.shell("cat /proc/locks").output.split(separator: "\n").map { $0.split(separator: " ") }
       #expect(
         locks.filter { $0.dropFirst(4).first == "\(process.process)" && (120...127).contains(Int($0[6]) ?? 0) } == [])

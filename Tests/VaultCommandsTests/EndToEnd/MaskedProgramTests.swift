@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// `run --mask`: a program whose output is looked through, and `--as-file`.
+/// `run --mask`, which filters a program's output, and `--as-file`.
 @Suite struct MaskedProgramTests {
   private let store: TestStore
   private static let placeholder = "<concealed by vault>"
@@ -21,23 +21,23 @@ import Testing
     store.execute(masked + ["--", "/bin/sh", "-c", script], input: Array("typed".utf8))
   }
 
-  @Test func `values are replaced in both outputs, each for itself, and the rest stays`() {
+  @Test func `values are replaced in each output separately, and the rest is unchanged`() {
     let result = output(#"cat; echo " $P|"; echo "$K"; printf 'S3CR3T-' ; printf 'S3CR3T-h' >&2; printf 'unter2;' >&2"#)
     #expect(result.output == "typed \(Self.placeholder)|\n\(Self.placeholder)\nS3CR3T-")
     #expect(result.errors == Self.placeholder + ";")
     #expect(result.status == 0)
   }
 
-  @Test func `a value that comes byte by byte is replaced, also after pauses`() {
+  @Test func `a value that arrives byte by byte is replaced, even after pauses`() {
     let script = #"for c in S 3 C R 3 T - h u n t e r 2 !; do printf %s $c; sleep 0.07; done"#
-    // A pause shows the first bytes, of which there are at most a quarter of the value.
-    // How much of it depends on how the machine spreads the pauses.
+    // A pause lets the first bytes through, at most a quarter of the value.
+    // How many depends on how the machine spreads the pauses.
     let shown = output(script).output
     #expect(shown.hasSuffix(Self.placeholder + "!"))
     #expect("S3C".hasPrefix(shown.dropLast(Self.placeholder.count + 1)), "\(shown)")
   }
 
-  @Test func `a prompt that ends like a value begins is shown while the program waits`() throws {
+  @Test func `a prompt that ends like the start of a value is shown while the program waits`() throws {
     let (reading, writing) = Pipe.pair()
     let (keyboard, typing) = Pipe.pair()
     defer { for end in [reading, keyboard, typing] { close(end) } }
@@ -57,7 +57,7 @@ import Testing
     #expect(process.wait().status == 128 + SIGKILL)
   }
 
-  @Test func `status and signal are the program's`() {
+  @Test func `a masked program's status or signal becomes ours`() {
     #expect(output("exit 7").status == 7)
     #expect(output("kill -KILL $$").status == 128 + SIGKILL)
     #expect(store.execute(["run", "--mask", "--", "no-such-program"], input: []).status == 127)
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
-  func `signals are passed on, once`(signal: Int32) {
+  func `each signal is passed on once`(signal: Int32) {
     let process = Executable(
       masked + [
         "--", "/bin/sh", "-c",
@@ -83,14 +83,14 @@ import Testing
     #expect(result.status == 5)
   }
 
-  @Test func `where both outputs lead to one place, their order stays`() {
+  @Test func `if both outputs go to the same place, their order is kept`() {
     let script = "for i in 1 2 3 4 5; do echo $P; echo b >&2; done"
     let result = store.shell(#""$vault" run --mask --set P=vault:///password -- sh -c '"# + script + "' 2>&1")
     #expect(result.output == String(repeating: "\(Self.placeholder)\nb\n", count: 5))
   }
 
   @Test(arguments: [SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR, 40])
-  func `signals that would end us reach the program instead`(signal: Int32) {
+  func `signals that would end us are passed on to the program`(signal: Int32) {
     let script = "trap 'echo came; exit 5' \(signal); echo ready; for i in $(seq 3600); do sleep 0.05; done"
     let process = Executable(masked + ["--", "/bin/sh", "-c", script], environment: store.environment)
     #expect(eventually { process.outputSoFar == "ready\n" })
@@ -99,13 +99,13 @@ import Testing
     #expect(result.output == "ready\ncame\n" && result.status == 5)
   }
 
-  @Test func `an alarm that was set before us reaches the program`() {
+  @Test func `an alarm that was set before we started is passed on to the program`() {
     let script = #"trap "echo came; exit 5" ALRM; for i in $(seq 3600); do sleep 0.05; done"#
     let result = store.shell(#"perl -e 'alarm 1; exec @ARGV' "$vault" run --mask -- sh -c '"# + script + "'")
     #expect(result.output == "came\n" && result.status == 5)
   }
 
-  @Test func `a value that is too short to be masked is warned of`() {
+  @Test func `a value that is too short to be masked causes a warning`() {
     store.run("set", "short", input: "abc")
     store.run("set", "empty", input: "")
     let options = ["run", "--mask", "--set", "P=vault:///password", "--set", "E=vault:///empty"]
@@ -115,14 +115,14 @@ import Testing
     #expect(result.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `what others write later keeps nobody waiting, and a reader that has gone ends the program`() {
+  @Test func `a background child does not delay the end, and a closed reader ends the program`() {
     #expect(output("sleep 100 & echo done").output == "done\n")
     let result = store.shell(
       #""$vault" run --mask --set P=vault:///password -- sh -c 'while echo x; do :; done' | head -n 1; echo "$?""#)
     #expect(result.output == "x\n0\n")
   }
 
-  @Test func `the password of a login is replaced, its user name is not`() {
+  @Test func `the password of a login is masked and the user name is not`() {
     store.run("set", "login", "--type", "json", input: #"{"username":"annette","password":"correct-horse"}"#)
     let script = #"echo "$L" | cut -d: -f3; echo "$L" | tr -d '{}' | cut -d, -f1"#
     let options = ["run", "--mask", "--set", "L=vault:///login"]
@@ -130,7 +130,7 @@ import Testing
     #expect(result.output == "\"\(Self.placeholder)\"}\n\"username\":\"annette\"\n")
   }
 
-  @Test func `output that cannot be written is told, and ends the program`() {
+  @Test func `output that cannot be written is an error and ends the program`() {
     let result = store.shell(
       #""$vault" run --mask --set P=vault:///password -- sh -c 'while echo x; do :; done' >/dev/full; echo "$?""#)
     #expect(result.output == "23\n")
@@ -138,7 +138,7 @@ import Testing
     #expect(store.shell(#""$vault" run --mask -- sh -c 'echo x >&2' 2>/dev/full; echo "$?""#).output == "23\n")
   }
 
-  @Test func `on a terminal the program has one of the same size, and Ctrl-C reaches it once`() throws {
+  @Test func `on a terminal the program gets a terminal of the same size, and Ctrl-C once`() throws {
     let terminal = PseudoTerminal(columns: 101)
     let script =
       #"test -t 1 && stty size <&1; trap 'echo int' INT; echo ready; until [ -e "$folder/sent" ]; do sleep 0.05; done; echo $P; exit 3"#
@@ -156,7 +156,7 @@ import Testing
   // MARK: Files in memory
 
   @Test(arguments: [[], ["--mask"]])
-  func `a value as a file can be read twice, by others, and not changed`(options: [String]) {
+  func `a value as a file can be read twice and by others, and not changed`(options: [String]) {
     let result = store.execute(
       ["run"] + options + [
         "--as-file", "K=vault:///key", "--as-file", "P=vault:///password", "--", "/bin/sh", "-c",
@@ -166,7 +166,7 @@ import Testing
     #expect(result.status == 0)
   }
 
-  @Test func `a file in memory holds any bytes, and is masked, too`() {
+  @Test func `a file in memory holds any bytes, and its value is masked too`() {
     _ = store.execute(["set", "bytes", "--exact"], input: [0, 1, 255, 10, 0, 7, 8])
     let options = ["run", "--mask", "--as-file", "B=vault:///bytes"]
     let script = #"od -An -tx1 "$B"; cat "$B""#
@@ -176,7 +176,7 @@ import Testing
     #expect(store.execute(["run", "--as-file", "vault:///bytes", "--", "true"], input: []).status == 64)
   }
 
-  @Test func `the descriptor of a passphrase is not the program's`() throws {
+  @Test func `the program does not get the descriptor of a passphrase`() throws {
     let passphrase = Pipe.holding(Array("pass phrase\n".utf8))
     defer { close(passphrase) }
     let folder = TemporaryFolder()

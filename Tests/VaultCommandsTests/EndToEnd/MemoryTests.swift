@@ -4,14 +4,14 @@ import Testing
 
 @testable import VaultCommands
 
-/// The memory of a running command, read as only root may.
+/// The memory of a running command, which only root can read.
 @Suite(.needsRoot) struct MemoryTests {
   private let store: TestStore
   private static let mark = Array("S3CR3T-VALUE".utf8)
 
   init() throws { store = try TestStore() }
 
-  /// Starts a command that writes to a pipe which nobody empties, and waits until it can write no more.
+  /// Starts a command that writes into a pipe that nobody empties, and waits until it is blocked.
   private func blocked(_ arguments: String) throws -> (process: Executable, reading: Int32) {
     let (reading, writing) = Pipe.pair()
     let process = Executable(
@@ -22,7 +22,7 @@ import Testing
     return (process, reading)
   }
 
-  /// A part of a process's memory, and whether it would stand in a core.
+  /// A part of a process's memory, and whether a core dump would contain it.
   private struct Mapping {
     var range: Range<UInt>
     var isDumped = true
@@ -42,7 +42,7 @@ import Testing
     return mappings
   }
 
-  /// The mappings in which `bytes` are found, each as often as they are.
+  /// The mappings that contain `bytes`, once for each occurrence.
   private func places(of bytes: [UInt8], in process: pid_t) -> [Mapping] {
     let memory = unsafe open("/proc/\(process)/mem", O_RDONLY)
     defer { close(memory) }
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(arguments: ["get marked", "get marked --json"])
-  func `a value that is being written is in no page that a core would hold`(arguments: String) throws {
+  func `a value that is being written is in no page that a core dump contains`(arguments: String) throws {
     let value = (0..<20_000).map { "S3CR3T-VALUE \($0)" }.joined(separator: "\n")
     #expect(store.execute("set", "marked", input: value).status == 0)
     let (process, reading) = try blocked(arguments)
@@ -79,7 +79,7 @@ import Testing
     #expect(process.wait().status == 0)
   }
 
-  @Test func `a passphrase is gone from memory once it has opened the store`() throws {
+  @Test func `a passphrase is wiped from memory once it has opened the store`() throws {
     var environment = store.scriptEnvironment
     environment["VAULT_HOME"] = store.folder.file("other")
     environment["VAULT_STATE"] = store.folder.file("other-state")
@@ -98,7 +98,7 @@ import Testing
     #expect(process.wait().status == 0)
   }
 
-  @Test(.needsOtherUsers) func `another process of the same user cannot look at it`() throws {
+  @Test(.needsOtherUsers) func `another process of the same user cannot read the command's memory`() throws {
     let result = store.shell(
       """
       home="$folder/home" && mkdir "$home" && cp "$vault" "$home/vault" && chmod -R go+rX "$home" && chown -R 12345 "$home" &&

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Modes and kinds of the files that a command relies on: each that is not as it must be is refused with its reason.
+/// Modes and kinds of the files that a command relies on. A file that is not as required is refused with the reason.
 @Suite struct ModeTests {
   private let store: TestStore
 
@@ -12,7 +12,7 @@ import Testing
     try #require(store.execute("set", "a", input: "value").status == 0)
   }
 
-  /// What stands under a name of the store's folder, changed, and what `get` says of it.
+  /// A changed file or folder of the store, and the error of `get`.
   private struct Case: CustomTestStringConvertible {
     let change: String
     let status: Int32
@@ -75,7 +75,8 @@ import Testing
       words: "(container: a journal lies beside the group file)"),
   ]
 
-  @Test(arguments: cases.indices) func `what is not as it must be is refused with its reason`(number: Int) {
+  @Test(arguments: cases.indices) func `a file with a wrong kind, mode or owner is refused with the reason`(number: Int)
+  {
     let wrong = Self.cases[number]
     #expect(store.shell("cd \"$folder\"; \(wrong.change)").status == 0)
     let result = store.attempt(["get", "a"])
@@ -86,7 +87,7 @@ import Testing
     #expect(set.status == wrong.status, "\(wrong.change): \(set.errors)")
   }
 
-  @Test func `a store that everybody may read is read, and not written`() {
+  @Test func `a store that everybody can read is read and not written`() {
     let result = store.shell(
       """
       cd "$folder"; chmod -R go=rX store; "$vault" get a >/dev/null && "$vault" verify >/dev/null && echo read
@@ -96,7 +97,7 @@ import Testing
     #expect(result.errors.contains("the group's file is open to other users (mode 644)"))
   }
 
-  @Test func `an identity that everybody may read is refused where a passphrase could be guessed from it`() {
+  @Test func `an identity that everybody can read is refused if a passphrase could be guessed from it`() {
     let result = store.shell(
       """
       cd "$folder"; echo 'correct horse battery' >new; "$vault" slot add passphrase --new-passphrase-fd 3 3<new 2>/dev/null
@@ -106,7 +107,7 @@ import Testing
     #expect(result.errors.contains("the identity is open to other users (mode 755)"), "\(result.errors)")
   }
 
-  @Test func `files are made for their user alone, whatever the umask`() {
+  @Test func `new files are accessible to their user alone, whatever the umask`() {
     let result = store.shell(
       """
       umask 000; cd "$folder"; export VAULT_HOME="$folder/new" VAULT_STATE="$folder/new-state"
@@ -116,7 +117,7 @@ import Testing
     #expect(result.output == "d700\nf600\n", "\(result.errors)")
   }
 
-  @Test func `a value is taken from a link and a FIFO, and put into neither`() {
+  @Test func `a value can be read from a link or a FIFO, and is written to neither`() {
     let result = store.shell(
       """
       cd "$folder"; printf 'from a file\\n' >plain; ln -s plain link; mkfifo fifo; echo untouched >target; ln -s target out

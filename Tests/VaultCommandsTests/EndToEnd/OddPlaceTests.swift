@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Machines, users and limits that are not the usual ones.
+/// Unusual machines, users and limits.
 @Suite struct OddPlaceTests {
   private let store: TestStore
 
@@ -12,7 +12,7 @@ import Testing
     try #require(store.execute("set", "a", "--label", "L", input: "value").status == 0)
   }
 
-  /// The functions `as`, which runs a command as a user whom no list of users knows, and a copy of all that he needs.
+  /// Shell code for `as`, which runs a command as a user without an entry in the user database, with copies of the files they need.
   private static let asStranger = """
     home="$folder/home" && mkdir "$home" && cp "$vault" "$home/vault" && chmod -R go+rX "$home" && chown -R 12345 "$home" &&
     chmod 711 "$folder" && cd / && unset VAULT_HOME VAULT_STATE && vault="$home/vault" || exit 99
@@ -20,7 +20,7 @@ import Testing
 
     """
 
-  @Test(.needsOtherUsers) func `a user whom no list of users knows has a store`() {
+  @Test(.needsOtherUsers) func `a user without an entry in the user database can have a store`() {
     let result = store.shell(
       Self.asStranger + """
         export HOME="$home"
@@ -33,7 +33,7 @@ import Testing
         == "x\(store.folder.path)/home/.local/share:\nvault\n\n\(store.folder.path)/home/.local/state:\nvault\n")
   }
 
-  @Test(.needsOtherUsers) func `without a home folder the error says so`() {
+  @Test(.needsOtherUsers) func `the error says that there is no home folder`() {
     for variables in ["", "HOME=", "HOME=relative", "XDG_DATA_HOME=relative"] {
       let result = store.shell(Self.asStranger + "unset HOME; as env \(variables) \"$vault\" get a")
       #expect(result.status == 21)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test(.needsOtherUsers) func `without a home folder, but with a named store, all works but the witness`() {
+  @Test(.needsOtherUsers) func `without a home folder everything works in a named store except the witness`() {
     let result = store.shell(
       Self.asStranger + """
         unset HOME; export VAULT_HOME="$home/store" VAULT_KEY_FILE="$home/key"
@@ -58,7 +58,7 @@ import Testing
     #expect(result.errors.contains("an older copy of the store would not be noticed: there is no home folder"))
   }
 
-  @Test(.needsOtherUsers) func `another user's store is denied to him, and what he may not read`() {
+  @Test(.needsOtherUsers) func `another user's store, and files they may not read, are denied`() {
     let result = store.shell(
       Self.asStranger + """
         export HOME="$home" VAULT_HOME="$folder/store"
@@ -77,7 +77,7 @@ import Testing
         """)
   }
 
-  @Test(.needsLimits) func `without locked memory everything works`() {
+  @Test(.needsLimits) func `everything works without locked memory`() {
     let result = store.shell(
       """
       limited() { prlimit --memlock=0 "$vault" "$@"; }
@@ -90,7 +90,7 @@ import Testing
     #expect(result.output == "other")
   }
 
-  @Test(.needsOtherUsers) func `without locked memory everything works, also for a user who is not root`() {
+  @Test(.needsOtherUsers) func `everything works without locked memory for a user who is not root`() {
     let result = store.shell(
       Self.asStranger + """
         export HOME="$home"
@@ -102,7 +102,7 @@ import Testing
     #expect(result.output == "x")
   }
 
-  @Test(.needsMounts) func `commands work where /proc is not mounted`() {
+  @Test(.needsMounts) func `commands work if /proc is not mounted`() {
     store.run("set", "a", input: "value")
     let result = store.shellWithMounts(
       """
@@ -113,7 +113,7 @@ import Testing
     #expect(result.output == "vault \(Versions.vault)\nvalueA=value\n")
   }
 
-  @Test(.needsMounts) func `on a read-only mount reading works, and writing ends with 23`() {
+  @Test(.needsMounts) func `on a read-only mount reading works and writing ends with 23`() {
     let result = store.shellWithMounts(
       """
       mount --bind "$folder/store" "$folder/store" && mount -o remount,bind,ro "$folder/store" || exit 99
@@ -138,7 +138,7 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test(.needsMounts) func `with a read-only state folder, or none, get and set warn and verify fails`() {
+  @Test(.needsMounts) func `with a read-only state folder or none, get and set warn and verify fails`() {
     for make in [
       "mount --bind \"$folder/state\" \"$folder/state\" && mount -o remount,bind,ro \"$folder/state\"", "mv state gone",
     ] {
@@ -155,7 +155,7 @@ import Testing
     }
   }
 
-  @Test(.needsOtherUsers) func `in a folder that may not be written, reading works, and writing is denied`() {
+  @Test(.needsOtherUsers) func `in a folder without write permission reading works and writing is denied`() {
     let result = store.shell(
       Self.asStranger + """
         export HOME="$home"
@@ -172,7 +172,7 @@ import Testing
     #expect(result.output.hasSuffix("12\n"), "\(result.output)")
   }
 
-  @Test func `a closed or strange stdin, and a full or closed stdout, are told`() {
+  @Test func `a closed or strange stdin and a full or closed stdout are reported`() {
     let expected: [(script: String, status: Int32)] = [
       (#""$vault" set a <&-"#, 64), (#""$vault" set a </"#, 64), (#""$vault" set b </dev/null"#, 0),
       (#""$vault" get a <&-"#, 0),
@@ -189,13 +189,13 @@ import Testing
     #expect(store.execute("verify").status == 0)
   }
 
-  /// A dynamic executable may not even find its libraries.
+  /// A dynamically linked executable may not even find its libraries.
   private static func lacksDescriptors(_ result: Executable.Result) -> Bool {
     result.status == 127 && result.errors.contains("shared libraries")
       || [11, 23].contains(result.status) && result.errors.contains("too many files are open")
   }
 
-  @Test(.needsLimits) func `with few descriptors it works, or says that too many files are open`() {
+  @Test(.needsLimits) func `with few descriptors a command works, or says that too many files are open`() {
     for limit in [4, 5, 6, 7, 8, 10, 12] {
       let get = store.shell("prlimit --nofile=\(limit) \"$vault\" get a")
       #expect(get.output == "value" || Self.lacksDescriptors(get), "\(limit): \(get)")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// A value on its way into a file.
+/// Writing a value to a file.
 @Suite(.needsTracing) struct OutputProcessTests {
   private let store: TestStore
 
@@ -13,7 +13,7 @@ import Testing
 
   private func files() -> [String] { store.folder.names().filter { $0 != "trace" } }
 
-  @Test func `killed before it is whole, it leaves no file under any name`() {
+  @Test func `a process killed before a file is complete leaves no file under any name`() {
     let before = files()
     let call = TestStore.SystemCall(name: "fsync", number: 1)
     let killed = store.trace(["get", "a", "--output", store.folder.file("value")], ["fsync"], call.killing)
@@ -21,10 +21,10 @@ import Testing
     #expect(files() == before)
   }
 
-  @Test func `where no file can be without a name, it has another one first, and the old one stays if it fails`() {
+  @Test func `without nameless files, a temporary file is used and the old file stays on failure`() {
     let path = store.folder.write("value", Array("old".utf8))
     let before = files()
-    // As if there were no /proc.
+    // This simulates a system without /proc.
     let hidden = ["-e", "inject=access:error=ENOENT"]
     let get = ["get", "a", "--output", path]
     let failing = store.trace(get, ["access", "rename"], hidden + ["-e", "inject=rename:error=ENOSPC"])
@@ -35,7 +35,7 @@ import Testing
     #expect(store.folder.mode("value") == 0o600)
   }
 
-  @Test func `a name for the file that cannot be made is an error, and nothing is left`() {
+  @Test func `if the new file cannot get its name, that is an error and nothing is left`() {
     let before = files()
     let call = TestStore.SystemCall(name: "linkat", number: 1)
     let failing = store.trace(

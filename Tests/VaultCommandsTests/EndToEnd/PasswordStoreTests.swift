@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Entries that the real pass wrote with the real gpg.
+/// Entries written by the real pass with the real gpg.
 @Suite(.needsClients) struct PasswordStoreTests {
   private let store: TestStore
   private let entries: String
@@ -36,7 +36,7 @@ import Testing
     store.execute(["import", "--from", "pass"] + options, input: [])
   }
 
-  @Test func `every entry becomes an item by its path`() {
+  @Test func `every entry becomes an item named by its path`() {
     let shown = bringIn("--dry-run")
     #expect(shown.output == "new\tone\tstring\nnew\tweb/a b\tjson\nnew\tweb/code\tstring\n")
     let done = bringIn("--prefix", "pass/")
@@ -50,7 +50,7 @@ import Testing
     #expect(bringIn("--prefix", "pass/").errors.hasSuffix("0 new, 0 replaced, 3 unchanged\n"))
   }
 
-  @Test func `entries that begin with a dot are entries, and what pass and git keep is not`() {
+  @Test func `hidden entries are imported, and the files of pass and git are not`() {
     run("printf 's3cret\\n' | pass insert -m .hidden/.one; cd \"$PASSWORD_STORE_DIR\"; : >.stray; : >.gitattributes")
     let done = bringIn()
     #expect(done.errors.hasPrefix("imported into 'default': 4 new, 0 replaced, 0 unchanged\n"))
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(arguments: [nil, "", "not a tty", "/dev/other"])
-  func `gpg is told of the terminal, unless a path was named`(named: String?) {
+  func `gpg is told about the terminal unless a path was named`(named: String?) {
     _ = store.folder.write("gpg", Array("#!/bin/sh\ncat >/dev/null; printf %s \"$GPG_TTY\"\n".utf8), mode: 0o755)
     let terminal = PseudoTerminal()
     var environment = store.environment.merging(["PATH": "\(store.folder.path):\(Machine.path)"]) { $1 }
@@ -69,7 +69,7 @@ import Testing
     #expect(store.run("get", "one").output == (named == "/dev/other" ? "/dev/other" : terminal.path))
   }
 
-  @Test func `entries that gpg does not open are named, and nothing is changed`() throws {
+  @Test func `entries that gpg cannot open are named, and nothing is changed`() throws {
     _ = store.folder.write("entries/web/broken.gpg", Array("s3cret".utf8))
     run(
       "gpg --batch --quiet --passphrase '' --symmetric --pinentry-mode loopback -o \"$PASSWORD_STORE_DIR/z.gpg\" /dev/null"
@@ -83,7 +83,7 @@ import Testing
     #expect(store.run("list").output.isEmpty)
   }
 
-  @Test func `links out of the folder are refused, and those inside of it followed`() {
+  @Test func `links out of the folder are refused, and links inside it are followed`() {
     run("cd \"$PASSWORD_STORE_DIR\"; ln -s one.gpg two.gpg; ln -s web site")
     let inside = bringIn()
     #expect(inside.status == 0)
@@ -96,7 +96,7 @@ import Testing
     #expect(store.run("list", "x/").output.isEmpty)
   }
 
-  @Test func `no store, and no gpg`() {
+  @Test func `a missing password store and a missing gpg are errors`() {
     store.environment["PATH"] = store.folder.path
     let without = bringIn()
     #expect(without.status == 64)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// `vault env`: what shells and other readers get back is exactly what is stored.
+/// `vault env`: shells and other readers get exactly the stored values.
 @Suite struct PrintEnvironmentTests {
   private let store: TestStore
 
@@ -31,7 +31,7 @@ import Testing
     #expect(!store.folder.exists("hacked"))
   }
 
-  /// Runs a script in the store's folder that writes its environment in the end.
+  /// Runs a script in the store's folder; the script writes its environment at the end.
   private static func read(_ store: TestStore, _ script: String, _ shell: String) -> [String: String]? {
     let result = Executable(
       ["-c", "cd \"$folder\"; " + script], program: shell, environment: store.scriptEnvironment
@@ -55,20 +55,20 @@ import Testing
     }
   }()
 
-  @Test(arguments: ["/bin/bash", "/bin/dash"]) func `a shell's eval gives back every value`(shell: String) {
+  @Test(arguments: ["/bin/bash", "/bin/dash"]) func `eval in a shell restores every value`(shell: String) {
     check(Self.hostile + Self.random) { store in
       Self.read(store, #"eval "$("$vault" env --prefix hostile/)"; env -0"#, shell)
     }
   }
 
-  @Test func `a JSON reader gives back every value`() {
+  @Test func `a JSON reader restores every value`() {
     check(Self.hostile + Self.random) { store in
       let text = store.run("env", "--prefix", "hostile/", "--shell", "json").outputBytes
       return try? JSONDecoder().decode([String: String].self, from: Data(text))
     }
   }
 
-  @Test func `our reader of env files gives back every value`() {
+  @Test func `our reader of env files restores every value`() {
     let values = (Self.hostile + Self.random).filter { !$0.hasSuffix("\\") }
     check(values) { store in
       Self.read(
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func `variables stand in order, with and without a prefix`() {
+  @Test func `variables are sorted, with and without a prefix`() {
     store.run("set", "b/x", input: "it's")
     store.run("set", "a", input: "1")
     #expect(store.run("env").output == "export A='1'\nexport B_X='it'\\''s'\n")
@@ -86,7 +86,7 @@ import Testing
     #expect(store.run("env", "--shell", "csh").status == 64)
   }
 
-  @Test func `what cannot be written is refused, and nothing is written`() {
+  @Test func `if a variable cannot be written, nothing is written`() {
     store.run("set", "a", input: "1")
     _ = Transcript(["set", "z"], input: [0x61, 0, 0x62], environment: store.environment)
     let zero = store.run("env")
@@ -103,7 +103,7 @@ import Testing
     #expect(clash.status == 18 && clash.errors.contains("two items would both be Z") && clash.output.isEmpty)
   }
 
-  @Test func `a value that some readers of env files would change is warned of`() {
+  @Test func `a value that some readers of env files would change causes a warning`() {
     store.run("set", "a", input: "x${HOME}")
     #expect(store.run("env", "--shell", "dotenv").errors.contains("the value of A holds '${'"))
     #expect(store.run("env").errors.isEmpty)

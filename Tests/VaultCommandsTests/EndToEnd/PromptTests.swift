@@ -19,7 +19,7 @@ import Testing
     try #require(made.status == 0, "\(made.errors)")
   }
 
-  /// A `list` that has asked, with half of the passphrase typed.
+  /// A `list` that has prompted, with half of the passphrase typed.
   private func waiting() throws -> Executable {
     let process = Executable(["list"], environment: environment, terminal: terminal)
     try #require(terminal.waitUntilShown(Self.prompt))
@@ -28,7 +28,7 @@ import Testing
     return process
   }
 
-  @Test func `the passphrase opens the store and is not shown`() throws {
+  @Test func `the typed passphrase opens the store and is not shown`() throws {
     let process = try waiting()
     terminal.type("er2\n")
     #expect(process.wait().status == 0)
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
-  func `a signal ends it with 130, and the terminal shows again what is typed`(signal: Int32) throws {
+  func `a signal at the prompt ends with 130, and the terminal echoes again`(signal: Int32) throws {
     let process = try waiting()
     process.send(signal)
     let result = process.wait()
@@ -47,14 +47,14 @@ import Testing
     #expect(!result.errors.contains("hunt"))
   }
 
-  @Test func `Ctrl-C ends it with 130`() throws {
+  @Test func `Ctrl-C at the prompt ends with 130`() throws {
     let process = try waiting()
     terminal.type("\u{3}")
     #expect(process.wait().status == 130)
     #expect(terminal.showsWhatIsTyped)
   }
 
-  @Test func `stopped, it gives the terminal back, and continued, it asks again`() throws {
+  @Test func `a stopped prompt restores the terminal, and asks again when it continues`() throws {
     let process = try waiting()
     process.send(SIGTSTP)
     #expect(eventually { terminal.showsWhatIsTyped })
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(arguments: [SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGTRAP, SIGFPE, SIGSYS])
-  func `a crash prints nothing and leaves no core`(signal: Int32) throws {
+  func `a crash at the prompt prints nothing and leaves no core`(signal: Int32) throws {
     let process = try waiting()
     #expect(process.limit("Max core file size") == "0")
     process.send(signal)
@@ -77,12 +77,12 @@ import Testing
     #expect(terminal.shown() == Self.prompt)
   }
 
-  @Test func `without a terminal it is locked at once`() {
+  @Test func `without a terminal the store is locked at once`() {
     let result = Executable(["list"], environment: environment).wait()
     #expect(result.status == 11)
   }
 
-  @Test func `one that is named is final, whatever else would open the store`() {
+  @Test func `no other source is tried if one is named`() {
     let result = Executable(
       ["list", "--key-file", folder.file("absent")], environment: environment, terminal: terminal
     ).wait()

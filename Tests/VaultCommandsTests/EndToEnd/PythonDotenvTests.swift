@@ -4,13 +4,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// Env files as python-dotenv reads them: it says what a line means.
+/// Env files compared with python-dotenv, whose rules we follow.
 @Suite(.needsClients) struct PythonDotenvTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  /// What python-dotenv makes of a file, without expanding anything; nil where it has doubts about a line.
+  /// The values that python-dotenv reads from a file, without expansion; nil if it warns about a line.
   private func read(_ path: String) throws -> [String: String]? {
     let script = """
       import json, sys
@@ -29,7 +29,7 @@ import Testing
     return read as? [String: String]
   }
 
-  @Test func `what is exported is read as it was set`() throws {
+  @Test func `python-dotenv reads an exported file as it was set`() throws {
     let parts = [
       "'", "\"", "\\", "#", " ", "\n", "\r", "\t", "$", "=", "é", "\u{A0}", "\u{2028}", "\u{1}", "n", "a", "{",
     ]
@@ -38,7 +38,7 @@ import Testing
     var values: [String: String] = [:]
     for index in 0..<RunLength.of(3_000, sample: 300) {
       var value = (0..<Int.random(in: 0...7, using: &random)).map { _ in parts.randomElement(using: &random)! }.joined()
-      // What ends so may have no form: that is refused, and tested elsewhere.
+      // A value that ends like this may have no form; another test covers that refusal.
       if value.hasSuffix("\\") { value += "." }
       values["\(names.randomElement(using: &random)!)\(index)"] = value
     }
@@ -54,7 +54,7 @@ import Testing
       store.run("import", path, "--from", "dotenv").errors.hasSuffix(" 0 new, 0 replaced, \(values.count) unchanged\n"))
   }
 
-  @Test func `a line means the same to both, or is refused here`() throws {
+  @Test func `our reader gives the values of python-dotenv or refuses the line`() throws {
     let parts = [
       "A", "B", "=", "=", "'", "\"", "\\", "#", " ", "\n", "\n", "\t", "export ", "x", "$", "\\n", "\\'", "é", ",",
       "\u{A0}", "\u{85}", "\u{2028}", "\u{1F}", "\u{200B}",

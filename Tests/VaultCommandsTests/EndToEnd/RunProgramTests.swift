@@ -18,7 +18,7 @@ import Testing
     store.execute(["run"] + options + ["--", "/bin/sh", "-c", script], input: [])
   }
 
-  @Test func `references become values before the program starts`() {
+  @Test func `references are replaced by values before the program starts`() {
     store.environment["INHERITED"] = "vault:///db/user"
     let file = store.folder.write("env", Array("# for the server\nFILE=vault:///server#port\nPLAIN='p q'\n".utf8))
     let result = output(
@@ -28,7 +28,7 @@ import Testing
     #expect(result.errors.isEmpty && result.status == 0)
   }
 
-  @Test func `what is named later wins`() {
+  @Test func `the option named last takes precedence`() {
     store.environment["A"] = "inherited"
     let file = store.folder.write("env", Array("A=file\nA=last\nDB_USER=file\nDB_PASSWORD=file\n".utf8))
     #expect(output(["--env-file", file], "printf $A").output == "last")
@@ -48,13 +48,13 @@ import Testing
       "env", Array("VAULT_HOME=/x\nCREDENTIALS_DIRECTORY=/x\nOTHER=/y\nVAULT_ADDR=/z\n".utf8))
     let result = output(["--env-file", file], "env; ls -l /proc/self/fd | grep -c '\(store.folder.path)'")
     let variables = result.output.split(separator: "\n").filter { $0.hasPrefix("VAULT_") || $0.hasPrefix("CRED") }
-    // What another program of this name reads is its own.
+    // A variable that only another program of this name reads is kept.
     #expect(variables == ["VAULT_ADDR=/z"])
     #expect(result.output.contains("OTHER=/y\n"))
     #expect(result.output.hasSuffix("\n0\n"))
   }
 
-  @Test func `the program stands in our place, and its status is its own`() {
+  @Test func `the program replaces our process, and its status becomes ours`() {
     #expect(output([], "exit 10").status == 10)
     #expect(output([], "kill -TERM $$").status == 128 + 15)
     #expect(store.execute(["run", "--", "no-such-program"], input: []).status == 127)
@@ -76,13 +76,13 @@ import Testing
     (["--only", "A"], 10, "--only lists a variable that no item gives"),
     (["--only", ","], 64, "--only lists no variable"),
     (["--env-prefix", "1"], 64, "--env-prefix begins no variable"),
-  ]) func `where one cannot be read, nothing starts`(options: [String], status: Int32, words: String) {
+  ]) func `the program does not start if a reference cannot be read`(options: [String], status: Int32, words: String) {
     let result = output(options, "echo started")
     #expect(result.status == status && !result.output.contains("started"))
     #expect(result.errors.contains(words) && !result.errors.contains("hunter2"))
   }
 
-  @Test func `a defect of an env file is named with its line, and a clash of names with the variable`() {
+  @Test func `a defect in an env file is named with its line, and a clash of names with the variable`() {
     let file = store.folder.write("env", Array("A=1\nB='hunter2\n".utf8))
     let result = output(["--env-file", file], "echo started")
     #expect(result.status == 64 && result.errors.contains("\(file), line 2: a quote is never closed"))
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test(arguments: ["path", "ld/preload", "bash-env", "GIT_SSH_COMMAND", "vault home", "prompt.command", "random"])
-  func `an item that would give programs orders is refused, unless it is meant`(item: String) {
+  func `an item that could hijack a program is refused unless it is listed`(item: String) {
     store.run("set", "x/\(item)", input: "orders")
     let variable = item.uppercased().replacing(/[^A-Z]/, with: "_")
     for command in [["run", "--group", "default", "--prefix", "x/", "--", "/bin/echo", "started"], ["env"]] {
@@ -107,7 +107,7 @@ import Testing
     #expect(meant.output.contains("\(variable)=orders\n") || variable == "LD_PRELOAD")
   }
 
-  @Test func `-g and VAULT_GROUP name the group, and a variable keeps its own spelling`() {
+  @Test func `-g and VAULT_GROUP name the group, and a valid variable name keeps its spelling`() {
     store.run("group", "create", "web")
     for name in ["x/TF_VAR_region", "x/http_port", "x/token", "x/Api-key"] {
       store.run("set", name, "-g", "web", input: name)
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test(arguments: ["run", "env"])
-  func `a group that somebody else may write sets no variables that nobody listed`(command: String) {
+  func `a group that others can write sets only variables that the caller lists`(command: String) {
     store.run("group", "create", "team")
     store.run("set", "x/token", "-g", "team", input: "value")
     let run = { (options: [String], environment: [String: String]?) in
@@ -141,7 +141,7 @@ import Testing
     }
     for options in [["--only", "X_TOKEN"], ["--trust-names"]] { #expect(run(options, nil).output.contains("X_TOKEN")) }
     #expect(run(["--env-prefix", "APP_"], nil).output.contains("APP_X_TOKEN"))
-    // Who may write the group needs no protection from their own names, and a reader does.
+    // Someone who can write the group needs no protection from their own names, but a reader does.
     for (name, status) in [("writer", Int32(0)), ("reader", 18)] {
       let environment = store.environment.merging(["VAULT_CREDENTIAL": store.folder.file(name)]) { $1 }
       #expect(run([], environment).status == status)
@@ -149,7 +149,7 @@ import Testing
   }
 
   @Test(arguments: ["CC", "http_proxy", "PYTHONPYCACHEPREFIX", "READNULLCMD", "GH_PAGER", "AWS_CONFIG_FILE", "RUSTC"])
-  func `what hijacks a program is refused in any group, unless it is listed or trusted`(variable: String) {
+  func `a variable that can hijack a program is refused in any group unless it is listed or trusted`(variable: String) {
     store.run("set", variable, input: "orders")
     #expect(store.execute(["env"], input: []).status == 18)
     #expect(store.execute(["env", "--only", variable], input: []).output == "export \(variable)='orders'\n")
@@ -157,7 +157,7 @@ import Testing
   }
 
   @Test(arguments: [[], ["--mask"]])
-  func `a script without a first line for the system is the shell's`(options: [String]) {
+  func `a script without an interpreter line is run by the shell`(options: [String]) {
     let script = store.folder.write("script", Array("echo \"$0 $1 $A\"\n".utf8), mode: 0o700)
     let result = store.execute(["run"] + options + ["--set", "A=vault:///db/user", "--", script, "b c"], input: [])
     #expect(result.output == "\(script) b c ann\n" && result.status == 0)

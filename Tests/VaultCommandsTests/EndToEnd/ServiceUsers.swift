@@ -2,9 +2,9 @@ import Testing
 
 @testable import VaultCommands
 
-/// A store with three applications, each run by a Unix user of its own; all three users are in one Unix group, 34567.
+/// A store with three applications, each run by its own Unix user. All three users are in the Unix group 34567.
 ///
-/// The applications `app.12345` and `app.12346` may write the groups `team` and `other`, and `app.12347` may read them.
+/// The applications `app.12345` and `app.12346` can write the groups `team` and `other`; `app.12347` can read them.
 struct ServiceUsers {
   let store: TestStore
 
@@ -25,7 +25,7 @@ struct ServiceUsers {
     try #require(made.status == 0, "\(made.errors)")
   }
 
-  /// Runs a script of root's, in which `as USER COMMAND…` is the application of that user, and `modes PATH…` shows modes.
+  /// Runs a script as root. In it, `as USER COMMAND…` runs as that user's application, and `modes PATH…` shows modes.
   @discardableResult
   func shell(_ script: String) -> Executable.Result {
     store.shell(

@@ -4,13 +4,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// Applications of several Unix users at one group, with real users.
+/// Applications of several real Unix users that share a group.
 @Suite(.needsOtherUsers) struct SharedGroupTests {
   private let users: ServiceUsers
 
   init() throws { users = try ServiceUsers() }
 
-  @Test func `applications of two users read and write a group, each with a state folder of its own`() {
+  @Test func `applications of two users share a group, each with its own state folder`() {
     let result = users.shell(
       """
       printf one | as 12345 "$vault" set a -g team && as 12346 "$vault" get a -g team; echo
@@ -40,7 +40,7 @@ import Testing
         """, "\(result.errors)")
   }
 
-  @Test func `who may only read the files reads what others write, and writing is denied with the path`() {
+  @Test func `a user who can only read the files reads others' changes, and writing is denied with the path`() {
     let result = users.shell(
       """
       "$vault" group share team --unix-group 34567 --read-only && modes $team $team/*
@@ -74,8 +74,7 @@ import Testing
         """ + denied + denied + "two", "\(result.errors)")
   }
 
-  @Test func `four writers of two users lose nothing, whoever is killed, and a reader by permission fails at nothing`()
-  {
+  @Test func `four writers of two users lose nothing when some are killed, and a reader never fails`() {
     let rounds = RunLength.of(60, sample: 8)
     let result = users.shell(
       """
@@ -113,7 +112,7 @@ import Testing
         """, "\(result.errors)")
   }
 
-  @Test func `log, index and lock that one user makes anew let the others in, under any umask`() {
+  @Test func `log, index and lock recreated by one user admit the others under any umask`() {
     for mask in ["000", "022", "077"] {
       let result = users.shell(
         """
@@ -135,7 +134,7 @@ import Testing
     }
   }
 
-  @Test func `a reader by permission reads after a writer was killed, with a log that nobody recovered`() {
+  @Test func `a user who can only read the files can read after a writer was killed`() {
     let result = users.shell(
       """
       "$vault" group share team --unix-group 34567 --read-only
@@ -150,7 +149,7 @@ import Testing
     #expect(result.output == expected + "0\n", "\(result.errors)")
   }
 
-  /// Something that a user may not do, and what is said of it.
+  /// An action that a user is not permitted, and the error.
   private static let denials: [(script: String, words: String)] = [
     ("as 12345 \"$vault\" get a -g other", "entering '$folder/store/groups/other'"),
     ("as 12345 \"$vault\" get a", "entering '$folder/store/groups/app.12345'"),
@@ -171,7 +170,7 @@ import Testing
     ("chmod 2775 $team; as 12345 \"$vault\" get a -g team", "the group's folder is open to other users (mode 2775)"),
   ]
 
-  @Test(arguments: denials.indices) func `what the system does not allow ends with 12 and its path`(number: Int) {
+  @Test(arguments: denials.indices) func `an action that the system refuses ends with 12 and the path`(number: Int) {
     let (script, words) = Self.denials[number]
     #expect(users.shell("printf x | \"$vault\" set a -g team").status == 0)
     let result = users.shell(script)
@@ -184,7 +183,7 @@ import Testing
     #expect(result.output.isEmpty)
   }
 
-  @Test func `status and verify of an application tell of the groups that it knows`() {
+  @Test func `an application's status and verification cover the groups that it knows`() {
     let result = users.shell(
       """
       printf x | "$vault" set a -g team; "$vault" group share app.12345 --unix-group 34567
@@ -204,7 +203,7 @@ import Testing
   }
 
   @Test(.enabled(if: Machine.hasPython, "python3 is not here"))
-  func `who holds a lock on the index keeps neither the owner nor anybody's revocation from being done`() throws {
+  func `a lock held on the index blocks neither the owner nor a revocation`() throws {
     let result = users.shell(
       """
       printf old | "$vault" set a -g team; "$vault" group share team --unix-group 34567 --read-only
@@ -246,7 +245,7 @@ import Testing
   }
 
   @Test(.enabled(if: Machine.hasPython, "python3 is not here"))
-  func `who may write the files and holds every lock is put out once the owner has removed the lock`() throws {
+  func `a writer who holds every lock can be revoked once the owner has removed the lock file`() throws {
     let result = users.shell(
       """
       printf old | "$vault" set a -g team
@@ -268,7 +267,7 @@ import Testing
     #expect(result.output == "15\n0\n12\n0\nnew\n0\n", "\(result.errors)")
   }
 
-  @Test func `the store is closed again with the last group that was shared`() {
+  @Test func `the store is private again once no group is shared`() {
     let result = users.shell(
       """
       "$vault" group share other --unix-group 34567 && "$vault" group share team --private
@@ -299,7 +298,7 @@ import Testing
         """, "\(result.errors)")
   }
 
-  @Test func `an owner who is not root shares with his own Unix groups, and only files of his own`() {
+  @Test func `an owner who is not root can share only with their own Unix groups and only their own files`() {
     let result = users.shell(
       """
       mkdir -m 711 home && chown 12346 home && cd home

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// The completion scripts in their own shells, and the manual pages in their own reader.
+/// The completion scripts in their shells, and the manual pages in their reader.
 @Suite struct ShellTests {
   private let store: TestStore
 
@@ -30,9 +30,11 @@ import Testing
     ("vault get it", ["vault", "get", "it"], #"[it\'s]"#), ("vault get gr", ["vault", "get", "gr"], "[größe/鍵]"),
     ("vault get absent", ["vault", "get", "absent"], "[]"),
   ])
-  func `bash gets words that it can read back`(_ line: String, _ words: [String], _ expected: String) {
+  func `bash completion gives words that bash reads back unchanged`(
+    _ line: String, _ words: [String], _ expected: String
+  ) {
     let quoted = words.map { "'" + $0.replacing("'", with: #"'\''"#) + "'" }.joined(separator: " ")
-    // Readline completes what stands behind a quote or a colon.
+    // Readline completes only the part after a quote or a colon.
     let completed = words.last!.drop { $0 == "\"" || $0 == ":" }
     let result = shell(
       "/bin/bash",
@@ -47,7 +49,7 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test(.enabled(if: Executable.isThere("/usr/bin/zsh"), "needs zsh")) func `zsh reads its script`() {
+  @Test(.enabled(if: Executable.isThere("/usr/bin/zsh"), "needs zsh")) func `zsh accepts its completion script`() {
     let result = shell(
       "/usr/bin/zsh",
       """
@@ -61,7 +63,7 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test(.enabled(if: Executable.isThere("/usr/bin/fish"), "needs fish")) func `fish completes what a person types`() {
+  @Test(.enabled(if: Executable.isThere("/usr/bin/fish"), "needs fish")) func `fish completes a typed line`() {
     let result = shell(
       "/usr/bin/fish", "$vault completions fish | source; complete -C 'vault get my'; complete -C 'vault get a:b'")
     #expect(result.output == "my secret\na:b c\na:bd\n")
@@ -69,7 +71,7 @@ import Testing
   }
 
   @Test(.enabled(if: Executable.isThere("/usr/bin/mandoc"), "needs mandoc"))
-  func `every command has a manual page that its reader understands`() {
+  func `every command has a manual page without formatting errors`() {
     let result = shell(
       "/bin/sh",
       """

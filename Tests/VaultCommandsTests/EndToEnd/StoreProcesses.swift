@@ -2,7 +2,7 @@ import TestSupport
 
 @testable import VaultCommands
 
-/// The executable, run on the store of a test.
+/// The executable, run on a test's store.
 extension TestStore {
   @discardableResult
   func execute(_ arguments: String..., input: String = "") -> Executable.Result {
@@ -13,7 +13,7 @@ extension TestStore {
     Executable(arguments, input: input, environment: environment).wait()
   }
 
-  /// Runs a command as a process with VAULT_TEST_FULL=1, and in this process otherwise: what it does is the same.
+  /// Runs a command in a separate process with VAULT_TEST_FULL=1 and otherwise in this process. Both do the same.
   func attempt(
     _ arguments: [String], input: String = "", environment more: [String: String] = [:]
   ) -> Executable.Result {
@@ -25,7 +25,7 @@ extension TestStore {
       status: transcript.status, outputBytes: transcript.outputBytes, errors: transcript.errors)
   }
 
-  /// What a script sees: `$vault` is the executable, `$folder` the test's folder with `store`, `state` and `key` in it.
+  /// The environment of a script: `$vault` is the executable, and `$folder` is the test's folder with `store`, `state` and `key`.
   var scriptEnvironment: [String: String] {
     environment.merging(["vault": Executable.path, "folder": folder.path, "PATH": Machine.path]) { $1 }
   }
@@ -35,12 +35,12 @@ extension TestStore {
     Executable(["-c", script], program: "/bin/sh", input: Array(input.utf8), environment: scriptEnvironment).wait()
   }
 
-  /// Runs a script in a mount namespace of its own.
+  /// Runs a script in a separate mount namespace.
   @discardableResult
   func shellWithMounts(_ script: String) -> Executable.Result {
     Executable(["-m", "/bin/sh", "-c", script], program: "/usr/bin/unshare", environment: scriptEnvironment).wait()
   }
 
-  /// Where the group `default` is.
+  /// The folder of the group `default`.
   var groupFolder: String { folder.file("store/groups/default") }
 }

@@ -3,17 +3,17 @@ import Testing
 
 @testable import VaultCommands
 
-/// The system calls of a command, and runs in which one of them goes wrong.
+/// The system calls of a command, and runs in which one of them fails.
 extension TestStore {
-  /// One system call of many: the `number`th of its name.
+  /// One system call: the `number`th with its name.
   struct SystemCall: CustomStringConvertible {
     let name: String
     let number: Int
     var description: String { "\(name) \(number)" }
 
-    /// What ends the process before the call.
+    /// The strace option that kills the process before the call.
     var killing: [String] { ["-e", "inject=\(name):signal=KILL:when=\(number)"] }
-    /// What lets the call fail.
+    /// The strace option that makes the call fail.
     func failing(_ error: String) -> [String] { ["-e", "inject=\(name):error=\(error):when=\(number)"] }
   }
 
@@ -34,7 +34,7 @@ extension TestStore {
     ).wait()
   }
 
-  /// The system calls of an undisturbed run: all, or a sample of them.
+  /// The system calls of an undisturbed run, or a sample of them.
   func systemCalls(
     of arguments: [String], input: String = "", _ calls: [String] = changingCalls, sample: Int
   ) throws -> [SystemCall] {

@@ -2,13 +2,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// Root's store in the system's own places, seen in a mount namespace where `/var/lib` is empty: nothing is left behind.
+/// Root's store in the system's folders, in a mount namespace where `/var/lib` is empty, so that nothing is left behind.
 @Suite(.needsMounts, .needsOtherUsers) struct SystemPlaceTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  /// Runs a script in which nothing names a place and `service COMMAND…` is the application of another user.
+  /// Runs a script without variables for the store, in which `service COMMAND…` is the application of another user.
   private func shell(_ script: String) -> Executable.Result {
     store.shellWithMounts(
       """
@@ -21,7 +21,7 @@ import Testing
       """ + script)
   }
 
-  @Test func `root's store is /var/lib/vault, and its state /var/lib/vault-state`() {
+  @Test func `root's store is /var/lib/vault and its state is /var/lib/vault-state`() {
     let result = shell(
       """
       printf x | "$vault" set a && "$vault" get a; echo
@@ -52,7 +52,7 @@ import Testing
         """, "\(result.errors)")
   }
 
-  @Test func `a service of another user finds it by VAULT_HOME, with its credential and a state folder of its own`() {
+  @Test func `a service of another user reaches root's store with VAULT_HOME, a credential and its own state folder`() {
     let result = shell(
       """
       mkdir -m 755 /var/lib/web; "$vault" group create web.shared --unix-group 34567
@@ -83,7 +83,7 @@ import Testing
         """, "\(result.errors)")
   }
 
-  @Test func `root as an application uses the store of its owner, and no other`() {
+  @Test func `root as an application uses the store of its owner and no other store`() {
     let result = shell(
       """
       mkdir -m 711 /var/lib/user && chown 12345 /var/lib/user && cd /var/lib/user

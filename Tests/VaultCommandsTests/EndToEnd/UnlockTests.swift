@@ -4,8 +4,8 @@ import Testing
 
 @testable import VaultCommands
 
-/// A store that opens with a key file that is not remembered, and what the kernel keeps of it; each command is a process in a
-/// session of its own, as one of cron or of a service is.
+/// A store that opens with a key file that is not remembered, and its key in the kernel's keyring. Each command is a process in its own
+/// session, like one of cron or of a service.
 @Suite(.needsKeyring) final class UnlockTests {
   private let folder = TemporaryFolder()
   private let environment: [String: String]
@@ -33,7 +33,7 @@ import Testing
     ).wait()
   }
 
-  /// The question for the passphrase that a command on a terminal comes to.
+  /// The passphrase prompt of a command on a terminal.
   private func asked(_ arguments: [String], _ terminal: PseudoTerminal) throws -> Executable {
     let added = run(["slot", "add", "passphrase", "--new-passphrase-fd", "0"], key: true, input: "hunter2\n")
     try #require(added.status == 0, "\(added.errors)")
@@ -48,7 +48,7 @@ import Testing
     #expect(unlocked.errors.hasPrefix("unlocked for \(length), until 2"))
   }
 
-  /// The kernel's line on the store's key; `nil` once it is gone.
+  /// The line for the store's key in the kernel's list; `nil` once the key is gone.
   private func kernelsLine() -> Substring? {
     let words = run(["identity", "show", "--json"]).output.split(separator: "\"").map(String.init)
     let owner = words.first { $0.count == 64 }
@@ -58,7 +58,7 @@ import Testing
     return lines.first { $0.contains("vault1:\(owner ?? "?")") && !$0.contains(" expd ") }
   }
 
-  @Test func `unlocked, everything about items works from a fresh session, and nobody is asked`() throws {
+  @Test func `all commands on items work from a new session in an unlocked store without a prompt`() throws {
     #expect(run(["get", "token"]).status == 11)
     try unlock()
     #expect(run(["get", "token"]).output == "s3cr3t")
@@ -73,9 +73,9 @@ import Testing
   }
 
   @Test(.enabled(if: Executable.isThere("/usr/bin/perl"), "needs perl"))
-  func `a process whose keyrings of its own are new and empty finds the key, and can lock`() throws {
+  func `a process with new and empty keyrings finds the key and can lock the store`() throws {
     try unlock()
-    // As a service of systemd has it: a session keyring of its own, which leads nowhere.
+    // A systemd service has such a session keyring, which is not linked to the user's.
     let joining = """
       my $keyctl = { x86_64 => 250, aarch64 => 219 }->{(split " ", `uname -m`)[0]};
       syscall($keyctl, 1, 0) >= 0 or die; exec @ARGV
@@ -91,13 +91,13 @@ import Testing
     #expect(run(["get", "token"]).status == 11)
   }
 
-  @Test func `when the time has passed, the store is locked`() throws {
+  @Test func `the store is locked when its time has passed`() throws {
     try unlock(for: "1s")
     #expect(eventually { run(["get", "token"]).status == 11 })
     #expect(eventually { kernelsLine() == nil })
   }
 
-  @Test func `unlocking again sets a new time, and takes what opens the store`() throws {
+  @Test func `unlocking again sets a new time and needs the key again`() throws {
     try unlock(for: "1s")
     #expect(run(["unlock", "--for", "1h"]).status == 11)
     try unlock(for: "1h")
@@ -105,7 +105,7 @@ import Testing
     #expect(run(["get", "token"]).output == "s3cr3t")
   }
 
-  @Test func `the kernel keeps the key with a limit, and shows it to this user alone`() throws {
+  @Test func `the kernel keeps the key with a time limit and shows it to this user alone`() throws {
     #expect(kernelsLine() == nil)
     try unlock(for: "2h")
     let fields = try #require(kernelsLine()).split(separator: " ")
@@ -113,7 +113,7 @@ import Testing
     #expect(fields[4] == "3f0b0000", "\(fields)")
   }
 
-  @Test func `what only the owner may do is refused while nothing opens the rest, and done with it`() throws {
+  @Test func `an unlocked store refuses the owner's operations without a key and allows them with one`() throws {
     try unlock()
     let commands = [
       ["group", "create", "team"], ["app", "issue", "app.one", "--output", folder.file("credential")],
@@ -135,7 +135,7 @@ import Testing
     #expect(run(["set", "-g", "team", "a"], input: "1").status == 0)
   }
 
-  @Test func `Ctrl-C at the question of an unlocked store ends with 130`() throws {
+  @Test func `Ctrl-C at the prompt of an unlocked store ends with 130`() throws {
     try unlock()
     let terminal = PseudoTerminal()
     let process = try asked(["group", "create", "team"], terminal)
@@ -143,7 +143,7 @@ import Testing
     #expect(process.wait().status == 130)
   }
 
-  @Test func `verify proves the groups, and says that the owner's list was not proved`() throws {
+  @Test func `in an unlocked store verify proves the groups and says that the owner's list was not proved`() throws {
     try unlock()
     let verified = run(["verify"])
     #expect(verified.status == 0)
@@ -154,7 +154,7 @@ import Testing
     #expect(run(["verify"], key: true).output.contains("vault.owner\tverified"))
   }
 
-  @Test func `an unlocked store is backed up without a question, and the backup brings everything back`() throws {
+  @Test func `an unlocked store can be backed up without a prompt and restored from the backup`() throws {
     try unlock()
     let made = run(["backup", folder.file("backup")])
     #expect(made.status == 0, "\(made.errors)")
@@ -170,14 +170,14 @@ import Testing
     #expect(Executable(["verify"], environment: new).wait().status == 0)
   }
 
-  @Test func `a source that is named is final, unlocked or not`() throws {
+  @Test func `no other source is tried if one is named, even in an unlocked store`() throws {
     try unlock()
     #expect(run(["get", "token", "--key-file", folder.file("absent")]).status == 11)
     #expect(run(["get", "token", "--passphrase-fd", "0"], input: "wrong").status == 11)
   }
 
   @Test(.needsTracing, arguments: ["ENOSYS", "EPERM", "EDQUOT"])
-  func `where the kernel keeps no keys, unlock says so and names the key file`(error: String) throws {
+  func `if the kernel keeps no keys, unlock says so and suggests the key file`(error: String) throws {
     let refused = run(["unlock"], key: true, tracing: ["-e", "trace=add_key", "-e", "inject=add_key:error=\(error)"])
     #expect(refused.status == 11)
     #expect(refused.errors.contains("the kernel keeps no key for this user: "))
@@ -186,24 +186,24 @@ import Testing
   }
 
   @Test(.needsTracing, arguments: ["SET_TIMEOUT", "SETPERM", "LINK"])
-  func `killed or refused at any step, it leaves no key without a limit`(step: String) throws {
+  func `an unlock that is killed or refused at any step leaves no key without a time limit`(step: String) throws {
     let number = ["SET_TIMEOUT": 1, "SETPERM": 2, "LINK": 3][step]!
     for fault in ["error=EACCES", "signal=KILL"] {
       let ended = run(
         ["unlock"], key: true, tracing: ["-e", "trace=keyctl", "-e", "inject=keyctl:\(fault):when=\(number)"])
       #expect(ended.status != 0)
       #expect(run(["get", "token"]).status == 11)
-      // The kernel takes a moment to clear away what a killed process held.
+      // The kernel needs a moment to clear away what a killed process held.
       #expect(eventually { kernelsLine() == nil }, "\(step) \(fault)")
     }
   }
 
-  @Test(.needsOtherUsers) func `another user does not find it`() throws {
+  @Test(.needsOtherUsers) func `another user cannot find the key`() throws {
     try unlock()
     let line = try #require(kernelsLine()).split(separator: " ")
     let (number, title) = (try #require(Int32(line[0], radix: 16)), line[8].dropLast())
-    // The store itself is made readable, so that the key alone is missing. The calls read, describe, link, look for and
-    // take away the key: KEYCTL_READ, DESCRIBE, LINK into the session's keyring, SEARCH from the user's, and REVOKE.
+    // The store itself is made readable, so that only the key is missing. The calls try to read, describe, link, find and
+    // revoke the key: KEYCTL_READ, DESCRIBE, LINK into the session's keyring, SEARCH from the user's, and REVOKE.
     let script = """
       chmod -R a+rX "$folder" && mkdir -m 777 "$folder/other"
       as() { setpriv --reuid=34999 --clear-groups "$@"; }
@@ -225,11 +225,11 @@ import Testing
   }
 
   @Test(arguments: ["0s", "8d", "1", "m", "-1m", "1.5h", "99999999999999999d", ""])
-  func `a time that is none or too long is refused`(length: String) {
+  func `an invalid or too long time is refused`(length: String) {
     #expect(run(["unlock", "--for=\(length)"], key: true).status == 64)
   }
 
-  @Test func `an application is told that its credential needs no unlocking`() throws {
+  @Test func `an application is told that a credential needs no unlocking`() throws {
     let credential = folder.file("credential")
     #expect(run(["app", "issue", "app.one", "--output", credential], key: true).status == 0)
     #expect(run(["unlock", "--credential", credential]).status == 12)

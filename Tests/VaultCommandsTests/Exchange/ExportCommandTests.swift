@@ -17,7 +17,7 @@ import Testing
     Transcript(["export"] + arguments, environment: store.environment)
   }
 
-  @Test func `an env file comes back through import as it was`() {
+  @Test func `an exported env file is imported again unchanged`() {
     let text = export("--to", "dotenv", "-g", "default", "--yes-print-secrets")
     #expect(text.status == 0)
     #expect(text.output == "PLAIN=s3cret\ncount=7\ndb/password=\"it's\\nso\"\n")
@@ -28,7 +28,7 @@ import Testing
     #expect(export("--to", "dotenv", "-g", "other", "--yes-print-secrets").output == text.output)
   }
 
-  @Test func `json holds everything, bytes in base64`() throws {
+  @Test func `an export to JSON has every detail, with bytes in base64`() throws {
     store.run("set", "key", "--file", store.folder.write("key-bytes", [0xFF, 0]))
     let text = export("--to", "json", "-g", "default", "--yes-print-secrets")
     #expect(text.status == 0 && text.errors.isEmpty)
@@ -44,14 +44,14 @@ import Testing
     #expect(items[2]["expires"] as? String == "2099-01-01T00:00:00Z")
   }
 
-  @Test func `what no env file can hold refuses all of it before anything is written`() {
+  @Test func `an item that an env file cannot hold is refused before anything is written`() {
     store.run("set", "key", "--file", store.folder.write("key-bytes", [0xFF, 0]))
     let refused = export("--to", "dotenv", "-g", "default", "--yes-print-secrets")
     #expect(refused.status == 18 && refused.output.isEmpty)
     #expect(refused.errors.hasPrefix("vault: error: 'key' does not fit into an env file: its value is not text\n"))
   }
 
-  @Test func `nothing is printed unless somebody agrees`() {
+  @Test func `an export prints nothing unless the user agrees`() {
     let refused = export("--to", "json", "-g", "default")
     #expect(refused.status == 64 && refused.output.isEmpty)
     #expect(
@@ -72,13 +72,13 @@ import Testing
     }
   }
 
-  @Test func `a group is named, and a form that there is`() {
+  @Test func `an export needs a group and an existing format`() {
     #expect(export("--to", "json", "--yes-print-secrets").status == 64)
     #expect(export("--to", "yaml", "-g", "default", "--yes-print-secrets").status == 64)
     #expect(export("--to", "json", "-g", "absent", "--yes-print-secrets").status == 10)
   }
 
-  @Test func `a file is for its owner alone`() {
+  @Test func `an exported file is accessible to its owner alone`() {
     let path = store.folder.file("out.json")
     let written = export("--to", "json", "-g", "default", "--yes-print-secrets", "--output", path)
     #expect(written.status == 0 && written.output.isEmpty)

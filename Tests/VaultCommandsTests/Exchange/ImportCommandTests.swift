@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// What `vault import` does with any file, shown on env files.
+/// The behaviour of `vault import` with any format, shown with env files.
 @Suite struct ImportCommandTests {
   private let store: TestStore
 
@@ -16,7 +16,7 @@ import Testing
     return String(shown.firstMatch(of: /"epoch":(\d+)/)?.1 ?? "")
   }
 
-  @Test func `every name becomes an item of text, in one transaction`() {
+  @Test func `every variable becomes a text item, in one transaction`() {
     let before = epoch()
     let done = store.run("import", file("A=1\nB='two words'\nC=\n"), "--from", "dotenv", "--prefix", "app/")
     #expect(done.status == 0, "\(done.errors)")
@@ -27,7 +27,7 @@ import Testing
     #expect(Int(epoch()) == Int(before).map { $0 + 1 })
   }
 
-  @Test func `standard input is a file too`() {
+  @Test func `standard input can be imported`() {
     #expect(store.run("import", "-", "--from", "dotenv", input: "A=1").status == 0)
     #expect(store.run("get", "A").output == "1")
     let bad = store.run("import", "-", "--from", "dotenv", input: "A=1\nhunter2")
@@ -35,7 +35,7 @@ import Testing
     #expect(bad.errors == "vault: error: stdin, line 2: it is neither NAME=value nor a comment\n")
   }
 
-  @Test func `a value that is there is changed only when that is asked for, and one that is the same never`() {
+  @Test func `an existing value is changed only on request, and an equal one never`() {
     store.run("set", "A", "--label", "kept", "--expires", "2099-01-01", input: "old")
     store.run("set", "B", "--expires", "2099-01-01", input: "same")
     let path = file("A=new\nB=same\nC=3\n")
@@ -61,7 +61,7 @@ import Testing
     #expect(epoch() == after)
   }
 
-  @Test func `a dry run tells names and kinds, and changes nothing`() {
+  @Test func `a dry run lists names and kinds and changes nothing`() {
     store.run("set", "A", input: "old")
     let path = file("A=s3cret\nB=s3cret\nB=s3cret2\n")
     let before = epoch()
@@ -94,7 +94,7 @@ import Testing
     ("A=s3cret\nB='s3cret\n", 64, "/file.env, line 2: a quote is never closed"),
     ("A=s3cret\n'a\u{7}'=s3cret\n", 64, "/file.env, line 2: an item's name must not hold control characters"),
     ("A=s3cret\nB=\(String(repeating: "s3cret", count: 180_000))\n", 20, "/file.env, line 2: more than"),
-  ]) func `a defect is named with its place, and nothing is changed`(text: String, status: Int32, words: String) {
+  ]) func `a defect is reported with its place, and nothing is changed`(text: String, status: Int32, words: String) {
     let before = epoch()
     for options in [[], ["--json"], ["--replace"], ["--dry-run"]] {
       let failed = Transcript(
@@ -107,7 +107,7 @@ import Testing
     #expect(store.run("get", "A").status == 10)
   }
 
-  @Test func `a dry run waits for no writer, and is refused to whoever may only read`() throws {
+  @Test func `a dry run waits for no writer, and is refused to a read-only member`() throws {
     store.run("app", "issue", "web", "--output", store.folder.file("credential"), "--group", "default:read")
     let path = file("A=1\n")
     let lock = unsafe open(store.folder.file("store/groups/default/lock"), O_RDWR | O_CLOEXEC)
@@ -128,7 +128,7 @@ import Testing
     #expect(store.run("import", long, "--from", "dotenv", "--dry-run").status == 20)
   }
 
-  @Test func `a dry run does not hold other items, and says what the same import then does`() {
+  @Test func `a dry run takes no lock and predicts the result of the import`() {
     let path = file("A=1\nB=2\n")
     let before = epoch()
     #expect(store.run("import", path, "--from", "dotenv", "--dry-run").status == 0)
@@ -138,7 +138,7 @@ import Testing
     #expect(store.run("verify").status == 0)
   }
 
-  @Test func `two of one name are told with the file, and a bad prefix as such`() {
+  @Test func `a duplicate name is reported with the file, and an invalid prefix with the option`() {
     let item = #"{"name":"a","value":"s3cret"}"#
     let twice = store.run("import", file("{\"items\":[\(item),\(item)]}"), "--from", "json")
     #expect(twice.status == 18)
@@ -149,8 +149,8 @@ import Testing
     #expect(store.run("import", file("A=1\n"), "--from", "dotenv", "--prefix", "a/").status == 0)
   }
 
-  @Test func `what the store cannot write has no place in the file`() {
-    // More than the pages that are kept before any is written.
+  @Test func `a failure of the store does not name a place in the imported file`() {
+    // More than the number of pages that are kept in memory before any is written.
     let value = String(repeating: "x", count: 1_040_000)
     let path = file("name,value\n" + (1...18).map { "A\($0),\(value)\n" }.joined())
     let environment = store.environment.merging(["vault": Executable.path, "file": path]) { $1 }
@@ -162,7 +162,7 @@ import Testing
     #expect(store.run("list").output.isEmpty)
   }
 
-  @Test func `who may only read imports nothing, and is told so by a dry run`() {
+  @Test func `a read-only member imports nothing, and a dry run says so`() {
     store.run("group", "create", "team.shared")
     let credential = store.folder.file("credential")
     store.run("app", "issue", "com.example.a", "--output", credential, "--group", "team.shared:read")
@@ -172,7 +172,7 @@ import Testing
     #expect(Transcript(arguments + ["--dry-run"], environment: store.environment).status == 12)
   }
 
-  @Test func `what is no file, and what is no format`() {
+  @Test func `a missing file and an unknown format are errors`() {
     #expect(store.run("import", "/nonexistent", "--from", "dotenv").status == 64)
     #expect(store.run("import", store.folder.path, "--from", "dotenv").status == 64)
     let format = store.run("import", file(""), "--from", "s3cret")

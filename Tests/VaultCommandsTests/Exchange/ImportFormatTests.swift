@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Each format on its way into a store, and a marked secret in each of them.
+/// The import of each format, and a marked secret in each of them.
 @Suite struct ImportFormatTests {
   private let store: TestStore
 
@@ -22,7 +22,7 @@ import Testing
     </array></dict></plist>
     """
 
-  @Test func `a login of a table answers references and makes codes`() {
+  @Test func `an imported login can be referenced and makes one-time codes`() {
     let table = """
       Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created
       Root/Web,Site,ann,pw,https://a.test,"two
@@ -44,7 +44,7 @@ import Testing
     #expect(store.run("list").output.hasPrefix("Web/Site\tann\t1\t"))
   }
 
-  @Test func `preferences keep types, and archives stay archives`() throws {
+  @Test func `imported preferences keep their types, and archives stay archives`() throws {
     let data = Data(Self.archive.utf8).base64EncodedString()
     let preferences = """
       <plist><dict><key>size</key><dict><key>w</key><integer>7</integer></dict>
@@ -64,7 +64,7 @@ import Testing
         .errors.contains("stdin, 'a' > 'b': its item would be called as that of 'a/b' is"))
   }
 
-  @Test func `what was exported as json comes back as it was`() {
+  @Test func `a JSON export is imported again unchanged`() {
     store.run("set", "a", "--type", "int", "--label", "L", "-a", "k=v", "--expires", "90d", input: "7")
     store.run("set", "b", "--file", store.folder.write("bytes", [0xFF, 0]))
     store.run("set", "c", "--type", "json", input: #" {"a": "\u00e9"} "#)
@@ -80,7 +80,7 @@ import Testing
     #expect(bringIn(text, "json").errors == "imported into 'default': 0 new, 0 replaced, 5 unchanged\n")
   }
 
-  @Test func `a value that is not of its kind is refused`() {
+  @Test func `a value that does not fit its kind is refused`() {
     for (kind, value, status) in [("int", "s3cret", Int32(64)), ("json", "{s3cret", 64), ("archive", "s3cret", 13)] {
       let refused = bringIn(#"{"items":[{"name":"a","kind":"\#(kind)","value":"\#(value)"}]}"#, "json")
       #expect(refused.status == status && refused.errors.contains("item 1: "), "\(refused.errors)")
@@ -89,7 +89,7 @@ import Testing
     #expect(store.run("list").output.isEmpty)
   }
 
-  @Test func `a marked secret comes out of no import, well or not`() {
+  @Test func `no import leaks a marked secret, whether it succeeds or fails`() {
     let texts = [
       "dotenv": ["A=s3cret\nB='s3cret'\n", "A=s3cret\ns3cret", "A='s3cret"],
       "csv": [
@@ -116,7 +116,7 @@ import Testing
         }
       }
     }
-    // Files of the store are sealed, and there are no others.
+    // The store's files are sealed, and no other file is written.
     let found = Executable(
       ["-c", "grep -rl s3cret '\(store.folder.path)'; find '\(store.folder.path)' -name '*.tmp'"], program: "/bin/sh",
       environment: ["PATH": Machine.path]

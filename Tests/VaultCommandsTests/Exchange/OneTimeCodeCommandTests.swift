@@ -8,7 +8,7 @@ import Testing
 
   init() throws { store = try TestStore() }
 
-  @Test func `a code comes of a URL, of a login's member and of a secret alone`() throws {
+  @Test func `a code is made from a URL, a login's field or a bare secret`() throws {
     store.run("set", "url", input: url)
     store.run("set", "login", "--type", "json", input: #"{"password":"pw","totp":"\#(url)"}"#)
     let code = store.run("totp", "url")
@@ -35,7 +35,9 @@ import Testing
     ("otpauth://hotp/x?secret=s3cret&counter=1", "string", "the value is for codes that count their uses (hotp)"),
     ("otpauth://totp/x?secret=s3cret1", "string", "the URL's secret is not base32"),
     (#"{"password":"s3cret"}"#, "json", "the value has no member 'totp', 'otpauth' or 'otp'"),
-  ]) func `what gives no code says why, and nothing of the value`(value: String, type: String, words: String) {
+  ]) func `an item without a code is an error that does not repeat the value`(
+    value: String, type: String, words: String
+  ) {
     store.run("set", "a", "--type", type, input: value)
     for options in [[], ["--json"]] {
       let refused = Transcript(["totp", "a"] + options, environment: store.environment)

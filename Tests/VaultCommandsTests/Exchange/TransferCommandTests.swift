@@ -21,7 +21,7 @@ import Vault
     String(store.run("group", "show", group, "--json").output.firstMatch(of: /"epoch":(\d+)/)?.1 ?? "")
   }
 
-  @Test func `a copy has all that the item says`() throws {
+  @Test func `a copy has all details of the item`() throws {
     #expect(store.run("copy", "a", "--to", "team.shared", "--as", "b").status == 0)
     let (old, new) = (try info("a", "default"), try info("b", "team.shared"))
     for key in ["label", "kind", "expires"] { #expect(new[key] as? String == old[key] as? String, "\(key)") }
@@ -43,7 +43,7 @@ import Vault
     #expect(try info("p", "team.shared")["type"] as? String == "Person")
   }
 
-  @Test func `an item that is in the place is changed only when that is asked for, and keeps nothing of its own`()
+  @Test func `an existing item is replaced only on request, and keeps none of its details`()
     throws
   {
     store.run("set", "a", "-g", "team.shared", "-a", "other=1", "--label", "Other", input: "old")
@@ -66,7 +66,7 @@ import Vault
     #expect(try info("a", "team.shared")["expires"] is String == false)
   }
 
-  @Test func `a move leaves nothing but its history behind`() {
+  @Test func `a moved item leaves only its history behind`() {
     #expect(store.run("move", "a", "--to", "team.shared").status == 0)
     #expect(store.run("get", "a").status == 10)
     #expect(store.run("get", "a", "-g", "team.shared").output == "7")
@@ -75,7 +75,7 @@ import Vault
     #expect(store.run("get", "b").output == "7")
   }
 
-  @Test func `within a group a move is one transaction`() throws {
+  @Test func `a move within a group is one transaction`() throws {
     let before = try #require(Int(epoch("default")))
     #expect(store.run("move", "a", "--as", "b").status == 0)
     #expect(Int(epoch("default")) == before + 1)
@@ -88,7 +88,7 @@ import Vault
     #expect(store.run("get", "c").output == "7")
   }
 
-  @Test func `its own place, no place and no item`() {
+  @Test func `copying an item onto itself, without a target or without an item is an error`() {
     #expect(store.run("copy", "a").status == 64)
     #expect(store.run("copy", "a", "--to", "default").status == 64)
     #expect(store.run("move", "a", "--as", "a").status == 64)
@@ -98,7 +98,7 @@ import Vault
     #expect(store.run("copy", "a", "--as", "\u{7}").status == 64)
   }
 
-  @Test func `what is told of a copy whose item was not removed is true`() {
+  @Test func `a copy whose original was not removed is reported correctly`() {
     let gone = "it was copied; somebody else removed it from its old place meanwhile"
     #expect(TransferRequest.leftBehind(.notFound(.item)) == Failure(.notFound, gone))
     #expect(TransferRequest.leftBehind(.conflict(expected: 1, present: 0)) == Failure(.conflict, gone))
@@ -106,7 +106,7 @@ import Vault
     #expect(kept == "it was copied, and is still in its old place: the disk is full")
   }
 
-  @Test func `who may read one group and write the other may copy, and not move`() {
+  @Test func `a member who can read one group and write another can copy but not move`() {
     store.run("group", "create", "out.shared")
     let credential = store.folder.file("credential")
     store.run(

@@ -4,13 +4,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// What a group is made with: lifetime, device, Unix group.
+/// The options of a new group: lifetime, device, Unix group.
 @Suite struct GroupCommandTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  @Test func `a group tells its lifetime, what opens it, and its Unix group`() throws {
+  @Test func `a group shows its lifetime, its device and its Unix group`() throws {
     let number = Int(getegid())
     #expect(store.run("group", "create", "plain").status == 0)
     #expect(
@@ -44,7 +44,7 @@ import Testing
       ["share", "default", "--private", "--read-only"],
       ["share", "default", "--unix-group", "no such group"], ["share", "vault.owner", "--private"],
     ])
-  func `what makes no sense together ends with 64 and changes nothing`(_ arguments: [String]) {
+  func `contradicting options end with 64 and change nothing`(_ arguments: [String]) {
     let before = store.folder.mode("store/groups/default")
     #expect(Transcript(["group"] + arguments, environment: store.environment).status == 64)
     #expect(store.run("group", "list").output == "default\n")
@@ -52,7 +52,7 @@ import Testing
       store.folder.mode("store/groups/default") == before && store.folder.mode("store") == 0o700)
   }
 
-  @Test func `on a terminal an older state is described, and accepted by yes alone`() throws {
+  @Test func `on a terminal an older state is described, and accepted only by yes`() throws {
     let group = store.folder.file("store/groups/default")
     store.run("set", "a", input: "old")
     try FileManager.default.copyItem(atPath: group, toPath: store.folder.file("copy"))
@@ -75,7 +75,7 @@ import Testing
     #expect(store.run("get", "a").output == "old")
   }
 
-  @Test func `a group that could not be changed is named with its status and what to do`() throws {
+  @Test func `a group that could not be changed is named with its status and a hint`() throws {
     let credential = store.folder.file("new")
     store.run("group", "create", "team")
     store.run("app", "issue", "api", "--output", store.folder.file("old"), "--group", "team:read")

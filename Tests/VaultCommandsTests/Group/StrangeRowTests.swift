@@ -3,7 +3,7 @@ import Testing
 
 @testable import Vault
 
-/// A writer with a program of their own signs a row that no item can be.
+/// A writer with their own program signs a row that cannot be an item.
 @Suite struct StrangeRowTests {
   private let store: TestStore
 
@@ -19,7 +19,7 @@ import Testing
     try transaction.commit()
   }
 
-  @Test func `a list goes on behind a row that no item can be, and ends with 13`() throws {
+  @Test func `a list continues after a row that cannot be an item, and ends with 13`() throws {
     let list = store.run("list")
     #expect(list.status == 13 && list.output.split(separator: "\n").map { $0.prefix(1) } == ["a", "b"])
     #expect(list.errors.contains("was passed over: a name that no item can have\n"))
@@ -31,7 +31,7 @@ import Testing
     #expect(store.run("get", "a").output == "1")
   }
 
-  @Test func `the row's token is told, and removes it`() throws {
+  @Test func `the token of such a row is shown and removes it`() throws {
     let hint = try #require(readJSON(store.run("list", "--json").errors)["hint"] as? String)
     let words = hint.split(separator: " ").map(String.init)
     let token = try #require(words.firstIndex(of: "--row").map { words[$0 + 1] })

@@ -5,7 +5,7 @@ import Vault
 @testable import VaultCommands
 
 @Suite struct DescriptorInputTests {
-  @Test func `a line is read and nothing behind it`() throws {
+  @Test func `a line is read without the bytes after it`() throws {
     let descriptor = Pipe.holding(Array("pass word\nvalue".utf8))
     defer { close(descriptor) }
     let line = try DescriptorInput(descriptor, "it").readLine(limit: 9)
@@ -13,7 +13,7 @@ import Vault
     #expect(Pipe.readAll(descriptor) == Array("value".utf8))
   }
 
-  @Test(arguments: ["x", "x\n", "x\r\n"]) func `a line may end anyhow`(text: String) throws {
+  @Test(arguments: ["x", "x\n", "x\r\n"]) func `a line may end with or without a newline`(text: String) throws {
     let descriptor = Pipe.holding(Array(text.utf8))
     defer { close(descriptor) }
     #expect(try DescriptorInput(descriptor, "it").readLine(limit: 1).count == 1)

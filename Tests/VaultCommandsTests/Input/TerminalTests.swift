@@ -10,7 +10,7 @@ import Vault
     unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test func `what is typed is not shown, and is shown again afterwards`() throws {
+  @Test func `typed text is hidden at the prompt and shown again afterwards`() throws {
     let pty = PseudoTerminal()
     let terminal = try #require(Terminal(path: pty.path))
     let typist = Typist(pty, "hunter2\n")
@@ -21,7 +21,7 @@ import Vault
     #expect(pty.shown() == "passphrase: \r\n")
   }
 
-  @Test func `asking twice wants the same twice`() throws {
+  @Test func `a new passphrase is asked for until both entries agree`() throws {
     let pty = PseudoTerminal()
     let terminal = try #require(Terminal(path: pty.path))
     pty.type("one\none\n")
@@ -34,7 +34,7 @@ import Vault
     #expect(pty.showsWhatIsTyped)
   }
 
-  @Test func `nothing typed is no new passphrase`() throws {
+  @Test func `an empty new passphrase is refused`() throws {
     let pty = PseudoTerminal()
     let terminal = try #require(Terminal(path: pty.path))
     pty.type("\n")
@@ -42,7 +42,7 @@ import Vault
     #expect(failure?.message == "nothing was typed")
   }
 
-  @Test func `the end of the input is no passphrase`() throws {
+  @Test func `the end of the input is not a passphrase`() throws {
     let pty = PseudoTerminal()
     let terminal = try #require(Terminal(path: pty.path))
     pty.type("\u{4}")
@@ -51,7 +51,7 @@ import Vault
     #expect(pty.showsWhatIsTyped)
   }
 
-  @Test func `a line that the terminal cuts off is refused`() throws {
+  @Test func `a line that the terminal truncates is refused`() throws {
     let pty = PseudoTerminal()
     let terminal = try #require(Terminal(path: pty.path))
     let typist = Typist(pty, String(repeating: "x", count: 4_200) + "\n")
@@ -60,13 +60,13 @@ import Vault
     #expect(failure?.status == .overLimit)
   }
 
-  @Test func `what is no terminal is not asked`() {
+  @Test func `a prompt needs a terminal`() {
     #expect(Terminal(path: "/dev/null") == nil)
     #expect(Terminal(path: "/nonexistent") == nil)
   }
 }
 
-/// Types from another thread, once the terminal has fallen silent.
+/// Types from another thread once the terminal hides its input.
 final class Typist: @unchecked Sendable {
   private var thread = pthread_t()
   private let pty: PseudoTerminal

@@ -13,13 +13,13 @@ import Testing
     ("a\n", "a"), ("a\r\n", "a"), ("a\n\n", "a\n"), ("a\r", "a\r"), ("a", "a"), ("\n", ""), ("\r\n", ""), ("", ""),
     ("a\r\r\n", "a\r"),
   ])
-  func `one newline comes off the end`(before: String, after: String) throws {
+  func `one final newline is removed`(before: String, after: String) throws {
     let bytes = try Self.holding(Array(before.utf8))
     bytes.removeTrailingNewline()
     #expect(unsafe bytes.withUnsafeBytes { unsafe Array($0) } == Array(after.utf8))
   }
 
-  @Test func `what is cut off is wiped`() throws {
+  @Test func `removed bytes are wiped`() throws {
     let bytes = try Self.holding([1, 2, 3, 4])
     bytes.truncate(to: 1)
     var behind: [UInt8] = []
@@ -30,7 +30,7 @@ import Testing
     #expect(behind == [0, 0, 0, 0])
   }
 
-  @Test func `comparing sees every byte and the count`() throws {
+  @Test func `a comparison covers every byte and the count`() throws {
     #expect(try Self.holding([1, 2]).equals(Self.holding([1, 2])))
     #expect(try !Self.holding([1, 2]).equals(Self.holding([1, 3])))
     #expect(try !Self.holding([1, 2]).equals(Self.holding([1])))

@@ -4,7 +4,7 @@ import Testing
 @testable import VaultCommands
 
 @Suite struct JSONWriterTests {
-  /// The text that `write` makes.
+  /// The text that `write` produces.
   static func text(_ write: (inout JSONWriter) throws(Failure) -> Void) throws -> String {
     let descriptor = Pipe.nameless()
     let output = try Output(descriptor: descriptor)
@@ -14,7 +14,7 @@ import Testing
     return String(decoding: Pipe.contents(of: descriptor), as: UTF8.self)
   }
 
-  @Test func `keys keep their order, and an array has a line for each element`() throws {
+  @Test func `keys keep their order, and each array element has its own line`() throws {
     let text = try Self.text { (json) throws(Failure) in
       try json.array { (json) throws(Failure) in
         try json.object { (json) throws(Failure) in
@@ -35,7 +35,7 @@ import Testing
         """)
   }
 
-  @Test func `any text comes back from another reader`() throws {
+  @Test func `another JSON reader reads any text back`() throws {
     let everything = String(String.UnicodeScalarView((0...0x2FF).compactMap(Unicode.Scalar.init))) + "𝄞\u{2028}é"
     let text = try Self.text { (json) throws(Failure) in
       try json.object { (json) throws(Failure) in try json.string("value", everything) }
@@ -45,7 +45,7 @@ import Testing
     #expect(text.dropLast().utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
   }
 
-  @Test func `base64 is what Foundation makes`() throws {
+  @Test func `base64 equals Foundation's`() throws {
     for count in 0..<20 {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 89 + 200) }
       let text = try Self.text { (json) throws(Failure) in

@@ -11,14 +11,14 @@ import Vault
     try OutputFile.write(folder.file(name)) { output in try output.write(text) }
   }
 
-  @Test func `a new file is its owner's alone`() throws {
+  @Test func `a new output file is accessible to its owner alone`() throws {
     try write("s3cret", to: "out")
     #expect(folder.read("out") == Array("s3cret".utf8))
     #expect(folder.mode("out") == 0o600)
     #expect(folder.names() == ["out"])
   }
 
-  @Test func `a file that stood there is replaced, with its mode`() throws {
+  @Test func `an existing file is replaced and keeps its mode`() throws {
     _ = folder.write("out", Array("before".utf8), mode: 0o644)
     try write("after", to: "out")
     #expect(folder.read("out") == Array("after".utf8))
@@ -33,19 +33,19 @@ import Vault
     #expect(folder.read("victim") == Array("before".utf8))
   }
 
-  @Test func `a folder or a device is refused`() {
+  @Test func `a folder or a device cannot be an output file`() {
     for path in [folder.path, "/dev/null"] {
       let failure = #expect(throws: Failure.self) { try OutputFile.write(path) { _ in } }
       #expect(failure?.message == "what --output names is not a regular file")
     }
   }
 
-  @Test func `a folder that does not exist is told without its path`() {
+  @Test func `the error for a missing folder does not name its path`() {
     let failure = #expect(throws: Failure.self) { try write("x", to: "absent/out") }
     #expect(failure == Failure(.usage, "the folder of the file named by --output does not exist"))
   }
 
-  @Test func `nothing is left behind by a failure`() {
+  @Test func `a failed write leaves nothing behind`() {
     _ = folder.write("out", Array("before".utf8))
     #expect(throws: Failure.interrupted) {
       try OutputFile.write(folder.file("out")) { output in

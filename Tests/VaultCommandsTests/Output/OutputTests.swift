@@ -5,7 +5,7 @@ import Vault
 @testable import VaultCommands
 
 @Suite struct OutputTests {
-  @Test func `more than the buffer holds arrives whole`() throws {
+  @Test func `output larger than the buffer arrives complete`() throws {
     let descriptor = Pipe.nameless()
     let output = try Output(descriptor: descriptor)
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
@@ -15,7 +15,7 @@ import Vault
     #expect(Pipe.contents(of: descriptor) == bytes + bytes)
   }
 
-  @Test func `a reader that has gone is no failure`() throws {
+  @Test func `a closed reader is not a failure`() throws {
     signal(SIGPIPE, SIG_IGN)
     let (reading, writing) = Pipe.pair()
     close(reading)
@@ -25,7 +25,7 @@ import Vault
     #expect(throws: Failure.readerGone) { try output.flush() }
   }
 
-  @Test func `a full disk is`() throws {
+  @Test func `a full disk is a failure`() throws {
     let descriptor = unsafe open("/dev/full", O_WRONLY)
     defer { close(descriptor) }
     let output = try Output(descriptor: descriptor)
@@ -34,7 +34,7 @@ import Vault
     #expect(throws: expected) { try output.flush() }
   }
 
-  @Test func `a descriptor that somebody made non-blocking is waited for`() throws {
+  @Test func `output to a non-blocking descriptor waits`() throws {
     let (reading, writing) = Pipe.pair()
     _ = fcntl(writing, F_SETFL, O_NONBLOCK)
     let reader = PipeReader(reading)
@@ -45,7 +45,7 @@ import Vault
   }
 }
 
-/// Counts, in another thread, what comes out of a pipe.
+/// Counts, in another thread, the bytes that come out of a pipe.
 private final class PipeReader: @unchecked Sendable {
   private var thread = pthread_t()
   private let descriptor: Int32

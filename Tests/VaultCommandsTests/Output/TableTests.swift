@@ -13,7 +13,7 @@ import Testing
 
   private let plain = Style(descriptor: -1, environment: [:])
 
-  @Test func `a pipe gets tabs, no header and nothing cut`() throws {
+  @Test func `a pipe gets tabs, no header and nothing shortened`() throws {
     let descriptor = Pipe.nameless()
     let output = try Output(descriptor: descriptor)
     try table().write(to: output, style: plain)
@@ -22,7 +22,7 @@ import Testing
     #expect(text == "db/password\t日本\t3\nx\té\t10\n")
   }
 
-  @Test func `a terminal gets aligned columns, by their width and not their count of letters`() throws {
+  @Test func `a terminal gets columns aligned by display width, not by number of characters`() throws {
     let terminal = PseudoTerminal()
     let output = try Output(descriptor: terminal.descriptor)
     try table().write(to: output, style: plain)
@@ -36,7 +36,7 @@ import Testing
         """)
   }
 
-  @Test func `the widest column gives way on a narrow terminal`() throws {
+  @Test func `the widest column is shortened on a narrow terminal`() throws {
     let terminal = PseudoTerminal(columns: 26)
     let output = try Output(descriptor: terminal.descriptor)
     try table().write(to: output, style: plain)
@@ -61,11 +61,11 @@ import Testing
     ("", 0), ("abc", 3), ("日本", 4), ("é", 1), ("e\u{301}", 1), ("👍", 2), ("👩‍👩‍👧", 2), ("🇩🇪", 2), ("❤️", 2), ("ﾊ", 1),
     ("한", 2), ("\u{200B}", 0),
   ])
-  func `a terminal takes this many columns`(text: String, width: Int) {
+  func `text has its display width on a terminal`(text: String, width: Int) {
     #expect(DisplayWidth.of(text) == width)
   }
 
-  @Test func `what is cut off leaves an ellipsis`() {
+  @Test func `shortened text ends with an ellipsis`() {
     #expect(DisplayWidth.cut("abcdef", to: 4) == "abc…")
     #expect(DisplayWidth.cut("日本語", to: 4) == "日…")
     #expect(DisplayWidth.cut("abcd", to: 4) == "abcd")
@@ -73,7 +73,7 @@ import Testing
 }
 
 @Suite struct StyleTests {
-  @Test func `colour is for terminals that have it and users who want it`() {
+  @Test func `colour is used on terminals that support it for users who want it`() {
     let terminal = PseudoTerminal()
     #expect(Style(descriptor: terminal.descriptor, environment: [:]).hasColour)
     #expect(!Style(descriptor: terminal.descriptor, environment: ["NO_COLOR": "1"]).hasColour)

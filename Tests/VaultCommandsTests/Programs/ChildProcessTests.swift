@@ -17,25 +17,25 @@ import Vault
     return (end, unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) })
   }
 
-  @Test func `arguments, environment, input and output reach where they should`() throws {
+  @Test func `arguments, environment, input and output reach the program`() throws {
     #expect(try output("cat; printf %s \"$A\"", input: Array("in ".utf8)) == (.exited(0), "in b c"))
     #expect(try output("head -c 300000 /dev/zero | tr '\\0' x").1.utf8.count == 300_000)
     #expect(try output("exec env").1.split(separator: "\n").count <= 5)
   }
 
-  @Test func `status and signal are told apart`() throws {
+  @Test func `an exit status and a signal are distinguished`() throws {
     #expect(try output("exit 7").0 == .exited(7))
     #expect(try output("kill -TERM $$").0 == .killed(signal: SIGTERM))
     #expect(ProgramEnd.killed(signal: SIGTERM).status == 143)
   }
 
-  @Test func `one that writes without end is ended`() {
+  @Test func `a program that writes without end is stopped`() {
     #expect(throws: Failure(.overLimit, "the program wrote more than 1000 bytes")) {
       try output("exec cat /dev/zero", limit: 1_000)
     }
   }
 
-  @Test func `what cannot be started is no program that failed`() {
+  @Test func `a program that cannot be started is not reported as one that failed`() {
     for (program, status) in [("no-such-program", ExitStatus.commandNotFound), ("/", .notExecutable)] {
       #expect(throws: Failure.self) { try ChildProcess.output(of: program, [program], input: 0, limit: 1) }
       do {
@@ -46,7 +46,7 @@ import Vault
     }
   }
 
-  @Test func `nothing of ours is open in it, and no signal is ignored or blocked`() throws {
+  @Test func `a program inherits no descriptor of ours, and no ignored or blocked signal`() throws {
     let folder = TemporaryFolder()
     let own = unsafe open(folder.write("open", []), O_RDONLY | O_CLOEXEC)
     defer { close(own) }

@@ -14,21 +14,21 @@ import Testing
     ("30d", "2026-08-31T00:00:00Z"), ("12h", "2026-08-01T12:00:00Z"), ("15m", "2026-08-01T00:15:00Z"),
     ("0m", "2026-08-01T00:00:00Z"), ("1970-01-01", "1970-01-01T00:00:00Z"), ("9999-12-31", "9999-12-31T00:00:00Z"),
   ])
-  func `a time is understood`(text: String, meaning: String) throws {
+  func `a time or a length of time is read`(text: String, meaning: String) throws {
     guard case .at(let instant) = Expiry(text, now: now) else { throw Failure.interrupted }
     #expect(UTCDate.text(instant) == meaning)
   }
 
-  @Test func `never is never`() { #expect(Expiry("never", now: now) == .never) }
+  @Test func `never means no expiry`() { #expect(Expiry("never", now: now) == .never) }
 
   @Test(arguments: [
     "", "d", "30", "-1d", "+1d", "1.5h", "30D", "2027-02-29", "2027-13-01", "2027-1-1", "2027-01-31T", "2027-01-31T12Z",
     "2027-01-31T24:00Z", "2027-01-31T12:60Z", "2027-01-31T12:00", "2027-01-31T12:00+2:00", "2027-01-31 12:00Z",
     "1969-12-31", "10000-01-01", "99999999999999999999d", "9223372036854775807m", "3000000d", "tomorrow", "٣d",
   ])
-  func `anything else is refused`(text: String) { #expect(Expiry(text, now: now) == nil) }
+  func `other text is refused`(text: String) { #expect(Expiry(text, now: now) == nil) }
 
-  @Test func `every day of four centuries comes back`() throws {
+  @Test func `every day of four centuries is read back`() throws {
     var instant: Int64 = 0
     while instant < 146_097 * UTCDate.millisecondsPerDay {
       let text = UTCDate.text(instant)
