@@ -7,6 +7,7 @@ import PackageDescription
 //   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
 //                                                   GroupFile -> CSQLite
 //                         VaultCommands -> Exchange -> KeyedArchives <- Vault
+//   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
@@ -27,6 +28,7 @@ let package = Package(
     .library(name: "Vault", targets: ["Vault", "VaultFoundation"]),
     .library(name: "SecureCoding", targets: ["SecureCoding"]),
     .executable(name: "vault", targets: ["VaultCLI"]),
+    .executable(name: "vault-exchange", targets: ["VaultExchange"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
@@ -36,6 +38,8 @@ let package = Package(
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "CSystem"),
+    .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
     .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
     .target(name: "KeyedArchives", swiftSettings: settings),
@@ -56,6 +60,12 @@ let package = Package(
     .executableTarget(
       name: "VaultCLI", dependencies: ["VaultCommands", "CSystem"], swiftSettings: settings),
 
+    // What vault import starts to read other programs' stores, so that vault is not linked with what they need.
+    .target(
+      name: "ForeignStores", dependencies: ["Exchange", "KeyedArchives", "CGcrypt", "CZlib"], swiftSettings: settings),
+    .executableTarget(
+      name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CSystem"], swiftSettings: settings),
+
     // What several test targets need.
     .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(name: "KeyedArchivesTests", dependencies: ["KeyedArchives", "TestSupport"], swiftSettings: settings),
@@ -64,6 +74,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "ExchangeTests", dependencies: ["Exchange", "KeyedArchives", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "ForeignStoresTests", dependencies: ["ForeignStores", "Exchange"], exclude: ["Vectors"],
+      swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],

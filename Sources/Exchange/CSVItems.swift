@@ -90,20 +90,13 @@ package enum CSVItems {
         case nil: break
         }
       }
-      if name.isEmpty { name = Self.host(of: login.url) }
+      if name.isEmpty { name = Exchange.Entry.host(of: login.url) }
       if name.isEmpty { name = login.username }
       guard !name.isEmpty else { throw ImportFault("it has neither a name nor an address", at: "line \(line)") }
       if columns.groupsHaveRoot {
         group = group.firstIndex(of: "/").map { String(group[group.index(after: $0)...]) } ?? ""
       }
       if !group.isEmpty { name = "\(group)/\(name)" }
-    }
-
-    /// `example.com:8080` for `https://example.com:8080/login`; the whole text if it has no host.
-    private static func host(of url: String) -> String {
-      guard let scheme = url.firstRange(of: "://") else { return url }
-      let host = url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-      return host.isEmpty ? url : String(host.split(separator: "@").last ?? host)
     }
   }
 }

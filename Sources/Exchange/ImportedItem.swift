@@ -15,8 +15,16 @@ package struct ImportedItem: Sendable, Equatable {
   package var attributes: [String: String] = [:]
   /// When the value expires, in milliseconds since 1970.
   package var expires: UInt64?
+  /// The values before this one, the oldest first, which become older versions of the item.
+  package var older: [Older] = []
   /// Its position in the file: `line 3`.
   package var place: String
+
+  /// A former value of the same kind.
+  package struct Older: Sendable, Equatable {
+    package var value: [UInt8]
+    package var attributes: [String: String]
+  }
 
   package init(_ name: String, _ kind: Kind, _ value: [UInt8], at place: String) {
     self.name = name
@@ -37,17 +45,31 @@ package struct ImportedItems: Sendable, Equatable {
 
 /// What is wrong with a file to import, and where. The file's text is not included, because it may contain a secret.
 package struct ImportFault: Error, Sendable, Equatable {
+  package enum Kind: String, Sendable {
+    /// The file is not what it was said to be, or it is not clear what to import.
+    case unclear
+    case damaged, overLimit, wrongKey
+    /// A version or a kind of encryption that is not known here.
+    case unsupported
+  }
+
   /// The position of the fault: `line 3`; `nil` for the file as a whole.
   package let place: String?
   package let words: String
-  /// Whether the only fault is that the file exceeds a limit.
-  package let isOverLimit: Bool
+  package let kind: Kind
 
-  package init(_ words: String, at place: String? = nil, isOverLimit: Bool = false) {
+  package init(_ words: String, at place: String? = nil, _ kind: Kind = .unclear) {
     self.place = place
     self.words = words
-    self.isOverLimit = isOverLimit
+    self.kind = kind
   }
+
+  package init(_ words: String, at place: String? = nil, isOverLimit: Bool) {
+    self.init(words, at: place, isOverLimit ? .overLimit : .unclear)
+  }
+
+  /// Whether the only fault is that the file exceeds a limit.
+  package var isOverLimit: Bool { kind == .overLimit }
 
   /// The position and what is wrong there.
   package var message: String { place.map { "\($0): \(words)" } ?? words }

@@ -1,5 +1,5 @@
 /// A JSON text (RFC 8259) as a tree. Numbers are kept as text.
-enum JSONValue: Sendable, Equatable {
+package enum JSONValue: Sendable, Equatable {
   case null
   case bool(Bool)
   case number(String)
@@ -7,30 +7,32 @@ enum JSONValue: Sendable, Equatable {
   case array([JSONValue])
   case object([Member])
 
-  struct Member: Sendable, Equatable {
-    let name: String
-    let value: JSONValue
+  package struct Member: Sendable, Equatable {
+    package let name: String
+    package let value: JSONValue
     /// The line on which the member begins, counted from 1.
-    let line: Int
+    package let line: Int
   }
 
   /// How deep arrays and objects may be nested.
-  static let depth = 64
+  package static let depth = 64
+  /// The most values in a text; each takes more memory than the two bytes that it may be written with.
+  package static let mostValues = 8_000_000
 
   /// - Throws: `this is not JSON`, with the line.
-  init(parsing text: String) throws(ImportFault) {
+  package init(parsing text: String) throws(ImportFault) {
     var parser = Parser(text)
     self = try parser.document()
   }
 
   /// The member `name` of an object. If there are several, the last.
-  subscript(name: String) -> JSONValue? {
+  package subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     return members.last { $0.name == name }?.value
   }
 
   /// The text of a string.
-  var text: String? {
+  package var text: String? {
     guard case .string(let text) = self else { return nil }
     return text
   }
@@ -38,7 +40,7 @@ enum JSONValue: Sendable, Equatable {
 
 extension JSONValue {
   /// The value as JSON without white space.
-  var json: [UInt8] {
+  package var json: [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes)
     return bytes
@@ -74,6 +76,7 @@ extension JSONValue {
   private struct Parser {
     private var rest: ArraySlice<UInt8>
     private var line = 1
+    private var count = 0
 
     init(_ text: String) { rest = Array(text.utf8)[...] }
 
@@ -89,6 +92,10 @@ extension JSONValue {
     private mutating func value(depth: Int) throws(ImportFault) -> JSONValue {
       skipSpace()
       guard depth <= JSONValue.depth, let byte = rest.first else { throw fault }
+      count += 1
+      guard count <= JSONValue.mostValues else {
+        throw ImportFault("it holds more than \(JSONValue.mostValues) values", at: "line \(line)", .overLimit)
+      }
       switch byte {
       case UInt8(ascii: "{"): return try object(depth)
       case UInt8(ascii: "["): return try array(depth)

@@ -34,5 +34,5 @@ struct Login {
 
 extension Unicode.Scalar {
   /// Whether it is not allowed in a label.
-  fileprivate var isControl: Bool { properties.generalCategory == .control || value == 0x2028 || value == 0x2029 }
+  var isControl: Bool { properties.generalCategory == .control || value == 0x2028 || value == 0x2029 }
 }

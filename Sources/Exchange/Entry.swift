@@ -1,0 +1,199 @@
+internal import KeyedArchives
+
+/// A record of another store with everything that was kept in it, before it becomes items.
+package struct Entry: Sendable, Equatable {
+  /// A named text: a member of the item that the entry becomes.
+  package struct Field: Sendable, Hashable {
+    package var name: String
+    package var text: String
+
+    package init(_ name: String, _ text: String) {
+      self.name = name
+      self.text = text
+    }
+  }
+
+  /// What the entry held at one time.
+  package struct Version: Sendable, Equatable {
+    /// The most fields that are kept; no program makes as many.
+    package static let mostFields = 1_000
+
+    package private(set) var fields: [Field] = []
+    /// How many fields there are beyond ``mostFields``.
+    package private(set) var lostFields = 0
+    /// When it was written, in milliseconds since 1970.
+    package var modified: Int64?
+
+    package init() {}
+
+    /// Adds a field that is not empty. A field whose name is taken gets a number behind it.
+    package mutating func add(_ name: String, _ text: String) {
+      guard !text.isEmpty else { return }
+      guard fields.count < Self.mostFields else {
+        lostFields += 1
+        return
+      }
+      let wish = name.isEmpty ? "field" : name
+      var name = wish
+      var number = 1
+      while fields.contains(where: { $0.name == name }) {
+        number += 1
+        name = "\(wish) (\(number))"
+      }
+      fields.append(Field(name, text))
+    }
+
+    package func text(_ name: String) -> String { fields.first { $0.name == name }?.text ?? "" }
+
+    /// A JSON object with a member for each field.
+    var json: [UInt8] {
+      var object = JSONObject()
+      for field in fields { object.add(field.name, field.text.utf8) }
+      return object.bytes
+    }
+
+    var attributes: [String: String] { modified.map { ["modified": UTCDate.text($0)] } ?? [:] }
+  }
+
+  package struct Attachment: Sendable, Hashable {
+    package var name: String
+    package var bytes: [UInt8]
+
+    package init(_ name: String, _ bytes: [UInt8]) {
+      self.name = name
+      self.bytes = bytes
+    }
+  }
+
+  /// Its folders and its title: `web/GitHub`.
+  package var name: String
+  /// Its position in the file: `entry 3`.
+  package var place: String
+  package var current = Version()
+  /// What it held before, the oldest first.
+  package var history: [Version] = []
+  package var attachments: [Attachment] = []
+  package var attributes: [String: String] = [:]
+  /// When it expires, in milliseconds since 1970.
+  package var expires: UInt64?
+  /// What is lost of it, without a value.
+  package var losses: [String] = []
+
+  package init(_ name: String, at place: String) {
+    self.name = name
+    self.place = place
+  }
+
+  package var isEmpty: Bool { current.fields.isEmpty && attachments.isEmpty && history.isEmpty }
+}
+
+extension ImportedItems {
+  /// The items of entries. Entries that share a name get the user's name added, and a number if that is not enough.
+  /// An attachment becomes an item below its entry.
+  package init(entries: [Entry], losses: [String]) {
+    self.init()
+    self.losses = losses
+    // The places of the entries by name and content.
+    var seen: [String: [Entry.Content: String]] = [:]
+    var kept: [Entry] = []
+    for var entry in entries {
+      entry.name = Self.cleaned(entry.name)
+      self.losses += entry.losses.map { "\(entry.place): \($0)" }
+      let lostFields = entry.history.reduce(entry.current.lostFields) { $0 + $1.lostFields }
+      if lostFields > 0 { self.losses.append("\(entry.place): \(lostFields) fields, of too many") }
+      if entry.isEmpty {
+        self.losses.append("\(entry.place): it has only a name")
+      } else if let place = seen[entry.name]?[entry.content] {
+        self.losses.append("\(entry.place): it is the same as \(place)")
+      } else {
+        seen[entry.name, default: [:]][entry.content] = entry.place
+        kept.append(entry)
+      }
+    }
+    var names = DistinctNames(seen.keys)
+    for entry in kept {
+      let name =
+        seen[entry.name]?.count == 1 ? entry.name : names.name(entry.name, user: entry.current.text("username"))
+      if !entry.current.fields.isEmpty || !entry.history.isEmpty { items.append(entry.item(name)) }
+      for attachment in entry.attachments {
+        let file = attachment.name.isEmpty ? "attachment" : Self.cleaned(attachment.name)
+        let place = "\(entry.place), an attachment"
+        items.append(ImportedItem(names.name("\(name)/\(file)", user: ""), .bytes, attachment.bytes, at: place))
+      }
+    }
+  }
+
+  /// A name without the control characters that no item's name may hold.
+  private static func cleaned(_ name: String) -> String {
+    guard name.unicodeScalars.contains(where: \.isControl) else { return name }
+    var cleaned = String.UnicodeScalarView()
+    for scalar in name.unicodeScalars { cleaned.append(scalar.isControl ? " " : scalar) }
+    return String(cleaned)
+  }
+}
+
+/// Finds a free name for each thing that wants one.
+private struct DistinctNames {
+  private var taken: Set<String>
+  private var numbers: [String: Int] = [:]
+
+  init(_ taken: some Sequence<String>) { self.taken = Set(taken) }
+
+  mutating func name(_ base: String, user: String) -> String {
+    let wish = user.isEmpty ? base : "\(base) (\(user))"
+    var number = numbers[wish, default: 0] + 1
+    var name = number == 1 ? wish : "\(wish) (\(number))"
+    while !taken.insert(name).inserted {
+      number += 1
+      name = "\(wish) (\(number))"
+    }
+    numbers[wish] = number
+    return name
+  }
+}
+
+extension Entry {
+  /// What makes two entries of one name the same.
+  fileprivate struct Content: Hashable {
+    let fields: [Field]
+    let older: [[Field]]
+    let attachments: [Attachment]
+  }
+
+  fileprivate var content: Content {
+    Content(fields: current.fields, older: history.map(\.fields), attachments: attachments)
+  }
+
+  /// The item that holds the fields. Its label is the user's name, so that lists show it.
+  fileprivate func item(_ name: String) -> ImportedItem {
+    var item = ImportedItem(name, .json, current.json, at: place)
+    let user = current.text("username")
+    if !user.isEmpty, user.utf8.count <= 1_024, !user.unicodeScalars.contains(where: \.isControl) { item.label = user }
+    item.attributes = attributes.merging(current.attributes) { $1 }
+    item.expires = expires
+    // A version may differ from the next one in what no item keeps.
+    let next = history.dropFirst() + [current]
+    for (version, next) in zip(history, next) where version.fields != next.fields {
+      item.older.append(ImportedItem.Older(value: version.json, attributes: version.attributes))
+    }
+    return item
+  }
+}
+
+extension Entry {
+  /// `example.com:8080` for `https://example.com:8080/login`; the whole text if it has no host.
+  package static func host(of url: String) -> String {
+    guard let scheme = url.firstRange(of: "://") else { return url }
+    let host = url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    return host.isEmpty ? url : String(host.split(separator: "@").last ?? host)
+  }
+
+  /// Sets an attribute if it can be one; otherwise the text becomes a field.
+  package mutating func setAttribute(_ name: String, _ text: String) {
+    if text.utf8.count <= 1_024, !text.unicodeScalars.contains(where: \.isControl) {
+      attributes[name] = text
+    } else {
+      current.add(name, text)
+    }
+  }
+}

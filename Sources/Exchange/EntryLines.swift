@@ -1,0 +1,135 @@
+internal import KeyedArchives
+
+/// The form in which `vault-exchange` hands entries over: a JSON object on each line, and a last one that says how it ended.
+///
+/// A line is `{"entry":{…}}`, `{"notKept":"…"}`, `{"fault":{…}}` or `{"end":true}`. Nothing follows the last two.
+package enum EntryLine: Sendable, Equatable {
+  case entry(Entry)
+  case loss(String)
+  case fault(ImportFault)
+  case end
+
+  /// The line without its line break.
+  package var json: [UInt8] {
+    switch self {
+    case .entry(let entry): EntryJSON.object([("entry", EntryJSON.object(entry))])
+    case .loss(let words): EntryJSON.object([("notKept", EntryJSON.string(words))])
+    case .fault(let fault):
+      EntryJSON.object([
+        (
+          "fault",
+          EntryJSON.object([
+            ("words", EntryJSON.string(fault.words)),
+            ("place", fault.place.map(EntryJSON.string) ?? Array("null".utf8)),
+            ("kind", EntryJSON.string(fault.kind.rawValue)),
+          ])
+        )
+      ])
+    case .end: Array(#"{"end":true}"#.utf8)
+    }
+  }
+
+  /// - Returns: nil if the line is not one of these.
+  package init?(_ line: String) {
+    guard let value = try? JSONValue(parsing: line), case .object(let members) = value, members.count == 1 else {
+      return nil
+    }
+    switch (members[0].name, members[0].value) {
+    case ("entry", let object):
+      guard let entry = EntryJSON.entry(object) else { return nil }
+      self = .entry(entry)
+    case ("notKept", .string(let words)): self = .loss(words)
+    case ("fault", let object):
+      guard let words = object["words"]?.text, let kind = object["kind"]?.text.flatMap(ImportFault.Kind.init) else {
+        return nil
+      }
+      self = .fault(ImportFault(words, at: object["place"]?.text, kind))
+    case ("end", .bool(true)): self = .end
+    default: return nil
+    }
+  }
+}
+
+private enum EntryJSON {
+  static func string(_ text: String) -> [UInt8] { JSONField.quoted(Array(text.utf8)) }
+
+  static func object(_ members: [(String, [UInt8])]) -> [UInt8] {
+    var json: [UInt8] = [UInt8(ascii: "{")]
+    for (index, member) in members.enumerated() {
+      if index > 0 { json.append(UInt8(ascii: ",")) }
+      json += string(member.0)
+      json.append(UInt8(ascii: ":"))
+      json += member.1
+    }
+    json.append(UInt8(ascii: "}"))
+    return json
+  }
+
+  static func array(_ elements: [[UInt8]]) -> [UInt8] {
+    [UInt8(ascii: "[")] + elements.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
+  }
+
+  // MARK: Entries
+
+  static func object(_ entry: Entry) -> [UInt8] {
+    var members = [
+      ("name", string(entry.name)), ("place", string(entry.place)), ("current", object(entry.current)),
+      ("history", array(entry.history.map(object))), ("attachments", array(entry.attachments.map(object))),
+      (
+        "attributes",
+        object(entry.attributes.sorted { $0.key < $1.key }.map { ($0.key, string($0.value)) })
+      ),
+      ("notKept", array(entry.losses.map(string))),
+    ]
+    if let expires = entry.expires { members.append(("expires", Array(String(expires).utf8))) }
+    return object(members)
+  }
+
+  static func object(_ version: Entry.Version) -> [UInt8] {
+    var members = [("fields", object(version.fields.map { ($0.name, string($0.text)) }))]
+    if let modified = version.modified { members.append(("modified", Array(String(modified).utf8))) }
+    return object(members)
+  }
+
+  static func object(_ attachment: Entry.Attachment) -> [UInt8] {
+    var base64: [UInt8] = [UInt8(ascii: "\"")]
+    Base64.append(encoding: attachment.bytes, to: &base64)
+    base64.append(UInt8(ascii: "\""))
+    return object([("name", string(attachment.name)), ("base64", base64)])
+  }
+
+  static func entry(_ value: JSONValue) -> Entry? {
+    guard let name = value["name"]?.text, let place = value["place"]?.text,
+      let current = value["current"].flatMap(version), let history = elements(value["history"], version),
+      let attachments = elements(value["attachments"], attachment), let losses = elements(value["notKept"], \.text),
+      case .object(let attributes)? = value["attributes"]
+    else { return nil }
+    var entry = Entry(name, at: place)
+    (entry.current, entry.history, entry.attachments, entry.losses) = (current, history, attachments, losses)
+    for attribute in attributes { entry.attributes[attribute.name] = attribute.value.text }
+    if case .number(let expires)? = value["expires"] { entry.expires = UInt64(expires) }
+    return entry
+  }
+
+  private static func elements<Element>(_ value: JSONValue?, _ read: (JSONValue) -> Element?) -> [Element]? {
+    guard case .array(let values)? = value else { return nil }
+    let elements = values.compactMap(read)
+    return elements.count == values.count ? elements : nil
+  }
+
+  private static func version(_ value: JSONValue) -> Entry.Version? {
+    guard case .object(let fields)? = value["fields"] else { return nil }
+    var version = Entry.Version()
+    for field in fields { version.add(field.name, field.value.text ?? "") }
+    if case .number(let modified)? = value["modified"] { version.modified = Int64(modified) }
+    return version
+  }
+
+  private static func attachment(_ value: JSONValue) -> Entry.Attachment? {
+    var bytes: [UInt8] = []
+    guard let name = value["name"]?.text, let base64 = value["base64"]?.text,
+      Base64.append(decoding: Array(base64.utf8), to: &bytes)
+    else { return nil }
+    return Entry.Attachment(name, bytes)
+  }
+}

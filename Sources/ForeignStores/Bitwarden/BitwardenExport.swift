@@ -1,0 +1,87 @@
+internal import Exchange
+internal import KeyedArchives
+
+/// Reads what Bitwarden and Vaultwarden export as JSON: in the clear, or encrypted with a passphrase of its own.
+struct BitwardenExport {
+  private let export: JSONValue
+  private var lost = LossCounts()
+  /// The names of folders and collections by their ids.
+  private var folders: [String: String] = [:]
+
+  /// - Throws: `wrongKey`, `damaged`, `overLimit`; `unsupported` for an export that only its account opens.
+  init(_ bytes: [UInt8], passphrase: [UInt8]?) throws(ImportFault) {
+    var export = try JSONValue.read(bytes)
+    if export["encrypted"] == .bool(true) {
+      export = try JSONValue.read(BitwardenSeal(export).opened(passphrase))
+    }
+    guard case .array? = export["items"] else {
+      throw ImportFault("it is not an export of Bitwarden: it has no 'items'", .damaged)
+    }
+    self.export = export
+    for list in ["folders", "collections"] {
+      for folder in export[list]?.elements ?? [] { folders[folder.text("id")] = folder.text("name") }
+    }
+  }
+
+  mutating func read(_ found: (EntryLine) throws(ImportFault) -> Void) throws(ImportFault) {
+    for (index, item) in (export["items"]?.elements ?? []).enumerated() {
+      if item.text("deletedDate").isEmpty {
+        try found(.entry(entry(item, at: "item \(index + 1)")))
+      } else {
+        lost.add("entries in the trash")
+      }
+    }
+    try lost.tell(found)
+  }
+
+  private mutating func entry(_ item: JSONValue, at place: String) -> Entry {
+    let version = version(of: item)
+    var name = item.text("name")
+    if name.isEmpty { name = Entry.host(of: version.text("url")) }
+    if name.isEmpty { name = place }
+    let folder = folders[item.text("folderId")] ?? item["collectionIds"]?.elements.first?.scalar.flatMap { folders[$0] }
+    if let folder, !folder.isEmpty { name = "\(folder)/\(name)" }
+    var entry = Entry(name, at: place)
+    entry.current = version
+    entry.history = history(of: item, now: version)
+    if item["favorite"] == .bool(true) { lost.add("marks of favourites") }
+    if let count = item["collectionIds"]?.elements.count, count > 1 { lost.add("further collections") }
+    if item["attachments"]?.elements.isEmpty == false { lost.add("attachments, which are not in this export") }
+    return entry
+  }
+
+  private mutating func version(of item: JSONValue) -> Entry.Version {
+    var version = Entry.Version()
+    version.modified = UTCDate.moment(item.text("revisionDate"))?.milliseconds
+    if let login = item["login"] {
+      version.add("username", login.text("username"))
+      version.add("password", login.text("password"))
+      for address in login["uris"]?.elements ?? [] {
+        version.add("url", address.text("uri"))
+        if address["match"]?.scalar != nil { lost.add("rules for matching addresses") }
+      }
+      version.add("totp", login.text("totp"))
+      if login["fido2Credentials"]?.elements.isEmpty == false { lost.add("passkeys") }
+    }
+    version.add("notes", item.text("notes"))
+    for kind in ["card", "identity", "sshKey"] {
+      for member in item[kind]?.members ?? [] { version.add(member.name, member.value.scalar ?? "") }
+    }
+    for field in item["fields"]?.elements ?? [] {
+      if field.count("type") == 3 {
+        lost.add("fields that are links to others")
+      } else {
+        version.add(field.text("name"), field.text("value"))
+      }
+    }
+    return version
+  }
+
+  /// Bitwarden keeps former passwords alone, each with the time at which the next one was set.
+  private func history(of item: JSONValue, now: Entry.Version) -> [Entry.Version] {
+    (item["passwordHistory"]?.elements ?? []).map { former in
+      now.with(
+        password: former.text("password"), modified: UTCDate.moment(former.text("lastUsedDate"))?.milliseconds)
+    }.sorted { ($0.modified ?? .min) < ($1.modified ?? .min) }
+  }
+}

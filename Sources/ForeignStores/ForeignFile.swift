@@ -1,0 +1,47 @@
+package import Exchange
+
+/// A file that another program wrote, and what opens it.
+package struct ForeignFile {
+  /// The formats that are read here, by the names that `vault import --from` has for them.
+  package enum Format: String, CaseIterable, Sendable {
+    case kdbx
+    case keepassXML = "keepass-xml"
+    case bitwarden
+    case onePassword = "1pux"
+    case keychain
+  }
+
+  private let bytes: [UInt8]
+  private let passphrase: [UInt8]?
+  private let keyFile: [UInt8]?
+
+  /// - Parameter passphrase: nil where none was given; an empty one is one.
+  package init(_ bytes: [UInt8], passphrase: [UInt8]? = nil, keyFile: [UInt8]? = nil) {
+    self.bytes = bytes
+    self.passphrase = passphrase
+    self.keyFile = keyFile
+  }
+
+  /// Hands over what is in it, entry by entry.
+  ///
+  /// - Throws: what keeps it from being read, or what `found` throws; what was handed over before must not be used then.
+  package func read(
+    as format: Format, _ found: (EntryLine) throws(ImportFault) -> Void
+  ) throws(ImportFault) {
+    switch format {
+    case .kdbx: try KeePassFile.read(bytes, KeePassKey(passphrase: passphrase, keyFile: keyFile), found)
+    case .keepassXML:
+      var document = KeePassDocument(exported: bytes)
+      try document.read(found)
+    case .bitwarden:
+      var export = try BitwardenExport(bytes, passphrase: passphrase)
+      try export.read(found)
+    case .onePassword:
+      var export = try OnePasswordExport(bytes)
+      try export.read(found)
+    case .keychain:
+      var dump = try KeychainDump(bytes)
+      try dump.read(found)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+internal import Exchange
+
+extension JSONValue {
+  /// The elements of an array; none of anything else.
+  var elements: [JSONValue] {
+    guard case .array(let elements) = self else { return [] }
+    return elements
+  }
+
+  /// The members of an object; none of anything else.
+  var members: [Member] {
+    guard case .object(let members) = self else { return [] }
+    return members
+  }
+
+  /// A string, a number or a truth value as text; nil for anything else.
+  var scalar: String? {
+    switch self {
+    case .string(let text), .number(let text): text
+    case .bool(let bool): String(bool)
+    case .null, .array, .object: nil
+    }
+  }
+
+  func text(_ name: String) -> String { self[name]?.scalar ?? "" }
+
+  /// A whole number that is not negative.
+  func count(_ name: String) -> Int? {
+    guard case .number(let text)? = self[name], let number = Int(text), number >= 0 else { return nil }
+    return number
+  }
+
+  /// Reads a file's text.
+  ///
+  /// - Throws: `damaged`, and never with a part of the text.
+  static func read(_ bytes: [UInt8]) throws(ImportFault) -> JSONValue {
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
+    do throws(ImportFault) { return try JSONValue(parsing: text) } catch {
+      throw ImportFault(error.words, at: error.place, error.isOverLimit ? .overLimit : .damaged)
+    }
+  }
+}
+
+/// Counts what no item keeps, so that a thing that each entry has is said once.
+struct LossCounts {
+  private var counts: [String: Int] = [:]
+
+  mutating func add(_ what: String) { counts[what, default: 0] += 1 }
+
+  func tell(_ found: (EntryLine) throws(ImportFault) -> Void) throws(ImportFault) {
+    for (what, count) in counts.sorted(by: { $0.key < $1.key }) {
+      try found(.loss("\(what) (\(count == 1 ? "1 entry" : "\(count) entries"))"))
+    }
+  }
+}

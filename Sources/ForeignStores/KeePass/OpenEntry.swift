@@ -1,0 +1,125 @@
+internal import Exchange
+internal import KeyedArchives
+
+/// An entry of KeePass while it is read.
+struct OpenEntry {
+  /// The name and the value of the text or the attachment that is being read.
+  var key = ""
+  var value: [UInt8] = []
+  var attachments: [Entry.Attachment] = []
+  var history: [OpenEntry] = []
+  /// What of it no item keeps.
+  private(set) var lost: Set<String> = []
+  private var texts: [(name: String, text: String)] = []
+  private var tags = ""
+  private var modified: Int64?
+  private var expires: Int64?
+  private var isExpiring = false
+
+  /// Adds the text that was just read.
+  mutating func addText() {
+    guard !value.isEmpty else { return }
+    let text = String(decoding: value, as: UTF8.self)
+    texts.append((key, text))
+    if text.contains("{REF:") { lost.insert("references to other entries, which stay as they are written") }
+  }
+
+  /// Takes one of the other elements inside of an entry.
+  mutating func take(_ parent: String, _ name: String, _ text: String) {
+    switch (parent, name) {
+    case ("Times", "LastModificationTime"): modified = Self.moment(text)
+    case ("Times", "ExpiryTime"): expires = Self.moment(text)
+    case ("Times", "Expires"): isExpiring = text.lowercased() == "true"
+    case ("Entry", "Tags"): tags = text
+    case ("Entry", "OverrideURL") where !text.isEmpty: texts.append(("overrideURL", text))
+    case ("Entry", "IconID") where text != "0" && !text.isEmpty, ("Entry", "CustomIconUUID") where !text.isEmpty:
+      lost.insert("icons")
+    case ("Entry", "ForegroundColor") where !text.isEmpty, ("Entry", "BackgroundColor") where !text.isEmpty:
+      lost.insert("colours")
+    case ("AutoType", "DefaultSequence") where !text.isEmpty, ("Association", "Window") where !text.isEmpty:
+      lost.insert("sequences of keys to type")
+    case ("Item", "Key") where !text.isEmpty: lost.insert("data of plug-ins")
+    default: break
+    }
+  }
+
+  /// The entry, with its history.
+  ///
+  /// - Parameter folder: the folders that it is in; empty for none.
+  func entry(in folder: String, at place: String) -> Entry {
+    let login = version
+    var name = texts.first { $0.name == "Title" }?.text ?? ""
+    if name.isEmpty { name = Entry.host(of: login.text("url")) }
+    if name.isEmpty { name = login.text("username") }
+    if name.isEmpty { name = place }
+    var entry = Entry(folder.isEmpty ? name : "\(folder)/\(name)", at: place)
+    entry.current = login
+    entry.attachments = attachments
+    if isExpiring, let expires, expires >= 0 { entry.expires = UInt64(expires) }
+    if !tags.isEmpty { entry.setAttribute("tags", tags) }
+    entry.history = history.map(\.version)
+    // KeePass writes the oldest first, and some programs do not.
+    entry.history.sort { ($0.modified ?? .min) < ($1.modified ?? .min) }
+    let names = Set(attachments.map(\.name))
+    if history.contains(where: { $0.attachments.contains { !names.contains($0.name) } }) {
+      entry.losses.append("an attachment that only former versions had")
+    }
+    return entry
+  }
+
+  /// What it holds, under the names that logins have here.
+  private var version: Entry.Version {
+    var version = Entry.Version()
+    version.modified = modified
+    let texts = Dictionary(self.texts.map { ($0.name, $0.text) }) { first, _ in first }
+    for (name, member) in Self.members { version.add(member, texts[name] ?? "") }
+    if let (code, used) = Self.oneTimeSource(texts) {
+      version.add("totp", code)
+      for (name, text) in self.texts where !Self.isLogin(name) && !used.contains(name) { version.add(name, text) }
+    } else {
+      for (name, text) in self.texts where !Self.isLogin(name) { version.add(name, text) }
+    }
+    return version
+  }
+
+  private static let members = [
+    ("UserName", "username"), ("Password", "password"), ("URL", "url"), ("Notes", "notes"),
+  ]
+
+  private static func isLogin(_ name: String) -> Bool { name == "Title" || members.contains { $0.0 == name } }
+
+  /// The source of one-time codes as `otpauth://`, and the texts that it was made of: KeePassXC has it in `otp`, formerly
+  /// in `TOTP Seed` and `TOTP Settings`; KeePass in `TimeOtp-Secret-Base32` and others.
+  private static func oneTimeSource(_ texts: [String: String]) -> (code: String, used: Set<String>)? {
+    if let source = texts["otp"], source.lowercased().hasPrefix("otpauth://") { return (source, ["otp"]) }
+    func url(_ secret: String, _ period: String?, _ digits: String?, _ algorithm: String?) -> String {
+      let secret = secret.filter { $0.isLetter || $0.isNumber }
+      var url = "otpauth://totp/vault?secret=\(secret)"
+      if let period, period.allSatisfy(\.isNumber) { url += "&period=\(period)" }
+      if let digits, digits.allSatisfy(\.isNumber) { url += "&digits=\(digits)" }
+      if let algorithm { url += "&algorithm=\(algorithm)" }
+      return url
+    }
+    if let seed = texts["TOTP Seed"] {
+      let settings = (texts["TOTP Settings"] ?? "30;6").split(separator: ";").map(String.init)
+      // Settings of another form, such as Steam's, are kept as they are.
+      guard settings.count == 2, settings.allSatisfy({ Int($0) != nil }) else { return nil }
+      return (url(seed, settings[0], settings[1], nil), ["TOTP Seed", "TOTP Settings"])
+    }
+    guard let secret = texts["TimeOtp-Secret-Base32"] else { return nil }
+    let algorithm = texts["TimeOtp-Algorithm"].map { $0.replacing("HMAC-", with: "").filter { $0 != "-" } }
+    let names = ["Secret-Base32", "Period", "Length", "Algorithm"].map { "TimeOtp-\($0)" }
+    return (url(secret, texts[names[1]], texts[names[2]], algorithm), Set(names))
+  }
+
+  /// Milliseconds since 1970: of ISO 8601, or in version 4 of the base64 of the seconds since the year 1.
+  private static func moment(_ text: String) -> Int64? {
+    if let moment = UTCDate.moment(text) { return moment.milliseconds }
+    var bytes: [UInt8] = []
+    guard Base64.append(decoding: Array(text.utf8), to: &bytes), let seconds = bytes.littleEndian(Int64.self),
+      // Up to the year 9999.
+      (0..<315_537_897_600).contains(seconds)
+    else { return nil }
+    return (seconds - 62_135_596_800) * 1_000
+  }
+}

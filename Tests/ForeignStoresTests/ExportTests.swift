@@ -1,0 +1,113 @@
+import Testing
+
+@testable import Exchange
+@testable import ForeignStores
+
+@Suite struct BitwardenTests {
+  private func expectSample(_ imported: ImportedItems) {
+    #expect(imported.items.map(\.name) == ["Work/Web/GitHub", "A note", "Card", "Key"])
+    let login = imported.items.first
+    #expect(
+      login?.text
+        == #"{"username":"ann","password":"now","url":"https://github.com","url (2)":"https://gist.github.com","#
+        + #""totp":"JBSWY3DPEHPK3PXP","notes":"two\nlines","PIN":"1234","on":"true"}"#)
+    #expect(login?.attributes == ["modified": "2025-02-01T00:00:00Z"])
+    #expect(
+      login?.older.map { JSONField.string(of: "password", in: $0.value) ?? [] } == [
+        Array("first".utf8), Array("second".utf8),
+      ])
+    #expect(login?.older.first?.attributes == ["modified": "2025-01-01T00:00:00Z"])
+    #expect(
+      imported.items.last?.text == #"{"privateKey":"PRIVATE","publicKey":"PUBLIC","keyFingerprint":"SHA256:x"}"#)
+    #expect(
+      imported.losses == [
+        "entries in the trash (1 entry)", "fields that are links to others (1 entry)", "marks of favourites (1 entry)",
+        "rules for matching addresses (1 entry)",
+      ])
+  }
+
+  @Test func `an export in the clear gives folders, fields and former passwords`() throws {
+    expectSample(try ForeignFile("bitwarden.json").items(as: .bitwarden))
+  }
+
+  @Test(arguments: ["bitwarden-pbkdf2.json", "bitwarden-argon2id.json"])
+  func `an encrypted export is opened by its passphrase alone`(_ name: String) throws {
+    expectSample(try ForeignFile(name, passphrase: "pass wörd").items(as: .bitwarden))
+    #expect(try ForeignFile(name, passphrase: "wrong").fault(as: .bitwarden) == .wrongKey)
+    #expect(try ForeignFile(name).fault(as: .bitwarden) == .wrongKey)
+  }
+
+  @Test func `an encrypted export with an altered byte is refused`() throws {
+    let text = String(decoding: try Vectors.bytes("bitwarden-pbkdf2.json"), as: UTF8.self)
+    let start = try #require(text.firstRange(of: #""data": "2."#)).upperBound
+    var bytes = Array(text.utf8)
+    let place = text.utf8.distance(from: text.startIndex, to: start) + 60
+    bytes[place] = bytes[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+    #expect(ForeignFile(bytes, passphrase: Array("pass wörd".utf8)).fault(as: .bitwarden) == .damaged)
+  }
+
+  @Test func `an export that only its account opens, and one that costs too much, are refused`() throws {
+    let account = #"{"encrypted":true,"encKeyValidation_DO_NOT_EDIT":"2.a|b|c","items":[]}"#
+    #expect(ForeignFile(Array(account.utf8), passphrase: [1]).fault(as: .bitwarden) == .unsupported)
+    let text = String(decoding: try Vectors.bytes("bitwarden-pbkdf2.json"), as: UTF8.self)
+    let dear = text.replacing("5000", with: "5000000000")
+    #expect(ForeignFile(Array(dear.utf8), passphrase: [1]).fault(as: .bitwarden) == .overLimit)
+  }
+
+  @Test func `an export that was changed anywhere is read or refused`() throws {
+    for bytes in try Vectors.bytes("bitwarden.json").mutations(300) {
+      #expect(ForeignFile(bytes).fault(as: .bitwarden).map { $0 == .damaged } != false)
+    }
+  }
+}
+
+@Suite struct OnePasswordTests {
+  @Test func `an export of 1Password gives vaults, fields, former passwords and attached files`() throws {
+    let imported = try ForeignFile("export.1pux").items(as: .onePassword)
+    #expect(imported.items.map(\.name) == ["Personal/GitHub", "Personal/GitHub/scan.txt", "Shared/Wifi"])
+    #expect(
+      imported.items.first?.text
+        == #"{"username":"ann","password":"now","url":"https://github.com","notes":"a note","remember":"yes","#
+        + #""totp":"otpauth://totp/x?secret=JBSWY3DPEHPK3PXP","PIN":"1234","born":"1970-01-02","#
+        + #""home street":"Way 1","home city":"Town","home zip":"1","mail":"a@b.test","until":"203012"}"#)
+    #expect(imported.items.first?.attributes == ["modified": "2025-01-01T00:00:00Z", "tags": "a;b"])
+    #expect(imported.items.first?.older.map { String(decoding: $0.value, as: UTF8.self).contains("before") } == [true])
+    #expect(imported.items[1].text == "hello")
+    #expect(imported.items[2].attributes == ["archived": "true"])
+    #expect(
+      imported.losses == ["marks of favourites (1 entry)", "references to other entries (1 entry)"])
+  }
+
+  @Test func `an export of 1Password that was changed anywhere is read or refused`() throws {
+    for bytes in try Vectors.bytes("export.1pux").mutations(300) {
+      let fault = ForeignFile(bytes).fault(as: .onePassword)
+      #expect(fault == nil || [.damaged, .overLimit, .unsupported].contains(fault))
+    }
+  }
+}
+
+@Suite struct KeychainDumpTests {
+  @Test func `what security prints of a keychain becomes logins`() throws {
+    let imported = try ForeignFile("keychain.txt").items(as: .keychain)
+    #expect(imported.items.map(\.name) == ["Wifi", "example.com", "Bytes", "Bytes/data"])
+    #expect(
+      imported.items.map(\.text).prefix(3) == [
+        #"{"username":"Home Network","password":"a \"quoted\" word","service":"AirPort"}"#,
+        #"{"username":"anné","password":"päss\u0000","url":"https://example.com:8443/login"}"#,
+        #"{"username":"raw","service":"Bytes"}"#,
+      ])
+    #expect(imported.items.last?.value == [0xFF, 0, 0xFE])
+    #expect(imported.items.first?.attributes == ["modified": "2024-01-02T03:04:05Z"])
+    #expect(imported.losses == ["keys and certificates (1 entry)"])
+  }
+
+  @Test func `a keychain without passwords, and other text, are refused`() {
+    let bare = "keychain: \"x\"\nclass: \"genp\"\nattributes:\n    \"acct\"<blob>=\"a\"\n"
+    #expect(ForeignFile(Array(bare.utf8)).fault(as: .keychain) == .unclear)
+    #expect(ForeignFile(Array("anything".utf8)).fault(as: .keychain) == .damaged)
+  }
+
+  @Test func `a keychain's text that was changed anywhere is read or refused`() throws {
+    for bytes in try Vectors.bytes("keychain.txt").mutations(300) { _ = ForeignFile(bytes).fault(as: .keychain) }
+  }
+}

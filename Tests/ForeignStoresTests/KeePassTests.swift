@@ -1,0 +1,150 @@
+import Testing
+
+@testable import Exchange
+@testable import ForeignStores
+
+@Suite struct KeePassTests {
+  private let github =
+    #"{"username":"ann","password":"third pw","url":"https://github.com/login","#
+    + #""notes":"line 1\nline 2 ü","PIN":"1234","Hint":"plain"}"#
+
+  private func expectSample(_ imported: ImportedItems) {
+    #expect(
+      imported.items.map(\.name).sorted() == [
+        "Web/Deep & <er>/Mail", "Web/GitHub (ann)", "Web/GitHub (ann)/key.bin", "Web/GitHub (eve)", "entry 6",
+      ])
+    func item(_ name: String) -> ImportedItem? { imported.items.first { $0.name == name } }
+    #expect(item("Web/GitHub (ann)")?.text == github)
+    #expect(item("Web/GitHub (ann)")?.label == "ann")
+    #expect(item("Web/GitHub (ann)")?.attributes["tags"] == "a;b")
+    #expect(
+      item("Web/GitHub (ann)")?.older.map { String(decoding: $0.value, as: UTF8.self).contains("first pw") }
+        == [true, false])
+    #expect(item("Web/GitHub (ann)/key.bin")?.value == Array("attached ".utf8) + [0, 0xFF] + Array(" bytes".utf8))
+    #expect(item("Web/Deep & <er>/Mail")?.expires == 1_925_089_445_000)
+    #expect(
+      item("Web/Deep & <er>/Mail")?.text
+        == #"{"username":"bob","password":"p<&>\"'ä","totp":"otpauth://totp/x?secret=JBSWY3DPEHPK3PXP"}"#)
+    #expect(imported.losses == ["entries in the recycle bin (1 entry)"])
+  }
+
+  @Test func `a database of version 4 gives folders, fields, histories and attachments`() throws {
+    expectSample(try ForeignFile("argon2d-aes.kdbx", passphrase: "pass wörd").items(as: .kdbx))
+  }
+
+  @Test func `a database with a key file, Argon2id and ChaCha20 is read`() throws {
+    let key = try Vectors.bytes("key.keyx")
+    expectSample(
+      try ForeignFile("argon2id-chacha20-keyfile.kdbx", passphrase: "pass wörd", keyFile: key).items(as: .kdbx))
+  }
+
+  private func expectSite(_ imported: ImportedItems) {
+    #expect(imported.items.map(\.name) == ["Web/Site", "Web/Site/note.txt"])
+    #expect(
+      imported.items.first?.text
+        == #"{"username":"ann","password":"two","url":"https://x.test","notes":"hello"}"#)
+    #expect(imported.items.first?.older.map { String(decoding: $0.value, as: UTF8.self).contains("one") } == [true])
+    #expect(imported.items.last?.text == "hello\n")
+    #expect(imported.losses == [])
+  }
+
+  @Test func `a database of version 3 is read`() throws {
+    expectSite(try ForeignFile("kdbx31.kdbx", passphrase: "pw").items(as: .kdbx))
+  }
+
+  @Test func `what KeePassXC exports as XML is read`() throws {
+    expectSite(try ForeignFile("exported.xml").items(as: .keepassXML))
+  }
+
+  @Test(arguments: ["argon2d-aes.kdbx", "kdbx31.kdbx"])
+  func `a wrong passphrase is told from damage`(_ name: String) throws {
+    #expect(try ForeignFile(name, passphrase: "wrong").fault(as: .kdbx) == .wrongKey)
+    #expect(try ForeignFile(name).fault(as: .kdbx) == .wrongKey)
+    var bytes = try Vectors.bytes(name)
+    bytes.removeLast(40)
+    let file = ForeignFile(bytes, passphrase: Array((name == "kdbx31.kdbx" ? "pw" : "pass wörd").utf8))
+    #expect(file.fault(as: .kdbx) == .damaged || name == "kdbx31.kdbx")
+  }
+
+  @Test func `an altered byte of a database is never taken for content`() throws {
+    let bytes = try Vectors.bytes("argon2d-aes.kdbx")
+    for place in stride(from: 0, to: bytes.count, by: 7) {
+      var altered = bytes
+      altered[place] ^= 0x10
+      let fault = ForeignFile(altered, passphrase: Array("pass wörd".utf8)).fault(as: .kdbx)
+      #expect(fault != nil, "byte \(place)")
+    }
+  }
+
+  @Test func `a key file of any kind is read`() throws {
+    let key = [UInt8](50..<82)
+    let digits = "32333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f5051"
+    let base64 = "MjM0NTY3ODk6Ozw9Pj9AQUJDREVGR0hJSktMTU5PUFE="
+    let version1 = "<KeyFile><Meta><Version>1.00</Version></Meta><Key><Data>\(base64)</Data></Key></KeyFile>"
+    #expect(try KeePassKey.key(inFile: key) == key)
+    #expect(try KeePassKey.key(inFile: Array(digits.utf8)) == key)
+    #expect(try KeePassKey.key(inFile: Array(version1.utf8)) == key)
+    #expect(try KeePassKey.key(inFile: Vectors.bytes("key.keyx")) == key)
+    #expect(try KeePassKey.key(inFile: Array("any file".utf8)) == Gcrypt.sha256(Array("any file".utf8)))
+    let altered = try Vectors.bytes("key.keyx").map { $0 == UInt8(ascii: "A") ? UInt8(ascii: "B") : $0 }
+    #expect(throws: ImportFault.self) { try KeePassKey.key(inFile: altered) }
+  }
+
+  @Test func `a key derivation that costs too much is refused before it begins`() {
+    #expect(throws: Gcrypt.Argon2(passes: 1, kibibytes: 1 << 21, lanes: 1).fault(.overLimit)) {
+      try Gcrypt.Argon2(passes: 1, kibibytes: 1 << 21, lanes: 1).check()
+    }
+    #expect(throws: Gcrypt.Argon2(passes: 1 << 40, kibibytes: 1 << 16, lanes: 1).fault(.overLimit)) {
+      try Gcrypt.Argon2(passes: 1 << 40, kibibytes: 1 << 16, lanes: 1).check()
+    }
+    #expect(throws: ImportFault.self) {
+      try KeePassTransformation.aes(seed: [UInt8](repeating: 0, count: 32), rounds: 1 << 40)
+        .applied(to: [UInt8](repeating: 0, count: 32))
+    }
+  }
+
+  @Test func `AES repeated over zeros in CBC is AES applied again and again`() throws {
+    let key = [UInt8](repeating: 7, count: 32)
+    var block = [UInt8](0..<16)
+    let fast = try Cipher.repeatedAES(block, key: key, rounds: 5_000)
+    for _ in 0..<5_000 { block = try Cipher.repeatedAES(block, key: key, rounds: 1) }
+    #expect(fast == block)
+  }
+
+  @Test func `a document that was changed anywhere is read or refused`() throws {
+    for document in try Vectors.bytes("exported.xml").mutations(300) {
+      _ = ForeignFile(document).fault(as: .keepassXML)
+    }
+  }
+
+  @Test func `the content of a database that was changed anywhere is read or refused`() throws {
+    let key = KeePassKey(passphrase: Array("pass wörd".utf8), keyFile: nil)
+    let opened = try KeePassFile(Vectors.bytes("argon2d-aes.kdbx"), key)
+    let stream = try #require(try opened.innerStream.cipher())
+    for document in opened.document.mutations(300) {
+      var reader = KeePassDocument(document, opened.binaries, stream: stream)
+      do throws(ImportFault) { try reader.read { _ in } } catch { #expect(error.kind != .wrongKey) }
+    }
+  }
+
+  @Test func `a compressed content that grows beyond the limit is refused`() throws {
+    let packed = try Inflate.gzipped([UInt8](repeating: 0, count: 2 << 20))
+    #expect(try Inflate.bytes(packed, limit: 2 << 20).count == 2 << 20)
+    #expect(throws: ImportFault("it holds more than 1 MiB when it is unpacked", .overLimit)) {
+      try Inflate.bytes(packed, limit: 1 << 20)
+    }
+  }
+
+  @Test func `a document with declarations of its own, or nested too deep, is refused`() {
+    let entities = "<!DOCTYPE a [<!ENTITY x \"y\">]><KeePassFile>&x;</KeePassFile>"
+    #expect(ForeignFile(Array(entities.utf8)).fault(as: .keepassXML) == .damaged)
+    let deep = "<KeePassFile><Root>" + String(repeating: "<Group>", count: 300)
+    #expect(ForeignFile(Array(deep.utf8)).fault(as: .keepassXML) == .damaged)
+  }
+}
+
+extension Gcrypt.Argon2 {
+  fileprivate func fault(_ kind: ImportFault.Kind) -> ImportFault {
+    ImportFault("its key derivation costs too much: at most 1 GiB of memory, and 128 GiB written", kind)
+  }
+}

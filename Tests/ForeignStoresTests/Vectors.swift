@@ -1,0 +1,70 @@
+import Foundation
+
+@testable import Exchange
+@testable import ForeignStores
+
+/// The files beside the tests, which other programs made: `Vectors/make-*.py`.
+enum Vectors {
+  static func bytes(_ name: String) throws -> [UInt8] {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    return try Array(Data(contentsOf: folder.appendingPathComponent("Vectors/\(name)")))
+  }
+}
+
+extension ForeignFile {
+  init(_ vector: String, passphrase: String? = nil, keyFile: [UInt8]? = nil) throws {
+    self.init(try Vectors.bytes(vector), passphrase: passphrase.map { Array($0.utf8) }, keyFile: keyFile)
+  }
+
+  /// All that is in it, as a reader of its lines gets it.
+  func items(as format: Format) throws(ImportFault) -> ImportedItems {
+    var entries: [Entry] = []
+    var losses: [String] = []
+    try read(as: format) { (line) throws(ImportFault) in
+      switch EntryLine(String(decoding: line.json, as: UTF8.self)) {
+      case .entry(let entry): entries.append(entry)
+      case .loss(let words): losses.append(words)
+      default: throw ImportFault("a line cannot be read back")
+      }
+    }
+    return ImportedItems(entries: entries, losses: losses)
+  }
+
+  /// The kind of what keeps it from being read; nil if nothing does.
+  func fault(as format: Format) -> ImportFault.Kind? {
+    do throws(ImportFault) {
+      _ = try items(as: format)
+      return nil
+    } catch { return error.kind }
+  }
+}
+
+extension ImportedItem {
+  var text: String { String(decoding: value, as: UTF8.self) }
+}
+
+extension [UInt8] {
+  /// Copies with some bytes changed, cut or doubled, by a seed: the same ones each time.
+  func mutations(_ count: Int, seed: UInt64 = 1) -> [[UInt8]] {
+    var state = seed
+    func below(_ bound: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int(state >> 33) % Swift.max(bound, 1)
+    }
+    return (0..<count).map { _ in
+      var copy = self
+      for _ in 0...below(3) {
+        let place = below(copy.count)
+        switch below(5) {
+        case 0: copy[place] = UInt8(below(256))
+        case 1: copy[place] ^= UInt8(1 << below(8))
+        case 2: copy.removeSubrange(place..<Swift.min(place + below(40), copy.count))
+        case 3: copy.insert(contentsOf: copy[place..<Swift.min(place + below(40), copy.count)], at: below(copy.count))
+        default: copy[place] = [0, 0xFF, UInt8(ascii: "<"), UInt8(ascii: "\""), UInt8(ascii: "&")][below(5)]
+        }
+        if copy.isEmpty { return copy }
+      }
+      return copy
+    }
+  }
+}
