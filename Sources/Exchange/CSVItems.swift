@@ -77,16 +77,18 @@ package enum CSVItems {
     init(_ row: CSVFile.Row, _ columns: LoginColumns) throws(ImportFault) {
       line = row.line
       var group = ""
-      for (role, text) in zip(columns.roles, row.fields) {
-        switch role {
+      for (column, text) in row.fields.enumerated() {
+        switch columns.roles[column] {
         case .group: group = text
         case .name: name = text
         case .value, .password: login.password = text
         case .username: login.username = text
-        case .url: login.url = text
+        // LastPass writes this for a note.
+        case .url: login.url = text == "http://sn" ? "" : text
         case .notes: login.notes = text
         case .totp: login.totp = text
-        case .fields: if !text.isEmpty { login.others = [("fields", text)] }
+        case .fields: if !text.isEmpty { login.others.append(("fields", text)) }
+        case .own: login.others.append((columns.names[column], text))
         case nil: break
         }
       }
@@ -96,6 +98,7 @@ package enum CSVItems {
       if columns.groupsHaveRoot {
         group = group.firstIndex(of: "/").map { String(group[group.index(after: $0)...]) } ?? ""
       }
+      if columns.groupsHaveBackslashes { group = group.replacing("\\", with: "/") }
       if !group.isEmpty { name = "\(group)/\(name)" }
     }
   }

@@ -2,9 +2,11 @@ internal import KeyedArchives
 
 /// The form in which `vault-exchange` hands entries over: a JSON object on each line, and a last one that says how it ended.
 ///
-/// A line is `{"entry":{…}}`, `{"notKept":"…"}`, `{"fault":{…}}` or `{"end":true}`. Nothing follows the last two.
+/// A line is `{"entry":{…}}`, `{"value":{…}}`, `{"notKept":"…"}`, `{"fault":{…}}` or `{"end":true}`. Nothing follows the last two.
 package enum EntryLine: Sendable, Equatable {
   case entry(Entry)
+  /// A single value, of a store that knows no entries.
+  case value(String, ImportedItem.Kind, String, at: String)
   case loss(String)
   case fault(ImportFault)
   case end
@@ -13,6 +15,16 @@ package enum EntryLine: Sendable, Equatable {
   package var json: [UInt8] {
     switch self {
     case .entry(let entry): EntryJSON.object([("entry", EntryJSON.object(entry))])
+    case .value(let name, let kind, let text, let place):
+      EntryJSON.object([
+        (
+          "value",
+          EntryJSON.object([
+            ("name", EntryJSON.string(name)), ("kind", EntryJSON.string(kind.rawValue)),
+            ("text", EntryJSON.string(text)), ("place", EntryJSON.string(place)),
+          ])
+        )
+      ])
     case .loss(let words): EntryJSON.object([("notKept", EntryJSON.string(words))])
     case .fault(let fault):
       EntryJSON.object([
@@ -38,6 +50,11 @@ package enum EntryLine: Sendable, Equatable {
     case ("entry", let object):
       guard let entry = EntryJSON.entry(object) else { return nil }
       self = .entry(entry)
+    case ("value", let object):
+      guard let name = object["name"]?.text, let text = object["text"]?.text, let place = object["place"]?.text,
+        let kind = object["kind"]?.text.flatMap(ImportedItem.Kind.init)
+      else { return nil }
+      self = .value(name, kind, text, at: place)
     case ("notKept", .string(let words)): self = .loss(words)
     case ("fault", let object):
       guard let words = object["words"]?.text, let kind = object["kind"]?.text.flatMap(ImportFault.Kind.init) else {

@@ -12,6 +12,12 @@ package enum JSONValue: Sendable, Equatable {
     package let value: JSONValue
     /// The line on which the member begins, counted from 1.
     package let line: Int
+
+    package init(name: String, value: JSONValue, line: Int) {
+      self.name = name
+      self.value = value
+      self.line = line
+    }
   }
 
   /// How deep arrays and objects may be nested.

@@ -3,22 +3,35 @@
 /// One table of names covers Chrome and browsers based on it (name, url, username, password, note), Firefox (url,
 /// username, password and times), Safari and Apple's Passwords (Title, URL, Username, Password, Notes, OTPAuth),
 /// KeePassXC (Group, Title, Username, Password, URL, Notes, TOTP and times), Bitwarden (folder, name, notes, fields,
-/// login_uri, login_username, login_password, login_totp), and hand-made tables of `name` and `value`.
+/// login_uri, login_username, login_password, login_totp), 1Password (Title, Url, Username, Password, OTPAuth, Tags,
+/// Notes), LastPass (url, username, password, totp, extra, name, grouping), Dashlane (username2, title, note, category,
+/// otpUrl), NordPass (additional_urls, cardnumber and the other parts of cards and persons), and hand-made tables of
+/// `name` and `value`.
 struct LoginColumns {
   enum Role: String {
     case group, name, value, password, username, url, notes, totp, fields
+    /// A member of the login, named like the column.
+    case own
   }
 
   /// The role of each column; `nil` for a column that is not imported.
   let roles: [Role?]
   /// Whether group names begin with the name of the whole database, as in KeePassXC's tables.
   let groupsHaveRoot: Bool
+  /// Whether a folder in a folder is written with `\`, as in LastPass's tables.
+  let groupsHaveBackslashes: Bool
+  /// The names of the columns.
+  let names: [String]
 
   private static let names: [String: Role] = [
     "group": .group, "folder": .group, "grouping": .group, "name": .name, "title": .name, "value": .value,
     "password": .password, "login_password": .password, "username": .username, "login_username": .username,
     "url": .url, "login_uri": .url, "notes": .notes, "note": .notes, "extra": .notes, "totp": .totp,
-    "otpauth": .totp, "login_totp": .totp, "fields": .fields,
+    "otpauth": .totp, "login_totp": .totp, "otpurl": .totp, "otpsecret": .totp, "category": .group, "fields": .fields,
+    "username2": .own, "username3": .own, "additional_urls": .own, "cardholdername": .own, "cardnumber": .own,
+    "cvc": .own, "pin": .own, "expirydate": .own, "zipcode": .own, "full_name": .own, "phone_number": .own,
+    "email": .own, "address1": .own, "address2": .own, "city": .own, "country": .own, "state": .own,
+    "custom_fields": .own, "tags": .own,
   ]
 
   /// - Throws: if it is not clear what to import. The header is not included in the message, because the first line of
@@ -27,7 +40,7 @@ struct LoginColumns {
     let names = header.fields.map { $0.lowercased() }
     var roles = names.map { Self.names[$0] }
     let place = "line \(header.line)"
-    let found = roles.compactMap { $0 }
+    let found = roles.compactMap { $0 == .own ? nil : $0 }
     guard Set(found).count == found.count else {
       throw ImportFault("two columns of the header mean the same", at: place)
     }
@@ -42,11 +55,13 @@ struct LoginColumns {
       roles = roles.map { $0.map { [.group, .name, .value].contains($0) } == true ? $0 : nil }
     }
     self.roles = roles
+    self.names = names
+    groupsHaveBackslashes = names.contains("grouping")
     groupsHaveRoot = names.contains("group") && names.contains("title")
   }
 
   /// Whether each row is a login; otherwise it is a name and a value.
   var areLogins: Bool {
-    roles.contains { $0.map { [.username, .url, .notes, .totp, .fields].contains($0) } == true }
+    roles.contains { $0.map { [.username, .url, .notes, .totp, .fields, .own].contains($0) } == true }
   }
 }

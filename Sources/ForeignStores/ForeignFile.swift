@@ -9,6 +9,8 @@ package struct ForeignFile {
     case bitwarden
     case onePassword = "1pux"
     case keychain
+    case yaml
+    case sops
   }
 
   private let bytes: [UInt8]
@@ -22,11 +24,16 @@ package struct ForeignFile {
     self.keyFile = keyFile
   }
 
+  package static var noAge: ImportFault { ImportFault("age is not at hand", .unsupported) }
+
   /// Hands over what is in it, entry by entry.
   ///
+  /// - Parameter open: opens what age sealed.
   /// - Throws: what keeps it from being read, or what `found` throws; what was handed over before must not be used then.
   package func read(
-    as format: Format, _ found: (EntryLine) throws(ImportFault) -> Void
+    as format: Format,
+    age open: ([UInt8]) throws(ImportFault) -> [UInt8] = { _ throws(ImportFault) in throw ForeignFile.noAge },
+    _ found: (EntryLine) throws(ImportFault) -> Void
   ) throws(ImportFault) {
     switch format {
     case .kdbx: try KeePassFile.read(bytes, KeePassKey(passphrase: passphrase, keyFile: keyFile), found)
@@ -39,6 +46,7 @@ package struct ForeignFile {
     case .onePassword:
       var export = try OnePasswordExport(bytes)
       try export.read(found)
+    case .yaml, .sops: try SopsFile(bytes, isSealed: format == .sops, open: open).read(found)
     case .keychain:
       var dump = try KeychainDump(bytes)
       try dump.read(found)

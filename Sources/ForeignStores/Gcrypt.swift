@@ -55,6 +55,26 @@ enum Gcrypt {
     return (0..<count).map { _ in generator.next() }
   }
 
+  /// Opens AES-256-GCM.
+  ///
+  /// - Returns: nil if the tag does not fit.
+  static func openedGCM(
+    _ bytes: [UInt8], tag: [UInt8], key: [UInt8], vector: [UInt8], bound: [UInt8]
+  ) throws(ImportFault) -> [UInt8]? {
+    var handle: gcry_cipher_hd_t?
+    guard isReady, key.count == 32,
+      unsafe gcry_cipher_open(&handle, Int32(GCRY_CIPHER_AES256.rawValue), Int32(GCRY_CIPHER_MODE_GCM.rawValue), 0) == 0
+    else { throw refused }
+    defer { unsafe gcry_cipher_close(handle) }
+    var bytes = bytes
+    guard unsafe gcry_cipher_setkey(handle, key, key.count) == 0,
+      unsafe gcry_cipher_setiv(handle, vector, vector.count) == 0,
+      unsafe gcry_cipher_authenticate(handle, bound, bound.count) == 0,
+      unsafe gcry_cipher_decrypt(handle, &bytes, bytes.count, nil, 0) == 0
+    else { throw refused }
+    return unsafe gcry_cipher_checktag(handle, tag, tag.count) == 0 ? bytes : nil
+  }
+
   // MARK: Keys from passphrases
 
   static func pbkdf2(

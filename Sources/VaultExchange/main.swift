@@ -3,9 +3,10 @@ import Exchange
 import ForeignStores
 import Glibc
 
-// Reads what other programs' stores export, for `vault import`:
+// Reads and writes what other programs' stores hold, for `vault import` and `vault export`:
 //
 //   vault-exchange read FORMAT [--passphrase FD] [--key-file FD]   < FILE   > lines of JSON (EntryLine)
+//   vault-exchange write kdbx --passphrase FD                      < lines of JSON   > FILE
 //
 // It is a program of its own so that hostile files are read where no store is open, and so that `vault` is not linked
 // with what only they need. Secrets come and go through descriptors alone.
@@ -27,23 +28,47 @@ func harden() {
 }
 
 func run(_ arguments: [String]) -> Int32 {
-  guard arguments.count >= 2, arguments[0] == "read", let format = ForeignFile.Format(rawValue: arguments[1]),
-    let descriptors = descriptors(arguments.dropFirst(2))
-  else { return 64 }
+  guard arguments.count >= 2, let descriptors = descriptors(arguments.dropFirst(2)) else { return 64 }
+  let passphrase = descriptors.passphrase.flatMap { contents(of: $0, limit: 4_096) }
   do throws(ImportFault) {
-    let limit = 64 << 20
-    guard let bytes = contents(of: STDIN_FILENO, limit: limit) else {
-      throw ImportFault("it cannot be read, or is longer than \(limit >> 20) MiB", .overLimit)
+    switch (arguments[0], ForeignFile.Format(rawValue: arguments[1])) {
+    case ("read", let format?):
+      // An identity of age is for age to read.
+      let keyFile = format == .sops ? nil : descriptors.keyFile.flatMap { contents(of: $0, limit: 1 << 20) }
+      let file = ForeignFile(try input(limit: 64 << 20), passphrase: passphrase, keyFile: keyFile)
+      let age = Age(identity: descriptors.keyFile)
+      try file.read(as: format) { (sealed) throws(ImportFault) in
+        try age.open(sealed)
+      } _: { (line) throws(ImportFault) in
+        write(line)
+      }
+      write(.end)
+    case ("write", .kdbx?):
+      var writer = try KeePassWriter(entries(of: input(limit: 256 << 20)))
+      write(try writer.file(passphrase: passphrase ?? []))
+    default: return 64
     }
-    let file = ForeignFile(
-      bytes, passphrase: descriptors.passphrase.flatMap { contents(of: $0, limit: 4_096) },
-      keyFile: descriptors.keyFile.flatMap { contents(of: $0, limit: 1 << 20) })
-    try file.read(as: format) { (line) throws(ImportFault) in write(line) }
-    write(.end)
     return 0
   } catch {
-    write(.fault(error))
+    // A file that is written has no place for a fault: it is the reader's guess that there is too little of it.
+    if arguments[0] == "read" { write(.fault(error)) }
     return 1
+  }
+}
+
+func input(limit: Int) throws(ImportFault) -> [UInt8] {
+  guard let bytes = contents(of: STDIN_FILENO, limit: limit) else {
+    throw ImportFault("it cannot be read, or is longer than \(limit >> 20) MiB", .overLimit)
+  }
+  return bytes
+}
+
+func entries(of lines: [UInt8]) throws(ImportFault) -> [Entry] {
+  try lines.split(separator: 0x0A).map { line throws(ImportFault) in
+    guard case .entry(let entry)? = EntryLine(String(decoding: line, as: UTF8.self)) else {
+      throw ImportFault("a line is not an entry", .damaged)
+    }
+    return entry
   }
 }
 
@@ -76,9 +101,11 @@ func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
   }
 }
 
-/// Writes a line; a reader who has gone ends the process.
-func write(_ line: EntryLine) {
-  var rest = (line.json + [0x0A])[...]
+func write(_ line: EntryLine) { write(line.json + [0x0A]) }
+
+/// A reader who has gone ends the process.
+func write(_ bytes: [UInt8]) {
+  var rest = bytes[...]
   while !rest.isEmpty {
     let count = unsafe rest.withUnsafeBytes { unsafe write(STDOUT_FILENO, $0.baseAddress, $0.count) }
     if count < 0, errno == EINTR { continue }

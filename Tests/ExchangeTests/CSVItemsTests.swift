@@ -86,6 +86,40 @@ import Testing
     #expect(try items(apple)[0][0] == "a.test (ann)")
   }
 
+  @Test func `tables of 1Password, LastPass, Dashlane and NordPass become logins with folders and all fields`() throws {
+    let onePassword = """
+      Title,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes
+      Site,https://a.test,ann,pw,otpauth://totp/a?secret=JBSWY3DPEHPK3PXP,false,false,x;y,note
+      """
+    #expect(
+      try items(onePassword)[0][2]
+        == #"{"username":"ann","password":"pw","url":"https://a.test","notes":"note","#
+        + #""totp":"otpauth://totp/a?secret=JBSWY3DPEHPK3PXP","tags":"x;y"}"#)
+    let lastPass = """
+      url,username,password,totp,extra,name,grouping,fav
+      https://a.test,ann,pw,,more,Site,Work\\Web,0
+      http://sn,,,,the note,Note,,0
+      """
+    #expect(try items(lastPass).map { $0[0] } == ["Work/Web/Site", "Note"])
+    #expect(try items(lastPass).map { $0[2] }.last == #"{"notes":"the note"}"#)
+    let dashlane = """
+      username,username2,username3,title,password,note,url,category,otpUrl
+      ann,a@b.test,,Site,pw,,https://a.test,Web,
+      """
+    #expect(try items(dashlane)[0][0] == "Web/Site")
+    #expect(
+      try items(dashlane)[0][2]
+        == #"{"username":"ann","password":"pw","url":"https://a.test","username2":"a@b.test"}"#)
+    let nordPass = """
+      name,url,additional_urls,username,password,note,cardholdername,cardnumber,cvc,pin,expirydate,zipcode,folder,full_name,\
+      phone_number,email,address1,address2,city,country,state,type,custom_fields
+      Card,,,,,,Ann,4111,123,,01/30,,Bank,,,,,,,,,credit_card,
+      """
+    #expect(
+      try items(nordPass)[0].prefix(3)
+        == ["Bank/Card", "json", #"{"cardholdername":"Ann","cardnumber":"4111","cvc":"123","expirydate":"01/30"}"#])
+  }
+
   @Test func `accounts that share a name get the user's name or a number, and duplicates are dropped`() throws {
     let text = """
       name,username,password

@@ -17,17 +17,24 @@ extension ForeignFile {
   }
 
   /// All that is in it, as a reader of its lines gets it.
-  func items(as format: Format) throws(ImportFault) -> ImportedItems {
+  func items(
+    as format: Format, age open: ([UInt8]) throws(ImportFault) -> [UInt8] = { _ throws(ImportFault) in throw noAge }
+  ) throws(ImportFault) -> ImportedItems {
+    var values: [ImportedItem] = []
     var entries: [Entry] = []
     var losses: [String] = []
-    try read(as: format) { (line) throws(ImportFault) in
+    try read(as: format, age: open) { (line) throws(ImportFault) in
       switch EntryLine(String(decoding: line.json, as: UTF8.self)) {
       case .entry(let entry): entries.append(entry)
+      case .value(let name, let kind, let text, let place):
+        values.append(ImportedItem(name, kind, Array(text.utf8), at: place))
       case .loss(let words): losses.append(words)
       default: throw ImportFault("a line cannot be read back")
       }
     }
-    return ImportedItems(entries: entries, losses: losses)
+    var imported = ImportedItems(entries: entries, losses: losses)
+    imported.items += values
+    return imported
   }
 
   /// The kind of what keeps it from being read; nil if nothing does.

@@ -72,7 +72,7 @@ struct OpenEntry {
     var version = Entry.Version()
     version.modified = modified
     let texts = Dictionary(self.texts.map { ($0.name, $0.text) }) { first, _ in first }
-    for (name, member) in Self.members { version.add(member, texts[name] ?? "") }
+    for (name, member) in KeePassWriter.members { version.add(member, texts[name] ?? "") }
     if let (code, used) = Self.oneTimeSource(texts) {
       version.add("totp", code)
       for (name, text) in self.texts where !Self.isLogin(name) && !used.contains(name) { version.add(name, text) }
@@ -82,11 +82,9 @@ struct OpenEntry {
     return version
   }
 
-  private static let members = [
-    ("UserName", "username"), ("Password", "password"), ("URL", "url"), ("Notes", "notes"),
-  ]
-
-  private static func isLogin(_ name: String) -> Bool { name == "Title" || members.contains { $0.0 == name } }
+  private static func isLogin(_ name: String) -> Bool {
+    name == "Title" || KeePassWriter.members.contains { $0.0 == name }
+  }
 
   /// The source of one-time codes as `otpauth://`, and the texts that it was made of: KeePassXC has it in `otp`, formerly
   /// in `TOTP Seed` and `TOTP Settings`; KeePass in `TimeOtp-Secret-Base32` and others.

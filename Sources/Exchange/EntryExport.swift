@@ -1,0 +1,130 @@
+internal import KeyedArchives
+
+/// Writes entries in the forms that other password managers import.
+package struct EntryExport {
+  private let entries: [Entry]
+  /// What the form does not hold, each with the name of its entry and without a value.
+  package private(set) var losses: [String] = []
+
+  package init(_ entries: [Entry]) { self.entries = entries }
+
+  // MARK: A table
+
+  private static let columns = ["url", "username", "password", "notes", "totp"]
+
+  /// A comma-separated table (RFC 4180) with a row for each entry.
+  package mutating func table() -> [UInt8] {
+    var text = (["name"] + Self.columns).joined(separator: ",") + "\r\n"
+    for entry in entries {
+      let cells = [entry.name] + Self.columns.map { entry.current.text($0) }
+      text += cells.map(Self.cell).joined(separator: ",") + "\r\n"
+      var lost: [String] = []
+      let others = entry.current.fields.count { !Self.columns.contains($0.name) }
+      if others > 0 { lost.append(others == 1 ? "1 field" : "\(others) fields") }
+      lost += Self.lostAlways(entry)
+      if !entry.history.isEmpty { lost.append("former versions") }
+      if !lost.isEmpty { losses.append("'\(entry.name)': \(lost.joined(separator: ", "))") }
+    }
+    return Array(text.utf8)
+  }
+
+  private static func cell(_ text: String) -> String {
+    text.utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) || text.first == " " || text.last == " "
+      ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
+  }
+
+  /// What neither of the forms holds.
+  private static func lostAlways(_ entry: Entry) -> [String] {
+    var lost: [String] = []
+    if !entry.attachments.isEmpty { lost.append("its bytes") }
+    if entry.attributes.contains(where: { $0.key != "modified" }) { lost.append("attributes") }
+    if entry.expires != nil { lost.append("its expiry") }
+    return lost
+  }
+
+  // MARK: Bitwarden
+
+  /// The JSON that Bitwarden imports, in the clear.
+  package mutating func bitwarden() -> [UInt8] {
+    var folders: [String: Int] = [:]
+    for entry in entries {
+      if let folder = Self.parts(of: entry.name).folder, folders[folder] == nil { folders[folder] = folders.count }
+    }
+    var json = Array("{\n  \"encrypted\": false,\n  \"folders\": [".utf8)
+    for (index, folder) in folders.sorted(by: { $0.value < $1.value }).enumerated() {
+      json += "\(index > 0 ? "," : "")\n    ".utf8
+      json += JSONValue.object([("id", .string(Self.identifier(folder.value))), ("name", .string(folder.key))]).json
+    }
+    json += "\n  ],\n  \"items\": [".utf8
+    for (index, entry) in entries.enumerated() {
+      json += "\(index > 0 ? "," : "")\n    ".utf8
+      json += item(entry, folders).json
+      let lost = Self.lostAlways(entry)
+      if !lost.isEmpty { losses.append("'\(entry.name)': \(lost.joined(separator: ", "))") }
+    }
+    return json + Array("\n  ]\n}\n".utf8)
+  }
+
+  private static let members: Set<String> = ["username", "password", "totp", "notes"]
+
+  private func item(_ entry: Entry, _ folders: [String: Int]) -> JSONValue {
+    let (folder, title) = Self.parts(of: entry.name)
+    let version = entry.current
+    let urls = version.fields.filter { Self.isURL($0.name) }
+    let isLogin = !urls.isEmpty || ["username", "password", "totp"].contains { !version.text($0).isEmpty }
+    var members: [(String, JSONValue)] = [
+      ("folderId", folder.flatMap { folders[$0] }.map { .string(Self.identifier($0)) } ?? .null),
+      ("type", .number(isLogin ? "1" : "2")), ("name", .string(title)),
+      ("notes", version.text("notes").isEmpty ? .null : .string(version.text("notes"))), ("favorite", .bool(false)),
+      (
+        "fields",
+        .array(
+          version.fields.filter { !Self.members.contains($0.name) && !Self.isURL($0.name) }.map { field in
+            .object([("name", .string(field.name)), ("value", .string(field.text)), ("type", .number("1"))])
+          })
+      ),
+    ]
+    if isLogin {
+      let former = entry.history.filter { !$0.text("password").isEmpty }.reversed().map { former in
+        JSONValue.object([
+          ("lastUsedDate", .string(UTCDate.text(former.modified ?? 0))), ("password", .string(former.text("password"))),
+        ])
+      }
+      members.append(("passwordHistory", .array(former)))
+      func text(_ name: String) -> JSONValue { version.text(name).isEmpty ? .null : .string(version.text(name)) }
+      let addresses = urls.map { JSONValue.object([("match", .null), ("uri", .string($0.text))]) }
+      members.append(
+        (
+          "login",
+          .object([
+            ("uris", .array(addresses)), ("username", text("username")), ("password", text("password")),
+            ("totp", text("totp")),
+          ])
+        ))
+    } else {
+      members.append(("secureNote", .object([("type", .number("0"))])))
+    }
+    return .object(members)
+  }
+
+  /// `url`, `url (2)` and so on.
+  private static func isURL(_ name: String) -> Bool { name == "url" || name.hasPrefix("url (") }
+
+  private static func parts(of name: String) -> (folder: String?, title: String) {
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count > 1, !parts.contains(where: \.isEmpty), let title = parts.last else { return (nil, name) }
+    return (parts.dropLast().joined(separator: "/"), String(title))
+  }
+
+  /// Bitwarden wants UUIDs, and only that they differ.
+  private static func identifier(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return "00000000-0000-4000-8000-" + String(repeating: "0", count: max(0, 12 - digits.count)) + digits
+  }
+}
+
+extension JSONValue {
+  fileprivate static func object(_ members: [(String, JSONValue)]) -> JSONValue {
+    .object(members.map { Member(name: $0.0, value: $0.1, line: 0) })
+  }
+}

@@ -1,0 +1,157 @@
+internal import Exchange
+internal import KeyedArchives
+
+/// Reads a YAML or JSON file whose values sops encrypted for age, and one without sops.
+///
+/// https://getsops.io: each value is sealed by itself with AES-256-GCM, bound to the keys above it; a code over all values
+/// in their order, sealed with the time of the last change, binds them together. The data key is sealed for each recipient
+/// of age, whose program opens it.
+struct SopsFile {
+  /// Opens a text that age sealed.
+  typealias Opener = ([UInt8]) throws(ImportFault) -> [UInt8]
+
+  private let document: JSONValue
+
+  /// - Throws: `damaged`; `wrongKey` where none of the identities opens the file.
+  init(_ bytes: [UInt8], isSealed: Bool, open: Opener) throws(ImportFault) {
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
+    let start = text.utf8.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
+    let document = start == UInt8(ascii: "{") ? try JSONValue.read(bytes) : try YAMLReader.value(of: text)
+    guard case .object(let members) = document else { throw ImportFault("it holds no names", .damaged) }
+    guard let metadata = document["sops"], metadata["mac"] != nil else {
+      guard !isSealed else { throw ImportFault("it is not a file of sops", .damaged) }
+      self.document = document
+      return
+    }
+    var values = SopsValues(
+      key: try Self.dataKey(metadata, open), onlySealed: metadata["mac_only_encrypted"] == .bool(true))
+    let content = JSONValue.object(members.filter { $0.name != "sops" })
+    self.document = try values.opened(content, [])
+    let stated = try SopsValues.opened(
+      metadata.text("mac"), key: values.key, bound: metadata.text("lastmodified"))?.bytes
+    guard let stated, try Gcrypt.areEqual(values.code(), stated) else {
+      throw ImportFault("its code does not fit: a value was removed, added or moved", .damaged)
+    }
+  }
+
+  private static func dataKey(_ metadata: JSONValue, _ open: Opener) throws(ImportFault) -> [UInt8] {
+    guard metadata["key_groups"]?.elements.isEmpty != false else {
+      throw ImportFault("its key is in several parts", .unsupported)
+    }
+    let recipients = (metadata["age"]?.elements ?? []).map { $0.text("enc") }.filter { !$0.isEmpty }
+    guard !recipients.isEmpty else { throw ImportFault("it is not encrypted for age", .unsupported) }
+    for recipient in recipients.prefix(100) {
+      do throws(ImportFault) {
+        let key = try open(Array(recipient.utf8))
+        guard key.count == 32 else { throw ImportFault("its key has the wrong length", .damaged) }
+        return key
+      } catch {
+        guard error.kind == .wrongKey else { throw error }
+      }
+    }
+    throw ImportFault("no identity of age opens it", .wrongKey)
+  }
+
+  func read(_ found: (EntryLine) throws(ImportFault) -> Void) throws(ImportFault) {
+    for member in document.members { try tell(member.value, member.name, at: "'\(member.name)'", found) }
+  }
+
+  /// Recursion is safe: the readers bound how deep values are nested.
+  private func tell(
+    _ value: JSONValue, _ name: String, at place: String, _ found: (EntryLine) throws(ImportFault) -> Void
+  ) throws(ImportFault) {
+    guard name.utf8.count <= 4_096 else { return try found(.loss("a name that is too long")) }
+    switch value {
+    case .object(let members):
+      for member in members {
+        try tell(member.value, "\(name)/\(member.name)", at: "\(place) > '\(member.name)'", found)
+      }
+    case .null: try found(.loss("\(place) is null"))
+    case .array: try found(.value(name, .json, String(decoding: value.json, as: UTF8.self), at: place))
+    case .string(let text): try found(.value(name, .string, text, at: place))
+    case .bool(let bool): try found(.value(name, .bool, String(bool), at: place))
+    case .number(let number): try found(.value(name, Int64(number) == nil ? .double : .int, number, at: place))
+    }
+  }
+}
+
+/// Opens the values of a file, and gathers them for its code.
+struct SopsValues {
+  let key: [UInt8]
+  private let onlySealed: Bool
+  private var gathered: [UInt8]
+
+  init(key: [UInt8], onlySealed: Bool) {
+    self.key = key
+    self.onlySealed = onlySealed
+    // So that the code of one kind is never that of the other: the SHA-256 of "sops".
+    gathered = onlySealed ? (try? Gcrypt.sha256(Array("sops".utf8))) ?? [] : []
+  }
+
+  /// - Parameter path: the keys above the value; a sequence adds none.
+  mutating func opened(_ value: JSONValue, _ path: [String]) throws(ImportFault) -> JSONValue {
+    switch value {
+    case .object(let members):
+      var opened: [JSONValue.Member] = []
+      for member in members {
+        opened.append(
+          JSONValue.Member(
+            name: member.name, value: try self.opened(member.value, path + [member.name]), line: member.line))
+      }
+      return .object(opened)
+    case .array(let elements):
+      var opened: [JSONValue] = []
+      for element in elements { opened.append(try self.opened(element, path)) }
+      return .array(opened)
+    case .string(let text) where text.hasPrefix("ENC["):
+      guard let (bytes, kind) = try Self.opened(text, key: key, bound: path.joined(separator: ":") + ":") else {
+        throw ImportFault("a value is damaged", at: path.joined(separator: "/"), .damaged)
+      }
+      return try taken(String(decoding: bytes, as: UTF8.self), kind, bytes)
+    case .null: return value
+    case .string(let text): if !onlySealed { gathered += text.utf8 }
+    case .number(let number): if !onlySealed { gathered += number.utf8 }
+    case .bool(let bool): if !onlySealed { gathered += (bool ? "True" : "False").utf8 }
+    }
+    return value
+  }
+
+  private mutating func taken(_ text: String, _ kind: String, _ bytes: [UInt8]) throws(ImportFault) -> JSONValue {
+    if kind != "comment" { gathered += bytes }
+    switch kind {
+    case "int", "int64", "float": return Double(text) == nil ? .string(text) : .number(text)
+    case "bool": return .bool(text.lowercased() == "true")
+    default: return .string(text)
+    }
+  }
+
+  /// The code over all values so far, as it is sealed: hexadecimal digits.
+  func code() throws(ImportFault) -> [UInt8] {
+    let digits = Array("0123456789ABCDEF".utf8)
+    return try Gcrypt.sha512(gathered).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+  }
+
+  /// The value in `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`.
+  ///
+  /// - Parameter bound: what the value is bound to.
+  /// - Returns: nil if it is damaged, or bound to something else.
+  static func opened(
+    _ text: String, key: [UInt8], bound: String
+  ) throws(ImportFault) -> (bytes: [UInt8], kind: String)? {
+    guard text.hasPrefix("ENC[AES256_GCM,"), text.last == "]" else { return nil }
+    var parts: [String: String] = [:]
+    for part in text.dropFirst(15).dropLast().split(separator: ",") {
+      let pair = part.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      if pair.count == 2 { parts[String(pair[0])] = String(pair[1]) }
+    }
+    func bytes(_ name: String) -> [UInt8]? {
+      var bytes: [UInt8] = []
+      return parts[name].flatMap { Base64.append(decoding: Array($0.utf8), to: &bytes) ? bytes : nil }
+    }
+    guard let data = bytes("data"), let vector = bytes("iv"), let tag = bytes("tag"), !vector.isEmpty, tag.count == 16
+    else { return nil }
+    return try Gcrypt.openedGCM(data, tag: tag, key: key, vector: vector, bound: Array(bound.utf8)).map {
+      ($0, parts["type"] ?? "str")
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import Testing
+
+@testable import Exchange
+@testable import ForeignStores
+
+@Suite struct SopsTests {
+  /// Stands for age, which opens the data key of the vectors.
+  private func open(_ sealed: [UInt8]) throws(ImportFault) -> [UInt8] {
+    guard sealed.starts(with: Array("-----BEGIN AGE".utf8)) else { throw ImportFault("not sealed", .wrongKey) }
+    return [UInt8](0..<32)
+  }
+
+  @Test(arguments: ["sealed.yaml", "sealed.json"])
+  func `a file of sops gives the values with their types and the names of their keys`(_ name: String) throws {
+    let imported = try ForeignFile(name).items(as: .sops, age: open)
+    #expect(
+      imported.items.map { "\($0.name) \($0.kind) \($0.text)" } == [
+        "database/user string ann", "database/password string two\nlines: # ü", "database/port int 5432",
+        "database/ratio double 0.5", "database/tls bool true", #"tokens json ["one","two"]"#,
+        "plain_unencrypted string seen",
+      ])
+    #expect(imported.losses == ["'empty' is null"])
+  }
+
+  @Test func `a value that was exchanged, removed or altered is noticed`() throws {
+    let text = String(decoding: try Vectors.bytes("sealed.json"), as: UTF8.self)
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    func fault(_ lines: [String]) -> ImportFault.Kind? {
+      do throws(ImportFault) {
+        _ = try ForeignFile(Array(lines.joined(separator: "\n").utf8)).items(as: .sops, age: open)
+        return nil
+      } catch { return error.kind }
+    }
+    #expect(fault(lines) == nil)
+    let user = try #require(lines.firstIndex { $0.contains("\"user\"") })
+    var removed = lines
+    removed.remove(at: user)
+    #expect(fault(removed) == .damaged)
+    var exchanged = lines
+    exchanged[user] = lines[user + 1].replacing("\"password\"", with: "\"user\"")
+    #expect(fault(exchanged) == .damaged)
+    let plain = lines.map { $0.replacing("\"seen\"", with: "\"changed\"") }
+    #expect(fault(plain) == .damaged)
+  }
+
+  @Test func `a file that no identity opens is told from a damaged one`() throws {
+    let file = try ForeignFile("sealed.yaml")
+    #expect(throws: ImportFault("no identity of age opens it", .wrongKey)) {
+      try file.items(as: .sops) { _ throws(ImportFault) in throw ImportFault("no", .wrongKey) }
+    }
+    #expect(ForeignFile(Array("a: b\n".utf8)).fault(as: .sops) == .damaged)
+  }
+}
+
+@Suite struct YAMLReaderTests {
+  private func json(_ text: String) throws(ImportFault) -> String {
+    String(decoding: try YAMLReader.value(of: text).json, as: UTF8.self)
+  }
+
+  @Test func `mappings, sequences and scalars are read as YAML means them`() throws {
+    let text = """
+      ---
+      # a comment
+      a: plain text  # another
+      "b c": 'it''s'
+      url: https://a.test:80/#x
+      n: 12
+      f: 1.5
+      zip: 0123
+      yes: yes
+      on: True
+      none:
+      nil: ~
+      list:
+      - one
+      - k: v
+        l: [1, "two"]
+      -
+        - inner
+      deep:
+          x: {}
+          y: "tab\\t\\u00fc"
+      """
+    #expect(
+      try json(text)
+        == #"{"a":"plain text","b c":"it's","url":"https://a.test:80/#x","n":12,"f":1.5,"zip":"0123","yes":"yes","#
+        + #""on":true,"none":null,"nil":null,"list":["one",{"k":"v","l":[1,"two"]},["inner"]],"#
+        + #""deep":{"x":{},"y":"tab\tü"}}"#)
+  }
+
+  @Test func `blocks of text keep their line breaks, and the spaces at their ends`() throws {
+    #expect(try json("a: |\n  one \n   # two\n\n  three\n\nb: 1\n") == #"{"a":"one \n # two\n\nthree\n","b":1}"#)
+    #expect(try json("a: |-\n  one\n\n") == #"{"a":"one"}"#)
+    #expect(try json("a: |+\n  one\n\n") == #"{"a":"one\n\n"}"#)
+    #expect(try json("a: >\n  one\n  two\n\n  three\n   more\n  last\n") == #"{"a":"one two\nthree\n more\nlast\n"}"#)
+    #expect(try json("a: |2\n    one\n") == #"{"a":"  one\n"}"#)
+  }
+
+  @Test(arguments: [
+    "a: &x 1", "a: *x", "a: !!str 1", "a: b\n  c", "a: b\na: c", "a: \"open", "a: [b, c]", "a: b\n c: d", "- a\nb: c",
+    "a: 1\n---\nb: 2", "a\nb", "? a\n: b", "a:\n\t- b", "a: 'b' c", "a: |x\n  b",
+  ]) func `what is not clear is refused`(_ text: String) {
+    #expect(throws: ImportFault.self) { try json(text) }
+  }
+
+  @Test func `YAML that was changed anywhere is read or refused`() throws {
+    for bytes in try Vectors.bytes("sealed.yaml").mutations(500) {
+      _ = try? YAMLReader.value(of: String(decoding: bytes, as: UTF8.self))
+    }
+    let deep = (0..<200).map { String(repeating: " ", count: $0) + "a:" }.joined(separator: "\n")
+    #expect(throws: ImportFault.self) { try YAMLReader.value(of: deep) }
+    #expect(throws: ImportFault.self) { try YAMLReader.value(of: String(repeating: "- ", count: 2_000) + "a") }
+  }
+}

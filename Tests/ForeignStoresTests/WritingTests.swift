@@ -1,0 +1,72 @@
+import Testing
+
+@testable import Exchange
+@testable import ForeignStores
+
+@Suite struct WritingTests {
+  /// Entries with what a form may hold.
+  static let entries: [Entry] = {
+    var login = Entry("Work/Web/GitHub", at: "")
+    for (name, text) in [
+      ("username", "ann <&>"), ("password", "p\"w,ü\u{1}"), ("url", "https://github.com"), ("notes", "two\r\nlines"),
+      ("totp", "otpauth://totp/x?secret=JBSWY3DPEHPK3PXP"), ("PIN", "1234"), ("url (2)", "https://gist.github.com"),
+    ] { login.current.add(name, text) }
+    login.current.modified = 1_735_689_600_000
+    var former = Entry.Version()
+    former.add("username", "ann")
+    former.add("password", "before")
+    former.modified = 1_700_000_000_000
+    login.history = [former]
+    login.attachments = [Entry.Attachment("key.bin", [0, 0xFF, 1])]
+    login.attributes["tags"] = "a;b"
+    login.expires = 1_925_089_445_000
+    var token = Entry("https://a.test/", at: "")
+    token.current.add("password", "alone")
+    return [login, token]
+  }()
+
+  private let cheap = Gcrypt.Argon2(isArgon2id: true, passes: 1, kibibytes: 64, lanes: 2)
+
+  @Test func `a database that was written is read back with everything in it`() throws {
+    var writer = try KeePassWriter(Self.entries)
+    let file = try writer.file(passphrase: Array("pw".utf8), cost: cheap)
+    var read: [Entry] = []
+    try KeePassFile.read(file, KeePassKey(passphrase: Array("pw".utf8), keyFile: nil)) { line in
+      if case .entry(let entry) = line { read.append(entry) }
+    }
+    read.sort { $0.name > $1.name }
+    #expect(read.map(\.name) == ["https://a.test/", "Work/Web/GitHub"])
+    let (login, written) = (read[1], Self.entries[0])
+    #expect(
+      login.current.fields.sorted { $0.name < $1.name } == written.current.fields.sorted { $0.name < $1.name })
+    #expect(login.current.modified == written.current.modified)
+    #expect(login.history == written.history)
+    #expect(login.attachments == written.attachments)
+    #expect(login.attributes == written.attributes && login.expires == written.expires)
+    #expect(ForeignFile(file, passphrase: Array("PW".utf8)).fault(as: .kdbx) == .wrongKey)
+  }
+
+  @Test func `what is written for Bitwarden is read back, and what it does not hold is told`() throws {
+    var export = EntryExport(Self.entries)
+    let imported = try ForeignFile(export.bitwarden()).items(as: .bitwarden)
+    #expect(imported.items.map(\.name) == ["Work/Web/GitHub", "https://a.test/"])
+    #expect(
+      imported.items[0].text
+        == #"{"username":"ann <&>","password":"p\"w,ü\u0001","url":"https://github.com","url (2)":"https://gist.github.com","#
+        + #""totp":"otpauth://totp/x?secret=JBSWY3DPEHPK3PXP","notes":"two\r\nlines","PIN":"1234"}"#)
+    #expect(imported.items[0].older.map { String(decoding: $0.value, as: UTF8.self).contains("before") } == [true])
+    #expect(export.losses == ["'Work/Web/GitHub': its bytes, attributes, its expiry"])
+  }
+
+  @Test func `a table that was written is read back, and what it does not hold is told`() throws {
+    var export = EntryExport(Self.entries)
+    let imported = try CSVItems.items(of: String(decoding: export.table(), as: UTF8.self))
+    #expect(imported.items.map(\.name) == ["Work/Web/GitHub", "https://a.test/"])
+    #expect(
+      imported.items[0].text
+        == #"{"username":"ann <&>","password":"p\"w,ü\u0001","url":"https://github.com","notes":"two\r\nlines","#
+        + #""totp":"otpauth://totp/x?secret=JBSWY3DPEHPK3PXP"}"#)
+    #expect(
+      export.losses == ["'Work/Web/GitHub': 2 fields, its bytes, attributes, its expiry, former versions"])
+  }
+}
