@@ -24,7 +24,7 @@ struct Age {
     var number: pid_t = 0
     let words = ["age", "--decrypt", "-i", "/dev/fd/\(identity)"]
     var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
-    defer { unsafe arguments.forEach { unsafe free($0) } }
+    defer { for index in unsafe arguments.indices { unsafe free(arguments[index]) } }
     let code = unsafe posix_spawnp(&number, "age", &actions, nil, &arguments, environ)
     guard code == 0 else {
       close(input.write)
