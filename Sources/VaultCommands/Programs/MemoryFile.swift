@@ -9,10 +9,15 @@ enum MemoryFile {
   /// - Returns: a descriptor that stays open when another program takes our place.
   /// - Throws: `storage`, if the system has no memory or no descriptor left.
   static func sealed(_ secret: borrowing Secret) throws(Failure) -> Int32 {
+    try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe sealed(bytes) }
+  }
+
+  /// As `sealed(_:)`.
+  static func sealed(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int32 {
     let file = unsafe csystem_memory_file("vault")
     guard file >= 0 else { throw failure() }
     defer { close(file) }
-    try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe Descriptor.write(bytes, to: file) }
+    try unsafe Descriptor.write(bytes, to: file)
     // Programs that look at the mode of a key's file, as ssh does, want it closed to others.
     guard csystem_seal(file) == 0, fchmod(file, 0o400) == 0 else { throw failure() }
     // Away from the numbers that scripts choose for themselves.

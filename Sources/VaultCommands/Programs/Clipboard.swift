@@ -1,0 +1,262 @@
+import CSystem
+import Glibc
+internal import KeyedArchives
+internal import Vault
+
+/// The desktop's clipboard, or else that of the terminal.
+struct Clipboard {
+  /// What takes the value, in the order in which it is tried.
+  enum Kind: String, CaseIterable {
+    case wayland, xclip, xsel
+    /// tmux, which hands the value on to the terminal around it.
+    case tmux
+    /// GNU screen, with the terminal's own sequence inside of its.
+    case screen
+    /// The terminal, by its sequence OSC 52.
+    case terminal
+
+    /// Whether it gives back what it holds.
+    var isReadable: Bool { [.wayland, .xclip, .xsel].contains(self) }
+
+    fileprivate var tool: String { needed.program ?? "the terminal" }
+
+    fileprivate var needed: (variable: String, program: String?) {
+      switch self {
+      case .wayland: ("WAYLAND_DISPLAY", "wl-copy")
+      case .xclip: ("DISPLAY", "xclip")
+      case .xsel: ("DISPLAY", "xsel")
+      case .tmux: ("TMUX", "tmux")
+      case .screen: ("STY", nil)
+      case .terminal: ("TERM", nil)
+      }
+    }
+  }
+
+  let kind: Kind
+  /// Whether the clipboard was told that it holds a password, so that no history of it should.
+  let isMarked: Bool
+
+  /// Terminals drop longer sequences without a word.
+  private static let terminalLimit = 74_000
+
+  /// Puts a value there; it goes through a descriptor, never through arguments or variables.
+  ///
+  /// - Parameter terminal: the path of the terminal.
+  /// - Throws: `usage` where there is no clipboard or the value is no text; `overLimit` for a terminal; `unexpected` where
+  ///   each tool fails. Nothing was copied then.
+  init(holding value: UnsafeRawBufferPointer, terminal: String) throws(Failure) {
+    guard unsafe UTF8Text.isValid(value), unsafe !value.contains(0) else {
+      throw Failure(.usage, "the value is not text, and a clipboard is no place for it", hint: "name --output FILE")
+    }
+    let variables = InheritedEnvironment.variables
+    var failure = Failure(
+      .usage, "there is no clipboard here", hint: "install wl-clipboard, xclip or xsel, or use a terminal")
+    for kind in Kind.allCases where Clipboard.isHere(kind, variables) {
+      do throws(Failure) {
+        isMarked = try unsafe Clipboard.put(value, kind, terminal)
+        self.kind = kind
+        return
+      } catch {
+        failure = error
+      }
+    }
+    throw failure
+  }
+
+  private static func isHere(_ kind: Kind, _ variables: [[UInt8]: [UInt8]]) -> Bool {
+    let (variable, program) = kind.needed
+    guard let value = variables[Array(variable.utf8)], !value.isEmpty, !value.elementsEqual("dumb".utf8) else {
+      return false
+    }
+    guard let program else { return true }
+    return (try? ProgramStart.find(program, variables)) != nil
+  }
+
+  private static func put(
+    _ value: UnsafeRawBufferPointer, _ kind: Kind, _ terminal: String
+  ) throws(Failure) -> Bool {
+    switch kind {
+    case .wayland:
+      // Older ones do not know the mark. The type is named, or else the tool has another program guess it.
+      let type = ["--type", "text/plain"]
+      if unsafe try run(["wl-copy", "--sensitive"] + type, value) { return true }
+      guard unsafe try run(["wl-copy"] + type, value) else { throw failed }
+    case .xclip: guard unsafe try run(["xclip", "-selection", "clipboard", "-in"], value) else { throw failed }
+    case .xsel: guard unsafe try run(["xsel", "--clipboard", "--input"], value) else { throw failed }
+    case .tmux:
+      // It keeps what it hands on as a buffer for `paste-buffer`; that one is not left there.
+      let isTaken = unsafe try run(["tmux", "load-buffer", "-w", "-b", "vault-clip", "-"], value)
+      _ = try unsafe run(["tmux", "delete-buffer", "-b", "vault-clip"], none)
+      guard isTaken else { throw failed }
+    case .screen, .terminal:
+      guard value.count <= terminalLimit else {
+        throw Failure(.overLimit, "a terminal's clipboard takes at most \(terminalLimit) bytes")
+      }
+      let descriptor = unsafe open(terminal, O_WRONLY | O_CLOEXEC | O_NOCTTY)
+      guard descriptor >= 0, isatty(descriptor) == 1 else {
+        throw Failure(.usage, "there is no clipboard here", hint: "install wl-clipboard, xclip or xsel")
+      }
+      defer { close(descriptor) }
+      try unsafe tell(descriptor, kind, value)
+    }
+    return false
+  }
+
+  /// Clears it, unless it holds something else by now. What cannot be read is cleared in any case.
+  ///
+  /// - Parameter terminal: its descriptor.
+  static func clear(
+    _ kind: Kind, ifHolding isSame: (WipedBytes) -> Bool, terminal: Int32
+  ) throws(Failure) {
+    func holds(_ arguments: [String]) throws(Failure) -> Bool {
+      let nothing = nothing()
+      defer { close(nothing) }
+      let (end, bytes) = try ChildProcess.output(
+        of: arguments[0], arguments, input: nothing, errors: nothing, limit: ValueInput.limit + 2)
+      return end == .exited(0) && isSame(bytes)
+    }
+    switch kind {
+    case .wayland: if try holds(["wl-paste", "--no-newline"]) { _ = unsafe try run(["wl-copy", "--clear"], none) }
+    case .xclip:
+      guard try holds(["xclip", "-selection", "clipboard", "-out"]) else { return }
+      _ = unsafe try run(["xclip", "-selection", "clipboard", "-in"], none)
+    case .xsel:
+      guard try holds(["xsel", "--clipboard", "--output"]) else { return }
+      _ = unsafe try run(["xsel", "--clipboard", "--clear"], none)
+    case .tmux, .screen, .terminal:
+      // Not all of them clear it where nothing is sent, but all replace it.
+      try unsafe [UInt8](" ".utf8).span.withUnsafeBytes { (space) throws(Failure) in
+        if kind == .tmux { _ = unsafe try put(space, kind, "") } else { unsafe try tell(terminal, kind, space) }
+      }
+    }
+  }
+
+  // MARK: Steps
+
+  /// - Returns: whether the tool took it.
+  private static func run(_ arguments: [String], _ input: UnsafeRawBufferPointer) throws(Failure) -> Bool {
+    let file = try unsafe MemoryFile.sealed(input)
+    defer { close(file) }
+    // The tool, and whoever it starts, get the value as stdin alone; and they stay, with none of our streams.
+    _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+    lseek(file, 0, SEEK_SET)
+    let nothing = nothing()
+    defer { close(nothing) }
+    let child = try ChildProcess(
+      arguments[0], arguments, InheritedEnvironment.variables, input: file, output: nothing, errors: nothing)
+    return child.wait() == .exited(0)
+  }
+
+  private static var none: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(start: nil, count: 0) }
+
+  private static func nothing() -> Int32 { unsafe open("/dev/null", O_RDWR | O_CLOEXEC) }
+
+  private static func tell(_ terminal: Int32, _ kind: Kind, _ value: UnsafeRawBufferPointer) throws(Failure) {
+    var sequence = Array("\u{1B}]52;c;".utf8)
+    unsafe Base64.append(encoding: value, to: &sequence)
+    sequence.append(0x07)
+    if kind == .screen {
+      // It hands on strings of at most 256 bytes in its oldest versions.
+      let pieces = stride(from: 0, to: sequence.count, by: 250).map { sequence[$0..<min($0 + 250, sequence.count)] }
+      sequence = pieces.flatMap { Array("\u{1B}P".utf8) + $0 + Array("\u{1B}\\".utf8) }
+    }
+    try unsafe sequence.span.withUnsafeBytes { (bytes) throws(Failure) in
+      try unsafe Descriptor.write(bytes, to: terminal)
+    }
+    unsafe sequence.withUnsafeMutableBytes { bytes in
+      if let start = bytes.baseAddress { unsafe explicit_bzero(start, bytes.count) }
+    }
+  }
+
+  private static let failed = Failure(.unexpected, "the clipboard did not take the value")
+}
+
+// MARK: - Clearing it in time
+
+extension Clipboard {
+  /// Leaves a process behind that clears the clipboard.
+  ///
+  /// It knows no value, but a salted digest to compare with, which comes on its stdin.
+  ///
+  /// - Parameters:
+  ///   - value: what was put there.
+  ///   - terminal: the path of the terminal.
+  /// - Throws: `unexpected`, `storage`; then nobody will clear it.
+  func clearLater(_ value: UnsafeRawBufferPointer, after seconds: Int64, terminal: String) throws(Failure) {
+    let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+    let known = unsafe salt + Array(Fingerprint.of(value, salt: salt).utf8)
+    let input = try unsafe known.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.sealed(bytes) }
+    defer { close(input) }
+    _ = fcntl(input, F_SETFD, FD_CLOEXEC)
+    lseek(input, 0, SEEK_SET)
+    // It keeps the terminal only where that is what it clears.
+    let output = kind.isReadable ? Clipboard.nothing() : unsafe open(terminal, O_WRONLY | O_CLOEXEC | O_NOCTTY)
+    let errors = Clipboard.nothing()
+    defer { for descriptor in [output, errors] { close(descriptor) } }
+    _ = try ChildProcess(
+      "/proc/self/exe", ["vault", Clipboard.clearing, kind.rawValue, String(seconds)], InheritedEnvironment.variables,
+      input: input, output: output, errors: errors)
+  }
+
+  /// The hidden command that ``clearLater(_:after:terminal:)`` starts.
+  static let clearing = "clear-clipboard"
+
+  /// What that command does: it waits, and clears. A signal that would end it makes it clear at once.
+  static func clear(_ kind: String, after seconds: Int64, in session: Session) throws(Failure) {
+    guard let kind = Kind(rawValue: kind) else { throw .usage("there is no such clipboard") }
+    let known = try DescriptorInput(session.streams.input, "stdin").readAll(limit: 80)
+    guard known.count == 80 else { throw Failure(.usage, "stdin holds no digest") }
+    // The terminal may be closed meanwhile, and the desktop's clipboard is cleared all the same.
+    setsid()
+    var mask = sigset_t()
+    unsafe sigemptyset(&mask)
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] { unsafe sigaddset(&mask, signal) }
+    unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
+    // It counts the time in which the machine sleeps.
+    let due = now() + min(max(seconds, 0), 3_600)
+    var second = timespec(tv_sec: 1, tv_nsec: 0)
+    while now() < due, unsafe sigtimedwait(&mask, nil, &second) < 0 {}
+    try clear(
+      kind,
+      ifHolding: { held in
+        unsafe known.withUnsafeBytes { known in
+          unsafe held.withUnsafeBytes { held in
+            unsafe Fingerprint.of(held, salt: Array(known.prefix(16))).utf8.elementsEqual(known.dropFirst(16))
+          }
+        }
+      }, terminal: session.streams.output)
+  }
+
+  private static func now() -> Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+    return Int64(time.tv_sec)
+  }
+
+  /// Copies a value, and has it cleared.
+  ///
+  /// - Parameter length: such as `45s`, at most an hour.
+  /// - Returns: what to tell about it, and what else there is to know.
+  /// - Throws: `usage`; as ``init(holding:terminal:)``.
+  static func copy(
+    _ value: UnsafeRawBufferPointer, for length: String, terminal: String
+  ) throws(Failure) -> (told: String, more: [String]) {
+    guard let milliseconds = TimeLength.milliseconds(length), (1_000...3_600_000).contains(milliseconds) else {
+      throw .usage("the clipboard holds a value for 1s to 1h", hint: "--clip=45s")
+    }
+    let clipboard = try unsafe Clipboard(holding: value, terminal: terminal)
+    do throws(Failure) {
+      try unsafe clipboard.clearLater(value, after: milliseconds / 1_000, terminal: terminal)
+    } catch {
+      return ("copied; nothing will clear the clipboard", [error.message])
+    }
+    var more: [String] = []
+    if !clipboard.kind.isReadable {
+      more.append("a terminal tells nobody what it copied: it is cleared then, whatever it holds")
+    }
+    if !clipboard.isMarked {
+      more.append("a history of the clipboard may keep it: \(clipboard.kind.tool) cannot mark it as a password")
+    }
+    return ("copied; the clipboard is cleared in \(length)", more)
+  }
+}
