@@ -92,6 +92,17 @@ struct ProgramEnvironment {
     }
   }
 
+  /// Adds what a project's file says.
+  mutating func add(_ project: ProjectFile) throws {
+    let place = "'\(ProjectFile.name)'"
+    if let selection = project.selection {
+      try References.naming(place) { try add(selection, hint: "'only' in it lists the variables") }
+    }
+    for (variable, reference, line) in project.assignments {
+      try set(Array(variable.utf8), resolved(reference, in: "\(place), line \(line)"), variable)
+    }
+  }
+
   /// Adds `NAME=REFERENCE`.
   mutating func add(assignment: String) throws {
     let (name, reference, place) = try ProgramEnvironment.parse(assignment, of: "--set")

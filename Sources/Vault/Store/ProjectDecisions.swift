@@ -1,0 +1,69 @@
+/// What this user said of projects' files on this machine: for each a file in the state folder, named by the project's path.
+extension StoreLocation {
+  package enum ProjectStanding: Equatable, Sendable {
+    case unknown, allowed, denied
+    /// It was allowed, and says something else now.
+    case changed
+  }
+
+  private static let projectsName = "projects"
+
+  /// - Parameter path: the project's file, absolute and without links.
+  /// - Throws: ``VaultError/noStore(path:)``; what keeps the answer from being read. One that is damaged was never given.
+  package func standing(ofProject path: String, _ content: [UInt8]) throws(VaultError) -> ProjectStanding {
+    let state = try stateFolderPath()
+    let said: [UInt8]
+    do throws(FileFault) {
+      let folder = try Folder(state, .state(), followingLink: true)
+      said = try folder.folder(StoreLocation.projectsName, .state()).read(fileName(path), .state(), limit: 8_192)
+    } catch {
+      if error == .missing { return .unknown }
+      throw VaultError(IdentityError(error, at: .state))
+    }
+    if said == answer(path, nil) { return .denied }
+    if said == answer(path, content) { return .allowed }
+    return said.count > 64 && said.dropFirst(64) == answer(path, []).dropFirst(64) ? .changed : .unknown
+  }
+
+  /// Allows the file of a project as it is now.
+  ///
+  /// - Parameter content: nil denies whatever it says, now and later.
+  /// - Throws: ``VaultError/noStore(path:)``; what keeps the answer from being written. The one before stands then.
+  package func allow(project path: String, _ content: [UInt8]?) throws(VaultError) {
+    try changeProjects { (folder) throws(FileFault) in try folder.replace(fileName(path), with: answer(path, content)) }
+  }
+
+  /// Takes back what was said of a project's file.
+  ///
+  /// - Throws: as ``allow(project:_:)``.
+  package func forget(project path: String) throws(VaultError) {
+    try changeProjects { (folder) throws(FileFault) in try folder.remove(fileName(path)) }
+  }
+
+  private func changeProjects(_ body: (borrowing Folder) throws(FileFault) -> Void) throws(VaultError) {
+    let state = try stateFolderPath()
+    do throws(FileFault) {
+      try Folder.make(state)
+      let folder = try Folder(state, .state(), followingLink: true)
+      try folder.makeFolder(StoreLocation.projectsName)
+      let projects = try folder.folder(StoreLocation.projectsName, .state())
+      try projects.lock(waiting: 10_000)
+      try body(projects)
+    } catch {
+      throw VaultError(IdentityError(error, at: .state))
+    }
+  }
+
+  private func stateFolderPath() throws(VaultError) -> String {
+    guard let path = try all().first(where: { $0.what == "state" })?.path else { throw .noStore(path: home) }
+    return path
+  }
+
+  private func fileName(_ path: String) -> String { String(Fingerprint.of(Array(path.utf8)).prefix(32)) }
+
+  /// The path stands there for people, and because a name is shorter than what it was made of.
+  private func answer(_ path: String, _ content: [UInt8]?) -> [UInt8] {
+    let word = content.map { Fingerprint.of($0) } ?? "denied"
+    return Array("\(word) \(path)\n".utf8)
+  }
+}

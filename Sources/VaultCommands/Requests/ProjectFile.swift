@@ -1,0 +1,229 @@
+internal import Exchange
+import Glibc
+internal import Vault
+
+/// A project's `.vault`: what `vault run` gives to programs that are started there.
+///
+/// ```
+/// # a comment
+/// group = team.shared
+/// prefix = shop/
+/// only = DB_PASSWORD, API_TOKEN
+/// env-prefix = SHOP_
+/// set STRIPE_KEY = payments/stripe#key
+/// ```
+///
+/// It names no store, nothing that opens one, and no program. It counts only after `vault allow`, as it was then.
+struct ProjectFile {
+  private(set) var group: String?
+  private var prefix: String?
+  private var only: Set<String> = []
+  private var environmentPrefix: String?
+  /// Each of `set`, with its line.
+  private(set) var assignments: [(variable: String, reference: Reference, line: Int)] = []
+
+  static let name = ".vault"
+  private static let byteLimit = 65_536
+
+  /// The group's items that become variables; nil where the file only lists references.
+  var selection: GroupVariables? {
+    let isNamed = prefix != nil || !only.isEmpty || environmentPrefix != nil
+    guard isNamed || assignments.isEmpty else { return nil }
+    return GroupVariables(group: group, prefix: prefix ?? "", only: only, environmentPrefix: environmentPrefix ?? "")
+  }
+
+  // MARK: Reading
+
+  /// - Throws: `usage` with the line. What it says is not repeated.
+  init(_ content: [UInt8]) throws(Failure) {
+    guard let text = String(validating: content, as: UTF8.self), !content.contains(0) else {
+      throw Failure(.usage, "'\(ProjectFile.name)' is not UTF-8 text")
+    }
+    for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+      let line = ProjectFile.trimmed(line)
+      guard !line.isEmpty, !line.hasPrefix("#") else { continue }
+      do throws(Fault) { try take(line, index + 1) } catch {
+        throw Failure(.usage, "'\(ProjectFile.name)', line \(index + 1): \(error.words)")
+      }
+    }
+    let references = assignments.map(\.reference)
+    assignments = zip(assignments, references).map { entry, reference in
+      let named = Reference(group: reference.group ?? group, name: reference.name, field: reference.field)
+      return (entry.variable, named, entry.line)
+    }
+  }
+
+  private struct Fault: Error { let words: String }
+
+  private mutating func take(_ line: Substring, _ number: Int) throws(Fault) {
+    let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(ProjectFile.trimmed)
+    guard parts.count == 2, !parts[1].isEmpty else { throw Fault(words: "it is neither 'word = value' nor a comment") }
+    let words = parts[0].split(whereSeparator: \.isWhitespace)
+    let value = String(parts[1])
+    switch (words.first, words.count) {
+    case ("group", 1): try once(&group, value)
+    case ("prefix", 1): try once(&prefix, value)
+    case ("env-prefix", 1):
+      guard ProjectFile.isVariable(value) else { throw Fault(words: "no variable begins so") }
+      try once(&environmentPrefix, value)
+    case ("only", 1):
+      guard only.isEmpty else { throw Fault(words: "it is said twice") }
+      for name in value.split(separator: ",").map(ProjectFile.trimmed) { only.insert(try variable(String(name))) }
+    case ("set", 2): try set(String(words[1]), value, number)
+    default: throw Fault(words: "it begins with none of: group, prefix, only, env-prefix, set NAME")
+    }
+  }
+
+  private func once(_ place: inout String?, _ value: String) throws(Fault) {
+    guard place == nil else { throw Fault(words: "it is said twice") }
+    place = value
+  }
+
+  private mutating func set(_ name: String, _ value: String, _ number: Int) throws(Fault) {
+    let variable = try variable(name)
+    guard !assignments.contains(where: { $0.variable == variable }) else { throw Fault(words: "it is said twice") }
+    let reference: Reference
+    do { reference = try Reference(Reference.isMeant(by: value) ? value : Reference.scheme + "/" + value) } catch {
+      throw Fault(words: "this is no item: \(error.words)")
+    }
+    assignments.append((variable, reference, number))
+  }
+
+  /// Who wrote the file may not choose what programs take orders from, not even where it was allowed.
+  private func variable(_ name: String) throws(Fault) -> String {
+    guard ProjectFile.isVariable(name) else { throw Fault(words: "no variable can be called so") }
+    guard !VariableName.givesOrders(name) else { throw Fault(words: "programs take orders from this variable") }
+    return name
+  }
+
+  private static func isVariable(_ name: String) -> Bool {
+    guard let first = name.utf8.first, !(0x30...0x39).contains(first) else { return false }
+    return name.utf8.allSatisfy { (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x5F }
+  }
+
+  private static func trimmed(_ text: Substring) -> Substring {
+    let start = text.drop(while: \.isWhitespace)
+    return start[..<(start.lastIndex { !$0.isWhitespace }.map(start.index(after:)) ?? start.startIndex)]
+  }
+}
+
+// MARK: - Finding it
+
+extension ProjectFile {
+  /// A file that was found on the way up.
+  struct Found {
+    /// Absolute, without links.
+    let path: String
+    /// Nil where it cannot be allowed, with the reason.
+    var content: [UInt8]?
+    var reason = ""
+  }
+
+  /// The file that counts here, if one was allowed; what cannot be allowed is warned of.
+  ///
+  /// - Throws: `denied` for one about which nothing was said, or that has changed since; `usage` for what it says.
+  static func allowed(in session: Session) throws -> ProjectFile? {
+    guard let found = try find(home: session.variable("HOME")) else { return nil }
+    let shown = session.shown(found.path)
+    guard let content = found.content else {
+      session.warn("\(shown) is not heeded: \(found.reason)")
+      return nil
+    }
+    let location = try StoreLocation(environment: session.environment)
+    let hint = "read it, then: vault allow; to go on without it, here: vault allow --deny"
+    switch try location.standing(ofProject: found.path, content) {
+    case .allowed: return try ProjectFile(content)
+    case .denied: return nil
+    case .unknown: throw Failure(.denied, "\(shown) was not allowed", hint: hint)
+    case .changed: throw Failure(.denied, "\(shown) has changed since it was allowed", hint: hint)
+    }
+  }
+
+  /// Looks in a folder and in those above it, for the first one.
+  ///
+  /// The home folder and those above it hold no project: HashiCorp's vault keeps a file of this name there.
+  ///
+  /// - Parameters:
+  ///   - folder: nil for the working directory.
+  ///   - home: the user's home folder.
+  /// - Throws: what keeps it from being read.
+  static func find(from folder: String? = nil, home: String?) throws(Failure) -> Found? {
+    guard var place = canonical(folder ?? ".") else {
+      throw Failure(SystemReason.status(errno), "the folder cannot be looked at: \(SystemReason.text(errno))")
+    }
+    let home = home.flatMap(canonical)
+    while place != home, place != "/" {
+      if let found = try look(at: place + "/" + name) { return found }
+      place = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? ""
+      if place.isEmpty { place = "/" }
+    }
+    return nil
+  }
+
+  private static func canonical(_ path: String) -> String? {
+    guard let resolved = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(resolved) }
+    return unsafe String(validatingCString: resolved)
+  }
+
+  private static func look(at path: String) throws(Failure) -> Found? {
+    let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      switch errno {
+      case ENOENT, ENOTDIR: return nil
+      case ELOOP: return Found(path: path, reason: "it is a symbolic link")
+      case let code: return Found(path: path, reason: SystemReason.text(code))
+      }
+    }
+    defer { close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw DescriptorInput.failure("'\(name)'", errno) }
+    // Some programs keep a folder of this name.
+    guard status.st_mode & S_IFMT != S_IFDIR else { return nil }
+    guard status.st_mode & S_IFMT == S_IFREG else { return Found(path: path, reason: "it is no regular file") }
+    guard status.st_uid == geteuid() else { return Found(path: path, reason: "it belongs to another user") }
+    guard status.st_mode & 0o022 == 0 else { return Found(path: path, reason: "others may write it (chmod go-w)") }
+    let bytes = try DescriptorInput(descriptor, "'\(name)'").readAll(limit: byteLimit)
+    guard bytes.count <= byteLimit else { return Found(path: path, reason: "it is longer than 64 KiB") }
+    return Found(path: path, content: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
+  }
+}
+
+/// What `vault allow` is asked to do.
+struct AllowRequest {
+  enum Answer { case allow, deny, forget }
+
+  var folder: String?
+  var answer = Answer.allow
+  /// Whether nobody is asked.
+  var isSure = false
+
+  func run(in session: Session) throws {
+    guard let found = try ProjectFile.find(from: folder, home: session.variable("HOME")) else {
+      throw Failure(.notFound, "there is no '\(ProjectFile.name)' in the folder or above it")
+    }
+    let location = try StoreLocation(environment: session.environment)
+    switch answer {
+    case .forget: return try location.forget(project: found.path)
+    case .deny: return try location.allow(project: found.path, nil)
+    case .allow: break
+    }
+    let shown = session.shown(found.path)
+    guard let content = found.content else { throw Failure(.denied, "\(shown) cannot be allowed: \(found.reason)") }
+    _ = try ProjectFile(content)
+    try session.output.write("\(shown):\n")
+    for line in String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline) {
+      try session.output.write("  \(UTF8Text.onOneLine(String(line)))\n")
+    }
+    if !isSure {
+      try session.output.flush()
+      guard let terminal = Terminal(path: session.streams.terminal) else {
+        throw Failure(.usage, "there is no terminal to ask on", hint: "if you have read it: --yes")
+      }
+      guard try terminal.confirm("Shall 'vault run' heed it? (yes/no) ") else {
+        throw Failure(.interrupted, "nothing was allowed")
+      }
+    }
+    try location.allow(project: found.path, content)
+  }
+}
