@@ -9,7 +9,11 @@ internal import Vault
 struct Silence: ~Copyable {
   /// What the program reads meanwhile: lines that the terminal edits, or keys as they are pressed, and pastes between the
   /// marks that the terminal puts around them.
-  enum Reading { case lines, keys, keysWithoutMarks }
+  enum Reading: Equatable {
+    case lines, keys, keysWithoutMarks
+    /// Keys, while the program draws on the whole screen: a second one, unless the terminal has only one, which is cleared.
+    case screen(isOnly: Bool)
+  }
 
   private let terminal: Int32
   private let reading: Reading
@@ -25,6 +29,7 @@ struct Silence: ~Copyable {
     var mask = sigset_t()
     unsafe sigemptyset(&mask)
     for signal in Self.watched { unsafe sigaddset(&mask, signal) }
+    if case .screen = reading { unsafe sigaddset(&mask, SIGWINCH) }
     signals = unsafe csystem_signal_descriptor(&mask)
     guard signals >= 0, unsafe tcgetattr(terminal, &before) == 0 else {
       throw Failure(.unexpected, "the terminal cannot be used: \(SystemReason.text(errno))")
@@ -39,19 +44,28 @@ struct Silence: ~Copyable {
   ///
   /// - Returns: false if the program was stopped and continued meanwhile, so that the question is asked again.
   /// - Throws: `Failure.interrupted`.
-  func hasInput() throws(Failure) -> Bool {
+  func hasInput() throws(Failure) -> Bool { try next(within: -1) == .input }
+
+  /// Waits for input, or for what asks for drawing again: another size, or the program's being continued.
+  ///
+  /// - Parameter milliseconds: -1 for as long as it takes.
+  /// - Throws: `Failure.interrupted`.
+  func next(within milliseconds: Int32) throws(Failure) -> TerminalScreen.Event {
     var requests = [
       pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
       pollfd(fd: terminal, events: Int16(POLLIN), revents: 0),
     ]
     while true {
-      _ = unsafe poll(&requests, 2, -1)
+      guard unsafe poll(&requests, 2, milliseconds) != 0 else { return .timeout }
       if requests[0].revents != 0 {
-        guard nextSignal() == SIGTSTP else { throw .interrupted }
-        stop()
-        return false
+        switch nextSignal() {
+        case SIGWINCH: break
+        case SIGTSTP: stop()
+        default: throw .interrupted
+        }
+        return .changed
       }
-      if requests[1].revents != 0 { return true }
+      if requests[1].revents != 0 { return .input }
     }
   }
 
@@ -78,17 +92,26 @@ struct Silence: ~Copyable {
     silent.c_lflag &= ~tcflag_t(ECHO | ECHONL)
     switch reading {
     case .lines: silent.c_lflag |= tcflag_t(ICANON | ISIG)
-    case .keys, .keysWithoutMarks:
+    case .keys, .keysWithoutMarks, .screen:
       silent.c_lflag &= ~tcflag_t(ICANON | ISIG | IEXTEN)
       silent.c_iflag &= ~tcflag_t(ICRNL | INLCR | IGNCR | ISTRIP | IXON)
     }
-    if reading == .keys { try? Descriptor.write("\u{1B}[?2004h", to: terminal) }
+    switch reading {
+    case .keys: try? Descriptor.write("\u{1B}[?2004h", to: terminal)
+    case .screen: try? Descriptor.write("\u{1B}[?1049h\u{1B}[H\u{1B}[J", to: terminal)
+    case .lines, .keysWithoutMarks: break
+    }
     // What was typed ahead is kept: a script that answers before it is asked works.
     unsafe tcsetattr(terminal, TCSANOW, &silent)
   }
 
   private func restore() {
-    if reading == .keys { try? Descriptor.write("\u{1B}[?2004l", to: terminal) }
+    switch reading {
+    case .keys: try? Descriptor.write("\u{1B}[?2004l", to: terminal)
+    case .screen(let isOnly):
+      try? Descriptor.write(isOnly ? "\u{1B}[H\u{1B}[J" : "\u{1B}[H\u{1B}[J\u{1B}[?1049l", to: terminal)
+    case .lines, .keysWithoutMarks: break
+    }
     var before = before
     unsafe tcsetattr(terminal, TCSANOW, &before)
   }

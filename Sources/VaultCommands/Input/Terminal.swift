@@ -125,6 +125,9 @@ final class Terminal {
     return line
   }
 
+  /// The whole screen; whoever asks for it ends it.
+  func screen(isOnly: Bool) throws(Failure) -> TerminalScreen { try TerminalScreen(descriptor, isOnly: isOnly) }
+
   private func show(_ text: String) throws(Failure) {
     try Descriptor.write(text, to: descriptor)
   }

@@ -1,0 +1,129 @@
+internal import Exchange
+import Glibc
+internal import Vault
+
+/// What `vault pick` is asked to do.
+struct PickRequest {
+  var group: String?
+  /// How long the clipboard holds what is copied.
+  var clip = "45s"
+  var key = KeySource()
+
+  private typealias Found = (group: AccessGroup, item: Item)
+
+  func run(in session: Session) throws {
+    guard let terminal = Terminal(path: session.streams.terminal), session.variable("TERM") ?? "dumb" != "dumb" else {
+      throw Failure(
+        .usage, "there is no terminal that a screen can be drawn on", hint: "vault search TEXT lists what fits")
+    }
+    let store = try session.openStore(key)
+    var found: [Found] = []
+    for name in try group.map({ [$0] }) ?? store.location.groupNames() {
+      let group = try store.group(name)
+      do throws(VaultError) {
+        found += try group.items().map { (group, $0) }
+      } catch {
+        // Another member's group is no failure of this look.
+        if case .denied(.notAMember) = error, self.group == nil { continue }
+        guard self.group == nil else { throw error }
+        session.warn("'\(UTF8Text.onOneLine(name))' was passed over: \(error.message)")
+      }
+    }
+    session.endProgress()
+    var screen = PickScreen(found.map { PickScreen.Entry($0.item, in: $0.group) })
+    // Older terminals have one screen only, which is left empty.
+    let term = session.variable("TERM") ?? ""
+    let hasOne = term.hasPrefix("vt") || term.hasPrefix("linux") || term.hasPrefix("ansi")
+    let view = try terminal.screen(isOnly: hasOne)
+    defer { view.end() }
+    try look(&screen, view, found, session)
+  }
+
+  /// Until the user leaves.
+  private func look(
+    _ screen: inout PickScreen, _ view: borrowing TerminalScreen, _ found: [Found], _ session: Session
+  ) throws {
+    var keys = PickKeys()
+    var source: OneTimeSource?
+    while true {
+      if screen.showsCode, let code = try source?.code(at: .now) {
+        screen.show(code: code.text, secondsLeft: code.secondsLeft)
+      } else {
+        source = nil
+      }
+      let (columns, rows) = view.size
+      screen.resize(columns: columns, rows: rows)
+      try view.draw(screen.lines(), cursor: screen.cursor)
+      var taken: [PickScreen.Key] = []
+      switch try view.next(within: keys.isWaiting ? 50 : screen.showsCode ? 1_000 : -1) {
+      case .input:
+        let bytes = view.read()
+        // The terminal is gone.
+        guard !bytes.isEmpty else { throw Failure.interrupted }
+        taken = keys.take(bytes)
+      case .timeout: taken = keys.end()
+      case .changed: break
+      }
+      for key in taken {
+        let wish = screen.take(key)
+        do {
+          switch wish {
+          case .nothing: break
+          case .leave: return
+          case .suspend: view.stop()
+          case .copy(let entry): screen.message = try copy(found[entry], session)
+          case .copyUser(let entry): screen.message = try copy(found[entry], member: "username", session)
+          case .reveal(let entry): screen.show(value: try Self.text(of: found[entry]))
+          case .code(let entry):
+            let opened = try found[entry].group.open(found[entry].item.name.description)
+            source = try OneTimeSource(of: opened)
+            if let code = try source?.code(at: .now) { screen.show(code: code.text, secondsLeft: code.secondsLeft) }
+          }
+        } catch let error as VaultError {
+          screen.message = error.message
+        } catch let failure as Failure {
+          screen.message = failure.message
+        }
+      }
+    }
+  }
+
+  /// - Parameter member: by default the password of a login, or the whole of another value.
+  /// - Returns: what to tell about it.
+  private func copy(_ found: Found, member: String? = nil, _ session: Session) throws -> String {
+    let opened = try found.group.open(found.item.name.description)
+    var what = "value"
+    var value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    if opened.item.kind == .json, let text = JSONField.string(of: member ?? "password", in: value) {
+      (what, value) = (member ?? "password", text)
+    } else if member != nil {
+      return "the value has no member '\(member ?? "")'"
+    }
+    let (told, _) = try unsafe value.withUnsafeBytes { value in
+      try unsafe Clipboard.copy(value, for: clip, terminal: session.streams.terminal)
+    }
+    return "\(what): \(told)"
+  }
+
+  /// The value for people: a login by its members.
+  private static func text(of found: Found) throws -> String {
+    let opened = try found.group.open(found.item.name.description)
+    let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    if opened.item.kind == .json, JSONField.string(of: "password", in: value) != nil {
+      return ["username", "password", "url", "totp", "notes"].compactMap { name in
+        JSONField.value(of: name, in: value).map { "\(name): " + String(decoding: $0, as: UTF8.self) }
+      }.joined(separator: "\n")
+    }
+    guard let text = String(validating: value, as: UTF8.self) else {
+      throw Failure(.usage, "the value is not text (\(value.count) bytes)")
+    }
+    return text
+  }
+}
+
+extension PickScreen.Entry {
+  fileprivate init(_ item: Item, in group: AccessGroup) {
+    self.init(group: group.name.description, name: item.name.description, label: item.label ?? "")
+    details = item.lines(group: group.name).dropFirst(2).map { Detail(name: $0.title, value: $0.text) }
+  }
+}
