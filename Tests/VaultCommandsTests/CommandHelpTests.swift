@@ -14,7 +14,7 @@ extension NamedCommand {
 }
 
 @Suite struct CommandHelpTests {
-  @Test func `every form of a command is complete`() {
+  @Test func `the list of commands is complete`() {
     #expect(
       NamedCommand.leaves.map(\.path) == [
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",

@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(arguments: ["get", "set", "generate"])
-  func `a name that could be an item or a field is refused`(command: String) {
+  func `a name that is both an item and a field is refused`(command: String) {
     store.run("set", "web/GitHub#password", "--field", "", input: "whole")
     let result = store.run(command, "web/GitHub#password", input: "x")
     #expect(result.status == 18)

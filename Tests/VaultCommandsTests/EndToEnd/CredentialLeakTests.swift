@@ -81,7 +81,7 @@ import Testing
     expectNothingInFiles()
   }
 
-  @Test func `no process of a concurrent git or docker request has a secret in its arguments or environment`() {
+  @Test func `requests of git and docker put no secret into a process's arguments or environment`() {
     let login = "protocol=https\nhost=h\nusername=u\npassword=S3CR3T-VALUE\n"
     _ = store.folder.write("git", Array(login.utf8))
     _ = store.folder.write("docker", Array(#"{"ServerURL":"s","Username":"u","Secret":"S3CR3T-VALUE"}"#.utf8))

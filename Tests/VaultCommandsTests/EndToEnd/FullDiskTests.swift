@@ -58,7 +58,7 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test func `a full disk does not stop writing, because the witness is written in place`() {
+  @Test func `writing works while the disk of the state folder is full`() {
     let result = onDisk(
       64,
       """

@@ -49,7 +49,7 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test(.enabled(if: Executable.isThere("/usr/bin/zsh"), "needs zsh")) func `zsh accepts its completion script`() {
+  @Test(.enabled(if: Executable.isThere("/usr/bin/zsh"), "needs zsh")) func `zsh completes a name with its script`() {
     let result = shell(
       "/usr/bin/zsh",
       """

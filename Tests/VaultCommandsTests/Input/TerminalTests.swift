@@ -21,7 +21,7 @@ import Vault
     #expect(pty.shown() == "passphrase: \r\n")
   }
 
-  @Test func `a new passphrase is asked for until both entries agree`() throws {
+  @Test func `a new passphrase is asked for again if its entries differ`() throws {
     let pty = PseudoTerminal()
     let terminal = try #require(Terminal(path: pty.path))
     pty.type("one\none\n")
