@@ -30,9 +30,6 @@ let package = Package(
     .executable(name: "vault", targets: ["VaultCLI"]),
     .executable(name: "vault-exchange", targets: ["VaultExchange"]),
   ],
-  dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
-  ],
   targets: [
     // The system's libraries, and the few lines of C that Swift cannot call.
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
@@ -51,12 +48,7 @@ let package = Package(
     .target(
       name: "VaultFoundation", dependencies: ["Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
     .target(
-      name: "VaultCommands",
-      dependencies: [
-        "Vault", "Exchange", "KeyedArchives", "CSystem",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-      ],
-      swiftSettings: settings),
+      name: "VaultCommands", dependencies: ["Vault", "Exchange", "KeyedArchives", "CSystem"], swiftSettings: settings),
     .executableTarget(
       name: "VaultCLI", dependencies: ["VaultCommands", "CSystem"], swiftSettings: settings),
 

@@ -3,7 +3,7 @@ internal import Vault
 
 /// One run of the command: its streams and environment, and what it has to say on stderr.
 final class Session {
-  let arguments: [String]
+  let line: TypedLine
   let environment: [String: String]
   let streams: Streams
   let output: Output
@@ -27,14 +27,14 @@ final class Session {
     arguments: [String], environment: [String: String], streams: Streams, started: ContinuousClock.Instant = .now
   ) throws(Failure) {
     self.started = started
-    self.arguments = arguments
+    line = TypedLine(arguments)
     self.environment = environment
     self.streams = streams
     output = try Output(descriptor: streams.output)
   }
 
   /// Whether errors are told as JSON. Also known when the arguments were not understood.
-  private var wantsJSON: Bool { arguments.prefix { $0 != "--" }.contains("--json") }
+  private var wantsJSON: Bool { line.arguments.prefix { $0 != "--" }.contains("--json") }
 
   /// An environment variable; one that is empty counts as not set.
   func variable(_ name: String) -> String? {
@@ -92,7 +92,7 @@ final class Session {
       tellWarnings()
       tell(report.words(style))
       if report.status == ExitStatus.usage.rawValue, report.isAboutArguments {
-        tell(ArgumentErrors.usage(of: arguments))
+        tell(line.command.usage)
       }
     }
     return report.status
@@ -108,7 +108,7 @@ final class Session {
       return Failure(.notFound, message, hint: hint)
     }
     let names = items.map(\.name.description)
-    let typed = arguments.dropFirst().filter { !$0.hasPrefix("-") && !names.contains($0) }
+    let typed = line.rest.filter { !$0.hasPrefix("-") && !names.contains($0) }
     guard let meant = typed.lazy.compactMap({ Closeness.nearestName(to: $0, among: names) }).first else {
       return Failure(.notFound, message, hint: hint)
     }

@@ -61,7 +61,7 @@ extension Session {
   private var passphrasePrompt: @Sendable (_ isOpen: Bool) -> String {
     let store = (try? StoreLocation(environment: environment)).map { shown($0.home) } ?? "the store"
     let purpose =
-      switch NamedCommand(arguments).path {
+      switch line.command.path {
       case "vault credential git": "git"
       case "vault credential docker": "docker"
       case let path: "'\(path)'"

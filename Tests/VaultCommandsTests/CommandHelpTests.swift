@@ -4,30 +4,24 @@ import Testing
 
 extension NamedCommand {
   /// Every command that does something by itself.
-  static var leaves: [NamedCommand] { leaves(below: []) }
+  static var leaves: [NamedCommand] { all.filter { $0.type != nil } }
 
-  private static func leaves(below path: [String]) -> [NamedCommand] {
-    let command = NamedCommand(path)
-    let names = command.subcommandNames
-    return names.isEmpty ? [command] : names.flatMap { leaves(below: path + [$0]) }
-  }
+  /// `-g`, `--group`, and so on.
+  var options: [String] { parameters.flatMap(\.names) }
 }
 
 @Suite struct CommandHelpTests {
   @Test func `the list of commands is complete`() {
     #expect(
       NamedCommand.leaves.map(\.path) == [
+        "vault set", "vault get", "vault edit", "vault generate", "vault list", "vault search", "vault info",
+        "vault history", "vault restore", "vault remove", "vault copy", "vault move",
+        "vault unlock", "vault lock", "vault run", "vault read", "vault inject", "vault env", "vault totp",
+        "vault credential git", "vault credential docker",
+        "vault import", "vault export",
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
         "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show",
-        "vault set", "vault get", "vault edit", "vault generate", "vault list", "vault search", "vault info",
-        "vault history",
-        "vault remove",
-        "vault restore", "vault copy", "vault move",
-        "vault unlock", "vault lock",
-        "vault run", "vault read", "vault inject", "vault env", "vault totp",
-        "vault credential git", "vault credential docker",
-        "vault import", "vault export",
         "vault backup", "vault restore-backup", "vault repair",
         "vault group create", "vault group list", "vault group show", "vault group share", "vault group accept",
         "vault group compact", "vault group rotate", "vault group remove",
@@ -36,6 +30,34 @@ extension NamedCommand {
         "vault archive show", "vault archive check", "vault archive convert",
         "vault completions",
       ])
+  }
+
+  @Test func `families are named in the table, and each of them has commands`() {
+    let families = Set(CommandTable.families.map { "vault " + $0.path })
+    let paths = NamedCommand.all.filter { $0.type == nil && $0.wordCount > 0 }.map(\.path)
+    #expect(Set(paths) == families && paths.count == families.count)
+    // A command's own words name no family, so that each word leads to one place.
+    #expect(families.isDisjoint(with: NamedCommand.leaves.map(\.path)))
+  }
+
+  @Test func `a form begins with the command's name, and names no option that the command does not take`() {
+    for command in NamedCommand.leaves
+      + CommandTable.hidden.map({ NamedCommand($0.path.split(separator: " ").map(String.init)) })
+    {
+      let usage = command.about.usage
+      #expect(usage.split(separator: "\n").allSatisfy { $0.hasPrefix(command.path) || $0.hasPrefix("  ") })
+      for word in usage.split(whereSeparator: { " []|.\n".contains($0) }) where word.hasPrefix("-") && word != "--" {
+        #expect(command.options.contains(String(word)), "\(command.path): \(word)")
+      }
+    }
+  }
+
+  @Test func `names of options and arguments are told once`() {
+    for command in NamedCommand.leaves {
+      let names = command.parameters.flatMap { $0.long == nil ? [$0.value ?? ""] : $0.names }
+      #expect(Set(names).count == names.count, "\(command.path)")
+      #expect(command.parameters.allSatisfy { !$0.help.isEmpty && $0.long?.hasPrefix("--") ?? true })
+    }
   }
 
   @Test func `the help of every command has its form and an example`() {

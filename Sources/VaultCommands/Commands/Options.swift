@@ -1,65 +1,40 @@
-import ArgumentParser
 internal import Vault
 
-/// What names the key to the store: on every command.
-struct KeyOptions: ParsableArguments {
-  @Option(
-    name: .customLong("key-file"),
-    help: ArgumentHelp("Open the store with this key file (else VAULT_KEY_FILE).", valueName: "file"))
-  var keyFile: String?
+/// What several commands take.
+extension Arguments {
+  mutating func json() -> Bool { flag("--json", "Print JSON, and errors as one JSON object on stderr.") }
 
-  @Option(
-    name: .customLong("passphrase-fd"),
-    help: ArgumentHelp("Read the passphrase from this descriptor: its first line.", valueName: "n"))
-  var passphraseDescriptor: Int32?
+  /// The access group that a command on items works in.
+  mutating func group() -> String? {
+    option(
+      "--group", short: "-g", value: "group",
+      "The access group (else VAULT_GROUP, else default or the application's own).", completes: .groups)
+  }
 
-  @Option(
-    name: .customLong("recovery-fd"),
-    help: ArgumentHelp("Read the recovery code from this descriptor: its first line.", valueName: "n"))
-  var recoveryDescriptor: Int32?
+  /// The field of a JSON value that a command on an item is about.
+  mutating func field() -> String? {
+    option(
+      "--field", value: "field", "This field of the value, as NAME#FIELD; an empty one means the whole value.")
+  }
 
-  @Option(
-    help: ArgumentHelp(
-      "Act as the application with this credential (else VAULT_CREDENTIAL).", valueName: "file"))
-  var credential: String?
-
-  var source: KeySource {
-    KeySource(
-      keyFile: keyFile, passphraseDescriptor: passphraseDescriptor, recoveryDescriptor: recoveryDescriptor,
-      credential: credential)
+  mutating func commonPassphrase() -> Bool {
+    flag("--common-passphrase", "Take the new passphrase although it is one of the most common.")
   }
 }
 
-/// The access group that a command on items works in.
-struct GroupOptions: ParsableArguments {
-  @Option(
-    name: [.customShort("g"), .customLong("group")],
-    help: ArgumentHelp(
-      "The access group (else VAULT_GROUP, else default or the application's own).", valueName: "group"))
-  var group: String?
-}
-
-/// The field of a JSON value that a command on an item is about.
-struct FieldOptions: ParsableArguments {
-  @Option(
-    name: .customLong("field"),
-    help: ArgumentHelp(
-      "This field of the value, as NAME#FIELD; an empty one means the whole value.", valueName: "field"))
-  var field: String?
-}
-
 /// Which items of a group become variables, and how they are called.
-struct VariableOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Only items that begin with this, which is left off.", valueName: "prefix"))
-  var prefix: String?
+struct VariableOptions {
+  let prefix: String?
+  let only: String?
+  let environmentPrefix: String?
+  let trustNames: Bool
 
-  @Option(help: ArgumentHelp("Only these variables, with commas between them.", valueName: "names"))
-  var only: String?
-
-  @Option(name: .customLong("env-prefix"), help: ArgumentHelp("Put this before each variable.", valueName: "text"))
-  var environmentPrefix: String?
-
-  @Flag(help: "Take whatever variables the group's writers chose.") var trustNames = false
+  init(_ arguments: inout Arguments) {
+    prefix = arguments.option("--prefix", value: "prefix", "Only items that begin with this, which is left off.")
+    only = arguments.option("--only", value: "names", "Only these variables, with commas between them.")
+    environmentPrefix = arguments.option("--env-prefix", value: "text", "Put this before each variable.")
+    trustNames = arguments.flag("--trust-names", "Take whatever variables the group's writers chose.")
+  }
 
   var isEmpty: Bool { prefix == nil && only == nil && environmentPrefix == nil && !trustNames }
 
@@ -80,8 +55,12 @@ struct VariableOptions: ParsableArguments {
 }
 
 /// `--yes`, on commands after which nothing brings back what they took.
-struct ConsentOption: ParsableArguments {
-  @Flag(help: "Do not ask first; for scripts.") var yes = false
+struct Consent {
+  let yes: Bool
+
+  init(_ arguments: inout Arguments) {
+    yes = arguments.flag("--yes", "Do not ask first; for scripts.")
+  }
 
   /// Says what would go for good, and asks.
   ///
@@ -96,9 +75,4 @@ struct ConsentOption: ParsableArguments {
       throw Failure(.interrupted, "nothing was changed")
     }
   }
-}
-
-struct JSONOption: ParsableArguments {
-  @Flag(help: "Print JSON, and errors as one JSON object on stderr.")
-  var json = false
 }

@@ -13,95 +13,78 @@ enum Completion: Equatable {
     let typed = words.last ?? ""
     let line = CompletionLine(Array(words.dropLast()))
     if let option = line.openOption {
-      self = Completion.value(of: option, line, session)
+      self = session.completion(of: option, line)
     } else if typed.hasPrefix("-"), !line.isPastOptions {
-      self = .words(line.command.optionForms.flatMap(\.names).filter { $0.hasPrefix("--") })
-    } else if !line.command.subcommands.isEmpty {
-      self =
-        line.arguments.first == "help"
-        ? .words(NamedCommand(Array(line.arguments.dropFirst())).subcommandNames)
-        : .words(line.command.subcommandNames + (line.command.path == "vault" ? ["help"] : []))
+      self = .words(line.command.parameters.compactMap(\.long))
+    } else if line.command.type == nil {
+      let isFirst = line.command.wordCount == 0 && !line.asksForHelp
+      self = .words(line.command.subcommands.map(\.name) + (isFirst ? ["help"] : []))
+    } else if let parameter = line.dueArgument {
+      self = session.completion(of: parameter, line)
     } else {
-      self = Completion.argument(line, session)
+      self = .words([])
     }
     if case .words(let candidates) = self { self = .words(candidates.filter { $0.hasPrefix(typed) }) }
-  }
-
-  private static func value(of option: OptionForm, _ line: CompletionLine, _ session: Session) -> Completion {
-    switch option.valueName {
-    case "file", "path", "out", "folder": .files
-    case "group": .words(session.groupNames)
-    case "type": .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"])
-    case "shell": .words(PrintEnvironment.Form.allCases.map(\.rawValue))
-    case "rights": .words(["read", "write"])
-    case "lifetime", "what": .words(GroupLifetime.allCases.map(\.rawValue))
-    case "format": .words(["xml", "binary", "json"])
-    case "source": .words(ImportFormat.allCases.map(\.rawValue))
-    case "form": .words(["dotenv", "json"])
-    case "set": .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"])
-    default: .words([])
-    }
-  }
-
-  private static func argument(_ line: CompletionLine, _ session: Session) -> Completion {
-    let name = line.command.optionForms.first { $0.names.isEmpty }?.valueName
-    switch (line.command.path, name) {
-    case ("vault completions", _): return .words(CompletionScript.allCases.map(\.rawValue))
-    case ("vault group create", _): return .words([])
-    case ("vault credential git", _): return .words(["get", "store", "erase", "capability"])
-    case ("vault credential docker", _): return .words(["store", "get", "erase", "list", "version"])
-    case ("vault verify", _), ("vault repair", _): return .words(session.groupNames)
-    case ("vault grant", _), ("vault revoke", _):
-      let names = [{ session.groupNames }, { session.applicationNames(line) }]
-      return .words(line.arguments.count < names.count ? names[line.arguments.count]() : [])
-    case (_, "app"): return .words(line.arguments.isEmpty ? session.applicationNames(line) : [])
-    case ("vault slot remove", _): return .words(session.slotNumbers)
-    case (let path, _) where path.hasPrefix("vault group "): return .words(session.groupNames)
-    case (_, "file"), (_, "folder"), (_, "dir"): return .files
-    case (_, "name"), (_, "prefix"):
-      return line.arguments.isEmpty ? .words(session.itemNames(in: line.value(of: "--group"), line)) : .words([])
-    default: return .words([])
-    }
   }
 }
 
 /// What stands before the cursor, taken apart.
 struct CompletionLine {
   let command: NamedCommand
+  let asksForHelp: Bool
   /// The option whose value is due.
-  private(set) var openOption: OptionForm?
+  private(set) var openOption: Parameter?
   private(set) var arguments: [String] = []
   /// Whether `--` ended the options.
   private(set) var isPastOptions = false
-  private var values: [(option: OptionForm, value: String)] = []
+  private var values: [(option: Parameter, value: String)] = []
 
   init(_ words: [String]) {
+    let line = TypedLine(words)
+    (command, asksForHelp) = (line.command, line.asksForHelp)
     // What opens the store may stand before the command.
-    let leading = words.prefix(LeadingOptions.count(in: words[...]))
-    let words = Aliases.resolved(Array(words.dropFirst(leading.count)))
-    // `help get` is about `get`; the words behind `help` are its arguments.
-    command = NamedCommand(Array(words))
-    let forms = command.optionForms + (command.subcommands.isEmpty ? [] : NamedCommand(["get"]).optionForms)
-    for word in leading + words.dropFirst(command.path.split(separator: " ").count - 1) {
+    let known = command.type == nil ? GetItem.parameters : command.parameters
+    for word in line.words {
       if let option = openOption {
         values.append((option, word))
         openOption = nil
       } else if word == "--", !isPastOptions {
         isPastOptions = true
-      } else if word.hasPrefix("-"), !isPastOptions {
+      } else if Arguments.isOption(word), !isPastOptions {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        guard let form = forms.first(where: { $0.names.contains(parts[0]) }), form.valueName != nil else { continue }
-        if parts.count == 2 { values.append((form, parts[1])) } else { openOption = form }
+        guard let option = known.first(where: { $0.names.contains(parts[0]) }), option.value != nil else { continue }
+        if parts.count == 2 { values.append((option, parts[1])) } else { openOption = option }
       } else {
         arguments.append(word)
       }
     }
   }
 
-  func value(of name: String) -> String? { values.last { $0.option.names.contains(name) }?.value }
+  func value(of name: String) -> String? { values.last { $0.option.long == name }?.value }
+
+  /// The argument that stands at the cursor.
+  var dueArgument: Parameter? {
+    let known = command.parameters.filter { $0.long == nil }
+    guard arguments.count >= known.count else { return known[arguments.count] }
+    // Of items one is usual; more of them are for `get --json`.
+    guard let last = known.last, last.mayRepeat, last.completion != .items else { return nil }
+    return last
+  }
 }
 
 extension Session {
+  fileprivate func completion(of parameter: Parameter, _ line: CompletionLine) -> Completion {
+    switch parameter.completion {
+    case .unknown: .words([])
+    case .files: .files
+    case .items: .words(itemNames(in: line.value(of: "--group"), line))
+    case .groups: .words(groupNames)
+    case .applications: .words(applicationNames(line))
+    case .slots: .words(slotNumbers)
+    case .words(let words): .words(words)
+    }
+  }
+
   fileprivate var groupNames: [String] { (try? StoreLocation(environment: environment).groupNames()) ?? [] }
 
   fileprivate var slotNumbers: [String] {

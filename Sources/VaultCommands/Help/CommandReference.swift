@@ -1,10 +1,9 @@
-import ArgumentParser
 internal import Vault
 
 /// The documentation's page of commands, made like the manual pages of what the commands say of themselves.
 enum CommandReference {
   static var text: String {
-    let commands = ManualPage.all.map(\.command).filter { $0.subcommands.isEmpty }
+    let commands = NamedCommand.all.filter { $0.type != nil }
     return """
       # Command reference
 
@@ -28,40 +27,27 @@ enum CommandReference {
   }
 
   private static func section(of command: NamedCommand) -> String {
-    let configuration = command.type.configuration
-    let options = command.optionForms.map { form in
-      let label = (form.names + (form.valueName.map { ["<\($0)>"] } ?? [])).joined(separator: " ")
-      return "| `\(label)` | \(form.help.replacing("|", with: "\\|")) |"
-    }
+    let about = command.about
+    let options = command.parameters.map { "| `\($0.label)` | \($0.help.replacing("|", with: "\\|")) |" }
     return """
       ## \(command.path)
 
-      \(configuration.abstract)
+      \(about.abstract)
 
       ```
-      \(configuration.usage ?? command.path)
+      \(about.usage)
       ```
 
-      \(discussion(configuration.discussion))
+      \(about.more.isEmpty ? "" : about.more + "\n\n")Example:
+
+      ```
+      \(about.example)
+      ```
 
       | option | |
       | --- | --- |
       \(options.joined(separator: "\n"))
 
       """
-  }
-
-  /// Indented lines are what is typed, so they become a block of their own.
-  private static func discussion(_ text: String) -> String {
-    var lines: [String] = []
-    var isBlock = false
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-      if line.hasPrefix("  ") != isBlock, !line.isEmpty || isBlock {
-        lines += isBlock ? ["```", ""] : ["", "```"]
-        isBlock.toggle()
-      }
-      lines.append(isBlock ? String(line.dropFirst(2)) : String(line))
-    }
-    return (lines + (isBlock ? ["```"] : [])).joined(separator: "\n")
   }
 }

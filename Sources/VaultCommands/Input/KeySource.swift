@@ -63,3 +63,19 @@ extension WipedBytes {
     try unsafe withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
   }
 }
+
+extension KeySource {
+  /// What names the key to the store: on every command.
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    self.init(
+      keyFile: arguments.option(
+        "--key-file", value: "file", "Open the store with this key file (else VAULT_KEY_FILE).", completes: .files),
+      passphraseDescriptor: try arguments.number(
+        "--passphrase-fd", value: "n", "Read the passphrase from this descriptor: its first line."),
+      recoveryDescriptor: try arguments.number(
+        "--recovery-fd", value: "n", "Read the recovery code from this descriptor: its first line."),
+      credential: arguments.option(
+        "--credential", value: "file", "Act as the application with this credential (else VAULT_CREDENTIAL).",
+        completes: .files))
+  }
+}

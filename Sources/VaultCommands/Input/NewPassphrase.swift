@@ -19,7 +19,7 @@ enum NewPassphrase {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
         .locked, "there is no terminal to ask for a passphrase on",
-        hint: "name a key file or a descriptor; see \(NamedCommand(session.arguments).path) --help")
+        hint: "name a key file or a descriptor; see \(session.line.command.path) --help")
     }
     let store = (try? StoreLocation(environment: session.environment)).map { session.shown($0.home) } ?? "the store"
     while true {

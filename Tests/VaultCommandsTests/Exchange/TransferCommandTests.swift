@@ -100,9 +100,9 @@ import Vault
 
   @Test func `a copy whose original was not removed is reported correctly`() {
     let gone = "it was copied; somebody else removed it from its old place meanwhile"
-    #expect(TransferRequest.leftBehind(.notFound(.item)) == Failure(.notFound, gone))
-    #expect(TransferRequest.leftBehind(.conflict(expected: 1, present: 0)) == Failure(.conflict, gone))
-    let kept = TransferRequest.leftBehind(.storage("the disk is full")).message
+    #expect(Transfer.leftBehind(.notFound(.item)) == Failure(.notFound, gone))
+    #expect(Transfer.leftBehind(.conflict(expected: 1, present: 0)) == Failure(.conflict, gone))
+    let kept = Transfer.leftBehind(.storage("the disk is full")).message
     #expect(kept == "it was copied, and is still in its old place: the disk is full")
   }
 

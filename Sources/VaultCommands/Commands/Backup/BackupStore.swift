@@ -1,33 +1,37 @@
-import ArgumentParser
 internal import Vault
 
 /// `vault backup DIR`
-struct BackupStore: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "backup",
-    abstract: "Copy the store into a folder: one consistent state of each group, proved completely.",
+struct BackupStore: Command {
+  static let about = About(
+    "Copy the store into a folder: one consistent state of each group, proved completely.",
     usage: "vault backup DIR [--json]",
-    discussion: """
+    more: """
       DIR is made, or is empty. Others may write meanwhile. It opens with the same passphrase and keys as the store. \
       Groups that are bound to this device are left out. A group that does not verify is named, and the others are \
       copied; then the command ends with that group's exit status. Where the store is only unlocked, as for cron, identity \
       and list of groups are taken along as they are, and a warning says that they were not proved.
-
-      Example:
-        vault backup /mnt/backup/vault-2026-11-21
+      """,
+    example: """
+      vault backup /mnt/backup/vault-2026-11-21
       """)
 
-  @Argument(help: ArgumentHelp("The folder of the backup.", valueName: "dir")) var folder: String
-  @OptionGroup var json: JSONOption
-  @OptionGroup var key: KeyOptions
+  let folder: String
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    folder = try arguments.argument("dir", "The folder of the backup.", completes: .files)
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
 
   func run(in session: Session) throws {
-    let store = try session.openStore(key.source)
+    let store = try session.openStore(key)
     let backup = try store.backUp(to: folder) { name, progress in
       session.showProgress("\(name): \(progress.text)")
     }
     session.endProgress()
-    if json.json {
+    if json {
       var json = JSONWriter(session.output)
       try backup.write(to: &json)
     } else {

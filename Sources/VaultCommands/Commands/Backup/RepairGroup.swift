@@ -1,36 +1,39 @@
-import ArgumentParser
 internal import Vault
 
 /// `vault repair GROUP`
-struct RepairGroup: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "repair",
-    abstract: "Make a damaged group anew of every item that its last signed state proves.",
+struct RepairGroup: Command {
+  static let about = About(
+    "Make a damaged group anew of every item that its last signed state proves.",
     usage: "vault repair GROUP [--keep-unproved NAME]... [--json]",
-    discussion: """
+    more: """
       The damaged files are kept aside, and their place is told. Names what was lost, as far as it can be known, and what \
       opens but is not proved: damage took its proof, or somebody who may only read made it up. Such an item is kept only \
       where you name it, now or in a second run, which takes it from the files kept aside. With nothing damaged, nothing \
       else is changed.
-
-      Example:
-        vault repair team.shared
+      """,
+    example: """
+      vault repair team.shared
       """)
 
-  @Argument(help: ArgumentHelp("The group's name.", valueName: "group")) var group: String
-  @Option(
-    name: .customLong("keep-unproved"),
-    help: ArgumentHelp("Keep this item although nothing proves it; may be repeated.", valueName: "name"))
-  var keepUnproved: [String] = []
-  @OptionGroup var json: JSONOption
-  @OptionGroup var key: KeyOptions
+  let group: String
+  let keepUnproved: [String]
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    group = try arguments.argument("group", "The group's name.", completes: .groups)
+    keepUnproved = arguments.options(
+      "--keep-unproved", value: "name", "Keep this item although nothing proves it; may be repeated.")
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
 
   func run(in session: Session) throws {
-    let repair = try session.openStore(key.source).repairGroup(group, keepingUnproved: keepUnproved) { progress in
+    let repair = try session.openStore(key).repairGroup(group, keepingUnproved: keepUnproved) { progress in
       session.showProgress("\(group): \(progress.text)")
     }
     session.endProgress()
-    if json.json {
+    if json {
       var json = JSONWriter(session.output)
       return try write(repair, to: &json)
     }

@@ -1,37 +1,42 @@
-import ArgumentParser
 internal import Vault
 
 /// `vault restore-backup DIR`
-struct RestoreBackup: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "restore-backup",
-    abstract: "Put the groups of a backup back into the store that it was made of.",
+struct RestoreBackup: Command {
+  static let about = About(
+    "Put the groups of a backup back into the store that it was made of.",
     usage: "vault restore-backup DIR [GROUP]... [--replace] [--json]",
-    discussion: """
+    more: """
       Every file is proved before the first group is touched. A group that is here in another state stays as it is, \
       unless --replace says otherwise; what is replaced is kept, and its place is told. A state that is older than what \
       this machine has seen is refused afterwards (14), until: vault group accept GROUP. On a machine that knows nothing \
       of a group it gets a new roster and key, and its members accept it in the same way.
-
-      Example:
-        vault restore-backup /mnt/backup/vault-2026-11-21
-        vault restore-backup /mnt/backup/vault-2026-11-21 team.shared --replace
+      """,
+    example: """
+      vault restore-backup /mnt/backup/vault-2026-11-21
+      vault restore-backup /mnt/backup/vault-2026-11-21 team.shared --replace
       """)
 
-  @Argument(help: ArgumentHelp("The folder of the backup.", valueName: "dir")) var folder: String
-  @Argument(help: ArgumentHelp("Only these groups of it.", valueName: "group")) var groups: [String] = []
-  @Flag(help: "Replace groups that are here in another state; their files are kept aside.") var replace = false
-  @OptionGroup var json: JSONOption
-  @OptionGroup var key: KeyOptions
+  let folder: String
+  let groups: [String]
+  let replace: Bool
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    folder = try arguments.argument("dir", "The folder of the backup.", completes: .files)
+    groups = arguments.anyArguments("group", "Only these groups of it.", completes: .groups)
+    replace = arguments.flag("--replace", "Replace groups that are here in another state; their files are kept aside.")
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
 
   func run(in session: Session) throws {
-    let restoration = try session.openStore(key.source).restoreBackup(from: folder, groups: groups, replacing: replace)
-    {
+    let restoration = try session.openStore(key).restoreBackup(from: folder, groups: groups, replacing: replace) {
       name, progress in
       session.showProgress("\(name): \(progress.text)")
     }
     session.endProgress()
-    if json.json {
+    if json {
       var json = JSONWriter(session.output)
       try restoration.write(to: &json)
     } else {

@@ -1,15 +1,13 @@
-import ArgumentParser
 internal import Exchange
 import Glibc
 internal import Vault
 
 /// `vault inject -i TEMPLATE -o FILE`
-struct InjectTemplate: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "inject",
-    abstract: "Write a file with values in place of a template's references.",
+struct InjectTemplate: Command {
+  static let about = About(
+    "Write a file with values in place of a template's references.",
     usage: "vault inject [-i TEMPLATE] [-o FILE]",
-    discussion: """
+    more: """
       A reference stands in braces, {{ vault://GROUP/NAME }}, or bare: then it ends before a character that is none of \
       A-Z a-z 0-9 - _ . / % #, and behind one of A-Z a-z 0-9 - + . \\ it is left alone. Braces around anything else are \
       left alone, too. Values are put in as they are, and not looked through again.
@@ -17,22 +15,22 @@ struct InjectTemplate: SessionCommand {
       Without -i, or with -i -, the template comes from standard input, and without -o the result goes to standard \
       output. A file appears whole, readable by you alone, in place of one that stood there, whoever could read that; a \
       symbolic link is refused, and so is the template itself. If one reference cannot be read, nothing is written.
-
-      Example:
-        echo 'token: {{ vault:///api/token }}' | vault inject -o app.yml
+      """,
+    example: """
+      echo 'token: {{ vault:///api/token }}' | vault inject -o app.yml
       """)
 
-  @Option(
-    name: [.customShort("i"), .customLong("input")],
-    help: ArgumentHelp("The template, or - for standard input.", valueName: "file"))
-  var input: String?
+  let input: String?
+  let output: String?
+  let key: KeySource
 
-  @Option(
-    name: [.customShort("o"), .customLong("output")],
-    help: ArgumentHelp("Write to this file, readable by you alone.", valueName: "file"))
-  var output: String?
-
-  @OptionGroup var key: KeyOptions
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    input = arguments.option(
+      "--input", short: "-i", value: "file", "The template, or - for standard input.", completes: .files)
+    output = arguments.option(
+      "--output", short: "-o", value: "file", "Write to this file, readable by you alone.", completes: .files)
+    key = try KeySource(&arguments)
+  }
 
   /// A template's largest size.
   private static let limit = 16 << 20
@@ -43,7 +41,7 @@ struct InjectTemplate: SessionCommand {
     do { template = try Template(text(session)) } catch let fault as Template.Fault {
       throw Failure(.usage, "\(source), line \(fault.line): \(fault.words)", hint: fault.hint)
     }
-    let values = try values(of: template, References(session, key.source))
+    let values = try values(of: template, References(session, key))
     guard let output else { return try write(values, to: session.output) }
     try OutputFile.write(output) { try write(values, to: $0) }
   }

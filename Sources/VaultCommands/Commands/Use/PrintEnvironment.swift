@@ -1,17 +1,15 @@
-import ArgumentParser
 internal import Exchange
 internal import Vault
 
 /// `vault env`
-struct PrintEnvironment: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "env",
-    abstract: "Write a group's items as variables, for a shell, a JSON reader or an env file.",
+struct PrintEnvironment: Command {
+  static let about = About(
+    "Write a group's items as variables, for a shell, a JSON reader or an env file.",
     usage: """
       vault env [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
                 [--shell bash|fish|json|dotenv|docker|github]
       """,
-    discussion: """
+    more: """
       db/password becomes DB_PASSWORD, and a name that is a variable's already, such as http_proxy or TF_VAR_region, stays as \
       it is; two items with one variable are an error. A group that somebody besides its owner and you may write is \
       refused, because every writer of a group chooses names in it: --only lists the variables, --env-prefix puts \
@@ -25,23 +23,30 @@ struct PrintEnvironment: SessionCommand {
       json and dotenv those that are not text.
 
       What has the values in its environment gives them to every program that it starts. vault run gives them to one.
-
-      Example:
-        eval "$(vault env --group team.shared --prefix db/)"
+      """,
+    example: """
+      eval "$(vault env --group team.shared --prefix db/)"
       """)
 
-  enum Form: String, CaseIterable, ExpressibleByArgument { case bash, fish, json, dotenv, docker, github }
+  enum Form: String, CaseIterable { case bash, fish, json, dotenv, docker, github }
 
-  @OptionGroup var group: GroupOptions
-  @OptionGroup var variables: VariableOptions
-  @Option(help: ArgumentHelp("Who will read it: bash, fish, json, dotenv, docker or github.", valueName: "shell"))
-  var shell: Form = .bash
-  @OptionGroup var key: KeyOptions
+  let group: String?
+  let variables: VariableOptions
+  let shell: Form
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    group = arguments.group()
+    variables = VariableOptions(&arguments)
+    shell = try arguments.choice(
+      "--shell", value: "shell", "Who will read it: bash, fish, json, dotenv, docker or github.", else: .bash)
+    key = try KeySource(&arguments)
+  }
 
   func run(in session: Session) throws {
-    var environment = ProgramEnvironment(References(session, key.source))
+    var environment = ProgramEnvironment(References(session, key))
     try environment.add(
-      variables.selection(of: group.group), hint: "--prefix picks the items, and --only the variables")
+      variables.selection(of: group), hint: "--prefix picks the items, and --only the variables")
     // VariableName makes ASCII of every name.
     let variables = environment.variables.map { (name: String(decoding: $0.key, as: UTF8.self), value: $0.value) }
       .sorted { $0.name < $1.name }

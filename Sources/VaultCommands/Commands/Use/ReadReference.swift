@@ -1,25 +1,28 @@
-import ArgumentParser
 internal import Vault
 
 /// `vault read REFERENCE`
-struct ReadReference: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "read",
-    abstract: "Write the value that a reference names, exactly its bytes.",
+struct ReadReference: Command {
+  static let about = About(
+    "Write the value that a reference names, exactly its bytes.",
     usage: "vault read vault://GROUP/NAME[#FIELD]",
-    discussion: """
+    more: """
       A field is a member of a value of type json, or of an archived object. White space, '#' and '%' in names are written as '%' and two \
       hexadecimal digits. Without a group (vault:///NAME) the store's default is meant.
-
-      Example:
-        vault read vault://team.shared/db/password
+      """,
+    example: """
+      vault read vault://team.shared/db/password
       """)
 
-  @Argument(help: ArgumentHelp("What to read.", valueName: "reference")) var reference: String
-  @OptionGroup var key: KeyOptions
+  let reference: String
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    reference = try arguments.argument("reference", "What to read.")
+    key = try KeySource(&arguments)
+  }
 
   func run(in session: Session) throws {
-    let secret = try References(session, key.source).value(of: References.parse(reference))
+    let secret = try References(session, key).value(of: References.parse(reference))
     try unsafe secret.withUnsafeBytes { bytes in
       guard session.output.isTerminal else { return try unsafe session.output.write(bytes) }
       try unsafe session.output.requireTextIfTerminal(bytes, hint: "pipe it")

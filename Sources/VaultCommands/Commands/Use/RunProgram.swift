@@ -1,18 +1,16 @@
-import ArgumentParser
 internal import Exchange
 internal import Vault
 
 /// `vault run -- COMMAND ARG...`
-struct RunProgram: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "run",
-    abstract: "Run a program with secrets in its environment.",
+struct RunProgram: Command {
+  static let about = About(
+    "Run a program with secrets in its environment.",
     usage: """
       vault run [--env-file FILE]... [--set NAME=REFERENCE]...
                 [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
                 [--as-file NAME=REFERENCE]... [--mask] -- COMMAND ARG...
       """,
-    discussion: """
+    more: """
       References (vault://GROUP/NAME) in the environment, in env files and behind --set become values before the program \
       starts; if one cannot be read, nothing starts. -g gives each item of a group its own variable: db/password becomes \
       DB_PASSWORD, and a name that is a variable's already, such as http_proxy, stays as it is; with --prefix and its like \
@@ -36,43 +34,38 @@ struct RunProgram: SessionCommand {
       one, but full-screen programs are for running without --mask. What may be the beginning of a value is held back; \
       after a pause at most 4 bytes of it are shown. A program that a signal ends, ends this one, too; what it left \
       running in the background can write nothing then.
-
-      Example:
-        vault run --set DB_PASSWORD=vault://team.shared/db/password -- ./server
-        vault run --mask --as-file KEY=vault:///deploy -- sh -c 'ssh -i $KEY host'
+      """,
+    example: """
+      vault run --set DB_PASSWORD=vault://team.shared/db/password -- ./server
+      vault run --mask --as-file KEY=vault:///deploy -- sh -c 'ssh -i $KEY host'
       """)
 
-  @Option(
-    name: .customLong("env-file"),
-    help: ArgumentHelp("Take the variables of this file, with references in it.", valueName: "file"))
-  var files: [String] = []
+  let files: [String]
+  let assignments: [String]
+  let group: String?
+  let groupVariables: VariableOptions
+  let fileAssignments: [String]
+  let mask: Bool
+  let command: [String]
+  let key: KeySource
 
-  @Option(
-    name: .customLong("set"), help: ArgumentHelp("Set a variable to a value.", valueName: "name=reference"))
-  var assignments: [String] = []
-
-  @Option(
-    name: [.customShort("g"), .customLong("group")],
-    help: ArgumentHelp("Set a variable for each item of a group.", valueName: "group"))
-  var group: String?
-
-  @OptionGroup var groupVariables: VariableOptions
-
-  @Option(
-    name: .customLong("as-file"),
-    help: ArgumentHelp("Set a variable to the path of a file that holds the value.", valueName: "name=reference"))
-  var fileAssignments: [String] = []
-
-  @Flag(help: "Replace the values in what the program writes.") var mask = false
-
-  @Argument(parsing: .postTerminator, help: ArgumentHelp("The program and its arguments.", valueName: "command"))
-  var command: [String] = []
-
-  @OptionGroup var key: KeyOptions
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    files = arguments.options(
+      "--env-file", value: "file", "Take the variables of this file, with references in it.", completes: .files)
+    assignments = arguments.options("--set", value: "name=reference", "Set a variable to a value.")
+    group = arguments.option(
+      "--group", short: "-g", value: "group", "Set a variable for each item of a group.", completes: .groups)
+    groupVariables = VariableOptions(&arguments)
+    fileAssignments = arguments.options(
+      "--as-file", value: "name=reference", "Set a variable to the path of a file that holds the value.")
+    mask = arguments.flag("--mask", "Replace the values in what the program writes.")
+    command = arguments.wordsBehindDashes("command", "The program and its arguments.")
+    key = try KeySource(&arguments)
+  }
 
   func run(in session: Session) throws {
     guard let program = command.first else { throw Failure.usage("COMMAND is missing", hint: "it stands behind --") }
-    var variables = ProgramEnvironment(References(session, key.source))
+    var variables = ProgramEnvironment(References(session, key))
     try variables.takeInherited()
     for file in files { try variables.add(file: file) }
     if group != nil || !groupVariables.isEmpty {

@@ -1,36 +1,41 @@
-import ArgumentParser
 internal import Exchange
 internal import Vault
 
 /// `vault totp NAME`
-struct ShowOneTimeCode: SessionCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "totp",
-    abstract: "Write the one-time code of this moment.",
+struct ShowOneTimeCode: Command {
+  static let about = About(
+    "Write the one-time code of this moment.",
     usage: "vault totp NAME [-g GROUP] [--json]",
-    discussion: """
+    more: """
       The item's value is an otpauth://totp/… URL, as services show it in a picture to scan, or the secret in base32; of a \
       value of type json its member totp, otpauth or otp is meant, as import makes it. SHA1, SHA256 and SHA512 with 6 to \
       8 digits are known. --json says for how many seconds the code stays good.
-
-      Example:
-        printf %s "$OTPAUTH_URL" | vault set github/totp
-        vault totp github/totp
+      """,
+    example: """
+      printf %s "$OTPAUTH_URL" | vault set github/totp
+      vault totp github/totp
       """)
 
-  @Argument(help: ArgumentHelp("The item's name.", valueName: "name")) var name: String
-  @OptionGroup var group: GroupOptions
-  @OptionGroup var json: JSONOption
-  @OptionGroup var key: KeyOptions
+  let name: String
+  let group: String?
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The item's name.", completes: .items)
+    group = arguments.group()
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
 
   func run(in session: Session) throws {
-    let group = try session.openGroup(group.group, key.source)
+    let group = try session.openGroup(group, key)
     let opened = try group.open(name)
     let source = try Self.source(opened)
     guard let algorithm = OneTimeCode.Algorithm(rawValue: source.algorithm) else { throw Self.failure(.badAlgorithm) }
     let code = OneTimeCode(
       key: source.key, algorithm: algorithm, digits: source.digits, period: source.period, at: .now)
-    guard json.json else {
+    guard json else {
       return try session.output.write(code.text + (session.output.isTerminal ? "\n" : ""))
     }
     var json = JSONWriter(session.output)

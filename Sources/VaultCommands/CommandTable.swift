@@ -1,0 +1,169 @@
+/// Every command, in the order of the first page of the help. Parsing, help, manual, reference and completion are made of
+/// this table, and of what each command says of itself.
+enum CommandTable {
+  struct Section {
+    let title: String
+    let entries: [Entry]
+
+    init(_ title: String, _ entries: [Entry]) { (self.title, self.entries) = (title, entries) }
+  }
+
+  struct Entry {
+    /// The words that name the command, behind `vault`.
+    let path: String
+    /// What follows them on the first page.
+    let operands: String
+    let line: String
+    let type: any Command.Type
+    /// Short names that people bring from other tools; each is the command in every respect.
+    let aliases: [String]
+
+    init(_ path: String, _ operands: String, _ line: String, _ type: any Command.Type, aliases: [String] = []) {
+      (self.path, self.operands, self.line, self.type, self.aliases) = (path, operands, line, type, aliases)
+    }
+  }
+
+  static let sections = [
+    Section(
+      "Secrets",
+      [
+        Entry("set", "NAME", "store a value: piped, from a file, or typed without echo", SetItem.self),
+        Entry("get", "NAME", "write a value, exactly its bytes", GetItem.self, aliases: ["cat", "show"]),
+        Entry("edit", "NAME", "change a value in your editor", EditItem.self),
+        Entry("generate", "NAME", "store a new random value", GenerateItem.self),
+        Entry("list", "[PREFIX]", "list names, labels, versions and dates", ListItems.self, aliases: ["ls"]),
+        Entry("search", "TEXT", "look for a text in all groups that open", SearchItems.self),
+        Entry("info", "NAME", "show everything about an item but its value", InfoItem.self),
+        Entry("history", "NAME", "list the versions of an item that are kept", HistoryOfItem.self),
+        Entry("restore", "NAME", "bring back a removed item, or an older version", RestoreItem.self),
+        Entry("remove", "NAME", "remove an item; restore brings it back", RemoveItem.self, aliases: ["rm"]),
+        Entry("copy", "NAME", "copy an item to another group or name", CopyItem.self, aliases: ["cp"]),
+        Entry("move", "NAME", "move an item to another group, or rename it", MoveItem.self, aliases: ["mv"]),
+      ]),
+    Section(
+      "Using them",
+      [
+        Entry("unlock", "", "open the store without being asked, for a time", UnlockStore.self),
+        Entry("lock", "", "end that now", LockStore.self),
+        Entry("run", "-- COMMAND", "run a program with secrets in its environment", RunProgram.self),
+        Entry("read", "REFERENCE", "write what vault://GROUP/NAME names", ReadReference.self),
+        Entry("inject", "-i FILE", "write a template with values in place of references", InjectTemplate.self),
+        Entry("env", "", "write a group as variables for a shell or an env file", PrintEnvironment.self),
+        Entry("totp", "NAME", "write the one-time code of this moment", ShowOneTimeCode.self),
+        Entry("credential git", "OPERATION", "be git's credential helper", AnswerGit.self),
+        Entry("credential docker", "OPERATION", "be docker's credential helper", AnswerDocker.self),
+      ]),
+    Section(
+      "Other programs' files",
+      [
+        Entry("import", "FILE", "bring in what a file holds, all at once", ImportItems.self),
+        Entry("export", "", "write all values of a group as an env file or JSON", ExportItems.self),
+      ]),
+    Section(
+      "The store",
+      [
+        Entry("init", "", "make a store, or bring a lost one back", Init.self),
+        Entry("status", "", "look at the store: where it is, and what opens it", Status.self),
+        Entry("verify", "", "prove everything in it", Verify.self),
+        Entry("paths", "", "show where everything is, and what to back up", Paths.self),
+        Entry("passphrase change", "", "replace the passphrase, or add the first one", ChangePassphrase.self),
+        Entry("slot list", "", "list what opens the store", ListSlots.self),
+        Entry("slot add passphrase", "", "add a passphrase", AddPassphrase.self),
+        Entry("slot add key-file", "", "add a key file", AddKeyFile.self),
+        Entry("slot add recovery", "", "add a recovery code", AddRecoveryCode.self),
+        Entry("slot add systemd", "", "add a key for a systemd service", AddSystemdCredential.self),
+        Entry("slot remove", "NUMBER", "remove one of them", RemoveSlot.self),
+        Entry("recovery create", "", "make a recovery code to write down", CreateRecoveryCode.self),
+        Entry("identity show", "", "show who the store belongs to, and what opens it", ShowIdentity.self),
+      ]),
+    Section(
+      "Backups",
+      [
+        Entry("backup", "DIR", "copy the store into a folder, proved completely", BackupStore.self),
+        Entry("restore-backup", "DIR", "put the groups of a backup back", RestoreBackup.self),
+        Entry("repair", "GROUP", "make a damaged group anew of all that is proved", RepairGroup.self),
+      ]),
+    Section(
+      "Access groups",
+      [
+        Entry("group create", "NAME", "make a group: an encrypted file of its own", CreateGroup.self),
+        Entry("group list", "", "list the groups", ListGroups.self),
+        Entry("group show", "NAME", "show a group's state and its members", ShowGroup.self),
+        Entry("group share", "NAME", "let a Unix group open its files", ShareGroup.self),
+        Entry("group accept", "NAME", "take a group as it is now", AcceptGroup.self),
+        Entry("group compact", "NAME", "forget removed items, and free their space", CompactGroup.self),
+        Entry("group rotate", "NAME", "give a group a new key", RotateGroup.self),
+        Entry("group remove", "NAME", "remove a group with all its items", RemoveGroup.self),
+      ]),
+    Section(
+      "Applications",
+      [
+        Entry("app issue", "APP", "write a credential that opens the app's groups only", IssueApplication.self),
+        Entry("app list", "", "list the applications", ListApplications.self),
+        Entry("app show", "APP", "show an application's state, groups and rights", ShowApplication.self),
+        Entry("app uninstall", "APP", "do what each of its groups declares for that", UninstallApplication.self),
+        Entry("grant", "GROUP APP", "let an application into a group", GrantRights.self),
+        Entry("revoke", "GROUP APP", "take it out, and give the group a new key", RevokeRights.self),
+        Entry("exposure", "", "list what removed members could read", ShowExposure.self),
+      ]),
+    Section(
+      "Keyed archives",
+      [
+        Entry("archive show", "FILE", "show what an archive holds", ShowArchive.self),
+        Entry("archive check", "FILE", "say whether a program would read it", CheckArchive.self),
+        Entry("archive convert", "FILE", "write it as XML, binary or JSON", ConvertArchive.self),
+      ]),
+    Section(
+      "The shell", [Entry("completions", "SHELL", "write the completion script of bash, zsh or fish", Completions.self)]
+    ),
+  ]
+
+  /// What scripts of ours call, and no help shows.
+  static let hidden = [
+    Entry("complete", "-- WORD", "say what can stand at the end of a command line", Complete.self),
+    Entry("manual", "FOLDER", "write the manual pages into a folder", Manual.self),
+  ]
+
+  static var entries: [Entry] { sections.flatMap(\.entries) }
+
+  /// The words in front of several commands, and what is said of those commands together.
+  static let families = [
+    Family(
+      "credential", "Answer git and docker, which ask for passwords and keep them.",
+      more: """
+        The executable called as git-credential-vault or docker-credential-vault does the same; tools/install links them.
+        """,
+      example: "git config --global credential.helper vault"),
+    Family("passphrase", "Change the passphrase that opens the store.", example: "vault passphrase change"),
+    Family(
+      "slot", "Show and change what opens the store.",
+      more: """
+        A slot is one way to open the store: a passphrase, a key file, a recovery code or a systemd credential. Each opens all \
+        of it, and changing one leaves the others as they are.
+        """,
+      example: "vault slot list"),
+    Family("slot add", "Add one more way to open the store.", example: "vault slot add recovery"),
+    Family(
+      "recovery", "Make a code on paper that opens the store when everything else is lost.",
+      example: "vault recovery create"),
+    Family("identity", "Show who the store belongs to.", example: "vault identity show"),
+    Family("group", "Make, show and look after access groups.", example: "vault group create team.shared --keep 50"),
+    Family(
+      "app", "Issue credentials to applications, show and uninstall them.",
+      example: "vault app issue com.example.api --output /etc/api/credential"),
+    Family(
+      "archive", "Look into keyed archives (NSKeyedArchiver) without building anything in them; no store is needed.",
+      example: "vault archive show settings.plist"),
+  ]
+
+  struct Family {
+    let path: String
+    let abstract: String
+    let more: String
+    let example: String
+
+    init(_ path: String, _ abstract: String, more: String = "", example: String) {
+      (self.path, self.abstract, self.more, self.example) = (path, abstract, more, example)
+    }
+  }
+}

@@ -1,0 +1,226 @@
+import Glibc
+internal import KeyedArchives
+internal import Vault
+
+/// `vault archive show FILE`
+struct ShowArchive: Command {
+  static let about = About(
+    "Show what an archive holds, as a tree or as JSON.",
+    usage: "vault archive show FILE [--raw] [--json]",
+    more: """
+      The tree cuts long text and escapes control characters. --json gives the values. --raw gives the archive's own \
+      table of objects, and --raw --json all of it without loss: references as {"$uid": n}, data as {"$data": base64}. \
+      FILE may be -, for standard input. Values saved by the StructArchiver library are shown, too.
+      """,
+    example: """
+      vault archive show settings.plist
+      vault archive show settings.plist --raw --json | jq '."$objects" | length'
+      """)
+
+  let file: String
+  let raw: Bool
+  let json: Bool
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    file = try arguments.argument("file", "The archive, or - for standard input.", completes: .files)
+    raw = arguments.flag("--raw", "The table of objects as it is, instead of the values.")
+    json = arguments.json()
+  }
+
+  func run(in session: Session) throws {
+    let bytes = try ArchiveInput(path: file).read(session.streams)
+    let text: [UInt8]
+    do throws(ArchiveError) {
+      text = try words(bytes)
+    } catch {
+      throw Failure(error)
+    }
+    try unsafe text.span.withUnsafeBytes { text throws(Failure) in try unsafe session.output.write(text) }
+    if text.last != UInt8(ascii: "\n") { try session.output.write("\n") }
+  }
+
+  private func words(_ bytes: [UInt8]) throws(ArchiveError) -> [UInt8] {
+    let archive: ArchiveInspection
+    do throws(ArchiveError) {
+      archive = try ArchiveInspection(bytes)
+    } catch {
+      // Values of StructArchiver begin with no sign of what they are, so they are tried last.
+      guard error == .notAPropertyList, !raw, let values = try? StructArchive(bytes) else { throw error }
+      return try json ? values.json() : values.outline()
+    }
+    switch (raw, json) {
+    case (false, false): return try archive.outline()
+    case (false, true): return try archive.json()
+    case (true, false): return try archive.rawOutline()
+    case (true, true): return try archive.rawJSON()
+    }
+  }
+}
+
+/// `vault archive check FILE`
+struct CheckArchive: Command {
+  static let about = About(
+    "Say whether a program that allows these classes would read an archive, and list the classes in it.",
+    usage: "vault archive check FILE [--allow CLASS]... [--json]",
+    more: """
+      Names are compared with those in the archive, exactly. Classes of property lists, NSURL, NSUUID and NSNull need not \
+      be named. Ends with 19 for a class that is not allowed, 20 for an archive over a limit, 13 for a broken one.
+      """,
+    example: """
+      vault archive check people.plist --allow Person --allow Address
+      """)
+
+  let file: String
+  let allowed: [String]
+  let json: Bool
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    file = try arguments.argument("file", "The archive, or - for standard input.", completes: .files)
+    allowed = arguments.options("--allow", value: "class", "A class that may be in it.")
+    json = arguments.json()
+  }
+
+  func run(in session: Session) throws {
+    let bytes = try ArchiveInput(path: file).read(session.streams)
+    let archive: ArchiveInspection
+    do throws(ArchiveError) {
+      archive = try ArchiveInspection(bytes)
+      try archive.check(allowing: allowed)
+    } catch {
+      throw Failure(error)
+    }
+    let counts = archive.instanceCounts.sorted { $0.key < $1.key }
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for (name, count) in counts {
+          try json.object { (json) throws(Failure) in
+            try json.string("class", name)
+            try json.number("objects", count)
+          }
+        }
+      }
+    }
+    var table = Table("CLASS", "OBJECTS")
+    for (name, count) in counts { table.add(name, String(count)) }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+/// `vault archive convert FILE --to FORMAT`
+struct ConvertArchive: Command {
+  static let about = About(
+    "Write an archive in another format, with all that is in it.",
+    usage: "vault archive convert FILE [--from json] --to xml|binary|json [-o OUT]",
+    more: """
+      JSON is the archive's table of objects without loss, as vault archive show --raw --json writes it; --from json reads \
+      it back. The same archive gives the same bytes. Nothing in it is built. FILE may be -, for standard input.
+      """,
+    example: """
+      vault archive convert person.plist --to xml -o person.xml
+      vault archive convert person.plist --to json | vault archive convert - --from json --to binary -o copy.plist
+      """)
+
+  let file: String
+  let from: String?
+  let to: String
+  let output: String?
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    file = try arguments.argument("file", "The archive, or - for standard input.", completes: .files)
+    from = arguments.option(
+      "--from", value: "format", "What the file is: json (xml and binary tell themselves).",
+      completes: .words(["xml", "binary", "json"]))
+    to = try arguments.required(
+      "--to", value: "format", "The format: xml, binary or json.", completes: .words(["xml", "binary", "json"]))
+    output = arguments.option(
+      "--output", short: "-o", value: "out", "Write to this file, new or replaced, for you alone (- or none: stdout).",
+      completes: .files)
+  }
+
+  func run(in session: Session) throws {
+    guard ["xml", "binary", "json"].contains(to) else {
+      throw Failure.usage("there is no such format", hint: "xml, binary or json")
+    }
+    guard from == nil || from == "json" else {
+      throw Failure.usage(
+        "there is no such format", hint: "json; without --from, xml and binary are told by themselves")
+    }
+    let converted = try convert(ArchiveInput(path: file).read(session.streams))
+    guard let output, output != "-" else {
+      guard to != "binary" || !session.output.isTerminal else {
+        throw Failure(
+          .usage, "an archive is not text, and a terminal is no place for it", hint: "name -o FILE, or pipe it")
+      }
+      return try write(converted, to: session.output)
+    }
+    try OutputFile.write(output) { try write(converted, to: $0) }
+  }
+
+  private func convert(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
+    do throws(ArchiveError) {
+      let archive = try from == nil ? ArchiveInspection(bytes) : ArchiveInspection(json: bytes)
+      switch to {
+      case "xml": return try archive.archived(as: .xml)
+      case "binary": return try archive.archived(as: .binary)
+      default:
+        var json = try archive.rawJSON()
+        json.append(UInt8(ascii: "\n"))
+        return json
+      }
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  private func write(_ bytes: [UInt8], to output: Output) throws(Failure) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe output.write(bytes) }
+  }
+}
+
+/// Where an archive is read from: a file, or standard input for `-`.
+struct ArchiveInput: Equatable {
+  let path: String
+
+  /// Reads it whole.
+  ///
+  /// - Throws: `overLimit` above the limit of archives; a regular file is refused by its size, of anything else no more
+  ///   than one byte over the limit is read. Otherwise `usage`, `denied` or `storage`, as for any file that is named.
+  func read(_ streams: Streams) throws(Failure) -> [UInt8] {
+    guard path != "-" else { return try contents(of: streams.input, "stdin") }
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { throw DescriptorInput.failure("the archive", errno) }
+    defer { close(descriptor) }
+    return try contents(of: descriptor, "the archive")
+  }
+
+  private func contents(of descriptor: Int32, _ source: String) throws(Failure) -> [UInt8] {
+    let limit = ArchiveLimits.standard.inputBytes
+    var status = stat()
+    if unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > limit {
+      throw Self.overLimit(limit)
+    }
+    let bytes = try DescriptorInput(descriptor, source).readAll(limit: limit)
+    guard bytes.count <= limit else { throw Self.overLimit(limit) }
+    return unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+  }
+
+  private static func overLimit(_ limit: Int) -> Failure {
+    Failure(ArchiveError.overLimit(.inputBytes, allowed: limit, at: ArchivePath()))
+  }
+}
+
+extension Failure {
+  /// What an archive's error means on the command line: 13 for broken, 19 for a class, 20 for a limit. Names in its words
+  /// come from the archive, and are escaped.
+  init(_ error: ArchiveError) {
+    let hint: String? =
+      switch error {
+      case .overLimit: "no option raises it; in Swift, a program can set ArchiveLimits"
+      case .classRefused: "if you trust the class, name it with --allow"
+      case .notAPropertyList: "it may be encrypted or compressed"
+      default: error.hint
+      }
+    self.init(ExitStatus(rawValue: error.status) ?? .damaged, error.message, hint: hint)
+  }
+}

@@ -1,0 +1,238 @@
+internal import Vault
+
+/// `vault app issue APP --output FILE`
+struct IssueApplication: Command {
+  static let about = About(
+    "Write a credential for an application: it opens the application's groups and no others.",
+    usage: """
+      vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged]
+      vault app issue APP --output FILE --again | --replace [--accept] [--drop-unproved] [--group GROUP:read|write]...
+      """,
+    more: """
+      The application gets a private group named as itself. After it was installed again, or lost its credential, --again \
+      writes the same identity, which opens everything it had. Where a credential was stolen, --replace gives the \
+      application a new identity and its groups new keys: the old one opens nothing from then on. Signed items that cannot be \
+      proved any more keep a group from a new key, unless --drop-unproved leaves them behind; so does a state that this \
+      machine refuses, unless --accept takes it, after it is said what that brings back. A group that cannot be changed \
+      is named at the end; when it is in order, the same command finishes it.
+      """,
+    example: """
+      vault app issue com.example.api --output api.credential --group team.shared:read
+      """)
+
+  let app: String
+  let output: String
+  let groups: [String]
+  let lifetime: String?
+  let again: Bool
+  let replace: Bool
+  let accept: Bool
+  let dropUnproved: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    app = try arguments.argument("app", "The application's id, such as com.example.api.", completes: .applications)
+    output = try arguments.required(
+      "--output", value: "file", "Where the credential goes (mode 0600); nothing may be there.", completes: .files)
+    groups = arguments.options(
+      "--group", value: "group:rights", "Rights in another group: its name, a colon, read or write.")
+    lifetime = arguments.option(
+      "--lifetime", value: "what", "What uninstalling does to its private group: survives or purged.",
+      completes: .words(GroupLifetime.allCases.map(\.rawValue)))
+    again = arguments.flag("--again", "Write the same identity again.")
+    replace = arguments.flag("--replace", "Give the application a new identity, and its groups new keys.")
+    accept = arguments.flag(
+      "--accept", "With --replace: take a state of the group that this machine refuses, in the same step.")
+    dropUnproved = arguments.flag(
+      "--drop-unproved", "With --replace: leave behind signed items that cannot be proved any more.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
+    guard replace || !dropUnproved else { throw Failure.usage("--drop-unproved needs --replace") }
+    guard replace || !accept else { throw Failure.usage("--accept needs --replace") }
+    let lifetime = try lifetime.map(LifetimeArgument.parse)
+    let grants = try groups.map(RightsArgument.grant)
+    guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
+    let applications = try session.openStore(key).applications
+    let issued = try applications.issue(
+      app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
+      droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+    ) { session.showProgress("\($0): \($1.text)") }
+    session.endProgress()
+    let application = try applications.application(app)
+    session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
+    for admission in issued.admissions { session.say(admission.sentence(app)) }
+    if let failure = UnchangedGroups.failure(issued.unchanged, app, session) { throw failure }
+  }
+}
+
+/// `vault app list`
+struct ListApplications: Command {
+  static let about = About(
+    "List the applications that were issued a credential.",
+    usage: "vault app list [--json]",
+    example: """
+      vault app list
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let applications = try session.openStore(key).applications.list()
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for application in applications {
+          try json.object { (json) throws(Failure) in try application.writeFields(to: &json) }
+        }
+      }
+    }
+    var table = Table("APP", "STATE", "ISSUE", "ISSUED", "LIFETIME")
+    for application in applications {
+      table.add(
+        application.id, application.standing.rawValue, String(application.issue), session.shown(application.issued),
+        application.lifetime.rawValue)
+    }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+extension Application {
+  func writeFields(to json: inout JSONWriter) throws(Failure) {
+    try json.string("app", id)
+    try json.string("state", standing.rawValue)
+    try json.number("issue", UInt64(issue))
+    try json.string("created", created.text)
+    try json.string("issued", orNull: issued?.text)
+    try json.string("lifetime", lifetime.rawValue)
+  }
+}
+
+/// `vault app show APP`
+struct ShowApplication: Command {
+  static let about = About(
+    "Show an application: how it stands, and the groups it is in with its rights.",
+    usage: "vault app show APP [--json]",
+    example: """
+      vault app show com.example.api
+      """)
+
+  let app: String
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    app = try arguments.argument("app", "The application's id.", completes: .applications)
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let applications = try session.openStore(key).applications
+    let application = try applications.application(app)
+    let groups = try applications.groups(of: app)
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.object { (json) throws(Failure) in
+        try application.writeFields(to: &json)
+        try json.array("groups") { (json) throws(Failure) in
+          for group in groups {
+            try json.object { (json) throws(Failure) in
+              try json.string("name", group.name)
+              try json.string("rights", group.rights.rawValue)
+              try json.string("lifetime", group.lifetime.rawValue)
+            }
+          }
+        }
+      }
+    }
+    for (title, text) in application.lines { try session.output.write("\(title): \(text)\n") }
+    for group in groups {
+      try session.output.write("group: \(group.name), may \(group.rights.rawValue), \(group.lifetime.rawValue)\n")
+    }
+  }
+}
+
+extension Application {
+  fileprivate var lines: [(title: String, text: String)] {
+    [
+      ("app", id), ("state", standing.rawValue), ("issue", String(issue)), ("created", created.text),
+      ("issued", issued?.text ?? "never"),
+    ]
+  }
+}
+
+/// `vault app uninstall APP`
+struct UninstallApplication: Command {
+  static let about = About(
+    "Do what each of an application's groups declares for when it is gone.",
+    usage: "vault app uninstall APP [--revoke [--accept] [--drop-unproved]] [--yes]",
+    more: """
+      Groups declared purged are removed with all their items, unless another application is a member. The others stay, \
+      and the application's place in them, for its next installation: vault app issue APP --again. With --revoke it \
+      leaves them, and they get new keys; signed items that cannot be proved any more are left behind with --drop-unproved, and \
+      states that this machine refuses are taken with --accept, after it is said what that brings back.
+
+      Where a group would be removed it asks on the terminal first; elsewhere it needs --yes.
+      """,
+    example: """
+      vault app uninstall com.example.api --revoke
+      """)
+
+  let app: String
+  let revoke: Bool
+  let accept: Bool
+  let dropUnproved: Bool
+  let consent: Consent
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    app = try arguments.argument("app", "The application's id.", completes: .applications)
+    revoke = arguments.flag("--revoke", "Take the application out of the groups that stay.")
+    accept = arguments.flag(
+      "--accept", "With --revoke: take a state of the group that this machine refuses, in the same step.")
+    dropUnproved = arguments.flag(
+      "--drop-unproved", "With --revoke: leave behind signed items that cannot be proved any more.")
+    consent = Consent(&arguments)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    guard revoke || !dropUnproved else { throw Failure.usage("--drop-unproved needs --revoke") }
+    guard revoke || !accept else { throw Failure.usage("--accept needs --revoke") }
+    let store = try session.openStore(key)
+    let applications = store.applications
+    let purged = try purgedGroups(of: store)
+    if !purged.isEmpty {
+      let groups = purged.map { "'\($0)'" }.joined(separator: ", ")
+      try consent.confirm("\(groups) would go with all items, and only a backup brings them back", in: session)
+    }
+    let report = try applications.uninstall(
+      app, revoking: revoke, droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+    ) { session.showProgress("\($0): \($1.text)") }
+    session.endProgress()
+    for name in report.purged { session.say("removed '\(name)' with all its items") }
+    for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no member any more") }
+    for name in report.kept { session.say("kept '\(name)'; a copy of the credential still opens it") }
+    if let failure = UnchangedGroups.failure(report.unchanged, app, session) { throw failure }
+    if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
+  }
+
+  /// The groups that are declared purged and have no other application as a member.
+  private func purgedGroups(of store: SecretStore) throws(VaultError) -> [String] {
+    var names: [String] = []
+    for group in try store.applications.groups(of: app) where group.lifetime == .purged {
+      guard try store.group(group.name).info().members.count <= 2 else { continue }
+      names.append(group.name)
+    }
+    return names
+  }
+}

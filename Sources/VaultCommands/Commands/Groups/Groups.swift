@@ -1,0 +1,205 @@
+internal import Vault
+
+/// `vault group create NAME`
+struct CreateGroup: Command {
+  static let about = About(
+    "Make an access group: an encrypted file of its own.",
+    usage: """
+      vault group create NAME [--keep N] [--lifetime survives|purged]
+                                [--this-device-only | --unix-group GROUP]
+      """,
+    more: """
+      A name has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'.
+
+      A group of this device only opens beside this machine's device key, which is in the state folder and in no backup: \
+      a copy of the store opens everything else.
+      """,
+    example: """
+      vault group create team.shared --keep 50
+      vault group create web.shared --unix-group web
+      """)
+
+  let name: String
+  let keep: Int
+  let lifetime: String
+  let thisDeviceOnly: Bool
+  let unixGroup: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The group's name.")
+    keep = try arguments.number(
+      "--keep", value: "n", "Keep this many versions of an item, the present one included.", else: 10)
+    lifetime = arguments.option(
+      "--lifetime", value: "lifetime", "What happens when its application is uninstalled: survives or purged.",
+      else: "survives", completes: .words(GroupLifetime.allCases.map(\.rawValue)))
+    thisDeviceOnly = arguments.flag(
+      "--this-device-only", "Bind it to this machine: nothing else opens it, not even a copy of the whole store.")
+    unixGroup = arguments.option(
+      "--unix-group", value: "unix-group", "Let the users of this Unix group open its files: see 'group share'.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let new = NewGroup(
+      keep: keep, lifetime: try LifetimeArgument.parse(lifetime), isThisDeviceOnly: thisDeviceOnly,
+      unixGroup: try unixGroup.map { (name) throws(VaultError) in try UnixGroup(name) })
+    try session.openStore(key).createGroup(name, new)
+  }
+}
+
+/// `vault group list`
+struct ListGroups: Command {
+  static let about = About(
+    "List the names of the groups whose files are here. Nothing is opened or verified.",
+    usage: "vault group list [--json]",
+    example: """
+      vault group list
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let names = try StoreLocation(environment: session.environment).groupNames()
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for name in names {
+          try json.object { (json) throws(Failure) in try json.string("name", name) }
+        }
+      }
+    }
+    for name in names { try session.output.write(name + "\n") }
+  }
+}
+
+/// `vault group show NAME`
+struct ShowGroup: Command {
+  static let about = About(
+    "Show a group: its state, what was decided about it, and its members with their rights.",
+    usage: "vault group show NAME [--json]",
+    example: """
+      vault group show team.shared
+      """)
+
+  let name: String
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The group's name.", completes: .groups)
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let info = try session.openStore(key).group(name).info()
+    if json {
+      var json = JSONWriter(session.output)
+      return try info.write(to: &json)
+    }
+    for (title, text) in info.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+  }
+}
+
+extension GroupInfo {
+  fileprivate var lines: [(title: String, text: String)] {
+    [
+      ("name", name), ("id", id), ("epoch", String(epoch)), ("generation", String(generation)),
+      ("roster", String(rosterRevision)), ("items", "\(itemCount), removed ones included"),
+      ("older versions", String(versionCount)), ("keeps", "\(keep) versions of an item"), ("changed", changed.text),
+      ("lifetime", lifetime.rawValue), ("opens on", isThisDeviceOnly ? "this device only" : "any device"),
+      ("unix group", unixGroup?.text ?? "none"),
+    ] + members.map { ("member", "\($0.who.text), may \($0.rights.rawValue)") }
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("name", name)
+      try json.string("id", id)
+      try json.number("epoch", epoch)
+      try json.number("generation", generation)
+      try json.number("roster", rosterRevision)
+      try json.number("items", itemCount)
+      try json.number("versions", versionCount)
+      try json.number("keep", keep)
+      try json.string("changed", changed.text)
+      try json.string("lifetime", lifetime.rawValue)
+      try json.flag("thisDeviceOnly", isThisDeviceOnly)
+      try unixGroup.write(to: &json)
+      try json.array("members") { (json) throws(Failure) in
+        for member in members {
+          try json.object { (json) throws(Failure) in
+            try json.string("member", member.who.text)
+            try json.string("rights", member.rights.rawValue)
+          }
+        }
+      }
+    }
+  }
+}
+
+extension UnixGroup {
+  /// Its name and what it may do with the files.
+  var text: String { "\(name), may \(rights) the files" }
+
+  fileprivate var rights: String { isReadOnly ? "read" : "write" }
+}
+
+extension UnixGroup? {
+  /// An object, or null for none.
+  func write(to json: inout JSONWriter) throws(Failure) {
+    guard let unixGroup = self else { return try json.null("unixGroup") }
+    try json.object("unixGroup") { (json) throws(Failure) in
+      try json.string("name", unixGroup.name)
+      try json.number("number", unixGroup.number)
+      try json.string("rights", unixGroup.rights)
+    }
+  }
+}
+
+/// `vault group share NAME`
+struct ShareGroup: Command {
+  static let about = About(
+    "Let the users of a Unix group open a group's files, or nobody else any more.",
+    usage: "vault group share NAME --unix-group GROUP [--read-only] | --private",
+    more: """
+      For applications that run as Unix users of their own. It changes modes and makes nobody a member: who is no member \
+      reads nothing. Whoever may write the files may also delete them.
+      """,
+    example: """
+      vault group share team.shared --unix-group web
+      """)
+
+  let name: String
+  let unixGroup: String?
+  let readOnly: Bool
+  let `private`: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The group's name.", completes: .groups)
+    unixGroup = arguments.option("--unix-group", value: "unix-group", "The Unix group, by its name or number.")
+    readOnly = arguments.flag("--read-only", "The Unix group may read the files, and not write them.")
+    `private` = arguments.flag("--private", "Leave the files to their user alone again.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    switch (unixGroup, `private`) {
+    case (let unixGroup?, false):
+      let unixGroup = try UnixGroup(unixGroup, isReadOnly: readOnly)
+      try session.openStore(key).shareGroup(name, with: unixGroup)
+    case (nil, true):
+      guard !readOnly else { throw Failure.usage("--read-only needs --unix-group") }
+      try session.openStore(key).unshareGroup(name)
+    default: throw Failure.usage("name either --unix-group or --private")
+    }
+  }
+}

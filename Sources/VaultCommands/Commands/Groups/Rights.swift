@@ -1,0 +1,142 @@
+internal import Vault
+
+/// `vault grant GROUP APP`
+struct GrantRights: Command {
+  static let about = About(
+    "Let an application into a group, or change what it may do there.",
+    usage: "vault grant GROUP APP --rights read|write [--accept]",
+    more: """
+      A new member reads everything that is kept, older versions included. A state of the group that this machine refuses is \
+      taken with --accept, after it is said what that brings back.
+      """,
+    example: """
+      vault grant team.shared com.example.api --rights read
+      """)
+
+  let group: String
+  let app: String
+  let rights: String
+  let accept: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    group = try arguments.argument("group", "The group's name.", completes: .groups)
+    app = try arguments.argument("app", "The application's id.", completes: .applications)
+    rights = try arguments.required(
+      "--rights", value: "rights", "read, or write (which includes read).", completes: .words(["read", "write"]))
+    accept = arguments.flag("--accept", "Take a state of the group that this machine refuses, in the same step.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let rights = try RightsArgument.parse(rights)
+    let admission = try session.openStore(key).grant(
+      rights, in: group, to: app, accepting: accept ? session.takes : nil)
+    session.say(admission.sentence(app))
+  }
+}
+
+/// `vault revoke GROUP APP`
+struct RevokeRights: Command {
+  static let about = About(
+    "Take an application out of a group, and give the group a new key.",
+    usage: "vault revoke GROUP APP [--accept] [--drop-unproved]",
+    more: """
+      What somebody wrote into the group's file and nobody signed is left behind. Signed items that damage took, or that \
+      nobody can open, are left behind with --drop-unproved, and keep the command from changing anything without it.
+
+      Where the group is not in the state that this machine has seen last, because somebody put back an older one or another \
+      branch, --accept says what that brings back and takes it in the same step: nobody gets between accepting and revoking.
+
+      What the application could read it may have copied. What is still unchanged is listed by: vault exposure
+      """,
+    example: """
+      vault revoke team.shared com.example.api
+      """)
+
+  let group: String
+  let app: String
+  let accept: Bool
+  let dropUnproved: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    group = try arguments.argument("group", "The group's name.", completes: .groups)
+    app = try arguments.argument("app", "The application's id.", completes: .applications)
+    accept = arguments.flag("--accept", "Take a state of the group that this machine refuses, in the same step.")
+    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that cannot be proved any more.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    try session.openStore(key).revoke(
+      app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+    ) {
+      session.showProgress("\(group): \($0.text)")
+    }
+    session.endProgress()
+    session.say("'\(app)' is no member of '\(group)' any more; see what it could read: vault exposure")
+  }
+}
+
+/// `vault exposure`
+struct ShowExposure: Command {
+  static let about = About(
+    "List the values that a removed member could read and that are still unchanged.",
+    usage: "vault exposure [--json]",
+    more: """
+      A value leaves the list when it is set anew.
+      """,
+    example: """
+      vault exposure
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    var problem: VaultError?
+    let exposed = try session.openStore(key).exposure(
+      leftOut: { if case .otherDevice = $1 {} else { problem = problem ?? $1 } }, progress: { session.showProgress($0) }
+    )
+    session.endProgress()
+    try show(exposed, in: session)
+    // The list is not whole, which a script must not overlook.
+    if let problem { throw problem }
+  }
+
+  private func show(_ exposed: [Exposure], in session: Session) throws {
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for value in exposed { try value.write(to: &json) }
+      }
+    }
+    var table = Table("GROUP", "NAME", "VERSION", "CHANGED", "READ BY")
+    for value in exposed {
+      table.add(
+        value.group, value.item.description, String(value.version), session.shown(value.changed),
+        value.readers.map(\.text).joined(separator: ", "))
+    }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+extension Exposure {
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("group", group)
+      try json.string("name", item.description)
+      try json.number("version", version)
+      try json.string("changed", changed.text)
+      try json.array("readers") { (json) throws(Failure) in
+        for reader in readers { try json.string(nil, reader.text) }
+      }
+    }
+  }
+}

@@ -1,0 +1,143 @@
+internal import Vault
+
+/// `vault copy NAME`
+struct CopyItem: Command {
+  static let about = About(
+    "Copy an item into another group, or under another name.",
+    usage: "vault copy NAME [-g GROUP] --to GROUP [--as NAME] [--replace]",
+    more: """
+      Value, kind, label, attributes and expiry go along; older versions do not. An item that is in the place is left as \
+      it is (22) unless --replace gives it a new version. -g names the group that is copied from.
+      """,
+    example: """
+      vault copy db/password --to team.shared
+      """)
+
+  let name: String
+  let transfer: Transfer
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The item's name.", completes: .items)
+    transfer = Transfer(&arguments)
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws { try transfer.run(name, from: group, key, removesSource: false, in: session) }
+}
+
+/// `vault move NAME`
+struct MoveItem: Command {
+  static let about = About(
+    "Move an item into another group, or rename it.",
+    usage: """
+      vault move NAME [-g GROUP] --to GROUP [--as NAME] [--replace]
+      vault move NAME [-g GROUP] --as NAME
+      """,
+    more: """
+      As copy, and then the item is removed; its versions stay in the old place, where restore finds them. Within a group \
+      all of it happens at once. Between two groups the copy comes first: who is stopped in between finds the item in \
+      both, never in none.
+      """,
+    example: """
+      vault move db/password --to team.shared
+      vault move api/key --as api/token
+      """)
+
+  let name: String
+  let transfer: Transfer
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The item's name.", completes: .items)
+    transfer = Transfer(&arguments)
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws { try transfer.run(name, from: group, key, removesSource: true, in: session) }
+}
+
+/// Where an item goes.
+struct Transfer {
+  /// The group it goes to; nil for the same.
+  let target: String?
+  /// Its name there; nil for the same.
+  let newName: String?
+  let replace: Bool
+
+  init(_ arguments: inout Arguments) {
+    target = arguments.option("--to", value: "group", "The group it goes to (else the same).", completes: .groups)
+    newName = arguments.option("--as", value: "new-name", "Its name there (else the same).")
+    replace = arguments.flag("--replace", "Give an item that is there a new version.")
+  }
+
+  /// - Parameter source: the group that the item is in; nil for the one that is meant where none is named.
+  func run(
+    _ name: String, from source: String?, _ key: KeySource, removesSource: Bool, in session: Session
+  ) throws {
+    guard target != nil || newName != nil else {
+      throw Failure.usage("--to or --as is missing", hint: "--to names the group, --as the item there")
+    }
+    let store = try session.openStore(key)
+    let source = try store.group(source ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
+    let target = try self.target.map { name throws(VaultError) in try store.group(name) } ?? source
+    let (oldName, newName) = (try Item.Name(name), try Item.Name(newName ?? name))
+    guard source.name != target.name else {
+      guard oldName != newName else { throw Failure.usage("the item would be put in its own place") }
+      return try source.transaction { edit in
+        try put(edit.open(name), as: newName, in: edit)
+        if removesSource { edit.remove(name) }
+      }
+    }
+    // Who may not write the source is told before there are two.
+    if removesSource { try naming(source) { try source.transaction { edit in _ = try edit.open(name) } } }
+    let opened = try source.open(name)
+    try naming(target) { try target.transaction { edit in try put(opened, as: newName, in: edit) } }
+    guard removesSource else { return }
+    do {
+      try source.remove(name, ifVersion: opened.item.version)
+    } catch {
+      throw Self.leftBehind(error)
+    }
+  }
+
+  /// What is told where the copy is made, and the item was not removed.
+  static func leftBehind(_ error: VaultError) -> Failure {
+    switch error {
+    case .notFound, .conflict(_, present: 0):
+      Failure(error.exitStatus, "it was copied; somebody else removed it from its old place meanwhile")
+    default:
+      Failure(error.exitStatus, "it was copied, and is still in its old place: \(error.message)", hint: error.hint)
+    }
+  }
+
+  /// Says which of two groups does not allow something.
+  private func naming(_ group: AccessGroup, _ body: () throws -> Void) throws {
+    do { try body() } catch let error as VaultError {
+      guard case .denied = error else { throw error }
+      throw Failure(error.exitStatus, "'\(group.name)': \(error.message)", hint: error.hint)
+    }
+  }
+
+  /// Sets the item as it is in its old place, with nothing left of one that it replaces.
+  private func put(_ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit) throws {
+    let item = opened.item
+    var details = Details(
+      label: item.label.map { .to($0) } ?? .remove, attributes: item.attributes.mapValues { .some($0) },
+      expires: item.expires.map { .to($0) } ?? .remove)
+    do {
+      let present = try edit.open(name.description)
+      guard replace else {
+        throw Failure(.exists, "there is an item of this name", hint: "to give it a new version: --replace")
+      }
+      for key in present.item.attributes.keys where item.attributes[key] == nil { details.attributes[key] = .some(nil) }
+    } catch VaultError.notFound(.item) {
+      // The place is free.
+    }
+    edit.set(name.description, to: opened.secret, kind: item.kind, typeName: item.typeName, details)
+  }
+}

@@ -1,0 +1,66 @@
+internal import Vault
+
+/// `vault generate NAME`
+struct GenerateItem: Command {
+  static let about = About(
+    "Store a new random value; nobody sees it unless --show is given.",
+    usage: "vault generate NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--replace-fields] [--show]",
+    more: """
+      SET is one of safe (A-Z a-z 0-9 - _), alphanumeric, printable, digits, hexadecimal, or the characters themselves.
+      32 characters of safe hold 192 bits. An item that is there gets a new version. NAME#FIELD is one field of a login or \
+      another JSON value, as set reads it, and the others stay.
+      """,
+    example: """
+      vault generate db/password --length 40
+      vault generate web/GitHub#password
+      """)
+
+  let name: String
+  let field: String?
+  let group: String?
+  let length: Int
+  let alphabet: String
+  let replaceFields: Bool
+  let show: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The item's name.", completes: .items)
+    field = arguments.field()
+    group = arguments.group()
+    length = try arguments.number("--length", value: "n", "How many characters, 1 to 65,536.", else: 32)
+    alphabet = arguments.option(
+      "--alphabet", value: "set", "What they are drawn from.", else: "safe",
+      completes: .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"]))
+    replaceFields = arguments.flag("--replace-fields", "Put the value in the place of JSON and all its fields.")
+    show = arguments.flag("--show", "Write the value to stdout.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let secret = try Secret.random(length: length, of: Self.alphabet(alphabet))
+    let group = try session.openGroup(group, key)
+    let place = try ItemPlace(name, field: field, in: group)
+    if let field = place.field {
+      let text = try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe WipedBytes(copying: bytes) }
+      _ = try ItemField.set(field, of: place, to: text, as: .string, in: group)
+    } else {
+      try FieldLoss(place.name, in: group, isMeant: replaceFields)?.confirm(in: session)
+      try group.set(place.name, to: secret, kind: .string)
+    }
+    guard show else { return }
+    try unsafe secret.withUnsafeBytes { bytes in try unsafe session.output.write(bytes) }
+    if session.output.isTerminal { try session.output.write("\n") }
+  }
+
+  private static func alphabet(_ set: String) throws(VaultError) -> Alphabet {
+    switch set {
+    case "safe": .safe
+    case "alphanumeric": .alphanumeric
+    case "printable": .printable
+    case "digits": .digits
+    case "hexadecimal": .hexadecimal
+    default: try Alphabet(set)
+    }
+  }
+}

@@ -1,0 +1,156 @@
+internal import KeyedArchives
+internal import Vault
+
+/// `vault get NAME`
+struct GetItem: Command {
+  static let about = About(
+    "Write a value: exactly its bytes, and a newline only on a terminal.",
+    usage: """
+      vault get NAME[#FIELD] [-g GROUP] [--version N] [--output FILE] [--json]
+      vault get NAME[#FIELD]... [-g GROUP] --json
+      """,
+    more: """
+      NAME#FIELD is one field of a login or another JSON value, unless an item is called so; --field FIELD takes the name \
+      as it is, and --field '' means the whole value.
+
+      With --json, numbers, booleans and JSON are values of JSON, an archive is the tree of what is in it (no class is \
+      built), and a value that is not UTF-8 stands in valueBase64 instead of value. An expired value is given all the \
+      same, with a warning. Several items are one array.
+      """,
+    example: """
+      vault get web/GitHub#username
+      curl -H "Authorization: Bearer $(vault get api/token)" https://example.com/
+      """)
+
+  let names: [String]
+  let field: String?
+  let group: String?
+  let version: UInt64?
+  let output: String?
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    names = try arguments.someArguments("name", "The item's name; several with --json.", completes: .items)
+    field = arguments.field()
+    group = arguments.group()
+    version = try arguments.number("--version", value: "n", "This version instead of the present one.")
+    output = arguments.option(
+      "--output", value: "file", "Write to this file, new or replaced, for you alone.", completes: .files)
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    guard names.count == 1 || json && output == nil && version == nil else {
+      throw Failure.usage("several items are written as JSON alone", hint: "--json, without --version and --output")
+    }
+    let group = try session.openGroup(group, key)
+    guard names.count == 1 else { return try writeAll(of: group, session) }
+    let place = try ItemPlace(names[0], field: field, in: group)
+    if let name = place.field {
+      let field = try ItemField(place, name, in: group, version: version)
+      let value = try Secret(field.value())
+      return try write(value, Told(item: field.item, field: name, group: group), session)
+    }
+    let opened = try group.open(place.name, version: version)
+    try write(opened.secret, Told(item: opened.item, field: nil, group: group), session)
+  }
+
+  /// Reads every item before it writes the first.
+  private func writeAll(of group: AccessGroup, _ session: Session) throws {
+    let values = try names.map { try copy(of: ItemPlace($0, field: field, in: group), in: group) }
+    if values.contains(where: \.0.item.hasExpired) { session.warn("a value has expired: vault info shows when") }
+    var json = JSONWriter(session.output)
+    try json.array { (json) throws(Failure) in
+      for (told, value) in values {
+        try unsafe value.withUnsafeBytes { (bytes) throws(Failure) in try unsafe write(bytes, told, to: &json) }
+      }
+    }
+  }
+
+  private func copy(of place: ItemPlace, in group: AccessGroup) throws -> (Told, WipedBytes) {
+    guard let name = place.field else { return try copy(ofWhole: place.name, in: group) }
+    let field = try ItemField(place, name, in: group)
+    let bytes = try field.value()
+    let copy = try unsafe bytes.withUnsafeBytes { bytes in try unsafe WipedBytes(copying: bytes) }
+    return (Told(item: field.item, field: name, group: group), copy)
+  }
+
+  private func copy(ofWhole name: String, in group: AccessGroup) throws -> (Told, WipedBytes) {
+    let opened = try group.open(name)
+    let copy = try unsafe opened.secret.withUnsafeBytes { bytes in try unsafe WipedBytes(copying: bytes) }
+    return (Told(item: opened.item, field: nil, group: group), copy)
+  }
+
+  /// What `--json` tells beside the value.
+  private struct Told {
+    let item: Item
+    let field: String?
+    let group: AccessGroup
+  }
+
+  private func write(_ secret: borrowing Secret, _ told: Told, _ session: Session) throws {
+    if told.item.hasExpired { session.warn("the value has expired: vault info shows when") }
+    try unsafe secret.withUnsafeBytes { bytes in
+      guard let output else { return try unsafe show(bytes, told, on: session.output) }
+      try OutputFile.write(output) { output in
+        try unsafe json ? writeJSON(bytes, told, to: output) : output.write(bytes)
+      }
+    }
+  }
+
+  private func show(_ bytes: UnsafeRawBufferPointer, _ told: Told, on output: Output) throws {
+    if json { return try unsafe writeJSON(bytes, told, to: output) }
+    guard output.isTerminal else { return try unsafe output.write(bytes) }
+    try unsafe output.requireTextIfTerminal(bytes, hint: "name --output FILE, or pipe it")
+    try unsafe output.write(bytes)
+    if unsafe bytes.last != UInt8(ascii: "\n") { try output.write("\n") }
+  }
+
+  private func writeJSON(_ bytes: UnsafeRawBufferPointer, _ told: Told, to output: Output) throws(Failure) {
+    var json = JSONWriter(output)
+    try unsafe write(bytes, told, to: &json)
+  }
+
+  private func write(_ bytes: UnsafeRawBufferPointer, _ told: Told, to json: inout JSONWriter) throws(Failure) {
+    let item = told.item
+    try json.object { (json) throws(Failure) in
+      try json.string("name", item.name.description)
+      if let field = told.field { try json.string("field", field) }
+      try json.string("group", told.group.name.description)
+      try json.number("version", item.version)
+      if item.hasExpired { try json.flag("expired", true) }
+      if told.field == nil {
+        try json.string("kind", item.kind.name)
+        if let typeName = item.typeName { try json.string("type", typeName) }
+      }
+      let typed = told.field == nil ? unsafe Self.typed(bytes, item.kind) : nil
+      if let typed {
+        try unsafe typed.span.withUnsafeBytes { (typed) throws(Failure) in try unsafe json.verbatim("value", typed) }
+      } else if unsafe UTF8Text.isValid(bytes) {
+        try unsafe json.text("value", bytes)
+      } else {
+        try unsafe json.base64("valueBase64", bytes)
+      }
+    }
+  }
+
+  /// The JSON of a value that has a form of its own there. The kind is what the writer said: a value that is not of it is
+  /// shown as text or bytes.
+  private static func typed(_ bytes: UnsafeRawBufferPointer, _ kind: SecretKind) -> [UInt8]? {
+    switch kind {
+    case .archive:
+      let archive = unsafe try? ArchiveInspection(Array(bytes))
+      return try? archive?.json()
+    case .bool, .int, .double, .json:
+      guard let text = unsafe String(validating: bytes, as: UTF8.self),
+        let canonical = try? ValueText.canonical(text, kind)
+      else { return nil }
+      // JSON has no word for these.
+      if kind == .double, !(Double(canonical)?.isFinite ?? false) { return nil }
+      return Array(canonical.utf8)
+    default: return nil
+    }
+  }
+}

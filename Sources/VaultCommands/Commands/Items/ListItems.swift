@@ -1,0 +1,233 @@
+internal import Exchange
+internal import Vault
+
+/// `vault list [PREFIX]`
+struct ListItems: Command {
+  static let about = About(
+    "List items: names, labels, versions and dates. Opens no secret.",
+    usage: """
+      vault list [PREFIX] [-g GROUP | --all] [-a KEY=VALUE]... [--match TEXT] [--removed]
+                 [--sort name|changed|expires] [--limit N] [--json]
+      """,
+    more: """
+      --all looks through all groups that open. --removed lists what vault restore brings back. --sort expires lists only \
+      what expires, the next first; --sort changed begins with the newest.
+
+      On a pipe: one item per line, with tabs between name, label, version, day of change, and expiry.
+      """,
+    example: """
+      vault list db/ -a env=prod
+      """)
+
+  let prefix: String
+  let group: String?
+  let attributes: [String]
+  let match: String?
+  let all: Bool
+  let removed: Bool
+  let sort: String?
+  let limit: Int?
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    prefix = arguments.optionalArgument("prefix", "Only names that begin with this.", completes: .items) ?? ""
+    group = arguments.group()
+    attributes = arguments.options("--attribute", short: "-a", value: "key=value", "Only items with this attribute.")
+    match = arguments.option(
+      "--match", value: "text", "Only names, labels and attributes that hold this text, in any case.")
+    all = arguments.flag("--all", "All groups that open.")
+    removed = arguments.flag("--removed", "Removed items instead of present ones.")
+    sort = arguments.option(
+      "--sort", value: "order", "The order: name, changed or expires.",
+      completes: .words(["name", "changed", "expires"]))
+    limit = try arguments.number("--limit", value: "n", "At most so many items.")
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  var request: ListRequest {
+    ListRequest(
+      prefix: prefix, group: group, all: all, removed: removed, attributes: attributes, match: match, sort: sort,
+      limit: limit, json: json, key: key)
+  }
+
+  func run(in session: Session) throws { try request.run(in: session) }
+}
+
+/// `vault search TEXT`
+struct SearchItems: Command {
+  static let about = About(
+    "Look for a text in all groups that open: names, labels, attributes, and URLs and user names of logins.",
+    usage: "vault search TEXT [-g GROUP] [--limit N] [--json]",
+    more: """
+      Logins are opened for it, and nothing of them is shown. Upper and lower case are the same.
+      """,
+    example: """
+      vault search github
+      """)
+
+  let text: String
+  let group: String?
+  let limit: Int?
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    text = try arguments.argument("text", "What to look for.")
+    group = arguments.group()
+    limit = try arguments.number("--limit", value: "n", "At most so many items.")
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    try ListRequest(
+      group: group, all: group == nil, match: text, opensLogins: true, limit: limit, json: json,
+      key: key
+    ).run(in: session)
+  }
+}
+
+/// What `vault list` is asked to do, as it was typed.
+struct ListRequest: Equatable {
+  enum Order: String, CaseIterable { case name, changed, expires }
+
+  var prefix = ""
+  var group: String?
+  /// Looks through all groups that open.
+  var all = false
+  /// Lists removed items instead of those that are there.
+  var removed = false
+  var attributes: [String] = []
+  var match: String?
+  /// Also looks for `match` in the URLs and user names of logins, which are opened for it.
+  var opensLogins = false
+  var sort: String?
+  var limit: Int?
+  var json = false
+  var key = KeySource()
+
+  /// An item and the group that it is in.
+  private typealias Found = (group: AccessGroup, item: Item)
+
+  func run(in session: Session) throws {
+    let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
+    guard let order = Order(rawValue: sort ?? "name") else {
+      throw Failure.usage("there is no such order", hint: "--sort name, changed or expires")
+    }
+    guard limit ?? 1 > 0 else { throw Failure.usage("the value of --limit is not valid", hint: "it is at least 1") }
+    guard !all || group == nil else { throw Failure.usage("--all and --group exclude each other") }
+    let store = try session.openStore(key)
+    let names =
+      all ? try store.location.groupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
+    var found: [Found] = []
+    var problem: (any Error)?
+    for name in names {
+      let group = try store.group(name)
+      switch look(in: group, filter, session) {
+      case .success(let listing):
+        found += listing.items.map { (group, $0) }
+        guard let row = listing.strange.first else { continue }
+        problem = problem ?? ListRequest.strange(row, listing.strange.count, group)
+      // Another member's group is no failure of this look.
+      case .failure(.denied(.notAMember)) where all: continue
+      case .failure(let error):
+        guard all else { throw error }
+        session.warn("'\(name)' was passed over: \(error.message)")
+        problem = problem ?? error
+      }
+    }
+    session.endProgress()
+    if found.isEmpty, !all { try sayWhatWasMeant(store, in: session) }
+    try write(sorted(found, by: order), in: session)
+    if let problem { throw problem }
+  }
+
+  private func look(
+    in group: AccessGroup, _ filter: ItemFilter, _ session: Session
+  ) -> Result<(items: [Item], strange: [StrangeRow]), VaultError> {
+    Result { () throws(VaultError) in
+      let listing = try group.listing(prefix: prefix, removed: removed) { session.showProgress("\($0) items read") }
+      for row in listing.strange { session.warn("row \(row.token) was passed over: \(row.reason)") }
+      var items: [Item] = []
+      for item in listing.items where try accepts(item, filter, group) { items.append(item) }
+      return (items, listing.strange)
+    }
+  }
+
+  private func accepts(_ item: Item, _ filter: ItemFilter, _ group: AccessGroup) throws(VaultError) -> Bool {
+    if filter.accepts(item) { return true }
+    guard opensLogins, item.kind == .json, let text = filter.match, filter.hasAttributes(item) else { return false }
+    let opened = try group.open(item.name.description)
+    let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    return ["url", "username"].contains { field in
+      JSONField.string(of: field, in: value).map { String(decoding: $0, as: UTF8.self).lowercased().contains(text) }
+        == true
+    }
+  }
+
+  private func sorted(_ found: [Found], by order: Order) -> [Found] {
+    let sorted =
+      switch order {
+      case .name: found
+      case .changed: found.sorted { $0.item.changed > $1.item.changed }
+      case .expires:
+        found.filter { $0.item.expires != nil }.sorted { $0.item.expires ?? .now < $1.item.expires ?? .now }
+      }
+    return limit.map { Array(sorted.prefix($0)) } ?? sorted
+  }
+
+  /// A group's name in the place of a prefix is taken for one, and finds nothing.
+  private func sayWhatWasMeant(_ store: SecretStore, in session: Session) throws {
+    guard !prefix.isEmpty, (try? store.location.groupNames().contains(prefix)) == true else { return }
+    session.say("no item begins with '\(prefix)'; the items of the group of this name: vault list -g \(prefix)")
+  }
+
+  private static func strange(_ row: StrangeRow, _ count: Int, _ group: AccessGroup) -> Failure {
+    var failure = Failure(
+      .damaged, "a writer of '\(group.name)' signed \(count == 1 ? "a row" : "\(count) rows") that no item can be",
+      hint: "the owner removes it: vault remove --row \(row.token) -g \(group.name)")
+    failure.level = "row"
+    return failure
+  }
+
+  private func write(_ found: [Found], in session: Session) throws(Failure) {
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for (group, item) in found { try item.write(to: &json, group: group.name) }
+      }
+    }
+    let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
+    var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
+    for (group, item) in found {
+      let cells = [
+        item.name.description, item.label ?? "", String(item.version), session.shown(item.changed),
+        session.shown(item.expires),
+      ]
+      table.add(all ? [group.name.description] + cells : cells)
+    }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+/// What `list` is told to leave out.
+struct ItemFilter {
+  let attributes: [String: String]
+  let match: String?
+
+  init(attributes: [String: String], match: String?) {
+    self.attributes = attributes
+    self.match = match?.lowercased()
+  }
+
+  func hasAttributes(_ item: Item) -> Bool { attributes.allSatisfy { item.attributes[$0.key] == $0.value } }
+
+  func accepts(_ item: Item) -> Bool {
+    guard hasAttributes(item) else { return false }
+    guard let match else { return true }
+    let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
+    return texts.contains { $0.lowercased().contains(match) }
+  }
+}

@@ -1,0 +1,81 @@
+internal import Vault
+
+/// `vault remove NAME`
+struct RemoveItem: Command {
+  static let about = About(
+    "Remove an item. Its versions are kept, and restore brings it back, unless it is destroyed.",
+    usage: """
+      vault remove NAME [-g GROUP] [--destroy [--yes]]
+      vault remove --prefix P [-g GROUP] [--yes]
+      vault remove --row TOKEN [-g GROUP]
+      """,
+    more: """
+      Before an item is destroyed it is asked on the terminal; elsewhere --destroy needs --yes.
+
+      --prefix removes all items whose names begin with it, at once or not at all, and asks first in the same way.
+
+      A row that list passed over, because a writer signed it and no item can be it, is the owner's to remove by its token. \
+      The group gets a new key, nothing of the row stays, and an item of its name begins at version 1 again.
+      """,
+    example: """
+      vault remove db/password
+      """)
+
+  let name: String?
+  let group: String?
+  let destroy: Bool
+  let prefix: String?
+  let row: String?
+  let consent: Consent
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = arguments.optionalArgument("name", "The item's name.", completes: .items)
+    group = arguments.group()
+    destroy = arguments.flag("--destroy", "Delete every version too. Nothing brings them back.")
+    prefix = arguments.option("--prefix", value: "p", "Remove all items whose names begin with this.")
+    row = arguments.option("--row", value: "token", "Remove the row that list passed over.")
+    consent = Consent(&arguments)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    if let row {
+      guard name == nil, prefix == nil, !destroy else { throw Failure.usage("--row stands alone") }
+      let store = try session.openStore(key)
+      let group = group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName
+      try store.removeRow(row, from: group) { session.showProgress("\(group): \($0.text)") }
+      session.endProgress()
+      return session.say("the row is gone with its history; an item of its name begins at version 1 again")
+    }
+    if let prefix { return try remove(all: prefix, session) }
+    guard let name else { throw Failure.usage("an item's name, --prefix or --row is missing") }
+    let group = try session.openGroup(group, key)
+    if destroy {
+      let count = try group.history(name).count
+      let versions = count == 1 ? "its 1 version" : "its \(count) versions"
+      try consent.confirm(
+        "the item '\(name)' would go with \(versions), and only a backup brings them back", in: session)
+      try group.destroy(name)
+    } else {
+      try group.remove(name)
+    }
+  }
+
+  private func remove(all prefix: String, _ session: Session) throws {
+    guard name == nil, !destroy else { throw Failure.usage("--prefix excludes a name and --destroy") }
+    guard !prefix.isEmpty else { throw Failure.usage("--prefix is empty") }
+    let group = try session.openGroup(group, key)
+    let items = try group.items(prefix: prefix)
+    guard let first = items.first, let last = items.last else {
+      throw Failure(.notFound, "no item begins so", hint: "see what there is: vault list")
+    }
+    let count = items.count == 1 ? "1 item" : "\(items.count) items"
+    let (from, to) = (UTF8Text.onOneLine(first.name.description), UTF8Text.onOneLine(last.name.description))
+    try consent.confirm("\(count) of '\(group.name)' would be removed, from '\(from)' to '\(to)'", in: session)
+    try group.transaction { edit in
+      for item in items { edit.remove(item.name.description, ifVersion: item.version) }
+    }
+    session.say("removed \(count); each comes back with: vault restore NAME")
+  }
+}

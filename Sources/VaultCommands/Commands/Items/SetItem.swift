@@ -1,0 +1,200 @@
+internal import Vault
+
+/// `vault set NAME`
+struct SetItem: Command {
+  static let about = About(
+    "Store a value: from stdin, a descriptor, a file, or typed without echo. Never from an argument.",
+    usage: """
+      vault set NAME[#FIELD] [-g GROUP] [--label TEXT] [-a KEY=VALUE]... [--expires WHEN]
+                     [--fd N | --file PATH | --keep-value] [--type TYPE] [--exact]
+                     [--if-version N] [--replace-fields] [--json]
+      vault set NAME --archive FILE [--allow CLASS]... [-g GROUP] ...
+      """,
+    more: """
+      The newline at the end of one piped line comes off; text of several lines keeps its last one, and a file's bytes are kept as they are. Label and attributes that are \
+      not named stay; an empty text removes one. The expiry belongs to the value and stays only with --keep-value.
+
+      NAME#FIELD sets one field of a login or another JSON value and leaves the others as they are, unless an item is called \
+      so; --field FIELD takes the name as it is, and a new item with '#' in its name needs --field ''. Text that would take \
+      the place of JSON with all its fields is asked about on a terminal, and refused (18) elsewhere, unless \
+      --replace-fields is given; a JSON object stays one.
+
+      --type checks the value and keeps it in one form: bool, int, double, string, date (2027-01-31T12:00Z), url, uuid, \
+      json or data. --archive stores a keyed archive (NSKeyedArchiver) after looking into it; what is not named with \
+      --allow is refused, with 19.
+      """,
+    example: """
+      printf %s "$TOKEN" | vault set api/token --label "CI token" -a env=prod --expires 90d
+      printf %s "$NEW" | vault set web/GitHub#password
+      echo true | vault set flags/beta --type bool
+      vault set owner --archive person.plist --allow Person --allow Address
+      """)
+
+  static let surplus: Failure? = .usage(
+    "a value is never taken from an argument: other users and your shell's history would see it",
+    hint: "pipe it: printf %s \"$VALUE\" | vault set NAME")
+
+  let name: String
+  let field: String?
+  let group: String?
+  let label: String?
+  let attributes: [String]
+  let expires: String?
+  let descriptor: Int32?
+  let file: String?
+  let type: String?
+  let archive: String?
+  let allowed: [String]
+  let keepsValue: Bool
+  let replacesFields: Bool
+  let exact: Bool
+  let ifVersion: UInt64?
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The item's name.", completes: .items)
+    field = arguments.field()
+    group = arguments.group()
+    label = arguments.option("--label", value: "text", "A text for people.")
+    attributes = arguments.options("--attribute", short: "-a", value: "key=value", "An attribute.")
+    expires = arguments.option("--expires", value: "when", "When the value expires: \(Expiry.forms).")
+    descriptor = try arguments.number("--fd", value: "n", "Read the value from this descriptor.")
+    file = arguments.option("--file", value: "path", "Read the value from this file.", completes: .files)
+    type = arguments.option(
+      "--type", value: "type", "What the value is: it is checked.",
+      completes: .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"]))
+    archive = arguments.option(
+      "--archive", value: "file", "Store this keyed archive, or - for standard input.", completes: .files)
+    allowed = arguments.options("--allow", value: "class", "A class that may be in the archive.")
+    keepsValue = arguments.flag("--keep-value", "Keep the value, and change only what is named.")
+    replacesFields = arguments.flag("--replace-fields", "Put text in the place of JSON and all its fields.")
+    exact = arguments.flag("--exact", "Keep the newline at the end of piped text.")
+    ifVersion = try arguments.number(
+      "--if-version", value: "n", "Only if this is the present version; 0: only if there is none.")
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let name = try Item.Name(name).description
+    let (details, source, kind) = (try details(), try source(), try kind())
+    // An archive that is refused asks for no passphrase.
+    let archive = try archive.map { path throws(Failure) in try CheckedArchive(path, allowed, session.streams) }
+    // The store first: whoever types a value should not type it in vain.
+    let group = try session.openGroup(group, key)
+    let place = try ItemPlace(name, field: field, in: group)
+    let version =
+      if let field = place.field {
+        try set(field, of: place, archive == nil ? source : nil, kind, details, group, session)
+      } else if let archive {
+        try set(place.name, archive, details, group, session)
+      } else if let source {
+        try set(place.name, source, kind, details, group, session)
+      } else {
+        try group.change(place.name, details, ifVersion: ifVersion)
+      }
+    guard json else { return }
+    var json = JSONWriter(session.output)
+    try json.object { (json) throws(Failure) in
+      try json.string("name", place.name)
+      if let field = place.field { try json.string("field", field) }
+      try json.string("group", group.name.description)
+      try json.number("version", version)
+    }
+  }
+
+  private func set(
+    _ name: String, _ archive: CheckedArchive, _ details: Details, _ group: AccessGroup, _ session: Session
+  ) throws -> UInt64 {
+    try FieldLoss(name, in: group, isMeant: replacesFields)?.confirm(in: session)
+    return try group.set(
+      name, to: archive.bytes.secret(), kind: .archive, typeName: archive.typeName, details, ifVersion: ifVersion)
+  }
+
+  private func set(
+    _ name: String, _ source: ValueInput, _ kind: SecretKind?, _ details: Details, _ group: AccessGroup,
+    _ session: Session
+  ) throws -> UInt64 {
+    var kind = kind
+    var loss = kind == .json ? nil : try FieldLoss(name, in: group, isMeant: replacesFields)
+    // Nobody should type a value in vain.
+    if source.isTyped(session.streams), let asked = loss {
+      try asked.confirm(in: session)
+      loss = nil
+    }
+    let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
+    if let loss {
+      if kind == nil, Self.isObject(value) { kind = .json } else { try loss.confirm(in: session) }
+    }
+    if value.count == 0 { session.warn("the value is empty; to change only the label or the like: --keep-value") }
+    let valueKind = kind ?? (value.isText ? .string : .bytes)
+    let secret = try Self.typed(value, valueKind)
+    return try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
+  }
+
+  private static func isObject(_ value: WipedBytes) -> Bool {
+    unsafe value.withUnsafeBytes { bytes in
+      guard let text = unsafe String(validating: bytes, as: UTF8.self), let json = try? ValueText.canonical(text, .json)
+      else { return false }
+      return json.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "{")
+    }
+  }
+
+  /// Changes one field, and the item's details with it.
+  private func set(
+    _ field: String, of place: ItemPlace, _ source: ValueInput?, _ kind: SecretKind?, _ details: Details,
+    _ group: AccessGroup, _ session: Session
+  ) throws -> UInt64 {
+    guard let source else {
+      throw Failure.usage("--archive and --keep-value are for whole values", hint: "name the item without its field")
+    }
+    // An item that cannot have the field is told before anybody types.
+    try ItemField(place, field, in: group).requireFields()
+    let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
+    return try ItemField.set(field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
+  }
+
+  /// The value in the one form that its kind has.
+  static func typed(_ value: WipedBytes, _ kind: SecretKind) throws(VaultError) -> Secret {
+    if kind == .bytes { return try value.secret() }
+    guard value.isText else { throw .invalid("a value of type \(kind.name) is UTF-8 text") }
+    if kind == .string { return try value.secret() }
+    let text = unsafe value.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    return try Secret(ValueText.canonical(text, kind))
+  }
+
+  private func kind() throws(Failure) -> SecretKind? {
+    guard let type else { return nil }
+    guard let kind = SecretKind(named: type) else {
+      throw .usage("there is no such type", hint: "bool, int, double, string, date, url, uuid, json or data")
+    }
+    return kind
+  }
+
+  private func details() throws(Failure) -> Details {
+    var details = Details()
+    if let label { details.label = label.isEmpty ? .remove : .to(label) }
+    for (key, value) in try AttributeArguments.parse(attributes) {
+      details.attributes[key] = .some(value.isEmpty ? nil : value)
+    }
+    if let expires { details.expires = try Expiry.change(expires, now: Timestamp.now) }
+    return details
+  }
+
+  /// - Returns: nil to keep the value.
+  private func source() throws(Failure) -> ValueInput? {
+    guard archive == nil || (descriptor == nil && file == nil && !keepsValue && type == nil && !exact) else {
+      throw .usage("--archive excludes --fd, --file, --keep-value, --type and --exact")
+    }
+    guard archive != nil || allowed.isEmpty else { throw .usage("--allow goes with --archive") }
+    guard type == nil || !keepsValue else { throw .usage("--type and --keep-value exclude each other") }
+    switch (descriptor, file, keepsValue) {
+    case (nil, nil, false): return .standardInput
+    case (let number?, nil, false): return .descriptor(number)
+    case (nil, let path?, false): return .file(path)
+    case (nil, nil, true): return nil
+    default: throw .usage("--fd, --file and --keep-value exclude each other")
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import Glibc
+internal import Vault
+
+/// `vault init`
+struct Init: Command {
+  static let about = About(
+    "Make a store, and its group default; or bring a lost machine's store back.",
+    usage: """
+      vault init [--key-file FILE | --passphrase-fd N] [--common-passphrase]
+      vault init --recover DIR [--recovery-fd N] [--key-file FILE | --passphrase-fd N]
+      """,
+    more: """
+      The store opens with the key file, which is made if it does not exist, or else with a passphrase, which is asked for \
+      twice. Keep the key file apart from the store, and a copy of both. On a terminal a recovery code is offered at once.
+
+      With --recover, DIR is a backup made by vault backup, and a store of the same owner is made with all groups of it. \
+      Any slot of the backup opens it: the key file or the passphrase, if it is one of the old store's, which then opens the \
+      new one, too; or else the recovery code, which is asked for, and with which the named key file or passphrase is a new \
+      one. Everything else that opened the old store is gone. What was interrupted is finished by the same command. A store \
+      that is there is never touched.
+      """,
+    example: """
+      vault init --key-file ~/.config/vault.key
+      vault init --recover /mnt/backup --key-file ~/.config/vault.key
+      """)
+
+  let backup: String?
+  let takesCommon: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    backup = arguments.option("--recover", value: "folder", "Bring back the store of this backup.", completes: .files)
+    takesCommon = arguments.commonPassphrase()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    if let backup { return try recover(from: backup, in: session) }
+    let location = try StoreLocation(environment: session.environment)
+    let store = try SecretStore.create(at: location, with: slot(key, in: session))
+    session.say("made a store at \(location.home)")
+    try offerRecoveryCode(of: store, in: session)
+  }
+
+  /// Whoever sits at the terminal gets the code at once; scripts make it when they need it.
+  private func offerRecoveryCode(of store: SecretStore, in session: Session) throws {
+    guard isatty(session.streams.input) == 1, session.output.isTerminal,
+      let terminal = Terminal(path: session.streams.terminal),
+      try terminal.confirm("print a recovery code now, which opens the store when all else is lost? (yes/no) ")
+    else { return session.say("there is no recovery code yet; make one: vault recovery create") }
+    try RecoveryOptions(replace: false).createCode(of: store, in: session)
+  }
+
+  private func recover(from backup: String, in session: Session) throws {
+    var new = key
+    new.recoveryDescriptor = nil
+    // Before anything is asked for.
+    let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
+    let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
+      try slot(new, in: session)
+    }
+    let (store, restoration) = try opened.recovery.makeStore(with: opened.slot) { name, progress in
+      session.showProgress("\(name): \(progress.text)")
+    }
+    session.endProgress()
+    try restoration.table.write(to: session.output, style: session.outputStyle)
+    session.say("the store is back at \(store.location.home); what opened the backup opens it, too")
+    for notice in store.takeNotices() { session.warn(notice.message) }
+    for case .failed(let error) in restoration.groups.map(\.outcome) { throw error }
+  }
+
+  private func slot(_ source: KeySource, in session: Session) throws -> NewSlot {
+    switch try source.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile) {
+    case .keyFile(let path)?: return .keyFile(path)
+    case .passphrase(let descriptor)?:
+      return .passphrase(
+        try NewPassphrase.read(
+          descriptor: descriptor, isMeant: takesCommon, KeySource.passphrase(descriptor:)))
+    case .recoveryCode?: throw Failure.usage("a new store has no recovery code yet")
+    case .credential?: throw Failure.usage("an application cannot make a store")
+    case nil: return .passphrase(try NewPassphrase.ask(in: session, isMeant: takesCommon))
+    }
+  }
+}

@@ -1,0 +1,97 @@
+internal import Vault
+
+/// `vault paths`
+struct Paths: Command {
+  static let about = About(
+    "Show where everything is, and what belongs into a backup. Opens nothing.",
+    usage: "vault paths [--json]",
+    example: """
+      vault paths
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let places = try StoreLocation(environment: session.environment).all(credential: key.credential)
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for place in places { try place.write(to: &json) }
+      }
+    }
+    var table = Table("WHAT", "PATH", "MODE", "BACKUP", "UNIX GROUP")
+    for place in places { table.add(place.what, place.path, place.mode, place.backup, place.unixGroup?.name ?? "") }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+extension StoreLocation.Place {
+  /// A key file belongs into a backup, but not into that of the store.
+  var backup: String { isBackedUp ? "yes" : what == "key file" ? "apart" : "no" }
+
+  func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("what", what)
+      try json.string("path", path)
+      try json.string("mode", mode)
+      try json.flag("backup", isBackedUp)
+      try unixGroup.write(to: &json)
+    }
+  }
+}
+
+/// `vault identity show`
+struct ShowIdentity: Command {
+  static let about = About(
+    "Show the owner's public key, what opens the store, and where everything is. Opens nothing.",
+    usage: "vault identity show [--json]",
+    example: """
+      vault identity show
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let identity = try StoreLocation(environment: session.environment).identity()
+    if json {
+      var json = JSONWriter(session.output)
+      return try identity.write(to: &json)
+    }
+    for (title, text) in identity.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+  }
+}
+
+extension IdentityInfo {
+  fileprivate var lines: [(title: String, text: String)] {
+    var lines = [("owner", ownerKey), ("name", shortName)]
+    for slot in slots {
+      lines.append(("slot \(slot.number)", slot.kind.rawValue + (slot.cost.map { ", \($0.text)" } ?? "")))
+    }
+    return lines + places.map { ($0.what, $0.path) }
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("owner", ownerKey)
+      try json.string("name", shortName)
+      try json.array("slots") { (json) throws(Failure) in
+        for slot in slots { try slot.write(to: &json) }
+      }
+      try json.array("places") { (json) throws(Failure) in
+        for place in places { try place.write(to: &json) }
+      }
+    }
+  }
+}

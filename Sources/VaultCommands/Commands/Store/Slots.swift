@@ -1,0 +1,223 @@
+internal import Vault
+
+/// `vault slot list`
+struct ListSlots: Command {
+  static let about = About(
+    "List what opens the store, with the costs of guessing a passphrase. Opens nothing.",
+    usage: "vault slot list [--json]",
+    example: """
+      vault slot list
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let slots = try StoreLocation(environment: session.environment).identity().slots
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for slot in slots { try slot.write(to: &json) }
+      }
+    }
+    var table = Table("SLOT", "KIND", "COST")
+    for slot in slots { table.add(String(slot.number), slot.kind.rawValue, slot.cost?.text ?? "") }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+extension SlotInfo {
+  func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.number("number", number)
+      try json.string("kind", kind.rawValue)
+      guard let cost else { return }
+      try json.number("passes", cost.passes)
+      try json.number("memoryKiB", cost.memoryKiB)
+    }
+  }
+}
+
+extension SlotInfo.Cost {
+  /// `3 passes over 256 MiB`
+  var text: String {
+    let memory = memoryKiB.isMultiple(of: 1_024) ? "\(memoryKiB / 1_024) MiB" : "\(memoryKiB) KiB"
+    return "\(passes) \(passes == 1 ? "pass" : "passes") over \(memory)"
+  }
+}
+
+/// `vault slot add passphrase`
+struct AddPassphrase: Command {
+  static let about = About(
+    "Add a passphrase to a store that has none; it is asked for twice.",
+    usage: "vault slot add passphrase [--new-passphrase-fd N] [--common-passphrase]",
+    more: """
+      A store has one passphrase at most; to replace it: vault passphrase change.
+      """,
+    example: """
+      vault slot add passphrase
+      """)
+
+  let new: NewPassphraseOptions
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    new = try NewPassphraseOptions(&arguments)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let store = try session.openStore(key)
+    let slot = try store.addPassphrase(new.passphrase(in: session))
+    session.say("the passphrase opens slot \(slot.number)")
+  }
+}
+
+/// Where a new passphrase comes from.
+struct NewPassphraseOptions {
+  let descriptor: Int32?
+  let takesCommon: Bool
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    descriptor = try arguments.number(
+      "--new-passphrase-fd", value: "n", "Read the new passphrase from this descriptor: its first line.")
+    takesCommon = arguments.commonPassphrase()
+  }
+
+  func passphrase(in session: Session) throws -> Secret {
+    guard let descriptor else { return try NewPassphrase.ask(in: session, isMeant: takesCommon) }
+    return try NewPassphrase.read(
+      descriptor: descriptor, isMeant: takesCommon, KeySource.newPassphrase(descriptor:))
+  }
+}
+
+/// `vault slot add key-file`
+struct AddKeyFile: Command {
+  static let about = About(
+    "Add a key file, which is made if it does not exist.",
+    usage: "vault slot add key-file --new-key-file FILE",
+    more: """
+      The file holds 32 random bytes, for its owner alone, and must lie outside of the store. Commands use it where it is named: \
+      --key-file FILE, or VAULT_KEY_FILE.
+      """,
+    example: """
+      vault slot add key-file --new-key-file /media/stick/vault.key
+      """)
+
+  let path: String
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    path = try arguments.required("--new-key-file", value: "file", "The key file to add.", completes: .files)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let slot = try session.openStore(key).addKeyFile(path)
+    session.say("the key file opens slot \(slot.number)")
+  }
+}
+
+/// `vault slot add systemd`
+struct AddSystemdCredential: Command {
+  static let about = About(
+    "Add a key for systemd: exactly 32 random bytes in a new file.",
+    usage: "vault slot add systemd --output FILE",
+    more: """
+      A service whose unit says LoadCredential=vault:FILE, or whose credential vault was made of the file by systemd-creds \
+      encrypt, opens the store as its owner, without being asked. The file is its owner's alone, and nothing is \
+      overwritten.
+      """,
+    example: """
+      vault slot add systemd --output vault.key
+      systemd-creds encrypt --name=vault vault.key vault.cred && rm vault.key
+      """)
+
+  let output: String
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    output = try arguments.required("--output", value: "file", "The new file for the key.", completes: .files)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let slot = try session.openStore(key).addSystemdCredential(at: output)
+    session.say("the key opens slot \(slot.number)")
+  }
+}
+
+/// `vault slot remove NUMBER`
+struct RemoveSlot: Command {
+  static let about = About(
+    "Remove a slot: what opened it opens the store no more. The last one stays.",
+    usage: "vault slot remove NUMBER [--yes]",
+    more: """
+      Where one slot would be left, or nothing but recovery codes, it asks on the terminal first; elsewhere it needs --yes.
+      Old copies of the identity file, in backups for instance, still open with it.
+      """,
+    example: """
+      vault slot remove 2
+      """)
+
+  let number: Int
+  let consent: Consent
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    number = try arguments.numberArgument(
+      "number", "The slot's number, as vault slot list shows it.", completes: .slots)
+    consent = Consent(&arguments)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let store = try session.openStore(key)
+    let slots = try store.location.identity().slots
+    let left = slots.filter { $0.number != number }
+    // The last slot stays, and one that is not there is told, without a question.
+    if left.count < slots.count, let first = left.first {
+      if left.allSatisfy({ $0.kind == .recoveryCode }) {
+        try consent.confirm("nothing but a recovery code would open the store then", in: session)
+      } else if left.count == 1 {
+        try consent.confirm(
+          "nothing but slot \(first.number) (\(first.kind.rawValue)) would open the store then", in: session)
+      }
+    }
+    try store.removeSlot(number)
+    session.say("slot \(number) is removed; old copies of the identity file still open with what opened it")
+  }
+}
+
+/// `vault passphrase change`
+struct ChangePassphrase: Command {
+  static let about = About(
+    "Replace the passphrase, or add the first one to a store with a key file.",
+    usage: "vault passphrase change [--new-passphrase-fd N] [--common-passphrase]",
+    more: """
+      Only the passphrase's slot is written anew, never the data. What each guess costs is raised to what is usual today, \
+      and never lowered. Old copies of the store's identity file still open with the old passphrase.
+      """,
+    example: """
+      vault passphrase change
+      """)
+
+  let new: NewPassphraseOptions
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    new = try NewPassphraseOptions(&arguments)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let store = try session.openStore(key)
+    try store.changePassphrase(to: new.passphrase(in: session))
+    session.say("the passphrase is changed")
+  }
+}

@@ -1,0 +1,90 @@
+internal import Vault
+
+/// `vault status`
+struct Status: Command {
+  static let about = About(
+    "Look at the store: where it is, what opens it, and whether each group's state verifies. Never asks.",
+    usage: "vault status [--json]",
+    more: """
+      Where nothing opens the store without asking, it shows what this machine remembers, unverified, and ends with 11.
+      """,
+    example: """
+      vault status
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let status = try session.status(key)
+    if json {
+      var json = JSONWriter(session.output)
+      try status.write(to: &json)
+    } else {
+      for (title, text) in status.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+      try status.table.write(to: session.output, style: session.outputStyle)
+    }
+    for notice in status.notices { session.warn(notice.message) }
+    // What another machine keeps to itself is no fault of this store.
+    let problems = status.groups.lazy.filter { !$0.isOfOtherDevice }.compactMap(\.problem)
+    if let problem = status.lock ?? problems.first { throw problem }
+  }
+}
+
+extension StoreStatus {
+  fileprivate var lines: [(title: String, text: String)] {
+    var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
+    for slot in slots { lines.append(("slot \(slot.number)", slot.kind.rawValue)) }
+    if !slots.isEmpty, !slots.contains(where: { $0.kind == .recoveryCode }) {
+      lines.append(("recovery code", "none; make one: vault recovery create"))
+    }
+    lines.append(("last backup", lastBackup?.text ?? "none"))
+    lines.append(("locked", lock != nil ? "yes" : unlockedUntil.map { "no, unlocked until \($0.text)" } ?? "no"))
+    return lines
+  }
+
+  fileprivate var table: Table {
+    var table = Table("GROUP", "ITEMS", "EPOCH", "KEY", "STATE")
+    for group in groups {
+      table.add(
+        group.name, Table.cell(group.itemCount), Table.cell(group.epoch), Table.cell(group.generation),
+        group.problem?.message ?? (group.isVerified ? "verified" : "not verified"))
+    }
+    return table
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("home", home)
+      try json.string("state", orNull: state)
+      try json.string("owner", ownerKey)
+      try json.string("backup", orNull: lastBackup?.text)
+      try json.flag("locked", lock != nil)
+      try json.string("unlockedUntil", orNull: unlockedUntil?.text)
+      try json.array("slots") { (json) throws(Failure) in
+        for slot in slots { try slot.write(to: &json) }
+      }
+      try json.array("groups") { (json) throws(Failure) in
+        for group in groups { try group.write(to: &json) }
+      }
+    }
+  }
+}
+
+extension GroupStatus {
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("name", name)
+      try json.flag("verified", isVerified)
+      try json.number("epoch", orNull: epoch)
+      try json.number("generation", orNull: generation)
+      try json.number("items", orNull: itemCount)
+      try ErrorReport.write(problem, as: "problem", to: &json)
+    }
+  }
+}

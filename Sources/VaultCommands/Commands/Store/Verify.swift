@@ -1,0 +1,84 @@
+internal import Vault
+
+/// `vault verify`
+struct Verify: Command {
+  static let about = About(
+    "Prove everything in the groups: each item, version and value, and that no group is missing.",
+    usage: "vault verify [GROUP]... [--json]",
+    more: """
+      Ends with the exit status of the first group that does not verify. A group that is bound to another machine is told, \
+      and counts only if it is named. In a store that is only unlocked, everything but the list of groups is proved, and a
+      warning says so.
+      """,
+    example: """
+      vault verify
+      """)
+
+  let groups: [String]
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    groups = arguments.anyArguments("group", "Only these groups.", completes: .groups)
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let store = try session.openStore(key)
+    let results = try store.verify(groups: groups) { name, count in
+      session.showProgress("\(name): \(count) items proved")
+    }
+    session.endProgress()
+    // A name that stands for nothing is not repeated in a row of its own.
+    for case .failure(.notFound(let missing)) in results.map(\.result) { throw VaultError.notFound(missing) }
+    if json {
+      var json = JSONWriter(session.output)
+      try json.array { (json) throws(Failure) in
+        for result in results { try result.write(to: &json) }
+      }
+    } else {
+      var table = Table("GROUP", "RESULT", "ITEMS", "REMOVED", "VERSIONS", "EPOCH")
+      for result in results { result.add(to: &table) }
+      try table.write(to: session.output, style: session.outputStyle)
+    }
+    if results.contains(where: \.needsOwner) {
+      session.warn(
+        "the store is unlocked for items alone: the list of groups was not proved, and neither that no group is missing; to prove them: vault verify --passphrase-fd N, or --key-file FILE"
+      )
+    }
+    for result in results where !groups.isEmpty || !(result.isOfOtherDevice || result.needsOwner) {
+      _ = try result.result.get()
+    }
+  }
+}
+
+extension GroupVerification {
+  fileprivate func add(to table: inout Table) {
+    switch result {
+    case .success(let counts):
+      table.add(
+        name, "verified", Table.cell(counts.items), Table.cell(counts.removed), Table.cell(counts.versions),
+        Table.cell(counts.epoch))
+    case .failure where needsOwner: table.add(name, "not proved", "", "", "", "")
+    case .failure(let error): table.add(name, error.message, "", "", "", "")
+    }
+  }
+
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("group", name)
+      switch result {
+      case .success(let counts):
+        try json.flag("verified", true)
+        try json.number("items", counts.items)
+        try json.number("removed", counts.removed)
+        try json.number("versions", counts.versions)
+        try json.number("epoch", counts.epoch)
+      case .failure(let error):
+        try json.flag("verified", false)
+        try ErrorReport.write(error, as: "problem", to: &json)
+      }
+    }
+  }
+}

@@ -1,0 +1,181 @@
+internal import Exchange
+internal import Vault
+
+/// `vault credential git OPERATION`
+struct AnswerGit: Command {
+  static let about = About(
+    "Be git's credential helper: get, store or erase what stdin describes.",
+    usage: "vault credential git get|store|erase|capability [-g GROUP]",
+    more: """
+      Credentials are items such as git/https/github.com/alice: JSON with username, password and what else git tells. One \
+      stored by hand may be a token alone. What has expired is not given out; erase spares another password than the one it is \
+      told, and what is erased can be restored. Where the store is locked and nobody can be asked, git asks itself.
+      """,
+    example: """
+      git config --global credential.helper vault
+      git config --global credential.helper '!vault credential git -g work'
+      """)
+
+  let operation: String
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    operation = try arguments.argument(
+      "operation", "get, store, erase or capability.", completes: .words(["get", "store", "erase", "capability"]))
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  /// The largest message, in bytes.
+  private static let limit = 1 << 20
+
+  func run(in session: Session) throws {
+    switch operation {
+    case "get", "store", "erase": try perform(in: session)
+    case "capability":
+      try session.output.write("version 0\n")
+      for (_, name) in GitCredential.Capabilities.names { try session.output.write("capability \(name)\n") }
+    // What a later git asks for is no error.
+    default: break
+    }
+  }
+
+  private func perform(in session: Session) throws {
+    let message = try Self.message(session.streams.input)
+    let credential = GitCredential(message)
+    // Too little to tell one credential from another: git would not ask for it.
+    guard credential.scheme != nil, credential.host != nil else { return }
+    do {
+      switch operation {
+      case "get":
+        let group = try session.openGroup(group, key)
+        guard let answer = try find(credential, GitCredential.Capabilities(message), in: group) else { return }
+        let bytes = answer.bytes
+        try unsafe bytes.withUnsafeBytes { bytes in
+          try unsafe session.output.requireTextIfTerminal(bytes, hint: "pipe it")
+          try unsafe session.output.write(bytes)
+        }
+      case "store":
+        guard !GitCredential.isEphemeral(message) else { return }
+        try store(credential, session)
+      default:
+        // Without the capability there is nothing to compare with, and the message does not mean every credential.
+        guard message.value(of: "credential") == nil || credential.comparesSecrets else { return }
+        try erase(credential, in: session.openGroup(group, key))
+      }
+    } catch let error as VaultError {
+      // Git shows this above its own question: one line.
+      var message = error.message
+      if case .locked = error, session.hasPassphrase { message += "; first: vault unlock" }
+      throw Failure(error.exitStatus, message)
+    }
+  }
+
+  private static func message(_ descriptor: Int32) throws(Failure) -> GitCredentialMessage {
+    let input = try DescriptorInput(descriptor, "stdin").readAll(limit: limit)
+    guard input.count <= limit else { throw Failure(.overLimit, "stdin holds more than 1048576 bytes (1 MiB)") }
+    do {
+      return try GitCredentialMessage(unsafe input.withUnsafeBytes { unsafe Array($0) })
+    } catch {
+      guard case .malformed(let line) = error else { throw Failure(.usage, "stdin is not what git writes") }
+      throw Failure(.usage, "stdin, line \(line): not KEY=VALUE")
+    }
+  }
+
+  // MARK: Steps
+
+  /// The best credential that has not expired: for the very path, or none, before others; then the newest.
+  private func find(
+    _ pattern: GitCredential, _ capabilities: GitCredential.Capabilities, in group: AccessGroup
+  ) throws(VaultError) -> GitCredentialMessage? {
+    if pattern.username != nil {
+      let name: String
+      do { name = try LoginName.git(pattern) } catch { return nil }
+      if let answer = try answer(name, pattern, capabilities, group) { return answer }
+      // There is no other with this path.
+      guard pattern.path == nil else { return nil }
+    }
+    let matches = try matches(pattern, in: group).sorted {
+      let isFirst = ($0.credential.path == pattern.path, $1.credential.path == pattern.path)
+      return isFirst.0 == isFirst.1 ? $0.item.changed > $1.item.changed : isFirst.0
+    }
+    for match in matches where !match.item.hasExpired {
+      if let answer = try answer(match.item.name.description, match.credential, capabilities, group) { return answer }
+    }
+    return nil
+  }
+
+  private func answer(
+    _ name: String, _ place: GitCredential, _ capabilities: GitCredential.Capabilities, _ group: AccessGroup
+  ) throws(VaultError) -> GitCredentialMessage? {
+    guard let (login, item) = try group.login(name), !item.hasExpired,
+      login.secrets.areUsable(withAuthtype: capabilities.contains(.authtype))
+    else { return nil }
+    var credential = GitCredential()
+    credential.username = place.username
+    credential.secrets = login.secrets
+    credential.expiry = item.expires.map { $0.milliseconds / 1_000 }
+    // What somebody stored by hand may have several lines, which git could take for other keys.
+    return try? credential.answer(capabilities)
+  }
+
+  private func store(_ credential: GitCredential, _ session: Session) throws {
+    var secrets = credential.secrets
+    guard credential.username != nil && secrets.password != nil || secrets.authtype != nil && secrets.credential != nil
+    else { return }
+    // Beyond this no item can say when it expires.
+    var expires = credential.expiry.flatMap { $0 < (1 << 53) / 1_000 ? Timestamp(milliseconds: $0 * 1_000) : nil }
+    let name = try LoginName.git(credential)
+    let group = try session.openGroup(group, key)
+    let present = try group.login(name)
+    // An older git does not tell again all that it was told.
+    if let before = present?.login.secrets, before.agree(with: secrets) {
+      secrets.oauthRefreshToken = secrets.oauthRefreshToken ?? before.oauthRefreshToken
+      secrets.authtype = secrets.authtype ?? before.authtype
+      secrets.credential = secrets.credential ?? before.credential
+      if secrets.state.isEmpty { secrets.state = before.state }
+      // What works has not expired, whatever was thought before.
+      if let item = present?.item, !item.hasExpired { expires = expires ?? item.expires }
+    }
+    // Git stores anew what it was given and what worked.
+    if let present, present.login.secrets == secrets, present.item.expires == expires { return }
+    try group.set(name, to: Login(username: credential.username, secrets: secrets), expires: expires)
+  }
+
+  private func erase(_ pattern: GitCredential, in group: AccessGroup) throws(VaultError) {
+    for match in try matches(pattern, in: group) {
+      let name = match.item.name.description
+      do {
+        if pattern.comparesSecrets {
+          guard let (login, item) = try group.login(name), login.secrets.agree(with: pattern.secrets) else { continue }
+          try group.remove(name, ifVersion: item.version)
+        } else {
+          try group.remove(name)
+        }
+      } catch .notFound(.item), .conflict {
+        // Somebody else removed it, or stored another password.
+        continue
+      }
+    }
+  }
+
+  private func matches(
+    _ pattern: GitCredential, in group: AccessGroup
+  ) throws(VaultError) -> [(credential: GitCredential, item: Item)] {
+    var matches: [(GitCredential, Item)] = []
+    let prefix = LoginName.gitPrefix(pattern)
+    // Nothing has a name that no item can have.
+    guard (try? Item.Name(prefix)) != nil else { return [] }
+    for item in try group.items(prefix: prefix) {
+      guard let credential = LoginName.gitCredential(item.name), credential.isMeant(by: pattern) else { continue }
+      matches.append((credential, item))
+    }
+    return matches
+  }
+}
+
+extension GitCredential {
+  /// Whether only a credential with these secrets is meant.
+  fileprivate var comparesSecrets: Bool { secrets.password != nil || secrets.credential != nil }
+}

@@ -1,0 +1,129 @@
+internal import Vault
+
+/// What `--help` prints, made of the table and of what the commands say of themselves.
+enum Help {
+  /// What is said of `vault` itself.
+  static let about = About(
+    "A keychain: small secrets, encrypted per access group, for scripts and services.", usage: "vault COMMAND …",
+    example: """
+      vault init --key-file ~/.config/vault.key
+      export VAULT_KEY_FILE=~/.config/vault.key
+      printf %s "$TOKEN" | vault set api/token
+      vault get api/token
+      """)
+
+  /// What is looked at besides the arguments.
+  static let places = """
+    VAULT_HOME      the store (else $XDG_DATA_HOME/vault; root: /var/lib/vault)
+    VAULT_STATE     what this machine has seen (else $XDG_STATE_HOME/vault;
+                    root: /var/lib/vault-state)
+    VAULT_GROUP     the access group where -g is not given (else default, or
+                    the application's own)
+    VAULT_KEY_FILE  the key file where --key-file is not given
+    VAULT_CREDENTIAL
+                    the credential of the application to act as (else the
+                    file vault in systemd's $CREDENTIALS_DIRECTORY)
+    """
+
+  static var exitStatuses: String {
+    ExitStatus.allCases.map { Help.right(String($0.rawValue), 3) + "  " + $0.meaning }.joined(separator: "\n")
+  }
+
+  /// - Parameter columns: how wide a line may be.
+  static func page(of command: NamedCommand, columns: Int) -> String {
+    command.wordCount == 0 ? firstPage : page(command, columns)
+  }
+
+  // MARK: Of vault itself
+
+  private static var firstPage: String {
+    let commands = CommandTable.sections.map { section in
+      "\(section.title):\n" + section.entries.map(line).joined(separator: "\n")
+    }
+    return """
+      \(about.abstract)
+
+      usage: \(about.usage)
+
+      First steps:
+      \(indented(about.example))
+
+      \(commands.joined(separator: "\n\n"))
+
+      Places:
+      \(indented(places))
+
+      Exit statuses:
+      \(indented(exitStatuses))
+
+      More:
+        vault COMMAND --help   the options of a command, and an example
+        vault --version        the versions of vault, its format and its libraries
+
+      """
+  }
+
+  private static func line(of entry: CommandTable.Entry) -> String {
+    let label = entry.operands.isEmpty ? entry.path : "\(entry.path) \(entry.operands)"
+    return row(label, entry.line, column: 23, columns: 80)
+  }
+
+  // MARK: Of one command
+
+  private static func page(_ command: NamedCommand, _ columns: Int) -> String {
+    let about = command.about
+    var parts = [wrapped("OVERVIEW: " + about.abstract, columns)]
+    if !about.more.isEmpty { parts.append(wrapped(about.more, columns)) }
+    if !about.example.isEmpty { parts.append("Example:\n" + indented(about.example)) }
+    parts.append("USAGE: " + about.usage.replacing("\n", with: "\n       "))
+    let (arguments, options) = (
+      command.parameters.filter { $0.long == nil }, command.parameters.filter { $0.long != nil }
+    )
+    for (title, parameters) in [("ARGUMENTS", arguments), ("OPTIONS", options)] where !parameters.isEmpty {
+      let rows = parameters.map { row($0.label, $0.help, column: 26, columns: columns) }
+      parts.append("\(title):\n" + rows.joined(separator: "\n"))
+    }
+    let below = command.subcommands.map { row($0.name, $0.about.abstract, column: 26, columns: columns) }
+    if !below.isEmpty { parts.append("COMMANDS:\n" + below.joined(separator: "\n")) }
+    return parts.joined(separator: "\n\n") + "\n"
+  }
+
+  // MARK: Layout
+
+  /// A label, and what it means from a column on; a long label has a line of its own.
+  private static func row(_ label: String, _ text: String, column: Int, columns: Int) -> String {
+    let margin = String(repeating: " ", count: column)
+    let text = wrapped(text, columns - column).replacing("\n", with: "\n" + margin)
+    let isLong = label.count + 3 > column
+    return "  " + label + (isLong ? "\n" + margin : String(repeating: " ", count: column - 2 - label.count)) + text
+  }
+
+  private static func right(_ text: String, _ width: Int) -> String {
+    String(repeating: " ", count: max(0, width - text.count)) + text
+  }
+
+  private static func indented(_ text: String) -> String { "  " + text.replacing("\n", with: "\n  ") }
+
+  /// Breaks lines between words.
+  private static func wrapped(_ text: String, _ columns: Int) -> String {
+    text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      var lines: [String] = []
+      for word in line.split(separator: " ") {
+        if let last = lines.last, last.count + 1 + word.count < columns {
+          lines[lines.count - 1] = "\(last) \(word)"
+        } else {
+          lines.append(String(word))
+        }
+      }
+      return lines.joined(separator: "\n")
+    }
+    .joined(separator: "\n")
+  }
+}
+
+extension Parameter {
+  /// `-g, --group <group>`
+  var label: String {
+    [names.joined(separator: ", "), value.map { "<\($0)>" } ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
+  }
+}
