@@ -11,7 +11,7 @@ protocol Command: SendableMetatype {
   /// whatever it is given.
   init(_ arguments: inout Arguments) throws(ArgumentFault)
 
-  /// Does it; what it prints on stdout need not be flushed.
+  /// Runs the command. It need not flush its output on stdout.
   ///
   /// - Throws: a `VaultError`, or a `Failure` of the command line itself.
   func run(in session: Session) throws
@@ -300,7 +300,8 @@ enum ArgumentFault: Error, Equatable {
     case .unknownOption(let meant):
       return .usage("'\(command.path)' has no such option", hint: meant.map { "did you mean \($0)?" } ?? hint)
     case .unknownLetter:
-      return .usage("'\(command.path)' has no such option", hint: "before a name that begins with '-', write --")
+      return .usage(
+        "'\(command.path)' has no such option", hint: "to use a name that begins with '-', write -- before it")
     case .tooMany: return command.type?.surplus ?? .usage("there are too many arguments", hint: hint)
     case .missingCommand: return .usage("a command is missing", hint: hint)
     case .unknownCommand(let meant):

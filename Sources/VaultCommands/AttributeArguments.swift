@@ -1,8 +1,8 @@
 internal import Vault
 
-/// `-a KEY=VALUE` as keys and values.
+/// Keys and values of `-a KEY=VALUE`.
 enum AttributeArguments {
-  /// - Throws: `usage` without `=` or key, and for a key that is named twice.
+  /// - Throws: `usage` if `=` or the key is missing, or a key occurs twice.
   static func parse(_ arguments: [String]) throws(Failure) -> [String: String] {
     var attributes: [String: String] = [:]
     for argument in arguments {
@@ -11,7 +11,7 @@ enum AttributeArguments {
       }
       let key = String(argument[..<sign])
       guard attributes.updateValue(String(argument[argument.index(after: sign)...]), forKey: key) == nil else {
-        throw .usage("an attribute is named twice")
+        throw .usage("the same attribute is given twice")
       }
     }
     return attributes

@@ -1,8 +1,8 @@
-/// Finds the word of ours that a mistyped one was meant to be, so that a hint can name it and never what was typed.
+/// Finds which of our words was mistyped, so that a hint can name it instead of repeating what was typed.
 enum Closeness {
-  /// - Returns: the nearest of `words` if at most two letters differ, and not all.
+  /// - Returns: the nearest of `words`, if at most two of its letters differ and not all of them.
   static func nearest(to typed: String, among words: [String]) -> String? {
-    // A long text is no mistyped word of ours, and comparing it would take long.
+    // A long text cannot be one of our words, and comparing it would take long.
     guard typed.utf8.count <= 32 else { return nil }
     if let known = elsewhere[typed], words.contains(known) { return known }
     if let beginning = words.first(where: { typed.utf8.count > 2 && $0.hasPrefix(typed) }) { return beginning }
@@ -11,7 +11,7 @@ enum Closeness {
     return word
   }
 
-  /// As ``nearest(to:among:)`` for names of items, which may also differ in upper and lower case.
+  /// Like ``nearest(to:among:)`` for names of items, but ignores case.
   static func nearestName(to typed: String, among names: [String]) -> String? {
     let lower = typed.lowercased()
     if let same = names.first(where: { $0.lowercased() == lower }) { return same }
@@ -19,13 +19,14 @@ enum Closeness {
     return nearest(to: typed, among: names.filter { abs($0.utf8.count - typed.utf8.count) <= 2 })
   }
 
-  /// What other tools call the same thing.
+  /// Other tools' words for the same thing.
   private static let elsewhere = [
     "add": "set", "put": "set", "insert": "set", "store": "set", "delete": "remove", "del": "remove", "read": "get",
     "undelete": "restore", "log": "history", "find": "search", "exec": "run", "rename": "move", "open": "unlock",
   ]
 
-  /// Letters to insert, remove, replace or swap with the next to make one word of the other (Damerau and Levenshtein).
+  /// The number of letters to insert, remove, replace or swap with the next to turn one word into the other (Damerau
+  /// and Levenshtein).
   private static func distance(_ first: [UInt8], _ second: [UInt8]) -> Int {
     var rows = [Array(0...second.count)]
     for line in first.indices {

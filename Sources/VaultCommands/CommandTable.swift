@@ -28,13 +28,13 @@ enum CommandTable {
       "Secrets",
       [
         Entry("set", "NAME", "store a value: piped, from a file, or typed without echo", SetItem.self),
-        Entry("get", "NAME", "write a value, exactly its bytes", GetItem.self, aliases: ["cat", "show"]),
+        Entry("get", "NAME", "write exactly the bytes of a value", GetItem.self, aliases: ["cat", "show"]),
         Entry("edit", "NAME", "change a value in your editor", EditItem.self),
         Entry("generate", "NAME", "store a new random value", GenerateItem.self),
         Entry("list", "[PREFIX]", "list names, labels, versions and dates", ListItems.self, aliases: ["ls"]),
-        Entry("search", "TEXT", "look for a text in all groups that open", SearchItems.self),
-        Entry("info", "NAME", "show everything about an item but its value", InfoItem.self),
-        Entry("history", "NAME", "list the versions of an item that are kept", HistoryOfItem.self),
+        Entry("search", "TEXT", "search all groups that can be opened", SearchItems.self),
+        Entry("info", "NAME", "show everything about an item except its value", InfoItem.self),
+        Entry("history", "NAME", "list the kept versions of an item", HistoryOfItem.self),
         Entry("restore", "NAME", "bring back a removed item, or an older version", RestoreItem.self),
         Entry("remove", "NAME", "remove an item; restore brings it back", RemoveItem.self, aliases: ["rm"]),
         Entry("copy", "NAME", "copy an item to another group or name", CopyItem.self, aliases: ["cp"]),
@@ -43,27 +43,27 @@ enum CommandTable {
     Section(
       "Using them",
       [
-        Entry("unlock", "", "open the store without being asked, for a time", UnlockStore.self),
+        Entry("unlock", "", "open the store without a prompt for a time", UnlockStore.self),
         Entry("lock", "", "end that now", LockStore.self),
         Entry("run", "-- COMMAND", "run a program with secrets in its environment", RunProgram.self),
         Entry("read", "REFERENCE", "write what vault://GROUP/NAME names", ReadReference.self),
-        Entry("inject", "-i FILE", "write a template with values in place of references", InjectTemplate.self),
+        Entry("inject", "-i FILE", "write a template with references replaced", InjectTemplate.self),
         Entry("env", "", "write a group as variables for a shell or an env file", PrintEnvironment.self),
-        Entry("totp", "NAME", "write the one-time code of this moment", ShowOneTimeCode.self),
+        Entry("totp", "NAME", "write the current one-time code", ShowOneTimeCode.self),
         Entry("credential git", "OPERATION", "be git's credential helper", AnswerGit.self),
         Entry("credential docker", "OPERATION", "be docker's credential helper", AnswerDocker.self),
       ]),
     Section(
       "Other programs' files",
       [
-        Entry("import", "FILE", "bring in what a file holds, all at once", ImportItems.self),
+        Entry("import", "FILE", "import a file, all of it or nothing", ImportItems.self),
         Entry("export", "", "write all values of a group as an env file or JSON", ExportItems.self),
       ]),
     Section(
       "The store",
       [
         Entry("init", "", "make a store, or bring a lost one back", Init.self),
-        Entry("status", "", "look at the store: where it is, and what opens it", Status.self),
+        Entry("status", "", "show where the store is and what opens it", Status.self),
         Entry("verify", "", "prove everything in it", Verify.self),
         Entry("paths", "", "show where everything is, and what to back up", Paths.self),
         Entry("passphrase change", "", "replace the passphrase, or add the first one", ChangePassphrase.self),
@@ -80,18 +80,18 @@ enum CommandTable {
       "Backups",
       [
         Entry("backup", "DIR", "copy the store into a folder, proved completely", BackupStore.self),
-        Entry("restore-backup", "DIR", "put the groups of a backup back", RestoreBackup.self),
-        Entry("repair", "GROUP", "make a damaged group anew of all that is proved", RepairGroup.self),
+        Entry("restore-backup", "DIR", "restore the groups of a backup", RestoreBackup.self),
+        Entry("repair", "GROUP", "rebuild a damaged group from all that is proved", RepairGroup.self),
       ]),
     Section(
       "Access groups",
       [
-        Entry("group create", "NAME", "make a group: an encrypted file of its own", CreateGroup.self),
+        Entry("group create", "NAME", "make a group, a separate encrypted file", CreateGroup.self),
         Entry("group list", "", "list the groups", ListGroups.self),
         Entry("group show", "NAME", "show a group's state and its members", ShowGroup.self),
         Entry("group share", "NAME", "let a Unix group open its files", ShareGroup.self),
-        Entry("group accept", "NAME", "take a group as it is now", AcceptGroup.self),
-        Entry("group compact", "NAME", "forget removed items, and free their space", CompactGroup.self),
+        Entry("group accept", "NAME", "accept a group's present state", AcceptGroup.self),
+        Entry("group compact", "NAME", "delete removed items, and free their space", CompactGroup.self),
         Entry("group rotate", "NAME", "give a group a new key", RotateGroup.self),
         Entry("group remove", "NAME", "remove a group with all its items", RemoveGroup.self),
       ]),
@@ -101,15 +101,15 @@ enum CommandTable {
         Entry("app issue", "APP", "write a credential that opens the app's groups only", IssueApplication.self),
         Entry("app list", "", "list the applications", ListApplications.self),
         Entry("app show", "APP", "show an application's state, groups and rights", ShowApplication.self),
-        Entry("app uninstall", "APP", "do what each of its groups declares for that", UninstallApplication.self),
+        Entry("app uninstall", "APP", "remove or keep its groups as declared", UninstallApplication.self),
         Entry("grant", "GROUP APP", "let an application into a group", GrantRights.self),
-        Entry("revoke", "GROUP APP", "take it out, and give the group a new key", RevokeRights.self),
+        Entry("revoke", "GROUP APP", "remove it, and give the group a new key", RevokeRights.self),
         Entry("exposure", "", "list what removed members could read", ShowExposure.self),
       ]),
     Section(
       "Keyed archives",
       [
-        Entry("archive show", "FILE", "show what an archive holds", ShowArchive.self),
+        Entry("archive show", "FILE", "show an archive's content", ShowArchive.self),
         Entry("archive check", "FILE", "say whether a program would read it", CheckArchive.self),
         Entry("archive convert", "FILE", "write it as XML, binary or JSON", ConvertArchive.self),
       ]),
@@ -129,30 +129,31 @@ enum CommandTable {
   /// The words in front of several commands, and what is said of those commands together.
   static let families = [
     Family(
-      "credential", "Answer git and docker, which ask for passwords and keep them.",
+      "credential", "Answer git and docker when they ask for passwords or store them.",
       more: """
-        The executable called as git-credential-vault or docker-credential-vault does the same; tools/install links them.
+        The executable does the same under the name git-credential-vault or docker-credential-vault; tools/install \
+        links them.
         """,
       example: "git config --global credential.helper vault"),
     Family("passphrase", "Change the passphrase that opens the store.", example: "vault passphrase change"),
     Family(
       "slot", "Show and change what opens the store.",
       more: """
-        A slot is one way to open the store: a passphrase, a key file, a recovery code or a systemd credential. Each opens all \
-        of it, and changing one leaves the others as they are.
+        A slot is one way to open the store: a passphrase, a key file, a recovery code or a systemd credential. Each \
+        opens the whole store, and changing one leaves the others unchanged.
         """,
       example: "vault slot list"),
     Family("slot add", "Add one more way to open the store.", example: "vault slot add recovery"),
     Family(
-      "recovery", "Make a code on paper that opens the store when everything else is lost.",
+      "recovery", "Make a code to write down, which opens the store when everything else is lost.",
       example: "vault recovery create"),
     Family("identity", "Show who the store belongs to.", example: "vault identity show"),
-    Family("group", "Make, show and look after access groups.", example: "vault group create team.shared --keep 50"),
+    Family("group", "Make, show and maintain access groups.", example: "vault group create team.shared --keep 50"),
     Family(
       "app", "Issue credentials to applications, show and uninstall them.",
       example: "vault app issue com.example.api --output /etc/api/credential"),
     Family(
-      "archive", "Look into keyed archives (NSKeyedArchiver) without building anything in them; no store is needed.",
+      "archive", "Inspect keyed archives (NSKeyedArchiver) without building their objects; no store is needed.",
       example: "vault archive show settings.plist"),
   ]
 

@@ -1,16 +1,16 @@
 internal import Vault
 
-/// An error of the command line itself: its arguments, its input, its output. What the store refuses is a `VaultError`.
+/// An error of the command line itself: its arguments, input or output. The store's errors are `VaultError`s.
 ///
-/// The texts never hold an argument or a value: whoever mistypes a command may have typed a secret.
+/// The texts never contain an argument or a value, because a mistyped argument may be a secret.
 struct Failure: Error, Equatable {
   let status: ExitStatus
   let message: String
   var hint: String?
-  /// Which proof failed, where one did.
+  /// The proof that failed, if one did.
   var level: String?
 
-  /// Ends the program without a word, as when the reader of a pipe has gone.
+  /// Ends the program silently, as when the reader of a pipe has gone.
   var isSilent = false
 
   var isAboutArguments = false
@@ -21,17 +21,17 @@ struct Failure: Error, Equatable {
     self.hint = hint
   }
 
-  /// The command line is not understood: the forms of the command are shown under the message.
+  /// The command line is not understood. The command's usage is shown under the message.
   static func usage(_ message: String, hint: String? = nil) -> Failure {
     var failure = Failure(.usage, message, hint: hint)
     failure.isAboutArguments = true
     return failure
   }
 
-  /// A passphrase or value was being asked for, and the user ended the program instead.
+  /// The user ended the program at a prompt for a passphrase or value.
   static let interrupted = Failure(.interrupted, "interrupted")
 
-  /// Whoever read our output wants no more of it. That is his decision and no failure of ours.
+  /// The reader of our output has closed the pipe. That is their decision and not our failure.
   static let readerGone: Failure = {
     var failure = Failure(.success, "the reader of the output has gone")
     failure.isSilent = true

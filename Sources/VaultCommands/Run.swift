@@ -4,9 +4,9 @@ internal import Vault
 ///
 /// - Parameters:
 ///   - arguments: the command line without the program's name.
-///   - environment: what VAULT_HOME and its like are read from.
-///   - streams: what is read and written. Nothing is left in a buffer when this returns.
-/// - Returns: the exit status, a number of `ExitStatus`.
+///   - environment: the environment that contains VAULT_HOME and other variables.
+///   - streams: the input and output. All output has been written when this returns.
+/// - Returns: the exit status, as in `ExitStatus`.
 public func run(arguments: [String], environment: [String: String], streams: Streams = Streams()) -> Int32 {
   let session: Session
   do throws(Failure) {

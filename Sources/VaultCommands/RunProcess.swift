@@ -2,9 +2,9 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// Runs the command that this process was started as, on its own streams; crashes leave no trace of its memory.
+/// Runs this process's command on its own streams. A crash leaves no trace of its memory.
 ///
-/// What the executable is called counts: as `git-credential-vault` it is git's helper.
+/// The executable's name matters: as `git-credential-vault` it is git's helper.
 ///
 /// - Returns: the exit status.
 public func runProcess() -> Int32 {
@@ -18,7 +18,7 @@ public func runProcess() -> Int32 {
   return run(arguments: arguments, environment: environmentVariables())
 }
 
-/// Not `CommandLine.arguments`, which replaces what is not UTF-8: two names would become one.
+/// `CommandLine.arguments` replaces bytes that are not UTF-8, so two names could become one.
 private func decodedArguments() -> [String]? {
   var arguments: [String] = []
   if let program = unsafe csystem_argument(0) {
@@ -32,7 +32,7 @@ private func decodedArguments() -> [String]? {
   return arguments
 }
 
-/// What the command reads of the environment, and no more: the rest may be large.
+/// Only the environment variables that the command reads, because the rest may be large.
 private func environmentVariables() -> [String: String] {
   var variables: [String: String] = [:]
   for name in Session.variables {

@@ -1,7 +1,7 @@
 import Glibc
 internal import Vault
 
-/// One run of the command: its streams and environment, and what it has to say on stderr.
+/// One run of the command: its streams, its environment, and its messages on stderr.
 final class Session {
   let line: TypedLine
   let environment: [String: String]
@@ -11,12 +11,12 @@ final class Session {
   private var endActions: [(Session) -> Void] = []
   private let started: ContinuousClock.Instant
   private var showsProgress = false
-  /// The group that the command opened last: where a name was looked for.
+  /// The group that the command opened last, in which it looked for a name.
   var openedGroup: AccessGroup?
-  /// What was, or will be, asked for while the store is open.
+  /// The prompt that the open store may still need.
   var question: Question?
 
-  /// Every environment variable that is looked at.
+  /// Every environment variable that the command reads.
   static let variables = [
     "VAULT_HOME", "VAULT_STATE", "VAULT_GROUP", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY",
     "PASSWORD_STORE_DIR", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME", "NO_COLOR", "TERM", "VISUAL",
@@ -33,26 +33,26 @@ final class Session {
     output = try Output(descriptor: streams.output)
   }
 
-  /// Whether errors are told as JSON. Also known when the arguments were not understood.
+  /// Whether errors are reported as JSON. This is known even if the arguments were not understood.
   private var wantsJSON: Bool { line.arguments.prefix { $0 != "--" }.contains("--json") }
 
-  /// An environment variable; one that is empty counts as not set.
+  /// An environment variable. An empty one counts as unset.
   func variable(_ name: String) -> String? {
     guard let value = environment[name], !value.isEmpty else { return nil }
     return value
   }
 
-  /// Has something done when the command has ended, well or not: the store's notices are told then.
+  /// Runs something when the command has ended, successfully or not. The store's notices are printed then.
   func atEnd(_ action: @escaping (Session) -> Void) { endActions.append(action) }
 
-  /// Keeps a warning until the command has ended: with `--json`, stderr holds an error's object and nothing else.
+  /// Keeps a warning until the command has ended, because with `--json` stderr contains only the object of an error.
   func warn(_ message: String) { warnings.append(message) }
 
-  /// Says something that is neither data nor an error, on stderr.
+  /// Prints a message that is neither data nor an error on stderr.
   func say(_ message: String) { tell(UTF8Text.onOneLine(message) + "\n") }
 
-  /// Shows how far a long command has come: on a terminal only, from its second second on, on one line that the next
-  /// call writes over and the end of the command clears.
+  /// Shows the progress of a long command, only on a terminal and from its second second on. The next call overwrites
+  /// the line, and the end of the command clears it.
   func showProgress(_ text: @autoclosure () -> String) {
     guard started.duration(to: .now) > .seconds(1), isatty(streams.errors) == 1 else { return }
     showsProgress = true
@@ -65,7 +65,7 @@ final class Session {
     tell("\r\u{1B}[K")
   }
 
-  /// How data is written to stdout.
+  /// The style of data on stdout.
   var outputStyle: Style { Style(descriptor: streams.output, environment: environment) }
 
   /// Writes out everything.
@@ -75,16 +75,16 @@ final class Session {
     tellWarnings()
   }
 
-  /// Tells the error.
+  /// Reports the error.
   ///
   /// - Returns: the exit status.
   func end(with error: any Error) -> Int32 {
     endProgress()
-    // The library knows only its own errors; what went wrong at the terminal is the one to tell.
+    // The library can throw only its own errors. An error at the terminal is the one to report.
     let error = question?.failure ?? near(error)
     let report = ErrorReport(error)
     if let failure = error as? Failure, failure.isSilent { return report.status }
-    // What was written before the error was found is data that was asked for; a failing pipe is not the error to tell.
+    // Data written before the error is still wanted output. A failing pipe must not hide the error.
     try? output.flush()
     if wantsJSON {
       tell(report)
@@ -98,12 +98,12 @@ final class Session {
     return report.status
   }
 
-  /// Says in which group an item was not found, and which one may be meant. What was typed is not repeated.
+  /// Says in which group an item was not found, and suggests a name. The typed name is not repeated.
   private func near(_ error: any Error) -> any Error {
     guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
     let message = "no such item in '\(group.name)'"
     let hint = VaultError.notFound(.item).hint
-    // In a large group a search would take longer than it helps.
+    // In a large group the search would take too long to be useful.
     guard let count = try? group.info().itemCount, count <= 10_000, let items = try? group.items() else {
       return Failure(.notFound, message, hint: hint)
     }

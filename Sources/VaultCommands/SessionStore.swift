@@ -1,8 +1,8 @@
 internal import Vault
 
-/// How a command comes to its store and its group.
+/// Opens the store and the group of a command.
 extension Session {
-  /// - Throws: `noStore`, `locked`, `wrongKey` and whatever else keeps a store from being opened; `usage` for two sources.
+  /// - Throws: `noStore`, `locked`, `wrongKey` and other errors of opening a store; `usage` if two sources are named.
   func openStore(_ key: KeySource) throws -> SecretStore {
     let location = try StoreLocation(environment: environment)
     let store = try SecretStore.open(at: location, unlocking: unlocking(key, asking: true))
@@ -13,7 +13,7 @@ extension Session {
     return store
   }
 
-  /// - Parameter name: as the command line named it; nil means VAULT_GROUP, or else the store's default.
+  /// - Parameter name: the name on the command line; nil means VAULT_GROUP or the store's default.
   func openGroup(_ name: String?, _ key: KeySource) throws -> AccessGroup {
     let store = try openStore(key)
     let group = try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
@@ -21,7 +21,7 @@ extension Session {
     return group
   }
 
-  /// What can be said of the store without asking anybody.
+  /// The status of the store, found without a prompt.
   func status(_ key: KeySource) throws -> StoreStatus {
     let location = try StoreLocation(environment: environment)
     return try SecretStore.status(at: location, unlocking: unlocking(key, asking: false))
@@ -33,8 +33,8 @@ extension Session {
     return try SecretStore.unlock(at: location, unlocking: unlocking(key, asking: true), for: duration)
   }
 
-  /// - Parameter asking: whether the passphrase is asked for where nothing else opens the store; that may be later, when the
-  ///   command comes to something that an unlocked store does not do.
+  /// - Parameter asking: whether to prompt for the passphrase. Even an unlocked store may prompt later, for the owner's
+  ///   operations.
   private func unlocking(_ key: KeySource, asking: Bool) throws -> Unlocking {
     switch try key.named() {
     case .keyFile(let path)?: return .keyFile(path)
@@ -44,20 +44,20 @@ extension Session {
     case nil:
       guard asking else {
         return .automatic(prompt: { () throws(VaultError) in
-          throw .locked("the store opens with a passphrase, which this command does not ask for")
+          throw .locked("the store opens with a passphrase, and this command does not ask for one")
         })
       }
       let prompt = passphrasePrompt
       let question = Question { [terminal = streams.terminal] in
         try Question.ask(
-          prompt($0), on: terminal, else: "there is no terminal to ask for the passphrase on")
+          prompt($0), on: terminal, else: "there is no terminal to ask for the passphrase")
       }
       self.question = question
       return .automatic(prompt: { () throws(VaultError) in try question.ask() })
     }
   }
 
-  /// Whose passphrase is asked for, and why: the question may come up in the middle of another program.
+  /// Which store's passphrase is asked for, and why. The prompt may appear in the middle of another program.
   private var passphrasePrompt: @Sendable (_ isOpen: Bool) -> String {
     let store = (try? StoreLocation(environment: environment)).map { shown($0.home) } ?? "the store"
     let purpose =
@@ -73,7 +73,7 @@ extension Session {
     }
   }
 
-  /// A path for people: with `~` for the home folder.
+  /// A path for people, with `~` for the home folder.
   func shown(_ path: String) -> String {
     guard let home = variable("HOME"), home.count > 1, path.hasPrefix(home + "/") else {
       return UTF8Text.onOneLine(path)
@@ -87,7 +87,7 @@ extension Session {
     return slots?.contains { $0.kind == .passphrase } ?? false
   }
 
-  /// A moment in a table: on a terminal in the machine's own time with its zone, elsewhere in UTC.
+  /// A time in a table: in the machine's time zone on a terminal, elsewhere in UTC.
   func shown(_ time: Timestamp?) -> String {
     guard let time else { return "" }
     return output.isTerminal ? time.localText : time.shortText

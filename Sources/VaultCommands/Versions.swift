@@ -1,6 +1,6 @@
 internal import Vault
 
-/// What `vault --version` prints: ours, the format's, and those of the libraries that a static build carries with it.
+/// The output of `vault --version`: our version, the format's, and those of the libraries in a static build.
 enum Versions {
   static let vault = "0.1.0"
 

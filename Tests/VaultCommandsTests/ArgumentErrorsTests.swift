@@ -25,22 +25,25 @@ import Testing
     (["info", "x", "s3cret"], "there are too many arguments", "see vault info --help"),
     (["get", "x", "--ouptut", "s3cret"], "'vault get' has no such option", "did you mean --output?"),
     (["get", "x", "--s3cret"], "'vault get' has no such option", "see vault get --help"),
-    (["get", "-hs3cret"], "'vault get' has no such option", "before a name that begins with '-', write --"),
+    (["get", "-hs3cret"], "'vault get' has no such option", "to use a name that begins with '-', write -- before it"),
     (["help", "s3cret"], "there is no such command", "see vault --help"),
     (["help", "group", "s3cret"], "there is no such command", "see vault group --help"),
     (["lsit"], "there is no such command", "did you mean 'vault list'?"),
     (["rmeove"], "there is no such command", "did you mean 'vault remove'?"),
     (["hist"], "there is no such command", "did you mean 'vault history'?"),
     (["get", "x", "--json=s3cret"], "--json takes no value", "see vault get --help"),
-    (["get", "x", "-s3cret"], "'vault get' has no such option", "before a name that begins with '-', write --"),
+    (
+      ["get", "x", "-s3cret"], "'vault get' has no such option",
+      "to use a name that begins with '-', write -- before it"
+    ),
     (
       ["set", "x", "s3cret"],
-      "a value is never taken from an argument: other users and your shell's history would see it",
+      "a value is never taken from an argument, because other users and your shell's history would see it",
       "pipe it: printf %s \"$VALUE\" | vault set NAME"
     ),
     (
       ["set", "x", "s3cret", "s3cret"],
-      "a value is never taken from an argument: other users and your shell's history would see it",
+      "a value is never taken from an argument, because other users and your shell's history would see it",
       "pipe it: printf %s \"$VALUE\" | vault set NAME"
     ),
     (["slot", "remove", "s3cret"], "the value of NUMBER is not valid", "see vault slot remove --help"),

@@ -18,15 +18,17 @@ import Testing
 
   /// The question, and whether the command was carried out.
   private static let commands: [([String], String)] = [
-    (["group", "remove", "team"], "the group 'team' would go with its 1 item, and only a backup brings them back"),
-    (["group", "compact", "team"], "1 removed item of 'team' would be forgotten with all versions"),
+    (
+      ["group", "remove", "team"], "the group 'team' would be lost with its 1 item, and only a backup brings them back"
+    ),
+    (["group", "compact", "team"], "1 removed item of 'team' would be deleted with all versions"),
     (
       ["remove", "a", "-g", "team", "--destroy"],
-      "the item 'a' would go with its 2 versions, and only a backup brings them back"
+      "the item 'a' would be lost with its 2 versions, and only a backup brings them back"
     ),
-    (["slot", "remove", "1"], "nothing but a recovery code would open the store then"),
-    (["slot", "remove", "2"], "nothing but slot 1 (key file) would open the store then"),
-    (["app", "uninstall", "web"], "'web' would go with all items, and only a backup brings them back"),
+    (["slot", "remove", "1"], "only a recovery code would open the store then"),
+    (["slot", "remove", "2"], "only slot 1 (key file) would open the store then"),
+    (["app", "uninstall", "web"], "'web' would be lost with all items, and only a backup brings them back"),
   ]
 
   /// The bytes of every file that holds content of the store.
@@ -46,7 +48,8 @@ import Testing
     #expect(refused.status == 64)
     #expect(
       refused.errors
-        == "vault: error: \(question), and there is no terminal to ask on\nvault: hint: if you mean it: --yes\n")
+        == "vault: error: \(question), and there is no terminal to ask on\nvault: hint: to do it without asking: --yes\n"
+    )
     #expect(state == before)
   }
 
@@ -55,7 +58,7 @@ import Testing
     let terminal = PseudoTerminal(columns: 200)
     terminal.type("no\n")
     #expect(store.run(arguments, on: terminal).status == 130)
-    #expect(terminal.shown().contains("\(question). Go on? (yes/no) "))
+    #expect(terminal.shown().contains("\(question). Continue? (yes/no) "))
     #expect(state == before)
   }
 

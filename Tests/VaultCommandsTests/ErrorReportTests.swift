@@ -10,13 +10,13 @@ import Vault
   static let table: [(error: VaultError, status: Int32, message: String, hint: String?)] = [
     (
       .notFound(.item), 10, "no such item",
-      "see what there is: vault list; what was removed comes back with: vault restore NAME"
+      "list the items: vault list; what was removed comes back with: vault restore NAME"
     ),
     (.notFound(.version(3)), 10, "version 3 of the item is not kept", "see what is kept: vault history NAME"),
     (.notFound(.group), 10, "no such group", "see what there is: vault group list"),
     (
-      .locked("there is no terminal to ask for the passphrase on"), 11,
-      "locked: there is no terminal to ask for the passphrase on",
+      .locked("there is no terminal to ask for the passphrase"), 11,
+      "locked: there is no terminal to ask for the passphrase",
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     ),
     (

@@ -36,7 +36,7 @@ import Testing
     let terminal = PseudoTerminal()
     terminal.type("letmein\nletmein\nno\nbetter words\nbetter words\n")
     #expect(store.run(["slot", "add", "passphrase"], on: terminal).status == 0)
-    #expect(terminal.shown().contains("this is one of the passphrases that are tried first"))
+    #expect(terminal.shown().contains("this is one of the passphrases that attackers try first"))
     #expect(store.run("list", "--passphrase-fd", descriptor("better words\n")).status == 0)
   }
 }

@@ -83,7 +83,7 @@ import Vault
     store.run("set", "a", input: "x")
     store.run("set", "b", input: "y")
     store.run("remove", "a")
-    #expect(store.run("group", "compact", "default", "--yes").errors == "1 removed item was forgotten\n")
+    #expect(store.run("group", "compact", "default", "--yes").errors == "1 removed item was deleted\n")
     #expect(store.run("history", "a").status == 10)
     #expect(store.run("get", "b").output == "y")
   }

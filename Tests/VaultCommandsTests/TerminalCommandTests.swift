@@ -23,8 +23,8 @@ import Testing
     #expect(result.status == 64)
     #expect(
       result.errors == """
-        vault: error: the value is not text, and a terminal is no place for it
-        vault: hint: name --output FILE, or pipe it
+        vault: error: the value is not text and is not written to a terminal
+        vault: hint: use --output FILE, or a pipe
 
         """)
     #expect(terminal.shown().isEmpty)

@@ -5,12 +5,13 @@ internal import Vault
 /// `vault archive show FILE`
 struct ShowArchive: Command {
   static let about = About(
-    "Show what an archive holds, as a tree or as JSON.",
+    "Show an archive's content as a tree or as JSON.",
     usage: "vault archive show FILE [--raw] [--json]",
     more: """
-      The tree cuts long text and escapes control characters. --json gives the values. --raw gives the archive's own \
-      table of objects, and --raw --json all of it without loss: references as {"$uid": n}, data as {"$data": base64}. \
-      FILE may be -, for standard input. Values saved by the StructArchiver library are shown, too.
+      The tree shortens long text and escapes control characters. --json writes the values. --raw shows the \
+      archive's table of objects, and --raw --json writes all of it without loss: references as {"$uid": n}, data as \
+      {"$data": base64}. \
+      FILE may be - for standard input. Values saved by the StructArchiver library are shown too.
       """,
     example: """
       vault archive show settings.plist
@@ -23,7 +24,7 @@ struct ShowArchive: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     file = try arguments.argument("file", "The archive, or - for standard input.", completes: .files)
-    raw = arguments.flag("--raw", "The table of objects as it is, instead of the values.")
+    raw = arguments.flag("--raw", "Show the table of objects instead of the values.")
     json = arguments.json()
   }
 
@@ -44,7 +45,7 @@ struct ShowArchive: Command {
     do throws(ArchiveError) {
       archive = try ArchiveInspection(bytes)
     } catch {
-      // Values of StructArchiver begin with no sign of what they are, so they are tried last.
+      // StructArchiver's values have no magic number, so they are tried last.
       guard error == .notAPropertyList, !raw, let values = try? StructArchive(bytes) else { throw error }
       return try json ? values.json() : values.outline()
     }
@@ -63,8 +64,8 @@ struct CheckArchive: Command {
     "Say whether a program that allows these classes would read an archive, and list the classes in it.",
     usage: "vault archive check FILE [--allow CLASS]... [--json]",
     more: """
-      Names are compared with those in the archive, exactly. Classes of property lists, NSURL, NSUUID and NSNull need not \
-      be named. Ends with 19 for a class that is not allowed, 20 for an archive over a limit, 13 for a broken one.
+      Names must equal those in the archive. Classes of property lists, NSURL, NSUUID and NSNull need not be named. \
+      Ends with 19 for a class that is not allowed, 20 for an archive over a limit, 13 for a broken one.
       """,
     example: """
       vault archive check people.plist --allow Person --allow Address
@@ -110,11 +111,11 @@ struct CheckArchive: Command {
 /// `vault archive convert FILE --to FORMAT`
 struct ConvertArchive: Command {
   static let about = About(
-    "Write an archive in another format, with all that is in it.",
+    "Write an archive in another format without loss.",
     usage: "vault archive convert FILE [--from json] --to xml|binary|json [-o OUT]",
     more: """
       JSON is the archive's table of objects without loss, as vault archive show --raw --json writes it; --from json reads \
-      it back. The same archive gives the same bytes. Nothing in it is built. FILE may be -, for standard input.
+      it back. The same archive gives the same bytes. No object is built. FILE may be - for standard input.
       """,
     example: """
       vault archive convert person.plist --to xml -o person.xml
@@ -129,7 +130,7 @@ struct ConvertArchive: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     file = try arguments.argument("file", "The archive, or - for standard input.", completes: .files)
     from = arguments.option(
-      "--from", value: "format", "What the file is: json (xml and binary tell themselves).",
+      "--from", value: "format", "The format of the file: json (xml and binary are detected).",
       completes: .words(["xml", "binary", "json"]))
     to = try arguments.required(
       "--to", value: "format", "The format: xml, binary or json.", completes: .words(["xml", "binary", "json"]))
@@ -140,17 +141,17 @@ struct ConvertArchive: Command {
 
   func run(in session: Session) throws {
     guard ["xml", "binary", "json"].contains(to) else {
-      throw Failure.usage("there is no such format", hint: "xml, binary or json")
+      throw Failure.usage("there is no such formatat", hint: "xml, binary or json")
     }
     guard from == nil || from == "json" else {
       throw Failure.usage(
-        "there is no such format", hint: "json; without --from, xml and binary are told by themselves")
+        "there is no such formatat", hint: "json; without --from, xml and binary are detected")
     }
     let converted = try convert(ArchiveInput(path: file).read(session.streams))
     guard let output, output != "-" else {
       guard to != "binary" || !session.output.isTerminal else {
         throw Failure(
-          .usage, "an archive is not text, and a terminal is no place for it", hint: "name -o FILE, or pipe it")
+          .usage, "an archive is not text and is not written to a terminal", hint: "use -o FILE, or a pipe")
       }
       return try write(converted, to: session.output)
     }
@@ -178,14 +179,14 @@ struct ConvertArchive: Command {
   }
 }
 
-/// Where an archive is read from: a file, or standard input for `-`.
+/// The source of an archive: a file, or standard input for `-`.
 struct ArchiveInput: Equatable {
   let path: String
 
-  /// Reads it whole.
+  /// Reads the whole archive.
   ///
-  /// - Throws: `overLimit` above the limit of archives; a regular file is refused by its size, of anything else no more
-  ///   than one byte over the limit is read. Otherwise `usage`, `denied` or `storage`, as for any file that is named.
+  /// - Throws: `overLimit` above the limit of archives. A regular file is refused by its size; from anything else at
+  ///   most one byte over the limit is read. `usage`, `denied` or `storage` if the file cannot be read.
   func read(_ streams: Streams) throws(Failure) -> [UInt8] {
     guard path != "-" else { return try contents(of: streams.input, "stdin") }
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
@@ -211,8 +212,8 @@ struct ArchiveInput: Equatable {
 }
 
 extension Failure {
-  /// What an archive's error means on the command line: 13 for broken, 19 for a class, 20 for a limit. Names in its words
-  /// come from the archive, and are escaped.
+  /// The command's error for an archive's error: 13 for a broken archive, 19 for a class, 20 for a limit. Its text
+  /// contains names from the archive, which are escaped.
   init(_ error: ArchiveError) {
     let hint: String? =
       switch error {

@@ -7,8 +7,8 @@ struct Completions: Command {
     "Write the completion script of a shell: bash, zsh or fish.",
     usage: "vault completions SHELL [--name NAME]",
     more: """
-      It completes commands and options, groups, and items of a store that opens without a question. tools/install puts \
-      the scripts where the shells look for them.
+      It completes commands, options and groups, and items of a store that opens without a prompt. tools/install \
+      puts the scripts where the shells look for them.
       """,
     example: """
       source <(vault completions bash)
@@ -20,12 +20,12 @@ struct Completions: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     shell = try arguments.argument(
       "shell", "bash, zsh or fish.", completes: .words(CompletionScript.allCases.map(\.rawValue)))
-    name = arguments.option("--name", value: "name", "What the program is called, if it is not vault.", else: "vault")
+    name = arguments.option("--name", value: "name", "The program's name, if it is not vault.", else: "vault")
   }
 
   func run(in session: Session) throws {
     guard let script = CompletionScript(rawValue: shell) else {
-      throw Failure.usage("there is no script for that shell", hint: "it is bash, zsh or fish")
+      throw Failure.usage("there is no script for that shell", hint: "use bash, zsh or fish")
     }
     guard !name.isEmpty, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }) else {
       throw Failure.usage("the value of --name is not valid", hint: "use letters, digits, '-', '_' and '.'")
@@ -34,10 +34,10 @@ struct Completions: Command {
   }
 }
 
-/// `vault complete -- WORD...`: what the scripts ask.
+/// `vault complete -- WORD...`, which the completion scripts call.
 struct Complete: Command {
   static let about = About(
-    "Say what can stand at the end of a command line.",
+    "List the candidates for the end of a command line.",
     usage: "vault complete -- WORD...")
 
   let words: [String]
@@ -54,7 +54,7 @@ struct Complete: Command {
   }
 }
 
-/// `vault manual FOLDER`: what the installer and the documentation call.
+/// `vault manual FOLDER`, which the installer and the documentation call.
 struct Manual: Command {
   static let about = About(
     "Write the manual pages into a folder.",
@@ -64,7 +64,7 @@ struct Manual: Command {
   let markdown: Bool
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    folder = try arguments.argument("folder", "The folder, which exists.", completes: .files)
+    folder = try arguments.argument("folder", "The folder, which must exist.", completes: .files)
     markdown = arguments.flag("--markdown", "Write one page in Markdown instead: CommandReference.md.")
   }
 

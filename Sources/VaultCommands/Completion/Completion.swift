@@ -1,14 +1,14 @@
 internal import Vault
 
-/// What can stand where the cursor is: the answer that the shells' scripts ask for.
+/// The candidates for the word at the cursor, as requested by the shells' completion scripts.
 ///
-/// It asks nobody anything, and says nothing: where the store does not open by itself, no item is offered.
+/// Completion never prompts and prints no error: if the store does not open without a prompt, no item is offered.
 enum Completion: Equatable {
   case words([String])
-  /// The shell completes names of files itself.
+  /// The shell completes file names itself.
   case files
 
-  /// - Parameter words: the words behind `vault`; the last is the one at the cursor, and may be empty.
+  /// - Parameter words: the words after `vault`. The last one is at the cursor and may be empty.
   init(_ words: [String], in session: Session) {
     let typed = words.last ?? ""
     let line = CompletionLine(Array(words.dropLast()))
@@ -28,11 +28,11 @@ enum Completion: Equatable {
   }
 }
 
-/// What stands before the cursor, taken apart.
+/// The parsed words before the cursor.
 struct CompletionLine {
   let command: NamedCommand
   let asksForHelp: Bool
-  /// The option whose value is due.
+  /// The option whose value is being typed.
   private(set) var openOption: Parameter?
   private(set) var arguments: [String] = []
   /// Whether `--` ended the options.
@@ -42,7 +42,7 @@ struct CompletionLine {
   init(_ words: [String]) {
     let line = TypedLine(words)
     (command, asksForHelp) = (line.command, line.asksForHelp)
-    // What opens the store may stand before the command.
+    // The options that open the store may come before the command.
     let known = command.type == nil ? GetItem.parameters : command.parameters
     for word in line.words {
       if let option = openOption {
@@ -95,7 +95,7 @@ extension Session {
     do {
       let store = try store(line)
       let group = try store.group(group ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
-      // A shell's list of more is of no use to anybody.
+      // A longer list in a shell is of no use.
       return try group.items().prefix(10_000).map(\.name.description)
     } catch {
       return []
@@ -106,10 +106,11 @@ extension Session {
     (try? store(line).applications.list().map(\.id)) ?? []
   }
 
-  /// The store, if what stands on the line, or what would be used without it, opens it and asks nobody.
+  /// The store, if the options on the line or the defaults open it without a prompt.
   private func store(_ line: CompletionLine) throws -> SecretStore {
     let (keyFile, credential) = (line.value(of: "--key-file"), line.value(of: "--credential"))
-    // Nothing is read from a descriptor, and of two sources none is chosen: the command will refuse them.
+    // Completion does not read from a descriptor. If two sources are named it uses neither, because the command will
+    // refuse them.
     guard line.value(of: "--passphrase-fd") == nil, line.value(of: "--recovery-fd") == nil,
       keyFile == nil || credential == nil
     else { throw VaultError.locked("completion reads no descriptor") }

@@ -1,11 +1,11 @@
-/// The scripts that ask `NAME complete` for the answer and hand it to a shell.
+/// The scripts that pass the answer of `NAME complete` to a shell.
 ///
-/// The answer's first line is `words` or `files`; each candidate follows on a line of its own, as it is. What a shell needs
-/// to quote, the script quotes.
+/// The answer's first line is `words` or `files`; each candidate follows on a separate line, unquoted. The script does
+/// the quoting for its shell.
 enum CompletionScript: String, CaseIterable {
   case bash, zsh, fish
 
-  /// - Parameter name: what the program is called.
+  /// - Parameter name: the program's name.
   func text(for name: String) -> String {
     let template =
       switch self {
@@ -17,9 +17,9 @@ enum CompletionScript: String, CaseIterable {
     return template.replacing("IDENTIFIER", with: identifier).replacing("PROGRAM", with: name)
   }
 
-  // Bash takes words apart at : and = too; they are put together again, and what it will keep is cut off the answer. A name may
-  // hold what a shell would run: where this and readline do not see the same word, $2, and where a quote cannot hold the name,
-  // nothing is offered. Of type 42 is M-*, which takes the opening quote away.
+  // Bash also splits words at : and =. The script joins them again, and removes from the answer the part that bash
+  // keeps. A name may contain text that a shell would run. So the script offers nothing if it and readline disagree
+  // about the word ($2), or if the open quote cannot contain the name. Type 42 is M-*, which removes the opening quote.
   private static let bashTemplate = #"""
     # bash completion for PROGRAM
     _IDENTIFIER_complete() {

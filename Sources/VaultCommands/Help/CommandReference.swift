@@ -1,6 +1,6 @@
 internal import Vault
 
-/// The documentation's page of commands, made like the manual pages of what the commands say of themselves.
+/// The documentation's page of commands. Like the manual pages, it is generated from the commands' own descriptions.
 enum CommandReference {
   static var text: String {
     let commands = NamedCommand.all.filter { $0.type != nil }
@@ -11,7 +11,7 @@ enum CommandReference {
 
       ## Overview
 
-      A value never stands in an argument. Every command on a store takes `--key-file` and `--passphrase-fd`; with `--json`
+      A value is never an argument. Every command on a store accepts `--key-file` and `--passphrase-fd`; with `--json`
       its output, and its error, is JSON.
 
       | status | meaning |

@@ -17,9 +17,9 @@ enum Help {
     VAULT_HOME      the store (else $XDG_DATA_HOME/vault; root: /var/lib/vault)
     VAULT_STATE     what this machine has seen (else $XDG_STATE_HOME/vault;
                     root: /var/lib/vault-state)
-    VAULT_GROUP     the access group where -g is not given (else default, or
+    VAULT_GROUP     the access group if -g is not given (else default, or
                     the application's own)
-    VAULT_KEY_FILE  the key file where --key-file is not given
+    VAULT_KEY_FILE  the key file if --key-file is not given
     VAULT_CREDENTIAL
                     the credential of the application to act as (else the
                     file vault in systemd's $CREDENTIALS_DIRECTORY)

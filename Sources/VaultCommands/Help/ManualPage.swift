@@ -1,6 +1,6 @@
 internal import Vault
 
-/// A manual page, made of what the command says of itself: there is no second copy to keep.
+/// A manual page, generated from the command's own description, so there is no second copy to maintain.
 ///
 /// The language is man(7), which both groff and mandoc show.
 struct ManualPage {
@@ -53,7 +53,7 @@ struct ManualPage {
 
   private static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-  /// No line begins a request, and a hyphen is the character that can be copied into a shell.
+  /// Escapes text so that no line is read as a request, and a hyphen stays one that can be pasted into a shell.
   private static func escaped(_ text: String) -> String {
     let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-").replacing("'", with: "\\(aq")
     return escaped.split(separator: "\n", omittingEmptySubsequences: false)

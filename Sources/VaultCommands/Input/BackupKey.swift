@@ -1,12 +1,13 @@
 internal import Vault
 
-/// A backup that is open, and the slot that the new store gets besides the one that opened it.
+/// An open backup, and the slot that the new store gets in addition to the one that opened the backup.
 struct OpenedBackup: ~Copyable {
   let recovery: StoreRecovery
   let slot: NewSlot?
 }
 
-/// What opens a backup: what the command line named, where it is one of the backup's own slots, or else what is asked for.
+/// The key that opens a backup: the one named on the command line if it opens a slot of the backup, and otherwise one
+/// that is asked for.
 struct BackupKey {
   private let named: KeySource.Named?
   private let recoveryDescriptor: Int32?
@@ -20,8 +21,8 @@ struct BackupKey {
     self.session = session
   }
 
-  /// - Parameter new: gives the slot that the store gets besides.
-  /// - Returns: no slot where what was named opened the backup.
+  /// - Parameter new: returns the additional slot of the store.
+  /// - Returns: no slot if the named key opened the backup.
   func open(new: () throws -> NewSlot) throws -> OpenedBackup {
     if let recoveryDescriptor {
       let opened = try recovery { _ in .recoveryCode(try KeySource.recoveryCode(descriptor: recoveryDescriptor)) }
@@ -32,7 +33,7 @@ struct BackupKey {
       do {
         return OpenedBackup(recovery: try recovery { _ in .keyFile(path) }, slot: nil)
       } catch VaultError.wrongKey, VaultError.locked {
-        // It is a new one, or the backup has no slot for key files.
+        // The key file is new, or the backup has no slot for key files.
       }
     case .passphrase(let descriptor)?:
       let line = try KeySource.passphraseLine(descriptor: descriptor)
@@ -51,7 +52,7 @@ struct BackupKey {
     let terminal = session.streams.terminal
     let place = session.shown(backup)
     return try recovery { kinds in
-      let missing = "there is no terminal to ask for the recovery code on (--recovery-fd N)"
+      let missing = "there is no terminal to ask for the recovery code (--recovery-fd N)"
       if kinds.contains(.recoveryCode) || !kinds.contains(.passphrase) {
         let instead = kinds.contains(.passphrase) ? " (nothing: its passphrase)" : ""
         let code = try Question.ask("recovery code of \(place)\(instead): ", on: terminal, else: missing)
@@ -61,7 +62,7 @@ struct BackupKey {
     }
   }
 
-  /// The store's errors pass, and others are the session's to tell.
+  /// Rethrows the store's errors. The session reports all others.
   private func recovery(_ key: (Set<SlotInfo.Kind>) throws -> RecoveryKey) throws -> StoreRecovery {
     var failure: (any Error)?
     do {

@@ -1,14 +1,15 @@
 internal import KeyedArchives
 internal import Vault
 
-/// A keyed archive on its way into an item: looked into, and of allowed classes only.
+/// A keyed archive that is about to become an item, checked to contain only allowed classes.
 struct CheckedArchive {
   let bytes: WipedBytes
   let typeName: String?
 
   /// Reads the archive at `path`, or from standard input for `-`.
   ///
-  /// - Throws: 13 where it is broken, 19 where it holds another class, 20 beyond a limit; and as for any file.
+  /// - Throws: errors with status 13 if it is broken, 19 if it contains another class, 20 over a limit; and those of
+  ///   reading a file.
   init(_ path: String, _ allowed: [String], _ streams: Streams) throws(Failure) {
     let read = try ArchiveInput(path: path).read(streams)
     guard read.count <= ValueInput.limit else {

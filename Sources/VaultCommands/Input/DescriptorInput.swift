@@ -1,12 +1,12 @@
 import Glibc
 internal import Vault
 
-/// Reads secrets from a descriptor straight into memory that is wiped.
+/// Reads secrets from a descriptor directly into memory that is wiped.
 struct DescriptorInput {
   private let descriptor: Int32
   private let source: String
 
-  /// - Parameter source: what error messages call the descriptor.
+  /// - Parameter source: the name of the descriptor in error messages.
   /// - Throws: `usage` if it is not open.
   init(_ descriptor: Int32, _ source: String) throws(Failure) {
     guard descriptor >= 0, Descriptor.isOpen(descriptor) else { throw Self.failure(source, EBADF) }
@@ -14,14 +14,14 @@ struct DescriptorInput {
     self.source = source
   }
 
-  /// Reads to the end, or until there is one byte more than `limit`.
+  /// Reads to the end, or at most one byte more than `limit`.
   func readAll(limit: Int) throws(Failure) -> WipedBytes {
     let bytes = try WipedBytes(capacity: limit + 1)
     while try append(to: bytes, atMost: bytes.capacity - bytes.count) {}
     return bytes
   }
 
-  /// Reads the first line, without its newline, and not a byte of what follows: a value may come behind a passphrase.
+  /// Reads the first line without its newline, and nothing after it, because a value may follow a passphrase.
   ///
   /// - Throws: `overLimit` if it is longer than `limit` bytes.
   func readLine(limit: Int) throws(Failure) -> WipedBytes {
@@ -30,7 +30,7 @@ struct DescriptorInput {
       if unsafe line.withUnsafeBytes({ unsafe $0.last == 0x0A }) { break }
     }
     line.removeTrailingNewline()
-    guard line.count <= limit else { throw Failure(.overLimit, "\(source) holds a line of more than \(limit) bytes") }
+    guard line.count <= limit else { throw Failure(.overLimit, "\(source) has a line of more than \(limit) bytes") }
     return line
   }
 

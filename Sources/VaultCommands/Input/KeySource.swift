@@ -1,7 +1,7 @@
 import Glibc
 internal import Vault
 
-/// What the command line named to open the store with. A source that is named is final: nothing else is tried.
+/// The source of the key that the command line named. If one is named, no other is tried.
 struct KeySource: Equatable {
   var keyFile: String?
   var passphraseDescriptor: Int32?
@@ -35,7 +35,7 @@ struct KeySource: Equatable {
     try passphraseLine(descriptor: descriptor).secret()
   }
 
-  /// As `passphrase`, for whoever needs it more than once.
+  /// Like `passphrase`, for callers that need it more than once.
   static func passphraseLine(descriptor: Int32) throws -> WipedBytes {
     try firstLine(of: descriptor, namedBy: "--passphrase-fd")
   }
@@ -49,23 +49,23 @@ struct KeySource: Equatable {
   }
 
   private static func firstLine(of descriptor: Int32, namedBy option: String) throws -> WipedBytes {
-    let source = "the descriptor named by \(option)"
+    let source = "the descriptor of \(option)"
     let line = try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit)
-    // No program that we start can read it once more.
+    // A program that we start must not be able to read it again.
     if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
     return line
   }
 }
 
 extension WipedBytes {
-  /// The bytes in the guarded memory of the library.
+  /// The bytes in the library's guarded memory.
   func secret() throws(VaultError) -> Secret {
     try unsafe withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
   }
 }
 
 extension KeySource {
-  /// What names the key to the store: on every command.
+  /// The options that name the key to the store, on every command.
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     self.init(
       keyFile: arguments.option(

@@ -1,24 +1,25 @@
 internal import Vault
 
-/// A passphrase that shall open the store from now on.
+/// A new passphrase for the store.
 enum NewPassphrase {
-  /// - Parameter isMeant: whether one of the most common passphrases is taken, too.
+  /// - Parameter isMeant: whether even one of the most common passphrases is accepted.
   /// - Throws: `usage` for a common one.
   static func read(descriptor: Int32, isMeant: Bool, _ read: (Int32) throws -> Secret) throws -> Secret {
     let passphrase = try read(descriptor)
     let isCommon = unsafe passphrase.withUnsafeBytes { unsafe CommonPassphrase.isOne($0) }
     guard isMeant || !isCommon else {
       throw Failure(
-        .usage, "this is one of the passphrases that are tried first", hint: "if you mean it: --common-passphrase")
+        .usage, "this is one of the passphrases that attackers try first", hint: "to use it anyway: --common-passphrase"
+      )
     }
     return passphrase
   }
 
-  /// Asks for it twice, and whether one of the most common is really meant.
+  /// Asks for it twice, and asks for confirmation if it is one of the most common.
   static func ask(in session: Session, isMeant: Bool) throws -> Secret {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
-        .locked, "there is no terminal to ask for a passphrase on",
+        .locked, "there is no terminal to ask for a passphrase",
         hint: "name a key file or a descriptor; see \(session.line.command.path) --help")
     }
     let store = (try? StoreLocation(environment: session.environment)).map { session.shown($0.home) } ?? "the store"
@@ -26,14 +27,14 @@ enum NewPassphrase {
       let typed = try terminal.askTwice("new passphrase of \(store): ", again: "the same again: ")
       let isCommon = unsafe typed.withUnsafeBytes { unsafe CommonPassphrase.isOne($0) }
       if isMeant || !isCommon { return try typed.secret() }
-      let question = "this is one of the passphrases that are tried first; take it all the same? (yes/no) "
+      let question = "this is one of the passphrases that attackers try first; use it anyway? (yes/no) "
       if try terminal.confirm(question) { return try typed.secret() }
     }
   }
 }
 
-/// The passphrases that whoever guesses tries first: the most common words with a few digits or marks behind them, runs of
-/// keys, and one character again and again. It is a net against haste, and no measure of strength.
+/// The passphrases that attackers try first: the most common words with a few digits or marks after them, runs of keys,
+/// and one repeated character. This guards against haste and does not measure strength.
 enum CommonPassphrase {
   private static let words: Set<String> = [
     "password", "passwort", "passphrase", "passw0rd", "p@ssword", "p@ssw0rd", "pass", "secret", "geheim", "letmein",
@@ -55,7 +56,7 @@ enum CommonPassphrase {
     "1234567890", "0123456789", "1qaz2wsx3edc4rfv5tgb", "1q2w3e4r5t6z7u8i9o0p", "1q2w3e4r5t6y7u8i9o0p",
   ]
 
-  /// Whether `bytes` are one of them. The copies that this makes live as long as the question.
+  /// Whether `bytes` are one of them. The copies that this makes are wiped when the check ends.
   static func isOne(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let text = unsafe String(validating: bytes, as: UTF8.self)?.lowercased(), text.utf8.count <= 40 else {
       return false

@@ -1,18 +1,18 @@
 internal import Synchronization
 internal import Vault
 
-/// Asks for a secret when the library finds that it needs one.
+/// Asks for a secret when the library needs one.
 final class Question: Sendable {
   private let answer: @Sendable (_ isOpen: Bool) throws -> Secret
   private let state = Mutex<(failure: Failure?, isOpen: Bool)>((nil, false))
 
-  /// - Parameter answer: is told whether the store is open already, and only its owner is missing.
+  /// - Parameter answer: receives whether the store is already open and only the owner's key is missing.
   init(_ answer: @escaping @Sendable (_ isOpen: Bool) throws -> Secret) { self.answer = answer }
 
-  /// What went wrong at the terminal or the descriptor: the library knows only its own errors.
+  /// The error at the terminal or descriptor. The library can throw only its own errors.
   var failure: Failure? { state.withLock { $0.failure } }
 
-  /// From now on it is asked for what an open store does not do.
+  /// From now on a prompt is for an operation that an open store alone does not permit.
   func storeIsOpen() { state.withLock { $0.isOpen = true } }
 
   func ask() throws(VaultError) -> Secret {
@@ -27,7 +27,7 @@ final class Question: Sendable {
     }
   }
 
-  /// - Parameter reason: why the store stays locked where there is no terminal.
+  /// - Parameter reason: why the store stays locked if there is no terminal.
   static func ask(_ prompt: String, on path: String, else reason: String) throws -> Secret {
     guard let terminal = Terminal(path: path) else { throw VaultError.locked(reason) }
     return try terminal.ask(prompt).secret()

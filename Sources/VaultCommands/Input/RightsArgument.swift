@@ -1,6 +1,6 @@
 internal import Vault
 
-/// `read` or `write`, alone or behind a group's name.
+/// `read` or `write`, alone or after a group's name.
 enum RightsArgument {
   /// - Throws: `usage`; what was typed is not repeated.
   static func parse(_ text: some StringProtocol) throws(Failure) -> GroupMember.Rights {
@@ -28,7 +28,7 @@ enum LifetimeArgument {
 }
 
 extension Admission {
-  /// What a new member can read at once.
+  /// The items that a new member can read at once.
   func sentence(_ application: String) -> String {
     let items = itemCount == 1 ? "1 item" : "\(itemCount) items"
     let versions = versionCount == 1 ? "1 older version" : "\(versionCount) older versions"
@@ -50,12 +50,12 @@ enum UnchangedGroups {
     let isUnproved = groups.contains { if case .unproved = $0.problem { true } else { false } }
     let count = groups.count == 1 ? "1 group was" : "\(groups.count) groups were"
     return Failure(
-      first.problem.exitStatus, "\(count) not changed, and may let '\(application)' in as before",
+      first.problem.exitStatus, "\(count) not changed, and may still admit '\(application)'",
       hint: groups.contains { if case .rolledBack = $0.problem { true } else { false } }
-        ? "see what --accept would bring back, and take it in the same step; or first find out who put it there"
+        ? "with --accept, the command shows what that state brings back and accepts it in the same step; but first find out who put it there"
         : isUnproved
-          ? "repeat the command with --drop-unproved to go on without what cannot be proved; or first: vault repair \(first.name)"
-          : "put it in order (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
+          ? "to continue without what cannot be proved, repeat the command with --drop-unproved; or first: vault repair \(first.name)"
+          : "repair it (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
     )
   }
 }

@@ -2,13 +2,13 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// The time during which a terminal does not show what is typed.
+/// The period in which a terminal does not echo typed text.
 ///
-/// Signals that end or stop the program are taken from a descriptor meanwhile, so that the terminal is never left
-/// silent: a handler could only do that with state that is global to the process.
+/// Meanwhile signals that end or stop the program are read from a descriptor, so that the terminal's echo is always
+/// restored. A signal handler would need global state for that.
 struct Silence: ~Copyable {
-  /// What the program reads meanwhile: lines that the terminal edits, or keys as they are pressed, and pastes between the
-  /// marks that the terminal puts around them.
+  /// What the program reads meanwhile: lines edited by the terminal, or single keys and pasted text between the
+  /// terminal's marks.
   enum Reading: Equatable {
     case lines, keys, keysWithoutMarks
     /// Keys, while the program draws on the whole screen: a second one, unless the terminal has only one, which is cleared.
@@ -42,7 +42,7 @@ struct Silence: ~Copyable {
 
   /// Waits until a line, or a key, can be read.
   ///
-  /// - Returns: false if the program was stopped and continued meanwhile, so that the question is asked again.
+  /// - Returns: false if the program was stopped and continued meanwhile, so that the prompt must be shown again.
   /// - Throws: `Failure.interrupted`.
   func hasInput() throws(Failure) -> Bool { try next(within: -1) == .input }
 
@@ -69,17 +69,16 @@ struct Silence: ~Copyable {
     }
   }
 
-  /// Whether more can be read at once or shortly afterwards.
+  /// Whether more input is available at once or shortly afterwards.
   func hasMore(within milliseconds: Int32) -> Bool {
     var request = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)
     return unsafe poll(&request, 1, milliseconds) == 1 && request.revents & Int16(POLLIN) != 0
   }
 
-  /// Drops what was typed and not read.
+  /// Drops unread input.
   func dropInput() { tcflush(terminal, TCIFLUSH) }
 
-  /// Shows again what is typed. Where keys were read, whatever else was typed by then is dropped: it was meant for us, and
-  /// a shell would run it.
+  /// Restores the echo. If single keys were read, drops unread input: it was meant for us, and a shell would run it.
   func end() {
     if reading != .lines { dropInput() }
     restore()
@@ -101,7 +100,7 @@ struct Silence: ~Copyable {
     case .screen: try? Descriptor.write("\u{1B}[?1049h\u{1B}[H\u{1B}[J", to: terminal)
     case .lines, .keysWithoutMarks: break
     }
-    // What was typed ahead is kept: a script that answers before it is asked works.
+    // Input that was typed ahead is kept, so that a script can answer before the prompt.
     unsafe tcsetattr(terminal, TCSANOW, &silent)
   }
 

@@ -2,18 +2,19 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// The terminal that passphrases and values are typed on, apart from whatever stdin and stdout are.
+/// The terminal on which passphrases and values are typed, whatever stdin and stdout are.
 final class Terminal {
   private let descriptor: Int32
 
-  /// A terminal gives a line of at most this many bytes and drops the rest unsaid, so a line of that length is refused.
+  /// A terminal returns at most this many bytes of a line and silently drops the rest, so a line of this length is
+  /// refused.
   static let lineLimit = 4_095
 
-  /// - Returns: nil if there is no terminal, or this process may not ask on it because it runs in the background.
+  /// - Returns: nil if there is no terminal, or this process runs in the background and cannot prompt.
   init?(path: String) {
     descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
     guard descriptor >= 0 else { return nil }
-    // Reading from the background would stop the process: nobody is asked then, rather than kept waiting for ever.
+    // Reading in the background would stop the process, so there is no prompt then.
     let foreground = tcgetpgrp(descriptor)
     guard isatty(descriptor) == 1, foreground == -1 || foreground == getpgrp() else {
       close(descriptor)
@@ -23,21 +24,21 @@ final class Terminal {
 
   deinit { close(descriptor) }
 
-  /// Asks for one line, without showing it as it is typed.
+  /// Asks for one line without echoing it.
   ///
   /// - Throws: `Failure.interrupted` on SIGINT, SIGTERM or SIGHUP; `locked` if the user ends the input instead;
-  ///   `overLimit` for a line of `lineLimit` bytes. The terminal shows what is typed again in each case.
+  ///   `overLimit` for a line of `lineLimit` bytes. The echo is restored in each case.
   func ask(_ prompt: String) throws(Failure) -> WipedBytes {
     let silence = try Silence(descriptor)
     defer { silence.end() }
     return try readLine(prompt, silence)
   }
 
-  /// Asks for a value, of one line or pasted with several, without showing it.
+  /// Asks for a value without echoing it. It has one line, or several if it is pasted.
   ///
-  /// - Parameter isDumb: whether the terminal has no sequences, and so none around what is pasted.
-  /// - Throws: `Failure.interrupted`; `usage` if the user ends the input instead, or if several lines came at once from a
-  ///   terminal that does not say what was pasted; `overLimit`. Nothing that was typed is left for the shell in any case.
+  /// - Parameter isDumb: whether the terminal has no control sequences, and so cannot mark pasted text.
+  /// - Throws: `Failure.interrupted`; `usage` if the user ends the input instead, or if several lines arrived at once
+  ///   from a terminal that does not mark pasted text; `overLimit`. In no case is typed text left for the shell.
   func askValue(_ prompt: String, isDumb: Bool) throws(Failure) -> WipedBytes {
     let silence = try Silence(descriptor, isDumb ? .keysWithoutMarks : .keys)
     defer { silence.end() }
@@ -64,10 +65,10 @@ final class Terminal {
         case .ended where value.isEmpty: throw Failure(.usage, "nothing was typed on the terminal")
         case .ended, .entered:
           guard place == chunk.count - 1, !silence.hasMore(within: 150) else {
-            // A slow line may bring the rest in pieces.
+            // On a slow line the rest may arrive in pieces.
             repeat { silence.dropInput() } while silence.hasMore(within: 300)
             throw Failure(
-              .usage, "several lines came at once, and the terminal does not say what was pasted",
+              .usage, "several lines came at once, and the terminal does not mark pasted text",
               hint: "pipe the value, or type it in an editor: vault edit NAME --create")
           }
           return try value.value()
@@ -78,9 +79,9 @@ final class Terminal {
 
   /// Asks for a new passphrase, and once more to be sure.
   ///
-  /// A second entry that differs is a typing error in one of the two, and both are asked for again, twice at most.
+  /// If the entries differ, one of them has a typing error, and both are asked for again, at most twice.
   ///
-  /// - Throws: as `ask`; `usage` if the two differ again and again, or nothing was typed.
+  /// - Throws: like `ask`; `usage` if the entries keep differing, or nothing was typed.
   func askTwice(_ prompt: String, again: String) throws(Failure) -> WipedBytes {
     let silence = try Silence(descriptor)
     defer { silence.end() }
@@ -88,12 +89,12 @@ final class Terminal {
       let first = try readLine(prompt, silence)
       guard first.count > 0 else { throw Failure(.usage, "nothing was typed") }
       if try readLine(again, silence).equals(first) { return first }
-      if attempt < 3 { try show("the two differ; once more\n") }
+      if attempt < 3 { try show("the two differ; please repeat\n") }
     }
     throw Failure(.usage, "the two differ")
   }
 
-  /// Asks a question that `yes` agrees to, and shows what is typed.
+  /// Asks a question that is answered by `yes`, with echo.
   func confirm(_ question: String) throws(Failure) -> Bool {
     try show(question)
     let line = try DescriptorInput(descriptor, "the terminal").readLine(limit: Self.lineLimit)
@@ -106,7 +107,7 @@ final class Terminal {
     do throws(Failure) {
       while try !silence.hasInput() { try show(prompt) }
     } catch {
-      // What is said about it stands on a line of its own.
+      // The message about it starts on a new line.
       try? show("\n")
       throw error
     }

@@ -1,7 +1,7 @@
 import Glibc
 internal import Vault
 
-/// What is typed or pasted for a value, key by key: a terminal that edits lines cuts them at 4,095 bytes without a word.
+/// A value that is read key by key, because a terminal that edits lines silently truncates them at 4,095 bytes.
 struct TypedValue {
   enum Step { case more, entered, ended, interrupted, suspended, pasted }
 
@@ -11,10 +11,10 @@ struct TypedValue {
   private var isPasting = false
   private var endedLine = false
   private var isTooLong = false
-  /// How many times in a row Ctrl-C came within what is pasted.
+  /// How many times in a row Ctrl-C came within pasted text.
   private var interruptions = 0
 
-  /// Terminals put these around what is pasted, once they were asked to.
+  /// Terminals put these around pasted text if they were asked to.
   private static let pasteBegins = Array("\u{1B}[200~".utf8)
   private static let pasteEnds = Array("\u{1B}[201~".utf8)
 
@@ -38,13 +38,13 @@ struct TypedValue {
 
   var isEmpty: Bool { bytes.count == 0 }
 
-  /// How many lines there are.
+  /// The number of lines.
   var lineCount: Int {
     let ends = unsafe bytes.withUnsafeBytes { unsafe $0.dropLast().count { $0 == 0x0A } }
     return ends + 1
   }
 
-  /// The value. The newline behind a single line comes off; text of several lines keeps its last one.
+  /// The value. A single line loses its newline; text of several lines keeps its last one.
   ///
   /// - Throws: `overLimit`.
   func value() throws(Failure) -> WipedBytes {
@@ -54,7 +54,8 @@ struct TypedValue {
   }
 
   private mutating func takePasted(_ byte: UInt8) -> Step {
-    // The end of a paste may be lost, and then nothing else would leave the prompt. A single one may be text.
+    // The end mark of a paste may be lost, and then only Ctrl-C can leave the prompt. A single Ctrl-C may be part of
+    // the text.
     interruptions = byte == 0x03 ? interruptions + 1 : 0
     if interruptions == 3 { return .interrupted }
     sequence.append(byte)
@@ -63,21 +64,21 @@ struct TypedValue {
       return .pasted
     }
     guard !Self.pasteEnds.starts(with: sequence) else { return .more }
-    // Only ESC begins the end of a paste, and it can be the last byte of what was no end.
+    // Only ESC begins an end mark, and it may directly follow an incomplete one.
     let kept = byte == 0x1B ? sequence.dropLast() : sequence[...]
     for byte in kept { appendPasted(byte) }
     sequence = byte == 0x1B ? [byte] : []
     return .more
   }
 
-  /// Terminals send the ends of pasted lines as the Enter key.
+  /// Terminals send the line ends of pasted text as the Enter key.
   private mutating func appendPasted(_ byte: UInt8) {
     defer { endedLine = byte == 0x0D }
     if byte == 0x0A && endedLine { return }
     append(byte == 0x0D ? 0x0A : byte)
   }
 
-  /// Keys that type no text, such as arrows, are left out; what is no such sequence is text.
+  /// Keys that type no text, such as arrows, are ignored. Everything else is text.
   private mutating func takeSequence(_ byte: UInt8) -> Step {
     sequence.append(byte)
     let isOpen =
@@ -107,7 +108,7 @@ struct TypedValue {
 
   private func removeCharacter() {
     let kept = unsafe bytes.withUnsafeBytes { bytes in
-      // The bytes of UTF-8 behind a character's first begin with the bits 10.
+      // In UTF-8, all bytes of a character but the first begin with the bits 10.
       unsafe bytes.dropLast(unsafe bytes.reversed().prefix { $0 & 0xC0 == 0x80 }.count).count
     }
     bytes.truncate(to: max(kept - 1, 0))

@@ -1,25 +1,25 @@
 import Glibc
 internal import Vault
 
-/// Where the value of `set` comes from. An argument is never one of the places.
+/// The source of the value of `set`. It is never an argument.
 enum ValueInput: Equatable {
   case standardInput
   case descriptor(Int32)
   case file(String)
 
-  /// The largest value, in bytes.
+  /// The maximum size of a value in bytes.
   static let limit = 1_048_576
 
-  /// Whether the value is asked for on the terminal.
+  /// Whether the terminal prompts for the value.
   func isTyped(_ streams: Streams) -> Bool { self == .standardInput && isatty(streams.input) == 1 }
 
   /// Reads the value.
   ///
-  /// - Parameter exact: keeps the newline at the end of piped text. A file's bytes are always kept as they are, and so
-  ///   are piped bytes that are no UTF-8 text.
-  /// - Parameter isDumb: whether the terminal has no sequences.
-  /// - Throws: `overLimit` above `limit` bytes, of which no more than a few are read; `usage` if there is nothing to
-  ///   read from; `interrupted`; `storage` if reading fails.
+  /// - Parameter exact: keeps the newline at the end of piped text. A file, and piped bytes that are not UTF-8, always
+  ///   stay unchanged.
+  /// - Parameter isDumb: whether the terminal has no control sequences.
+  /// - Throws: `overLimit` above `limit` bytes, without reading much more; `usage` if there is nothing to read from;
+  ///   `interrupted`; `storage` if reading fails.
   func read(exact: Bool, streams: Streams, isDumb: Bool = false) throws(Failure) -> WipedBytes {
     switch self {
     case .standardInput where isatty(streams.input) == 1:
@@ -28,27 +28,27 @@ enum ValueInput: Equatable {
       }
       return try terminal.askValue("value: ", isDumb: isDumb)
     case .standardInput: return try piped(streams.input, "stdin", exact)
-    case .descriptor(let number): return try piped(number, "the descriptor named by --fd", exact)
+    case .descriptor(let number): return try piped(number, "the descriptor of --fd", exact)
     case .file(let path): return try contents(of: path)
     }
   }
 
   private func piped(_ descriptor: Int32, _ source: String, _ exact: Bool) throws(Failure) -> WipedBytes {
-    // Two bytes more: a value of the full size may come with a newline.
+    // Two bytes more, because a value of the maximum size may end in a newline.
     let bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit + 2)
     if !exact && bytes.isText && bytes.isOneLine { bytes.removeTrailingNewline() }
     return try Self.limited(bytes)
   }
 
   private func contents(of path: String) throws(Failure) -> WipedBytes {
-    let source = "the file named by --file"
+    let source = "the file of --file"
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
     defer { close(descriptor) }
     return try Self.limited(DescriptorInput(descriptor, source).readAll(limit: Self.limit))
   }
 
-  /// - Throws: `overLimit` above the largest size.
+  /// - Throws: `overLimit` above the maximum size.
   static func limited(_ bytes: WipedBytes) throws(Failure) -> WipedBytes {
     guard bytes.count <= Self.limit else {
       throw Failure(.overLimit, "the value is larger than 1048576 bytes (1 MiB)")

@@ -2,11 +2,10 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// A buffer for bytes that may be secret, on pages of its own that are left out of core dumps and wiped before they
-/// go back to the system.
+/// A buffer for bytes that may be secret. It has its own pages, which are left out of core dumps and wiped before they
+/// are returned to the system.
 ///
-/// The pages are reserved, not used, until something is written; locking them is tried, and a machine that allows no
-/// locked memory is no reason to fail.
+/// The pages are only reserved until something is written. They are locked if the machine allows it.
 @safe final class WipedBytes {
   let capacity: Int
   private(set) var count = 0
@@ -42,7 +41,7 @@ internal import Vault
     try unsafe body(UnsafeRawBufferPointer(rebasing: pages[..<count]))
   }
 
-  /// Lends the free space; `body` answers how many bytes of it are taken now.
+  /// Lends the free space. `body` returns how many bytes of it are now used.
   func appendBytes<E>(_ body: (UnsafeMutableRawBufferPointer) throws(E) -> Int) throws(E) {
     count += try unsafe body(UnsafeMutableRawBufferPointer(rebasing: pages[count..<capacity]))
   }
@@ -53,21 +52,23 @@ internal import Vault
     count += 1
   }
 
-  /// Forgets, and wipes, everything from `newCount` on.
+  /// Removes and wipes everything from `newCount` on.
   func truncate(to newCount: Int) {
     precondition(newCount <= count)
     unsafe explicit_bzero(pages.baseAddress! + newCount, count - newCount)
     count = newCount
   }
 
-  /// Whether no line break stands anywhere but at the end.
+  /// Whether there is no line break except at the end.
   var isOneLine: Bool { unsafe withUnsafeBytes { unsafe !$0.dropLast().contains(0x0A) } }
 
   var isText: Bool { unsafe withUnsafeBytes { unsafe UTF8Text.isValid($0) } }
 }
 
 extension WipedBytes {
-  /// Takes one newline off the end, `\n` or `\r\n`: the one that `echo` and editors put there.
+  /// Removes one final newline, `
+  /// ` or `\r
+  /// `, as `echo` and editors write it.
   func removeTrailingNewline() {
     let kept = unsafe withUnsafeBytes { bytes in
       if unsafe bytes.suffix(2).elementsEqual([0x0D, 0x0A]) { return bytes.count - 2 }
@@ -78,7 +79,7 @@ extension WipedBytes {
 }
 
 extension WipedBytes {
-  /// Whether the bytes are the same, in a time that tells nothing about where they differ.
+  /// Whether the bytes are the same. The time does not reveal where they differ.
   func equals(_ other: WipedBytes) -> Bool {
     guard count == other.count else { return false }
     return unsafe withUnsafeBytes { mine in

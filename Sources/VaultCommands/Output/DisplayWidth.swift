@@ -1,4 +1,4 @@
-/// How many columns a terminal takes for a text.
+/// The number of columns that a text takes on a terminal.
 enum DisplayWidth {
   static func of(_ text: String) -> Int {
     // Printable ASCII, nearly always.
@@ -9,7 +9,7 @@ enum DisplayWidth {
   private static func width(of character: Character) -> Int {
     let scalars = character.unicodeScalars
     let widest = scalars.lazy.map(width(of:)).max() ?? 0
-    // VARIATION SELECTOR-16 asks for the wide emoji form of a narrow sign, and two regional indicators make a flag.
+    // VARIATION SELECTOR-16 selects the wide emoji form of a narrow character, and two regional indicators make a flag.
     if widest > 0, scalars.contains("\u{FE0F}") { return 2 }
     if scalars.count > 1, scalars.allSatisfy({ (0x1F1E6...0x1F1FF).contains($0.value) }) { return 2 }
     return widest
@@ -31,7 +31,7 @@ enum DisplayWidth {
     0x20000...0x3FFFD,
   ]
 
-  /// The longest beginning of `text` that takes at most `width` columns, with `…` in place of what was cut off.
+  /// The longest prefix of `text` that takes at most `width` columns, ending in `…` if it was shortened.
   static func cut(_ text: String, to width: Int) -> String {
     guard of(text) > width, width > 0 else { return text }
     var (kept, taken) = ("", 0)

@@ -1,15 +1,15 @@
 internal import Vault
 
-/// What the user is told when a command fails: words, or with `--json` one object, always on stderr.
+/// The report of a failed command: words, or one object with `--json`, always on stderr.
 struct ErrorReport: Equatable {
   let status: Int32
   let name: String
   let message: String
   var hint: String?
-  /// Which proof failed, where one did.
+  /// The proof that failed, if one did.
   var level: String?
 
-  /// Whether the forms of the command are shown under it.
+  /// Whether the command's usage is shown under it.
   var isAboutArguments = false
 
   init(_ error: any Error) {
@@ -37,20 +37,20 @@ struct ErrorReport: Equatable {
     isAboutArguments = failure.isAboutArguments
   }
 
-  /// The report's words, as `vault: error: …` and `vault: hint: …`.
+  /// The report in words: `vault: error: …` and `vault: hint: …`.
   func words(_ style: Style) -> String {
     let error = style.red("vault: error:") + " \(message)\n"
     return error + (hint.map { style.yellow("vault: hint:") + " \($0)\n" } ?? "")
   }
 
-  /// One object.
+  /// The report as one JSON object.
   func write(to output: Output) throws(Failure) {
     var json = JSONWriter(output)
     try write(nil, to: &json)
     try output.flush()
   }
 
-  /// An error inside of a command's data, or null.
+  /// An error as part of a command's data, or null.
   static func write(_ error: VaultError?, as key: StaticString, to json: inout JSONWriter) throws(Failure) {
     guard let error else { return try json.null(key) }
     try ErrorReport(error).write(key, to: &json)

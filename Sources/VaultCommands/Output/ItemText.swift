@@ -2,16 +2,16 @@ import Glibc
 internal import KeyedArchives
 internal import Vault
 
-/// An item's words and JSON. The value is not among them.
+/// An item in words and in JSON, without its value.
 extension Item {
   var hasExpired: Bool { expires.map { $0 <= Timestamp.now } ?? false }
 
-  /// The writer; one whom the signature does not name is only claimed.
+  /// The writer. If the signature does not prove the writer, they are marked as claimed.
   var writerText: String { isWriterClaimed ? "\(writer.text), as claimed" : writer.text }
 
   var state: String { isRemoved ? "removed" : "present" }
 
-  /// Everything there is to tell, for `info`.
+  /// All details, for `info`.
   func lines(group: AccessGroup.Name) -> [(title: String, text: String)] {
     var lines = [("name", name.description), ("group", group.description)]
     if let label { lines.append(("label", label)) }
@@ -24,7 +24,7 @@ extension Item {
     return lines
   }
 
-  /// An object as `info` and `list` give it.
+  /// An object for `info` and `list`.
   func write(to json: inout JSONWriter, group: AccessGroup.Name) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("name", name.description)
@@ -46,7 +46,7 @@ extension Item {
     }
   }
 
-  /// An object as `history` gives it.
+  /// An object for `history`.
   func writeVersion(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.number("version", version)
@@ -71,7 +71,7 @@ extension Item.Writer {
 extension Timestamp {
   var text: String { UTCDate.text(Int64(milliseconds)) }
   var shortText: String { UTCDate.shortText(Int64(milliseconds)) }
-  /// In the machine's time zone, which is named: `2026-11-22 10:05 CET`.
+  /// The time in the machine's time zone, with its name: `2026-11-22 10:05 CET`.
   var localText: String {
     guard var seconds = time_t(exactly: milliseconds / 1_000) else { return shortText }
     var parts = unsafe tm()
@@ -84,7 +84,7 @@ extension Timestamp {
     return "\(date) \(digits(hour)):\(digits(minute)) \(unsafe String(cString: zone))"
   }
 
-  /// To the millisecond, where there is one.
+  /// With milliseconds, if there are any.
   var exactText: String {
     let rest = milliseconds % 1_000
     return rest == 0 ? text : "\(text.dropLast()).\(String(1_000 + rest).dropFirst())Z"

@@ -1,7 +1,8 @@
-/// Writes JSON (RFC 8259) piece by piece, keys in the order they are given, one line to each element of the top array.
+/// Writes JSON (RFC 8259) piece by piece, with keys in the given order and each element of the outermost array on its
+/// own line.
 ///
-/// Strings pass through no memory but the wiped buffer of `Output`: a value may be among them. Characters that could
-/// command a terminal are escaped wherever they stand, because nobody knows where the text will be shown.
+/// Strings pass only through the wiped buffer of `Output`, because they may be values. Characters that could control a
+/// terminal are always escaped, because the text may be shown on one later.
 struct JSONWriter {
   private let output: Output
   private var needsComma = false
@@ -26,7 +27,7 @@ struct JSONWriter {
     try quote(value)
   }
 
-  /// A string under a key that is not ours.
+  /// A string under a key that the caller does not control.
   mutating func member(_ key: String, _ value: String) throws(Failure) {
     try begin(nil)
     try quote(key)
@@ -34,13 +35,13 @@ struct JSONWriter {
     try quote(value)
   }
 
-  /// A string or, where there is none, null.
+  /// A string, or null.
   mutating func string(_ key: StaticString, orNull value: String?) throws(Failure) {
     guard let value else { return try word(key, "null") }
     try string(key, value)
   }
 
-  /// A string of bytes that are known to be UTF-8.
+  /// A string from bytes that are known to be UTF-8.
   mutating func text(_ key: StaticString, _ bytes: UnsafeRawBufferPointer) throws(Failure) {
     try begin(key)
     try output.write(UInt8(ascii: "\""))
@@ -48,7 +49,8 @@ struct JSONWriter {
     try output.write(UInt8(ascii: "\""))
   }
 
-  /// JSON that was made elsewhere. What commands a terminal can only stand in its strings, where an escape means the same.
+  /// JSON made elsewhere. Characters that control a terminal can occur only in its strings, where escaping them keeps
+  /// the meaning.
   mutating func verbatim(_ key: StaticString, _ json: UnsafeRawBufferPointer) throws(Failure) {
     try begin(key)
     try unsafe escape(json) { $0 == 0x7F }
@@ -101,7 +103,7 @@ struct JSONWriter {
     needsComma = true
   }
 
-  /// What stands before a value: a comma, a new line in the top array, and the key.
+  /// Writes the text before a value: a comma, a new line in the outermost array, and the key.
   private mutating func begin(_ key: StaticString?) throws(Failure) {
     if needsComma { try output.write(depth == 1 && key == nil ? ",\n" : ",") }
     needsComma = true
@@ -124,7 +126,7 @@ struct JSONWriter {
     try output.write(UInt8(ascii: "\""))
   }
 
-  /// Writes UTF-8: runs of bytes as they are; escaped, the ASCII characters that `isSpecial` and all that steer terminals.
+  /// Writes UTF-8. Escapes ASCII characters for which `isSpecial` is true and characters that control a terminal.
   private func escape(_ bytes: UnsafeRawBufferPointer, _ isSpecial: (UInt8) -> Bool) throws(Failure) {
     var run = 0
     var position = 0
@@ -157,7 +159,7 @@ struct JSONWriter {
 }
 
 extension UInt8 {
-  /// A character of ASCII that does not stand for itself in a JSON string, or should not.
+  /// Whether an ASCII character must or should be escaped in a JSON string.
   fileprivate var isSpecialInString: Bool {
     self < 0x20 || self == 0x7F || self == UInt8(ascii: "\"") || self == UInt8(ascii: "\\")
   }

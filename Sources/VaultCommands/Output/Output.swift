@@ -1,7 +1,7 @@
 import Glibc
 internal import Vault
 
-/// A descriptor that data is written to, through one buffer that is wiped: what passes here may be a secret.
+/// A descriptor for output, with one buffer that is wiped, because the data may be secret.
 final class Output {
   let descriptor: Int32
   private let buffer: WipedBytes
@@ -13,13 +13,13 @@ final class Output {
 
   var isTerminal: Bool { isatty(descriptor) == 1 }
 
-  /// - Throws: `usage`, with `hint`, where this is a terminal and would not show the bytes as they are.
+  /// - Throws: `usage`, with `hint`, if this is a terminal that would not show the bytes unchanged.
   func requireTextIfTerminal(_ bytes: UnsafeRawBufferPointer, hint: String) throws(Failure) {
     guard isTerminal, unsafe !UTF8Text.isPrintable(bytes) else { return }
-    throw Failure(.usage, "the value is not text, and a terminal is no place for it", hint: hint)
+    throw Failure(.usage, "the value is not text and is not written to a terminal", hint: hint)
   }
 
-  /// - Throws: `Failure.readerGone` if nobody reads the pipe any more; `storage` if the bytes cannot be written.
+  /// - Throws: `Failure.readerGone` if the pipe's reader has closed it; `storage` if the bytes cannot be written.
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     var rest = unsafe bytes[...]
     while unsafe !rest.isEmpty {
@@ -42,7 +42,7 @@ final class Output {
     try unsafe text.utf8Span.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe write(bytes) }
   }
 
-  /// Hands everything to the system, and wipes it here.
+  /// Writes everything to the system and wipes the buffer.
   func flush() throws(Failure) {
     defer { buffer.truncate(to: 0) }
     try unsafe buffer.withUnsafeBytes { bytes throws(Failure) in
@@ -52,7 +52,7 @@ final class Output {
 }
 
 enum Descriptor {
-  /// Writes all of `bytes`, however often the system takes only some.
+  /// Writes all of `bytes`, even if the system accepts only a part at a time.
   static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(Failure) {
     var rest = unsafe bytes[...]
     while unsafe !rest.isEmpty {
@@ -75,7 +75,7 @@ enum Descriptor {
     try unsafe bytes.span.withUnsafeBytes { bytes throws(Failure) in try unsafe write(bytes, to: descriptor) }
   }
 
-  /// Waits for a descriptor that somebody else made non-blocking.
+  /// Waits for a descriptor that another process made non-blocking.
   static func wait(for events: Int16, on descriptor: Int32) {
     var request = pollfd(fd: descriptor, events: events, revents: 0)
     _ = unsafe poll(&request, 1, -1)

@@ -1,13 +1,13 @@
 import Glibc
 internal import Vault
 
-/// A file that a command was told to write with `--output`: it appears whole or not at all, readable by its owner only.
+/// A file that a command writes for `--output`. It appears complete or not at all, and only its owner can read it.
 enum OutputFile {
-  /// Writes a new file beside `path` and renames it there; what stood there before is replaced.
+  /// Writes a new file in the same folder and renames it to `path`, replacing an existing file.
   ///
   /// - Parameter content: writes the bytes; they are flushed here.
-  /// - Throws: `denied` for a symbolic link or anything else that is no regular file, or without permission; `usage`
-  ///   if the folder does not exist; `storage`. A file that stood there is unchanged then.
+  /// - Throws: `denied` for a symbolic link or anything else that is not a regular file, or without permission; `usage`
+  ///   if the folder does not exist; `storage`. An existing file is unchanged then.
   static func write(_ path: String, content: (Output) throws -> Void) throws {
     try refuseWhatIsNoFile(path)
     let draft = try Draft(beside: path)
@@ -23,18 +23,18 @@ enum OutputFile {
     guard unsafe lstat(path, &status) == 0 else { return }
     switch status.st_mode & S_IFMT {
     case S_IFREG: return
-    case S_IFLNK: throw Failure(.denied, "the file named by --output is a symbolic link, which is not followed")
-    default: throw Failure(.denied, "what --output names is not a regular file")
+    case S_IFLNK: throw Failure(.denied, "the file of --output is a symbolic link, which is not followed")
+    default: throw Failure(.denied, "--output does not name a regular file")
     }
   }
 
   static func failure(_ code: Int32) -> Failure {
-    Failure(SystemReason.status(code), "the file named by --output cannot be written: \(SystemReason.text(code))")
+    Failure(SystemReason.status(code), "the file of --output cannot be written: \(SystemReason.text(code))")
   }
 }
 
-/// The file before it has its name: without any where the file system can do that, so that a process that is killed leaves
-/// nothing; else under a temporary one.
+/// The file before it gets its name. If the file system allows it, it has no name, so that a killed process leaves
+/// nothing; otherwise it has a temporary one.
 private final class Draft {
   let descriptor: Int32
   private let path: String
@@ -57,13 +57,13 @@ private final class Draft {
       ? namelessDescriptor
       : unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
-      guard errno != ENOENT else { throw Failure(.usage, "the folder of the file named by --output does not exist") }
+      guard errno != ENOENT else { throw Failure(.usage, "the folder of --output does not exist") }
       throw OutputFile.failure(errno)
     }
   }
 
   private static func openNameless(_ folder: String) -> Int32 {
-    // Its name comes by way of /proc.
+    // A nameless file gets its name through /proc.
     guard unsafe access("/proc/self/fd", X_OK) == 0 else { return -1 }
     return unsafe open(folder, O_WRONLY | nameless | O_CLOEXEC, 0o600)
   }

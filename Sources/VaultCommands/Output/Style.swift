@@ -1,6 +1,6 @@
 import Glibc
 
-/// Colour: only on a terminal, and never against NO_COLOR (no-color.org) or on a terminal that has none.
+/// Colour, used only on terminals that support it, and not if NO_COLOR (no-color.org) is set.
 struct Style: Equatable {
   let hasColour: Bool
 

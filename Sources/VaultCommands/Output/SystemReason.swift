@@ -1,7 +1,7 @@
 import Glibc
 internal import Vault
 
-/// The system's words for an `errno`, in the form of our own messages: lower case, no full stop.
+/// The system's text for an `errno` in the style of our messages: lower case, no full stop.
 enum SystemReason {
   static func text(_ code: Int32) -> String {
     switch code {
@@ -18,7 +18,7 @@ enum SystemReason {
     }
   }
 
-  /// The exit status for an `errno` of opening, reading or writing a file that the user named.
+  /// The exit status for an `errno` from opening, reading or writing a file that the user named.
   static func status(_ code: Int32) -> ExitStatus {
     switch code {
     case ENOENT, ENOTDIR, EISDIR, EBADF: .usage

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Rows of text. On a terminal: aligned columns under a header, cut to its width. Elsewhere: one row per line, cells
-/// between tabs, whole and without a header, as `cut` and `awk` want them.
+/// Rows of text. On a terminal they are aligned columns under a header, shortened to its width. Elsewhere each row is a
+/// line of complete cells separated by tabs, without a header, for `cut` and `awk`.
 struct Table {
   let header: [String]
   private(set) var rows: [[String]] = []
 
-  /// The column that is cut last.
+  /// The column that is shortened last.
   private let kept: Int?
 
   init(_ header: String...) { self.init(columns: header, keeping: "") }
@@ -51,8 +51,8 @@ struct Table {
     return String(line.reversed().drop { $0 == " " }.reversed())
   }
 
-  /// The width each column needs; while a line is too wide for the terminal, its widest column is made narrower, and
-  /// the kept one only when nothing else can be.
+  /// The width that each column needs. While a line is too wide for the terminal, the widest column is made narrower;
+  /// `kept` is shortened last.
   func columnWidths(terminalWidth: Int) -> [Int] {
     var widths = header.indices.map { column in
       rows.reduce(DisplayWidth.of(header[column])) { max($0, DisplayWidth.of($1[column])) }
@@ -67,7 +67,7 @@ struct Table {
     return widths
   }
 
-  /// How many columns a terminal has.
+  /// The number of columns of a terminal.
   static func width(of terminal: Int32) -> Int {
     var size = winsize()
     guard unsafe ioctl(terminal, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }

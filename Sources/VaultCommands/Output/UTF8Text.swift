@@ -1,4 +1,4 @@
-/// Questions about bytes that may be text, answered without copying them.
+/// Checks of bytes that may be text, without copying them.
 enum UTF8Text {
   static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
     unsafe (try? UTF8Span(validating: Span(_unsafeBytes: bytes))) != nil
@@ -15,7 +15,7 @@ enum UTF8Text {
     return true
   }
 
-  /// Whether it takes a look at its bytes only: nearly every text of a table.
+  /// Whether the text is printable ASCII, as nearly every text in a table is.
   static func isPrintableASCII(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { unsafe $0.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
@@ -26,7 +26,7 @@ enum UTF8Text {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
   }
 
-  /// Marks that reorder or break a line, so that text could look like other text.
+  /// Characters that reorder or break a line, so that a text could look like another.
   private static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
@@ -34,7 +34,8 @@ enum UTF8Text {
     }
   }
 
-  /// The scalar of two or three bytes at `position` if it steers terminals, as C1 does, or makes text look like other text.
+  /// The scalar of two or three bytes at `position` if it controls terminals, as C1 does, or makes a text look like
+  /// another.
   static func steering(_ bytes: UnsafeRawBufferPointer, at position: Int) -> (scalar: UInt32, byteCount: Int)? {
     func continuation(_ offset: Int) -> UInt32? {
       guard position + offset < bytes.count else { return nil }
@@ -55,7 +56,7 @@ enum UTF8Text {
     return found
   }
 
-  /// The text for one line of a terminal or a pipe: whatever could break the line is shown as `\u{…}`.
+  /// The text for one line of a terminal or a pipe. Characters that could break the line become `\u{…}`.
   static func onOneLine(_ text: String) -> String {
     if isPrintableASCII(text) { return text }
     guard text.unicodeScalars.contains(where: { isControl($0) || isDeceptive($0) }) else { return text }

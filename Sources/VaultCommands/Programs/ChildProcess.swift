@@ -7,7 +7,7 @@ enum ProgramEnd: Equatable {
   case exited(Int32)
   case killed(signal: Int32)
 
-  /// The status as a shell tells it: 128 and the signal's number for a program that was killed.
+  /// The status as in a shell: 128 plus the signal's number for a program that was killed.
   var status: Int32 {
     switch self {
     case .exited(let status): status
@@ -16,10 +16,10 @@ enum ProgramEnd: Equatable {
   }
 }
 
-/// A program that runs below this process.
+/// A program that runs as a child of this process.
 ///
-/// It gets three descriptors and those that somebody took FD_CLOEXEC off; no core dumps, as this process has none; and the
-/// signals that were ignored before us still are, while SIGPIPE and SIGXFSZ, which only we ignore, have their default action.
+/// It gets three descriptors and those without FD_CLOEXEC. Like this process it makes no core dumps. Signals that were
+/// ignored before we started stay ignored, but SIGPIPE and SIGXFSZ, which only we ignore, get their default action.
 struct ChildProcess {
   let number: pid_t
 
@@ -29,8 +29,8 @@ struct ChildProcess {
   ///   - program: a path, or a name that is looked up in the PATH of `variables`.
   ///   - arguments: its arguments, its own name first.
   ///   - variables: its environment.
-  ///   - blocked: the signals that are blocked in it, whatever is blocked here.
-  /// - Throws: `commandNotFound`, `notExecutable`; nothing runs then.
+  ///   - blocked: the signals that are blocked in it, independently of this process.
+  /// - Throws: `commandNotFound`, `notExecutable`. No program was started then.
   init(
     _ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]], input: Int32 = STDIN_FILENO,
     output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO, blocked: sigset_t = sigset_t()
@@ -39,7 +39,7 @@ struct ChildProcess {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-    // Copies: one of the three may stand where another one is to go.
+    // These are copies, because one of the three descriptors may have the number that another one is to get.
     let copies = [input, output, errors].map { fcntl($0, F_DUPFD_CLOEXEC, 10) }
     defer { for copy in copies { close(copy) } }
     for (place, copy) in copies.enumerated() {
@@ -76,7 +76,7 @@ struct ChildProcess {
     return ProgramEnd(waitStatus: status)
   }
 
-  /// Sends a signal to the program, which must not have been waited for.
+  /// Sends a signal to the program. It must not have been waited for yet.
   func send(_ signal: Int32) { kill(number, signal) }
 
   /// POSIX_SPAWN_SETSIGMASK and SETSIGDEF, which Swift does not import.
@@ -84,20 +84,20 @@ struct ChildProcess {
 }
 
 extension ChildProcess {
-  /// Runs a program to its end, and takes what it writes on its stdout.
+  /// Runs a program to its end and returns its output on stdout.
   ///
   /// - Parameters:
-  ///   - variables: its environment; by default ours, without what opens a store.
+  ///   - variables: its environment. By default it is ours without the variables that open a store.
   ///   - input: its stdin.
-  ///   - limit: the most bytes that it may write.
-  /// - Throws: `commandNotFound`, `notExecutable`; `overLimit`, after which it was ended.
+  ///   - limit: the maximum number of bytes that it may write.
+  /// - Throws: `commandNotFound`, `notExecutable`; `overLimit`, and the program has been ended then.
   static func output(
     of program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]] = InheritedEnvironment.variables,
     input: Int32, errors: Int32 = STDERR_FILENO, limit: Int
   ) throws(Failure) -> (end: ProgramEnd, bytes: WipedBytes) {
     var ends: [Int32] = [-1, -1]
     guard unsafe pipe(&ends) == 0 else {
-      throw Failure(.storage, "no pipe can be made: \(SystemReason.text(errno))")
+      throw Failure(.storage, "cannot make a pipe: \(SystemReason.text(errno))")
     }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let child: ChildProcess
@@ -114,7 +114,7 @@ extension ChildProcess {
     } catch {
       read = .failure(error)
     }
-    // One that still writes is ended by SIGPIPE.
+    // SIGPIPE ends a program that still writes.
     close(ends[0])
     let end = child.wait()
     let bytes = try read.get()
@@ -124,7 +124,7 @@ extension ChildProcess {
 }
 
 extension ProgramEnd {
-  /// - Parameter status: as `waitpid` tells it.
+  /// - Parameter status: the status from `waitpid`.
   init(waitStatus status: Int32) {
     let signal = status & 0x7F
     self = signal == 0 ? .exited((status >> 8) & 0xFF) : .killed(signal: signal)

@@ -2,28 +2,28 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// A folder on a file system that lies in memory, for a value's text while an editor has it; nobody else may look into it.
+/// A folder in an in-memory file system that contains a value's text while it is edited. Only its user can access it.
 ///
-/// It goes away, wiped, with this object, unless it is kept. One that a killed process left behind is put away by the next.
+/// It is wiped and removed with this object, unless it is kept. The next process removes the folder of a killed one.
 final class EditingFolder {
   private(set) var path: String
-  /// Locked as long as this process lives: the others know by it that the folder is in use.
+  /// Locked while this process lives, so that others know that the folder is in use.
   private let descriptor: Int32
   private var isKept = false
 
   private static let prefix = "vault-edit-"
 
-  /// Makes a folder below the first of `places` that lies in memory.
+  /// Makes a folder below the first of `places` that is in memory.
   ///
-  /// - Throws: `storage`, if none does.
+  /// - Throws: `storage` if none is.
   init(below places: [String]) throws(Failure) {
     guard let place = places.first(where: Self.isInMemory) else {
       throw Failure(
-        .storage, "there is no file system in memory to edit in: neither in XDG_RUNTIME_DIR nor at /dev/shm",
+        .storage, "there is no file system in memory for editing, neither in XDG_RUNTIME_DIR nor at /dev/shm",
         hint: "vault set takes the new value from a pipe")
     }
     Self.removeAbandoned(in: place)
-    // Between its making and its lock another process may take the folder for an abandoned one.
+    // Before the folder is locked, another process may mistake it for an abandoned one.
     for _ in 0..<100 {
       var template = Array("\(place)/\(Self.prefix)XXXXXX".utf8CString)
       guard unsafe mkdtemp(&template) != nil else { throw Self.failure(errno) }
@@ -43,7 +43,7 @@ final class EditingFolder {
     close(descriptor)
   }
 
-  /// Leaves the folder to the user, under a name that is not put away.
+  /// Leaves the folder to the user, under a name that later processes do not remove.
   func keep() {
     isKept = true
     let kept = path.replacing(Self.prefix, with: "vault-kept-")
@@ -58,13 +58,13 @@ final class EditingFolder {
     try unsafe Descriptor.write(bytes, to: file)
   }
 
-  /// Reads a file; it may be another one under the same name, as editors leave it.
+  /// Reads a file. Editors may have replaced it by another one with the same name.
   ///
-  /// - Returns: one byte more than `limit` of a file that is larger.
+  /// - Returns: the content, but at most one byte more than `limit`.
   func read(_ name: String, limit: Int) throws(Failure) -> WipedBytes {
     let file = unsafe open("\(path)/\(name)", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard file >= 0 else {
-      throw Failure(.unexpected, "what the editor left cannot be read: \(SystemReason.text(errno))")
+      throw Failure(.unexpected, "the edited file cannot be read: \(SystemReason.text(errno))")
     }
     defer { close(file) }
     return try DescriptorInput(file, "what the editor left").readAll(limit: limit)
@@ -77,7 +77,7 @@ final class EditingFolder {
     guard place.hasPrefix("/"), unsafe csystem_lies_in_memory(place) != 0, unsafe stat(place, &status) == 0,
       status.st_mode & S_IFMT == S_IFDIR, unsafe access(place, W_OK | X_OK) == 0
     else { return false }
-    // A folder of everybody's keeps each one's files from the others by its sticky bit.
+    // A world-writable folder is safe only with the sticky bit.
     return status.st_uid == geteuid() || status.st_mode & S_ISVTX != 0
   }
 
@@ -95,7 +95,7 @@ final class EditingFolder {
     }
   }
 
-  /// Wipes the files in a folder of ours, and removes it with all that editors left in it.
+  /// Wipes the files in one of our folders, and removes it with everything that editors left in it.
   private static func remove(_ folder: String) {
     for name in names(in: folder) {
       let path = "\(folder)/\(name)"
@@ -135,6 +135,6 @@ final class EditingFolder {
   }
 
   private static func failure(_ code: Int32) -> Failure {
-    Failure(.storage, "no file can be made in memory: \(SystemReason.text(code))")
+    Failure(.storage, "cannot make a file in memory: \(SystemReason.text(code))")
   }
 }

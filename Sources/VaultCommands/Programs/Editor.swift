@@ -2,16 +2,16 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// The user's editor, told to keep no copies of what it edits.
+/// The user's editor, configured to keep no copies of the text.
 struct Editor {
-  /// As a shell reads it.
+  /// The command as a shell reads it.
   private let command: String
-  /// The base name of the program that `command` begins with, links followed.
+  /// The base name of the program in `command`, after following links.
   let program: String
 
   private enum Family { case vim, nano, emacs, other }
 
-  /// - Parameter command: what VISUAL or EDITOR says; it may have arguments.
+  /// - Parameter command: the value of VISUAL or EDITOR, which may contain arguments.
   init(_ command: String) {
     self.command = command
     let word = command.split(separator: " ").first.map(String.init) ?? command
@@ -28,20 +28,20 @@ struct Editor {
     return program.hasPrefix("emacs") && !program.hasPrefix("emacsclient") ? .emacs : .other
   }
 
-  /// Whether we know how to keep it from copying what it edits to a disk.
+  /// Whether we know how to keep it from writing copies of the text to a disk.
   var keepsNoCopies: Bool { family != .other }
 
-  /// Options that turn off swap, backup and undo files and histories, whatever the user's own settings say.
+  /// Options that turn off swap, backup and undo files and histories, whatever the user's settings are.
   private var options: [String] {
     switch family {
     case .vim:
-      // The settings are made again just before the file is read and written: behind the user's own.
+      // These settings are applied just before the file is read and written, after the user's own.
       let settings = "silent! set uc=0 nobackup nowritebackup patchmode= | silent! setlocal noswapfile noundofile"
       return [
         "-n", "-i", "NONE", "--cmd", "silent! set noswapfile nobackup nowritebackup noundofile", "--cmd",
         "autocmd BufReadPre,BufNewFile,BufWritePre * " + settings,
       ]
-    // These two start without the user's settings: neither has options that are stronger.
+    // These two start without the user's settings, because neither has options that override them.
     case .nano: return ["--ignorercfiles"]
     case .emacs:
       return [
@@ -54,8 +54,8 @@ struct Editor {
 
   /// Runs the editor on a file, to its end.
   ///
-  /// - Parameter folder: where it may put temporary files.
-  /// - Throws: `unexpected`, if it failed or cannot be started.
+  /// - Parameter folder: the folder for its temporary files.
+  /// - Throws: `unexpected` if it fails or cannot be started.
   func edit(_ path: String, temporaryFolder folder: String, _ streams: Streams) throws(Failure) {
     var variables = InheritedEnvironment.variables
     variables[Array("TMPDIR".utf8)] = Array(folder.utf8)
@@ -72,7 +72,7 @@ struct Editor {
     switch end {
     case .exited(0)?, nil: return
     case .exited(127)?:
-      throw Failure(.unexpected, "the editor was not found", hint: "VISUAL or EDITOR names it")
+      throw Failure(.unexpected, "the editor was not found", hint: "set VISUAL or EDITOR")
     case .exited(let status)?: throw Failure(.unexpected, "the editor ended with status \(status); nothing was stored")
     case .killed(let signal)?:
       throw Failure(.unexpected, "the editor was ended by signal \(signal); nothing was stored")

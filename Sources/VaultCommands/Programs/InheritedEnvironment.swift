@@ -1,8 +1,10 @@
 import Glibc
 
-/// This process's environment, without what opens a store: programs get secrets one by one, never the key to all of them.
+/// This process's environment without the variables that open a store: programs get single secrets, never the key to
+/// all of them.
 enum InheritedEnvironment {
-  /// Values by name, both as the system's bytes, without NUL. What ``opensStore(_:)`` is left out.
+  /// Values by name, both as the system's bytes, without NUL. Variables for which ``opensStore(_:)`` is true are left
+  /// out.
   static var variables: [[UInt8]: [UInt8]] {
     var variables: [[UInt8]: [UInt8]] = [:]
     var next = unsafe environ
@@ -17,8 +19,8 @@ enum InheritedEnvironment {
     return variables
   }
 
-  /// Whether this is one of the variables in which vault itself reads where a store is, and what opens it. Others of the kind
-  /// VAULT_ADDR are of other programs.
+  /// Whether this is one of the variables that tell vault where a store is and what opens it. Others, such as
+  /// VAULT_ADDR, belong to other programs.
   static func opensStore(_ name: [UInt8]) -> Bool { ours.contains { name.elementsEqual($0.utf8) } }
 
   private static let ours = Session.variables.filter { $0.hasPrefix("VAULT_") } + ["CREDENTIALS_DIRECTORY"]

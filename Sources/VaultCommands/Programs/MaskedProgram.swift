@@ -3,19 +3,21 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// Runs a program to its end, with values replaced in what it writes.
+/// Runs a program to its end and replaces values in its output.
 enum MaskedProgram {
-  /// - Parameter values: what is replaced, in stdout and in stderr, each for itself where they lead to different places.
-  /// - Returns: how the program ended; what it wrote has been written. What others that it started write later is not.
-  /// - Throws: `commandNotFound`, `notExecutable`, `storage`; nothing runs then. `storage`, too, if the program ran and some
-  ///   of what it wrote could not be written.
+  /// - Parameter values: the values to replace in stdout and in stderr. The two are filtered separately if they go to
+  ///   different places.
+  /// - Returns: how the program ended. All of its output has been written by then, but not later output of its own
+  ///   children.
+  /// - Throws: `commandNotFound`, `notExecutable` or `storage` if no program was started; also `storage` if the program
+  ///   ran and some of its output could not be written.
   static func run(
     _ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]], hiding values: [[UInt8]],
     _ streams: Streams
   ) throws(Failure) -> ProgramEnd {
     let patterns = MaskPatterns(values: values)
     let output = try MaskedStream(to: streams.output, patterns)
-    // Where both lead to one place, one way there keeps the order in which the program writes.
+    // If both go to the same place, a single stream keeps the order of the output.
     let isOne = isSameFile(streams.output, streams.errors)
     let errors = isOne ? output : try MaskedStream(to: streams.errors, patterns)
     let outputs = isOne ? [output] : [output, errors]
@@ -41,7 +43,7 @@ enum MaskedProgram {
       if let end {
         for output in outputs { output.finish() }
         if let fault = outputs.lazy.compactMap(\.fault).first {
-          throw Failure(.storage, "what the program writes cannot be written: \(SystemReason.text(fault))")
+          throw Failure(.storage, "the program's output cannot be written: \(SystemReason.text(fault))")
         }
         return end
       }
@@ -56,7 +58,7 @@ enum MaskedProgram {
 }
 
 extension ProgramEnd {
-  /// Ends this process as the program ended, so that whoever waits for us sees no difference.
+  /// Ends this process in the same way as the program, so that our parent sees no difference.
   func endProcess() -> Never {
     if case .killed(let signal) = self {
       csystem_take_default_action(signal)

@@ -3,31 +3,32 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// One output of a program on its way through a masker.
+/// One output stream of a program that passes through a masker.
 ///
-/// Where ours is a terminal, the program gets a terminal, too, so that it keeps its colours and writes line by line; else a
-/// pipe. Its terminal changes nothing on the way: ours does what terminals do.
+/// If our output is a terminal, the program gets a terminal too, so that it keeps its colours and writes line by line.
+/// Otherwise it gets a pipe. The program's terminal passes bytes on unchanged; ours does the processing.
 final class MaskedStream {
-  /// What the program writes to; closed when it has been started.
+  /// The program's end. It is closed here once the program has been started.
   private(set) var programEnd: Int32
   private var source: Int32
   private let target: Int32
   private let isTerminal: Bool
   private var masker: Masker
-  /// What has been masked and could not be written yet.
+  /// Masked output that could not be written yet.
   private var waiting: [UInt8] = []
   private var isEnded = false
-  /// Why nothing more can be written; nil as long as it can, and where whoever read us has gone.
+  /// The reason why nothing more can be written. It is nil if writing works, or if the reader has closed the pipe.
   private(set) var fault: Int32?
-  /// When the program last wrote; nil once what was held back then has been given out as far as it may be.
+  /// The time of the program's last output; nil once the text held back then has been released as far as possible.
   private var lastTaken: ContinuousClock.Instant?
 
-  /// After this time without output, somebody may be waiting for what is held back.
+  /// After this time without output, someone may be waiting for text that is held back.
   static let quiet = 50
-  /// What a program left behind is read in so many pieces, because others may go on writing for ever.
+  /// The number of pieces in which the remaining output is read. It is limited because other processes may keep
+  /// writing.
   private static let lastPieces = 16
 
-  /// - Throws: `storage`, if the system gives no descriptors.
+  /// - Throws: `storage` if the system has no descriptors left.
   init(to target: Int32, _ patterns: MaskPatterns) throws(Failure) {
     self.target = target
     masker = Masker(patterns)
@@ -39,7 +40,7 @@ final class MaskedStream {
     var ends: [Int32] = [-1, -1]
     let code = isTerminal ? unsafe openpty(&near, &far, nil, &settings, nil) : unsafe pipe(&ends)
     guard code == 0 else {
-      throw Failure(.storage, "the program's output cannot be led here: \(SystemReason.text(errno))")
+      throw Failure(.storage, "cannot redirect the program's output: \(SystemReason.text(errno))")
     }
     (source, programEnd) = isTerminal ? (near, far) : (ends[0], ends[1])
     for end in [source, programEnd] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -71,16 +72,16 @@ final class MaskedStream {
 
   // MARK: Moving
 
-  /// What to wait for: for more of the program, or for whoever reads us.
+  /// The events to wait for: more output of the program, or room in our own output.
   var request: pollfd {
     if !waiting.isEmpty { return pollfd(fd: target, events: Int16(POLLOUT), revents: 0) }
     return pollfd(fd: isEnded ? -1 : source, events: Int16(POLLIN), revents: 0)
   }
 
-  /// Whether something is held back that a pause may give out.
+  /// Whether some text is held back that may be released after a pause.
   var isHolding: Bool { masker.isHolding && lastTaken != nil && waiting.isEmpty }
 
-  /// Does what became possible.
+  /// Handles the events that occurred.
   func move() {
     guard waiting.isEmpty else { return write() }
     guard !isEnded else { return }
@@ -90,20 +91,20 @@ final class MaskedStream {
       waiting += masker.take(chunk[..<taken])
       lastTaken = .now
     } else if taken == 0 || errno != EAGAIN && errno != EINTR {
-      // A terminal without writers answers with an error.
+      // Reading a terminal without writers fails.
       isEnded = true
       waiting += masker.finish()
     }
   }
 
-  /// Gives out what may be given out of what is held back, if nothing came for a while.
+  /// Releases as much held-back text as possible after a pause.
   func pauseIfQuiet() {
     guard isHolding, let lastTaken, lastTaken.duration(to: .now) >= .milliseconds(Self.quiet) else { return }
     waiting += masker.pause()
     self.lastTaken = nil
   }
 
-  /// Takes what the program has left behind, and writes out everything.
+  /// Reads the remaining output and writes everything.
   func finish() {
     for _ in 0..<Self.lastPieces where !isEnded {
       while !waiting.isEmpty { write() }
@@ -120,14 +121,14 @@ final class MaskedStream {
   }
 
   private func write() {
-    // As much as fits into any pipe that can be written at all.
+    // This much fits into any pipe that accepts a write.
     let taken = unsafe Glibc.write(target, waiting, min(waiting.count, 4_096))
     if taken >= 0 {
       waiting.removeFirst(taken)
     } else if errno == EAGAIN {
       Descriptor.wait(for: Int16(POLLOUT), on: target)
     } else if errno != EINTR {
-      // The program learns it as it would have without us, when it writes. That a reader has gone is no fault of ours.
+      // The program gets the error when it writes, as it would without us. A reader that has gone is not our error.
       if errno != EPIPE { fault = errno }
       waiting = []
       isEnded = true

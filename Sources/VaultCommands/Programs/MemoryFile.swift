@@ -2,12 +2,12 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// A value as a file that lies in memory and has no name in any folder.
+/// A value as a file in memory that has no name in any folder.
 enum MemoryFile {
-  /// Makes a file that nobody can change any more, for a program that gets its descriptor.
+  /// Makes an unchangeable file for a program that gets its descriptor.
   ///
-  /// - Returns: a descriptor that stays open when another program takes our place.
-  /// - Throws: `storage`, if the system has no memory or no descriptor left.
+  /// - Returns: a descriptor that stays open across `execve`.
+  /// - Throws: `storage` if the system has no memory or no descriptor left.
   static func sealed(_ secret: borrowing Secret) throws(Failure) -> Int32 {
     try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe sealed(bytes) }
   }
@@ -18,9 +18,9 @@ enum MemoryFile {
     guard file >= 0 else { throw failure() }
     defer { close(file) }
     try unsafe Descriptor.write(bytes, to: file)
-    // Programs that look at the mode of a key's file, as ssh does, want it closed to others.
+    // Programs such as ssh refuse a key file whose mode admits others.
     guard csystem_seal(file) == 0, fchmod(file, 0o400) == 0 else { throw failure() }
-    // Away from the numbers that scripts choose for themselves.
+    // A high number does not clash with those that scripts use.
     let descriptor = fcntl(file, F_DUPFD, 60)
     guard descriptor >= 0 else { throw failure() }
     return descriptor
@@ -30,6 +30,6 @@ enum MemoryFile {
   static func path(_ descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
 
   private static func failure() -> Failure {
-    Failure(.storage, "no file can be made in memory: \(SystemReason.text(errno))")
+    Failure(.storage, "cannot make a file in memory: \(SystemReason.text(errno))")
   }
 }

@@ -2,15 +2,15 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// Puts another program in the place of this one: no process of ours, and nothing that it held, stays behind.
+/// Replaces this process by another program, so that nothing of this process's memory stays behind.
 enum ProgramStart {
-  /// Does not return where it succeeds.
+  /// Does not return if it succeeds.
   ///
   /// - Parameters:
   ///   - program: a path, or a name that is looked up in the PATH of `variables`.
   ///   - arguments: the program's arguments, its own name first.
   ///   - variables: its environment.
-  /// - Returns: why it could not be started: `commandNotFound`, `notExecutable`.
+  /// - Returns: why it could not be started: `commandNotFound` or `notExecutable`.
   static func replaceProcess(_ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]]) -> Failure {
     let path: String
     do throws(Failure) { path = try find(program, variables) } catch { return error }
@@ -26,7 +26,7 @@ enum ProgramStart {
     return failure(errno)
   }
 
-  /// The program's path: `program` itself where it is one, or else the first of its name in the PATH of `variables`.
+  /// The program's path: `program` itself if it is a path, and otherwise the first match in the PATH of `variables`.
   ///
   /// - Throws: `commandNotFound`, `notExecutable`.
   static func find(_ program: String, _ variables: [[UInt8]: [UInt8]]) throws(Failure) -> String {
@@ -43,25 +43,25 @@ enum ProgramStart {
     throw failure(found)
   }
 
-  /// What reads a script that does not say who reads it (no `#!`), as for execvp(3).
+  /// The interpreter of a script without `#!`, as in execvp(3).
   static let shell = "/bin/sh"
 
   /// The arguments with which the shell runs the script at `path`.
   static func shellArguments(_ path: String, _ arguments: [String]) -> [String] {
-    // It takes what begins with '-' for options.
+    // The shell takes a path that begins with '-' for options.
     [shell, path.hasPrefix("-") ? "./" + path : path] + arguments.dropFirst()
   }
 
-  /// What an `errno` of starting a program means.
+  /// The failure for an `errno` from starting a program.
   static func failure(_ code: Int32) -> Failure {
     switch code {
     case ENOENT, ENOTDIR: Failure(.commandNotFound, "the program was not found")
-    case E2BIG: Failure(.notExecutable, "the arguments and the environment are too large together")
+    case E2BIG: Failure(.notExecutable, "the arguments and the environment together are too large")
     default: Failure(.notExecutable, "the program cannot be executed: \(SystemReason.text(code))")
     }
   }
 
-  /// Lends a program's arguments and its environment as C has them; they are wiped at the end.
+  /// Lends a program's arguments and environment as C arrays, and wipes them afterwards.
   static func withCStrings<Result>(
     _ arguments: [String], _ variables: [[UInt8]: [UInt8]],
     _ body: (

@@ -2,34 +2,35 @@ import CSystem
 import Glibc
 internal import Vault
 
-/// Signals that this process takes from a descriptor while a program runs below it, and passes on.
+/// Signals that this process reads from a descriptor and passes on to its child.
 ///
-/// The program is in the same process group, so what a terminal sends (Ctrl-C) reaches it anyway and is not passed on.
+/// The child is in the same process group, so signals from the terminal (Ctrl-C) reach it anyway and are not passed on.
 struct SignalRelay: ~Copyable {
   let descriptor: Int32
-  /// The signals that were blocked before: the program's.
+  /// The signals that were blocked before. The program gets this mask.
   private(set) var maskBefore = sigset_t()
 
-  /// What would end or stop this process, and is no fault in its own code; from 34 on the system has no names for them.
+  /// The signals that would end or stop this process, except those for faults in its own code. From 34 on, signals have
+  /// no names.
   private static let watched =
     [
       SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD, SIGALRM, SIGVTALRM,
       SIGPROF, SIGPOLL, SIGPWR, SIGSTKFLT, SIGXCPU,
     ] + Array(34...64)
-  /// What a terminal sends to all of a process group.
+  /// The signals that a terminal sends to a whole process group.
   private static let ofTerminal = [SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT]
 
-  /// - Throws: `unexpected`, if the system gives no descriptor.
+  /// - Throws: `unexpected` if the system has no descriptor left.
   init() throws(Failure) {
-    // Where it is ignored, the system tells nobody how a program ended.
+    // If SIGCHLD is ignored, the system does not report how a program ended.
     csystem_take_default_action(SIGCHLD)
     var mask = sigset_t()
     unsafe sigemptyset(&mask)
-    // What `nohup` and the like had ignored before us stays so.
+    // Signals that were ignored before we started, for example by `nohup`, stay ignored.
     for signal in Self.watched where csystem_is_ignored(signal) == 0 { unsafe sigaddset(&mask, signal) }
     descriptor = unsafe csystem_signal_descriptor(&mask)
     guard descriptor >= 0 else {
-      throw Failure(.unexpected, "signals cannot be read: \(SystemReason.text(errno))")
+      throw Failure(.unexpected, "cannot read signals: \(SystemReason.text(errno))")
     }
     unsafe pthread_sigmask(SIG_BLOCK, &mask, &maskBefore)
   }
@@ -40,7 +41,7 @@ struct SignalRelay: ~Copyable {
     unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
   }
 
-  /// Takes every signal that has come and does with it what `child` needs.
+  /// Reads all pending signals and passes them on to `child` as needed.
   ///
   /// - Returns: whether the window's size may have changed, and the program's end if it has ended.
   func relay(to child: ChildProcess) -> (isResized: Bool, end: ProgramEnd?) {
@@ -59,7 +60,7 @@ struct SignalRelay: ~Copyable {
   }
 
   private func pass(_ signal: Arrived, to child: ChildProcess) {
-    // An editor that stops its whole process group has stopped itself, too.
+    // An editor that stops its whole process group has also stopped itself.
     let isFromTerminal = signal.isFromSystem && Self.ofTerminal.contains(signal.number)
     guard !isFromTerminal, signal.sender != child.number else { return }
     child.send(signal.number)
@@ -82,7 +83,7 @@ struct SignalRelay: ~Copyable {
 }
 
 extension ChildProcess {
-  /// How the program ended, if it has.
+  /// How the program ended, or nil while it runs.
   func endIfAny() -> ProgramEnd? {
     var status: Int32 = 0
     return unsafe waitpid(number, &status, WNOHANG) == number ? ProgramEnd(waitStatus: status) : nil

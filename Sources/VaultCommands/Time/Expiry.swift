@@ -1,10 +1,10 @@
 internal import KeyedArchives
 internal import Vault
 
-/// What `--expires` takes: a day, a minute or second of it, a length of time from now, or `never`.
+/// The argument of `--expires`: a day, a minute or second of it, a length of time from now, or `never`.
 ///
-/// `2027-01-31` · `2027-01-31T12:00Z` · `2027-01-31T12:00:30Z` · `90s` · `15m` · `12h` · `30d` · `never`. All times are UTC, and a
-/// day without a time means its beginning.
+/// `2027-01-31` · `2027-01-31T12:00Z` · `2027-01-31T12:00:30Z` · `90s` · `15m` · `12h` · `30d` · `never`. All times are
+/// UTC, and a day without a time means its start.
 enum Expiry: Equatable {
   case never
   /// Milliseconds since 1970.
@@ -37,14 +37,14 @@ enum Expiry: Equatable {
 }
 
 extension Expiry {
-  /// What `--expires` does to an item.
+  /// The change that `--expires` makes to an item.
   ///
   /// - Throws: `usage`.
   static func change(_ text: String, now: Timestamp) throws(Failure) -> Change<Timestamp> {
     switch Expiry(text, now: Int64(now.milliseconds)) {
     case .never?: return .remove
     case .at(let instant)?: return .to(Timestamp(milliseconds: UInt64(instant)))
-    case nil: throw .usage("a time to expire is \(forms)")
+    case nil: throw .usage("an expiry is \(forms)")
     }
   }
 }

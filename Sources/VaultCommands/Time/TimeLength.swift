@@ -9,7 +9,7 @@ enum TimeLength {
     return overflow ? nil : length
   }
 
-  /// Digits alone: `Int64("+7")` would be a number too.
+  /// Only digits are accepted; `Int64("+7")` would be a number too.
   private static func number(_ text: Substring) -> Int64? {
     text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }

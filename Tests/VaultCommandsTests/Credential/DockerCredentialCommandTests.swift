@@ -110,7 +110,7 @@ import Testing
     let terminal = PseudoTerminal()
     let refused = store.run(["credential", "docker", "get"], on: terminal, input: "h")
     #expect(refused.status == 1 && refused.errors.isEmpty)
-    #expect(terminal.shown() == "the value is not text, and a terminal is no place for it\r\n")
+    #expect(terminal.shown() == "the value is not text and is not written to a terminal\r\n")
     #expect(store.run(["credential", "docker", "list"], on: terminal).status == 0)
     #expect(terminal.shown() == #"{"h":"alice"}"# + "\r\n")
   }

@@ -48,7 +48,7 @@ import Testing
     #expect(locked.status == 11 && locked.output.isEmpty)
     #expect(
       locked.errors
-        == "vault: error: locked: there is no terminal to ask for the passphrase on; first: vault unlock\n")
+        == "vault: error: locked: there is no terminal to ask for the passphrase; first: vault unlock\n")
   }
 
   @Test func `a helper has the options, help and errors of its command`() {

@@ -48,7 +48,7 @@ import Testing
     ("a\nb {{ vault:///absent }}\n", Int32(10), "stdin, line 2: no such item"),
     ("{{ vault:///server#host }}\n\nvault:///server#absent", 10, "stdin, line 3: the value has no such field"),
     ("hunter2 {{ vault:///server", 64, "stdin, line 1: a reference in braces is not followed by '}}'"),
-    ("{{ vault://hunter2 }}", 64, "stdin, line 1: this is no reference: it names no item"),
+    ("{{ vault://hunter2 }}", 64, "stdin, line 1: this is not a reference: it names no item"),
   ]) func `an unreadable reference writes nothing and is named with its line`(
     template: String, status: Int32, words: String
   ) {
@@ -74,10 +74,10 @@ import Testing
 
   @Test func `an output path without a name or with a missing folder is an error`() {
     let nameless = store.run("inject", "-o", "", input: template)
-    #expect(nameless.status == 64 && nameless.errors.hasPrefix("vault: error: -o names no file\n"))
+    #expect(nameless.status == 64 && nameless.errors.hasPrefix("vault: error: -o needs a file\n"))
     let homeless = store.run("inject", "-o", store.folder.file("absent/out"), input: template)
     #expect(homeless.status == 64)
-    #expect(homeless.errors.hasPrefix("vault: error: the folder of the file named by --output does not exist\n"))
+    #expect(homeless.errors.hasPrefix("vault: error: the folder of --output does not exist\n"))
   }
 
   @Test func `a missing template is an error`() {

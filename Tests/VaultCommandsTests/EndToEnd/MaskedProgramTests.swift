@@ -134,7 +134,7 @@ import Testing
     let result = store.shell(
       #""$vault" run --mask --set P=vault:///password -- sh -c 'while echo x; do :; done' >/dev/full; echo "$?""#)
     #expect(result.output == "23\n")
-    #expect(result.errors.contains("what the program writes cannot be written: "))
+    #expect(result.errors.contains("the program's output cannot be written: "))
     #expect(store.shell(#""$vault" run --mask -- sh -c 'echo x >&2' 2>/dev/full; echo "$?""#).output == "23\n")
   }
 

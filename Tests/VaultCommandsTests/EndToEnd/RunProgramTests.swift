@@ -68,14 +68,14 @@ import Testing
 
   @Test(arguments: [
     (["--set", "A=vault:///absent"], Int32(10), "--set A: no such item"),
-    (["--set", "A=hunter2"], 64, "this is no reference: it does not begin with vault://"),
+    (["--set", "A=hunter2"], 64, "this is not a reference: it does not begin with vault://"),
     (["--set", "vault:///db/user"], 64, "--set needs NAME=vault://GROUP/NAME"),
     (["--set", "A=vault:///server#absent"], 10, "--set A: the value has no such field"),
-    (["--set", "A=vault:///db/user#x"], 18, "a field is named, and the value is"),
+    (["--set", "A=vault:///db/user#x"], 18, "and has no fields"),
     (["--env-file", "/nonexistent"], 64, "the file of --env-file cannot be read"),
-    (["--only", "A"], 10, "--only lists a variable that no item gives"),
+    (["--only", "A"], 10, "--only lists a variable for which there is no item"),
     (["--only", ","], 64, "--only lists no variable"),
-    (["--env-prefix", "1"], 64, "--env-prefix begins no variable"),
+    (["--env-prefix", "1"], 64, "--env-prefix cannot start a variable's name"),
   ]) func `the program does not start if a reference cannot be read`(options: [String], status: Int32, words: String) {
     let result = output(options, "echo started")
     #expect(result.status == status && !result.output.contains("started"))
@@ -99,7 +99,7 @@ import Testing
     for command in [["run", "--group", "default", "--prefix", "x/", "--", "/bin/echo", "started"], ["env"]] {
       let result = store.execute(command + (command == ["env"] ? ["--prefix", "x/"] : []), input: [])
       #expect(result.status == 18 && result.output.isEmpty)
-      #expect(result.errors.contains("'x/\(item)' would set \(variable), from which programs take orders"))
+      #expect(result.errors.contains("'x/\(item)' would set \(variable), which can hijack a program"))
       #expect(result.errors.contains("--prefix") && result.errors.contains("--set") == (command != ["env"]))
     }
     let escaped = item.replacing(" ", with: "%20")

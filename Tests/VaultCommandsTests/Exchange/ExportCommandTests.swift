@@ -21,7 +21,7 @@ import Testing
     let text = export("--to", "dotenv", "-g", "default", "--yes-print-secrets")
     #expect(text.status == 0)
     #expect(text.output == "PLAIN=s3cret\ncount=7\ndb/password=\"it's\\nso\"\n")
-    #expect(text.errors == "kinds, labels, attributes and expiry are not in it: 2 items have some\n")
+    #expect(text.errors == "kinds, labels, attributes and expiry are left out: 2 items have some\n")
     store.run("group", "create", "other")
     #expect(store.run("import", "-", "--from", "dotenv", "-g", "other", input: text.output).status == 0)
     #expect(store.run("get", "db/password", "-g", "other").output == "it's\nso")
@@ -56,8 +56,8 @@ import Testing
     #expect(refused.status == 64 && refused.output.isEmpty)
     #expect(
       refused.errors == """
-        vault: error: there is no terminal to ask on whether to print secrets
-        vault: hint: if you mean it: --yes-print-secrets
+        vault: error: there is no terminal to ask whether to print secrets
+        vault: hint: to do it without asking: --yes-print-secrets
 
         """)
     for (answer, status) in [("no\n", Int32(130)), ("\n", 130), ("y\n", 130), ("yes\n", 0)] {

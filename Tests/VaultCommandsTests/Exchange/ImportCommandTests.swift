@@ -32,7 +32,7 @@ import Testing
     #expect(store.run("get", "A").output == "1")
     let bad = store.run("import", "-", "--from", "dotenv", input: "A=1\nhunter2")
     #expect(bad.status == 64)
-    #expect(bad.errors == "vault: error: stdin, line 2: it is neither NAME=value nor a comment\n")
+    #expect(bad.errors == "vault: error: stdin, line 2: the line is neither NAME=value nor a comment\n")
   }
 
   @Test func `an existing value is changed only on request, and an equal one never`() {
@@ -45,7 +45,7 @@ import Testing
     #expect(
       refused.errors == """
         vault: error: 1 item is there with another value; nothing was imported
-        vault: hint: see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
+        vault: hint: to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
 
         """)
     #expect(epoch() == before)
@@ -73,7 +73,7 @@ import Testing
         would import into 'default': 1 new, 1 replaced, 0 unchanged
         not kept: line 2: an earlier value of 'B'; that of line 3 counts
         vault: error: 1 item is there with another value; nothing was imported
-        vault: hint: see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
+        vault: hint: to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
 
         """)
     let json = store.run("import", path, "--from", "dotenv", "--dry-run", "--replace", "--json")
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("A=s3cret\ns3cret\n", Int32(64), "/file.env, line 2: it is neither NAME=value nor a comment"),
+    ("A=s3cret\ns3cret\n", Int32(64), "/file.env, line 2: the line is neither NAME=value nor a comment"),
     ("A=s3cret\nB='s3cret\n", 64, "/file.env, line 2: a quote is never closed"),
     ("A=s3cret\n'a\u{7}'=s3cret\n", 64, "/file.env, line 2: an item's name must not hold control characters"),
     ("A=s3cret\nB=\(String(repeating: "s3cret", count: 180_000))\n", 20, "/file.env, line 2: more than"),
@@ -142,7 +142,7 @@ import Testing
     let item = #"{"name":"a","value":"s3cret"}"#
     let twice = store.run("import", file("{\"items\":[\(item),\(item)]}"), "--from", "json")
     #expect(twice.status == 18)
-    #expect(twice.errors.hasSuffix("/file.env, item 2: its item would be called as that of item 1 is\n"))
+    #expect(twice.errors.hasSuffix("/file.env, item 2: has the same name as item 1\n"))
     let prefixed = store.run("import", file("A=1\n"), "--from", "dotenv", "--prefix", "a\u{7}")
     #expect(prefixed.status == 64)
     #expect(prefixed.errors == "vault: error: --prefix: an item's name must not hold control characters\n")

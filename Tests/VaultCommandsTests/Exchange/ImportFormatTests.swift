@@ -61,7 +61,7 @@ import Testing
     #expect(bringIn("<plist><dict><key>a</key></dict></plist>", "plist").status == 13)
     #expect(
       bringIn("<plist><dict><key>a/b</key><true/><key>a</key><dict><key>b</key><true/></dict></dict></plist>", "plist")
-        .errors.contains("stdin, 'a' > 'b': its item would be called as that of 'a/b' is"))
+        .errors.contains("stdin, 'a' > 'b': has the same name as 'a/b'"))
   }
 
   @Test func `a JSON export is imported again unchanged`() {

@@ -32,9 +32,9 @@ import Testing
 
   @Test(arguments: [
     ("s3cret!", "string", "the value is neither an otpauth://totp/ URL nor a secret in base32"),
-    ("otpauth://hotp/x?secret=s3cret&counter=1", "string", "the value is for codes that count their uses (hotp)"),
+    ("otpauth://hotp/x?secret=s3cret&counter=1", "string", "the value is for counter codes (hotp)"),
     ("otpauth://totp/x?secret=s3cret1", "string", "the URL's secret is not base32"),
-    (#"{"password":"s3cret"}"#, "json", "the value has no member 'totp', 'otpauth' or 'otp'"),
+    (#"{"password":"s3cret"}"#, "json", "the value has no field 'totp', 'otpauth' or 'otp'"),
   ]) func `an item without a code is an error that does not repeat the value`(
     value: String, type: String, words: String
   ) {

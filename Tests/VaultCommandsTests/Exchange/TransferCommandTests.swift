@@ -52,7 +52,7 @@ import Vault
       #expect(refused.status == 22)
       #expect(
         refused.errors
-          == "vault: error: there is an item of this name\nvault: hint: to give it a new version: --replace\n")
+          == "vault: error: an item with this name exists\nvault: hint: to give it a new version: --replace\n")
     }
     #expect(store.run("get", "a", "-g", "team.shared").output == "old")
     #expect(store.run("get", "a").output == "7")
@@ -99,11 +99,11 @@ import Vault
   }
 
   @Test func `a copy whose original was not removed is reported correctly`() {
-    let gone = "it was copied; somebody else removed it from its old place meanwhile"
+    let gone = "the item was copied; somebody else removed it from its old place meanwhile"
     #expect(Transfer.leftBehind(.notFound(.item)) == Failure(.notFound, gone))
     #expect(Transfer.leftBehind(.conflict(expected: 1, present: 0)) == Failure(.conflict, gone))
     let kept = Transfer.leftBehind(.storage("the disk is full")).message
-    #expect(kept == "it was copied, and is still in its old place: the disk is full")
+    #expect(kept == "the item was copied and is still in its old place: the disk is full")
   }
 
   @Test func `a member who can read one group and write another can copy but not move`() {

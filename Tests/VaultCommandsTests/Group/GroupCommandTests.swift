@@ -69,7 +69,7 @@ import Testing
       #expect(VaultCommands.run(arguments: arguments, environment: store.environment, streams: streams) == status)
       let shown = terminal.shown()
       #expect(shown.contains("comes back, with 1 items (epoch 2)"), "\(shown)")
-      #expect(shown.contains("what was written since vanishes: this machine has seen epoch 3"))
+      #expect(shown.contains("everything written since then is lost: this machine has seen epoch 3"))
       #expect(shown.contains("accept it? (yes/no) "))
     }
     #expect(store.run("get", "a").output == "old")
@@ -89,7 +89,7 @@ import Testing
       #expect(replaced.status == 13)
       #expect(replaced.errors.contains("wrote a credential of 'api', issue 2;"))
       #expect(replaced.errors.contains("vault: warning: 'team' was not changed (status 13): 'team' is damaged"))
-      #expect(replaced.errors.contains("vault: error: 1 group was not changed, and may let 'api' in as before\n"))
+      #expect(replaced.errors.contains("vault: error: 1 group was not changed, and may still admit 'api'\n"))
       #expect(replaced.errors.contains("or only: vault revoke team api\n"))
     }
     #expect(store.run("--credential", credential, "list").status == 0)

@@ -22,7 +22,7 @@ import Testing
   @Test func `a list continues after a row that cannot be an item, and ends with 13`() throws {
     let list = store.run("list")
     #expect(list.status == 13 && list.output.split(separator: "\n").map { $0.prefix(1) } == ["a", "b"])
-    #expect(list.errors.contains("was passed over: a name that no item can have\n"))
+    #expect(list.errors.contains("was skipped: a name that no item can have\n"))
     let error = try readJSON(store.run("list", "--json").errors)
     #expect(error["status"] as? Int == 13 && error["level"] as? String == "row")
     for command in [["export", "--to", "json", "-g", "default", "--yes-print-secrets"], ["env", "-g", "default"]] {
@@ -40,7 +40,7 @@ import Testing
     let removed = store.run("remove", "--row", token, "-g", "default")
     #expect(
       removed.status == 0
-        && removed.errors == "the row is gone with its history; an item of its name begins at version 1 again\n")
+        && removed.errors == "the row and its history are removed; an item with its name starts at version 1 again\n")
     #expect(store.run("list").status == 0 && store.run("verify").status == 0)
     #expect(store.run("remove", "--row", token).status == 10)
   }

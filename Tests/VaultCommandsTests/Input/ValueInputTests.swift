@@ -67,7 +67,7 @@ import Vault
     for (path, words) in [(folder.file("absent"), "does not exist"), (folder.path, "is a directory")] {
       let failure = #expect(throws: Failure.self) { try ValueInput.file(path).read(exact: false, streams: Streams()) }
       #expect(failure?.status == .usage)
-      #expect(failure?.message == "the file named by --file cannot be read: it \(words)")
+      #expect(failure?.message == "the file of --file cannot be read: it \(words)")
     }
   }
 
@@ -76,7 +76,7 @@ import Vault
       let failure = #expect(throws: Failure.self) {
         try ValueInput.descriptor(number).read(exact: false, streams: Streams())
       }
-      #expect(failure?.message == "the descriptor named by --fd cannot be read: it is not open")
+      #expect(failure?.message == "the descriptor of --fd cannot be read: it is not open")
     }
   }
 
@@ -115,7 +115,7 @@ import Vault
     let terminal = PseudoTerminal()
     let failure = #expect(throws: Failure.self) { try typed("one\rtwo\rthree\r", on: terminal) }
     #expect(failure?.status == .usage)
-    #expect(failure?.message == "several lines came at once, and the terminal does not say what was pasted")
+    #expect(failure?.message == "several lines came at once, and the terminal does not mark pasted text")
     #expect(Pipe.unreadCount(terminal.descriptor) == 0)
     #expect(terminal.showsWhatIsTyped)
   }

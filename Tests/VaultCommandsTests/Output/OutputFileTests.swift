@@ -36,13 +36,13 @@ import Vault
   @Test func `a folder or a device cannot be an output file`() {
     for path in [folder.path, "/dev/null"] {
       let failure = #expect(throws: Failure.self) { try OutputFile.write(path) { _ in } }
-      #expect(failure?.message == "what --output names is not a regular file")
+      #expect(failure?.message == "--output does not name a regular file")
     }
   }
 
   @Test func `the error for a missing folder does not name its path`() {
     let failure = #expect(throws: Failure.self) { try write("x", to: "absent/out") }
-    #expect(failure == Failure(.usage, "the folder of the file named by --output does not exist"))
+    #expect(failure == Failure(.usage, "the folder of --output does not exist"))
   }
 
   @Test func `a failed write leaves nothing behind`() {

@@ -6,10 +6,11 @@ struct BackupStore: Command {
     "Copy the store into a folder: one consistent state of each group, proved completely.",
     usage: "vault backup DIR [--json]",
     more: """
-      DIR is made, or is empty. Others may write meanwhile. It opens with the same passphrase and keys as the store. \
-      Groups that are bound to this device are left out. A group that does not verify is named, and the others are \
-      copied; then the command ends with that group's exit status. Where the store is only unlocked, as for cron, identity \
-      and list of groups are taken along as they are, and a warning says that they were not proved.
+      DIR must be empty or is created. Others may write meanwhile. The backup opens with the same passphrase and \
+      keys as the store. Groups that are bound to this device are left out. A group that does not verify is named, \
+      the others are copied, and the command ends with that group's exit status. If the store is only unlocked, as \
+      for cron, the identity and the list of groups are copied as they are, and a warning says that they were not \
+      proved.
       """,
     example: """
       vault backup /mnt/backup/vault-2026-11-21
@@ -54,7 +55,7 @@ struct BackupStore: Command {
 }
 
 extension MaintenanceProgress {
-  /// How far a long command has come.
+  /// The progress of a long command.
   var text: String {
     switch self {
     case .copied(let bytes, let all): "\(all == 0 ? 0 : bytes * 100 / all) % copied"

@@ -3,13 +3,13 @@ internal import Vault
 /// `vault repair GROUP`
 struct RepairGroup: Command {
   static let about = About(
-    "Make a damaged group anew of every item that its last signed state proves.",
+    "Rebuild a damaged group from every item that its last signed state proves.",
     usage: "vault repair GROUP [--keep-unproved NAME]... [--json]",
     more: """
-      The damaged files are kept aside, and their place is told. Names what was lost, as far as it can be known, and what \
-      opens but is not proved: damage took its proof, or somebody who may only read made it up. Such an item is kept only \
-      where you name it, now or in a second run, which takes it from the files kept aside. With nothing damaged, nothing \
-      else is changed.
+      The damaged files are kept, and the command says where. It names lost items if their names can be known, and \
+      items that open but are not proved, because damage destroyed their proof or a read-only member made them up. \
+      Such an item is kept only if you name it, now or in a second run, which takes it from the kept files. An \
+      undamaged group is not changed.
       """,
     example: """
       vault repair team.shared
@@ -23,7 +23,7 @@ struct RepairGroup: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     group = try arguments.argument("group", "The group's name.", completes: .groups)
     keepUnproved = arguments.options(
-      "--keep-unproved", value: "name", "Keep this item although nothing proves it; may be repeated.")
+      "--keep-unproved", value: "name", "Keep this item although nothing proves it; can be repeated.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -68,7 +68,7 @@ struct RepairGroup: Command {
 
 extension GroupRepair {
   fileprivate var lines: [(title: String, text: String)] {
-    var lines = [("kept", "\(kept) items, removed ones included"), ("lost", "\(lost) items")]
+    var lines = [("kept", "\(kept) items, including removed ones"), ("lost", "\(lost) items")]
     for name in lostNames { lines.append(("lost", name)) }
     if lostVersions > 0 { lines.append(("lost", "\(lostVersions) older versions of items that were kept")) }
     for item in unproved {

@@ -3,13 +3,13 @@ internal import Vault
 /// `vault restore-backup DIR`
 struct RestoreBackup: Command {
   static let about = About(
-    "Put the groups of a backup back into the store that it was made of.",
+    "Restore groups from a backup of this store.",
     usage: "vault restore-backup DIR [GROUP]... [--replace] [--json]",
     more: """
-      Every file is proved before the first group is touched. A group that is here in another state stays as it is, \
-      unless --replace says otherwise; what is replaced is kept, and its place is told. A state that is older than what \
-      this machine has seen is refused afterwards (14), until: vault group accept GROUP. On a machine that knows nothing \
-      of a group it gets a new roster and key, and its members accept it in the same way.
+      Every file is proved before the first group is touched. A group that exists in another state is replaced only \
+      with --replace; replaced files are kept, and the command says where. A restored state that is older than the \
+      one this machine has seen is refused (14) until: vault group accept GROUP. On a machine that has never seen a \
+      group, the group gets a new roster and key, and its members accept it in the same way.
       """,
     example: """
       vault restore-backup /mnt/backup/vault-2026-11-21
@@ -24,8 +24,8 @@ struct RestoreBackup: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     folder = try arguments.argument("dir", "The folder of the backup.", completes: .files)
-    groups = arguments.anyArguments("group", "Only these groups of it.", completes: .groups)
-    replace = arguments.flag("--replace", "Replace groups that are here in another state; their files are kept aside.")
+    groups = arguments.anyArguments("group", "Restore only these groups.", completes: .groups)
+    replace = arguments.flag("--replace", "Replace groups that exist in another state; their files are kept.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }

@@ -4,10 +4,10 @@ internal import Vault
 /// `vault export`
 struct ExportItems: Command {
   static let about = About(
-    "Write all values of a group, readable by whoever sees them.",
+    "Write all values of a group, unencrypted.",
     usage: "vault export --to dotenv|json -g GROUP [--output FILE] [--yes-print-secrets]",
     more: """
-      Asks on the terminal first; --yes-print-secrets answers yes. Nothing is written unless all of it can be.
+      Asks on a terminal first; --yes-print-secrets answers yes. If one item cannot be written, nothing is.
 
       json is complete: an object with the group's name and items, each with name, kind, value (or valueBase64, where it is \
       not UTF-8), label, attributes, expires and, for archives, type. Each value is a string of exactly the value's bytes; \
@@ -26,17 +26,18 @@ struct ExportItems: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     format = try arguments.required(
-      "--to", value: "form", "What to write: dotenv or json.", completes: .words(["dotenv", "json"]))
+      "--to", value: "form", "The format: dotenv or json.", completes: .words(["dotenv", "json"]))
     group = arguments.group()
     output = arguments.option(
-      "--output", value: "file", "Write to this file, new or replaced, for you alone.", completes: .files)
+      "--output", value: "file", "Write to this file, which is made or replaced and readable by you alone.",
+      completes: .files)
     yesPrintSecrets = arguments.flag("--yes-print-secrets", "Do not ask.")
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     guard let format = ExportFormat(rawValue: format) else {
-      throw Failure.usage("there is no such form", hint: "--to dotenv, or --to json")
+      throw Failure.usage("there is no such format", hint: "--to dotenv, or --to json")
     }
     guard let name = group else {
       throw Failure.usage("--group is missing", hint: "an export names the group whose values it prints")
@@ -55,7 +56,8 @@ struct ExportItems: Command {
   private func ask(_ group: AccessGroup, _ session: Session) throws {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
-        .usage, "there is no terminal to ask on whether to print secrets", hint: "if you mean it: --yes-print-secrets")
+        .usage, "there is no terminal to ask whether to print secrets",
+        hint: "to do it without asking: --yes-print-secrets")
     }
     let count = try group.items().count
     let values = count == 1 ? "1 value" : "\(count) values"
@@ -66,12 +68,12 @@ struct ExportItems: Command {
   }
 }
 
-/// What `vault export` can write.
+/// The formats that `vault export` writes.
 enum ExportFormat: String {
   case dotenv, json
 }
 
-/// All present items of a group, from one state of it.
+/// All present items of a group, read from one state.
 struct ExportRequest {
   private let group: AccessGroup.Name
   private let list: ItemList
@@ -85,14 +87,14 @@ struct ExportRequest {
     self.items = items.sorted { $0.name.description < $1.name.description }
   }
 
-  /// What an env file does not hold, in words.
+  /// The parts of an item that an env file cannot contain, in words.
   var whatTextCannotHold: String? {
     let count = items.count { item in
       item.label != nil || !item.attributes.isEmpty || item.expires != nil || item.kind != .string
     }
     return count == 0
       ? nil
-      : "kinds, labels, attributes and expiry are not in it: \(count == 1 ? "1 item has" : "\(count) items have") some"
+      : "kinds, labels, attributes and expiry are left out: \(count == 1 ? "1 item has" : "\(count) items have") some"
   }
 
   func write(_ format: ExportFormat, to output: Output) throws {
@@ -105,7 +107,7 @@ struct ExportRequest {
   // MARK: Forms
 
   private func writeText(to output: Output) throws {
-    // All of it is looked at before the first byte is written.
+    // Everything is checked before the first byte is written.
     for item in items {
       try list.open(item.name.description).secret.withBytes { value in _ = try line(item, value) }
     }
@@ -122,7 +124,7 @@ struct ExportRequest {
     } catch {
       throw Failure(
         .conflict, "'\(UTF8Text.onOneLine(item.name.description))' does not fit into an env file: \(error.words)",
-        hint: "--to json takes everything")
+        hint: "--to json exports everything")
     }
   }
 
@@ -167,12 +169,12 @@ struct ExportRequest {
 }
 
 extension EnvironmentFile.Line.Fault {
-  /// What is wrong, for people.
+  /// A description of the fault for people.
   var words: String {
     switch self {
-    case .name: "its name holds a quote, and needs quotes"
+    case .name: "its name needs quotes but contains a quote"
     case .notText: "its value is not text"
-    case .endsWithBackslash: "its value ends with a backslash, and needs quotes"
+    case .endsWithBackslash: "its value needs quotes but ends with a backslash"
     }
   }
 }

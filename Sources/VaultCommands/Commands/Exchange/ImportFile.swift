@@ -1,16 +1,17 @@
 import Glibc
 internal import Vault
 
-/// The file that an import reads; `-` is standard input.
+/// The file that an import reads, or standard input for `-`.
 struct ImportFile {
   let path: String
-  /// The largest file, in bytes.
+  /// The maximum size of a file in bytes.
   var limit = 64 << 20
 
-  /// What messages about its content call it. Only a file that was opened is named: a mistyped word may be a secret.
+  /// Its name in messages about its content. Only a file that could be opened is named, because a mistyped word may be
+  /// a secret.
   var name: String { path == "-" ? "stdin" : UTF8Text.onOneLine(path) }
 
-  /// - Throws: `usage` or `denied` where it cannot be opened, `overLimit`, `storage`.
+  /// - Throws: `usage` or `denied` if it cannot be opened, `overLimit`, `storage`.
   func read(_ streams: Streams) throws(Failure) -> WipedBytes {
     guard path != "-" else { return try contents(of: streams.input, name) }
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
@@ -19,7 +20,7 @@ struct ImportFile {
     return try contents(of: descriptor, "the file")
   }
 
-  /// - Throws: as ``read(_:)``; `usage` where it is not UTF-8.
+  /// - Throws: the errors of ``read(_:)``; `usage` if it is not UTF-8.
   func text(_ streams: Streams) throws(Failure) -> String {
     let bytes = try read(streams)
     guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {

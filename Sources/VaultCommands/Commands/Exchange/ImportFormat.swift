@@ -2,20 +2,20 @@ internal import Exchange
 internal import KeyedArchives
 internal import Vault
 
-/// What `vault import` can read.
+/// The formats that `vault import` reads.
 enum ImportFormat: String, CaseIterable {
   case dotenv, csv, plist, json, pass
 
-  /// For hints.
+  /// The formats in words, for hints.
   static var names: String { "formats: " + allCases.map(\.rawValue).joined(separator: ", ") }
 
   /// - Parameters:
-  ///   - name: what `--from` said; without it the file's name tells, and a pipe carries JSON.
+  ///   - name: the argument of `--from`. Without it the file's name decides, and a pipe is read as JSON.
   /// - Throws: `usage`.
   init(named name: String?, of path: String?) throws(Failure) {
     if let name {
       guard let format = ImportFormat(rawValue: name) else {
-        throw .usage("there is no such format", hint: ImportFormat.names)
+        throw .usage("there is no such formatat", hint: ImportFormat.names)
       }
       self = format
       return
@@ -34,16 +34,16 @@ enum ImportFormat: String, CaseIterable {
     }
   }
 
-  /// What messages call the file behind `path`; nil for pass, whose entries are named by themselves.
+  /// The name of the file in messages; nil for pass, whose entries have their own names.
   func fileName(_ path: String?) -> String? { self == .pass ? nil : path.map { ImportFile(path: $0).name } }
 
-  /// Reads what is to be imported.
+  /// Reads the items to import.
   ///
-  /// - Parameter path: nil where none was named: pass has a place of its own.
-  /// - Throws: what keeps it from being read; a defect with the file and the place, never with its text.
+  /// - Parameter path: nil if none was named, because pass has a default folder.
+  /// - Throws: the error that kept it from being read. A defect names the file and the place, never the text.
   func items(of path: String?, in session: Session) throws(Failure) -> ImportedItems {
     if path == nil, self != .pass { throw .usage("FILE is missing", hint: "name a file, or - for standard input") }
-    // An env file's many short lines take a hundred times their size in memory.
+    // The many short lines of an env file may take a hundred times their size in memory.
     let file = self == .dotenv ? ImportFile(path: path ?? "", limit: 4 << 20) : ImportFile(path: path ?? "")
     do {
       switch self {

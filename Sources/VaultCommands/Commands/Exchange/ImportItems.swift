@@ -4,7 +4,7 @@ internal import Vault
 /// `vault import FILE`
 struct ImportItems: Command {
   static let about = About(
-    "Bring in what another program kept: all of it at once, or nothing.",
+    "Import the secrets of another program, all at once or none.",
     usage: """
       vault import FILE [--from dotenv|csv|plist|json] [-g GROUP] [--prefix P]
                    [--replace] [--dry-run] [--json]
@@ -14,18 +14,19 @@ struct ImportItems: Command {
       dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
       (UserDefaults), XML or binary. json: what export wrote, or one object of names and values, as vault env --shell json \
       writes it. pass: the entries of a password store, which gpg opens; its \
-      folder is PASSWORD_STORE_DIR, or else ~/.password-store. FILE may be - for standard input. Without --from \
-      the name tells: .env, .csv, .plist, .json, and - is JSON.
+      folder is PASSWORD_STORE_DIR, or else ~/.password-store. FILE may be - for standard input. Without --from the \
+      file's name decides: .env, .csv, .plist, .json; - is JSON.
 
-      csv knows the columns of Chrome, Firefox, Safari, KeePassXC and Bitwarden: each login becomes a JSON object with \
-      username, password, url, notes and totp, as far as they are there, so that vault://GROUP/NAME#password names one of \
-      them and vault totp makes codes; so does an entry of pass with more than one line. Accounts of one name get the \
-      user's name behind it. A table of name and value gives items of text. plist makes window/frame/width of \
-      dictionaries and JSON of arrays, and keeps types; data that is a keyed archive is kept as one.
+      csv recognizes the columns of Chrome, Firefox, Safari, KeePassXC and Bitwarden. Each login becomes a JSON \
+      object with username, password, url, notes and totp, if present, so that vault://GROUP/NAME#password names one \
+      of them and vault totp makes codes; so does an entry of pass with more than one line. If accounts have the \
+      same name, the user's name is appended. A table of names and values makes text items. plist turns dictionaries \
+      into names such as window/frame/width and arrays into JSON, and keeps types; data that is a keyed archive \
+      stays one.
 
-      An item that is there is changed only with --replace, and its versions are kept; without it, nothing is imported \
-      (22). A value that is already the same gets no new version, so an import can be repeated. --dry-run shows what \
-      would happen, never a value, and fails where the import would. What the file holds and no item keeps is listed.
+      If an item exists with another value, nothing is imported (22), unless --replace gives it a new version. An \
+      equal value gets no new version, so an import can be repeated. --dry-run shows what would happen without \
+      showing a value, and fails if the import would. Parts of the file that no item keeps are listed.
       """,
     example: """
       vault import .env --from dotenv --group team.shared --dry-run
@@ -44,13 +45,13 @@ struct ImportItems: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    file = arguments.optionalArgument("file", "What to read, or - for standard input.", completes: .files)
+    file = arguments.optionalArgument("file", "The file to read, or - for standard input.", completes: .files)
     format = arguments.option(
-      "--from", value: "source", "What the file is: dotenv, csv, plist, json or pass.",
+      "--from", value: "source", "The format: dotenv, csv, plist, json or pass.",
       completes: .words(ImportFormat.allCases.map(\.rawValue)))
     group = arguments.group()
     prefix = arguments.option("--prefix", value: "p", "Put this before each item's name.") ?? ""
-    replace = arguments.flag("--replace", "Give new versions to items that are there.")
+    replace = arguments.flag("--replace", "Give new versions to existing items.")
     dryRun = arguments.flag("--dry-run", "Show what would be set, and change nothing.")
     json = arguments.json()
     key = try KeySource(&arguments)
@@ -67,19 +68,19 @@ struct ImportItems: Command {
   }
 }
 
-/// What `vault import` does with the items that a file gave.
+/// Imports the items that were read from a file.
 struct ImportRequest {
   let imported: ImportedItems
-  /// What messages call the file; nil where each item is named by itself.
+  /// The name of the file in messages; nil if each item has its own.
   let fileName: String?
   let replaces: Bool
   let isDryRun: Bool
   let json: Bool
 
-  /// Sets all of the items in one transaction, or none of them; a dry run holds no lock, and changes nothing.
+  /// Sets all of the items in one transaction, or none of them. A dry run takes no lock and changes nothing.
   ///
-  /// - Throws: `usage` for an item that the store cannot hold, `conflict` for two of one name, `exists` where one would be
-  ///   changed and may not: a dry run has told by then what there is.
+  /// - Throws: `usage` for an item that the store cannot hold, `conflict` for two items with the same name, `exists` if
+  ///   an item would be replaced without `--replace`. A dry run has printed its table before it throws.
   func run(in group: AccessGroup, _ session: Session) throws {
     try requireDistinctNames()
     guard !isDryRun else { return try rehearse(in: group, session) }
@@ -121,7 +122,7 @@ struct ImportRequest {
       }
       if let first = places.updateValue(item.place, forKey: name) {
         throw Failure(
-          .conflict, "\(place(of: item)): its item would be called as that of \(UTF8Text.onOneLine(first)) is")
+          .conflict, "\(place(of: item)): has the same name as \(UTF8Text.onOneLine(first))")
       }
     }
   }
@@ -131,7 +132,7 @@ struct ImportRequest {
     guard count > 0, !replaces else { return }
     throw Failure(
       .exists, "\(count == 1 ? "1 item is" : "\(count) items are") there with another value; nothing was imported",
-      hint: "see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P")
+      hint: "to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P")
   }
 
   // MARK: Telling

@@ -2,7 +2,7 @@ internal import Exchange
 internal import KeyedArchives
 internal import Vault
 
-/// What an import does with one item.
+/// The import of one item.
 struct ImportStep {
   enum Action: String {
     case new, replace, unchanged
@@ -11,11 +11,11 @@ struct ImportStep {
   let item: ImportedItem
   let action: Action
 
-  /// What messages call the item: where in which file it stands.
+  /// The item's name in messages: its file and place.
   private let place: String
 
   /// - Parameter open: opens a present item.
-  /// - Throws: what keeps the present item from being read; that there is none is no error.
+  /// - Throws: the error that kept the present item from being read. A missing item is not an error.
   init(_ item: ImportedItem, at place: String, open: (String) throws(VaultError) -> OpenedItem) throws {
     self.item = try ImportStep.checked(item, at: place)
     self.place = place
@@ -28,12 +28,13 @@ struct ImportStep {
     }
   }
 
-  /// What the item will be, with the name of an archive's type.
+  /// The kind that the item will have, with the type name of an archive.
   var kind: String { item.typeName.map { "\(item.kind.rawValue) of \($0)" } ?? item.kind.rawValue }
 
   /// Sets the item.
   ///
-  /// - Throws: with the place in the file, what the store cannot hold; as it is, what the store cannot do.
+  /// - Throws: an error with the place in the file if the store cannot hold the item; errors of the store itself are
+  ///   passed on unchanged.
   func perform(in edit: Edit) throws {
     try naming { () throws(VaultError) in
       edit.set(item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
@@ -41,7 +42,7 @@ struct ImportStep {
     }
   }
 
-  /// - Throws: as ``perform(in:)``, without setting anything.
+  /// - Throws: the errors of ``perform(in:)``, but sets nothing.
   func rehearse(in group: AccessGroup) throws {
     try naming { () throws(VaultError) in
       try group.rehearse(
@@ -59,7 +60,7 @@ struct ImportStep {
     }
   }
 
-  /// The item with its value in the one form that its kind has.
+  /// The item with its value in its kind's normal form.
   private static func checked(_ item: ImportedItem, at place: String) throws(Failure) -> ImportedItem {
     var checked = item
     do {
@@ -85,7 +86,7 @@ struct ImportStep {
       expires: item.expires.map { .to(Timestamp(milliseconds: $0)) } ?? .keep)
   }
 
-  /// Whether setting the item would change nothing; what the file does not say stays as it is.
+  /// Whether setting the item would change nothing. Details that the file does not contain stay unchanged.
   private static func isSame(_ item: ImportedItem, _ present: borrowing OpenedItem) -> Bool {
     let old = present.item
     guard old.kind == kind(item.kind), old.typeName == item.typeName else { return false }

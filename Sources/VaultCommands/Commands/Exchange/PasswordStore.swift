@@ -2,21 +2,21 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// A folder that pass keeps: each file `mail/work.gpg` is an entry that gpg opens.
+/// The folder of pass. Each file, such as `mail/work.gpg`, is an entry that gpg opens.
 struct PasswordStore {
   private let path: String
   /// The folder's path without links.
   private let place: String
 
-  /// The most bytes of an entry: the largest value, and a line break.
+  /// The maximum size of an entry: a value and a line break.
   private static let limit = ValueInput.limit + 2
 
-  /// - Parameter folder: nil for the folder that pass itself would take.
-  /// - Throws: `usage` where there is none.
+  /// - Parameter folder: nil for the default folder of pass.
+  /// - Throws: `usage` if there is none.
   init(_ folder: String?, _ session: Session) throws(Failure) {
     let home = session.variable("HOME").map { $0 + "/.password-store" }
     guard let path = folder ?? session.variable("PASSWORD_STORE_DIR") ?? home, let place = Self.resolved(path) else {
-      throw Failure(.usage, "there is no password store", hint: "name its folder: FILE, or PASSWORD_STORE_DIR")
+      throw Failure(.usage, "there is no password store", hint: "name its folder as FILE or in PASSWORD_STORE_DIR")
     }
     self.path = path
     self.place = place
@@ -24,7 +24,7 @@ struct PasswordStore {
 
   /// Opens all entries.
   ///
-  /// - Throws: `locked` with the names of those that gpg does not open; `denied` for a link that leads out of the folder.
+  /// - Throws: `locked` with the names of entries that gpg cannot open; `denied` for a link out of the folder.
   func items(_ session: Session) throws(Failure) -> ImportedItems {
     var imported = ImportedItems()
     var entries: [String] = []
@@ -43,7 +43,7 @@ struct PasswordStore {
       let shown = closed.prefix(10).map { "'\(UTF8Text.onOneLine($0))'" }.joined(separator: ", ")
       let rest = closed.count > 10 ? " and \(closed.count - 10) more" : ""
       throw Failure(
-        .locked, "gpg does not open \(shown)\(rest); nothing was imported", hint: "see why: pass show, or gpg --decrypt"
+        .locked, "gpg cannot open \(shown)\(rest); nothing was imported", hint: "see why: pass show, or gpg --decrypt"
       )
     }
     return imported
@@ -51,7 +51,7 @@ struct PasswordStore {
 
   // MARK: Folders
 
-  /// What pass and git keep beside the entries.
+  /// Files of pass and git next to the entries.
   private static let noEntries: Set<String> = [
     ".", "..", ".git", ".gitattributes", ".gpg-id", ".gpg-id.sig", ".public-keys", ".extensions",
   ]
@@ -68,14 +68,14 @@ struct PasswordStore {
         }
         guard unsafe stat("\(path)/\(inner)", &status) == 0 else { throw unreadable(inner, errno) }
         guard status.st_mode & S_IFMT != S_IFDIR else {
-          losses.append("'\(inner)': a link to a folder, whose entries are imported where they are")
+          losses.append("'\(inner)': a link to a folder in the store, whose entries are imported anyway")
           continue
         }
       }
       switch status.st_mode & S_IFMT {
       case S_IFDIR: try list(inner + "/", into: &entries, &losses)
       case S_IFREG where name.hasSuffix(".gpg") && name != ".gpg": entries.append(String(inner.dropLast(4)))
-      default: losses.append("'\(inner)': no entry of pass")
+      default: losses.append("'\(inner)': not an entry of pass")
       }
     }
   }
@@ -98,16 +98,16 @@ struct PasswordStore {
 
   // MARK: Entries
 
-  /// - Returns: nil if gpg does not open it.
+  /// - Returns: nil if gpg cannot open it.
   private func open(_ entry: String) throws(Failure) -> WipedBytes? {
-    // gpg reads a descriptor: no name can be taken for an option, and what was looked at is what is opened.
+    // gpg gets a descriptor, so that no name is taken for an option and it reads the file that was checked.
     let file = unsafe Glibc.open("\(path)/\(entry).gpg", O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard file >= 0 else { throw unreadable(entry, errno) }
     defer { close(file) }
     guard let opened = Self.resolved("/proc/self/fd/\(file)"), opened.hasPrefix(place + "/") else {
       throw Failure(.denied, "'\(UTF8Text.onOneLine(entry))' is a link that leads out of the password store")
     }
-    // What gpg says about an entry is said once, by us.
+    // We report the error about an entry, so gpg's own message is dropped.
     let silent = unsafe Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
     defer { close(silent) }
     do {
@@ -124,8 +124,8 @@ struct PasswordStore {
     }
   }
 
-  /// gpg tells its agent where to ask for a passphrase, and would look for that place at its stdin. A name that is no
-  /// path, such as the "not a tty" of `GPG_TTY=$(tty)` in a start file, is none.
+  /// gpg tells its agent on which terminal to ask for a passphrase, and would otherwise use its stdin. A value that is
+  /// not a path, such as the "not a tty" that `GPG_TTY=$(tty)` gives in a startup file, is ignored.
   private static var variables: [[UInt8]: [UInt8]] {
     var variables = InheritedEnvironment.variables
     let key = Array("GPG_TTY".utf8)

@@ -3,18 +3,19 @@ internal import Vault
 /// `vault app issue APP --output FILE`
 struct IssueApplication: Command {
   static let about = About(
-    "Write a credential for an application: it opens the application's groups and no others.",
+    "Write a credential for an application, which opens only that application's groups.",
     usage: """
       vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged]
       vault app issue APP --output FILE --again | --replace [--accept] [--drop-unproved] [--group GROUP:read|write]...
       """,
     more: """
-      The application gets a private group named as itself. After it was installed again, or lost its credential, --again \
-      writes the same identity, which opens everything it had. Where a credential was stolen, --replace gives the \
-      application a new identity and its groups new keys: the old one opens nothing from then on. Signed items that cannot be \
-      proved any more keep a group from a new key, unless --drop-unproved leaves them behind; so does a state that this \
-      machine refuses, unless --accept takes it, after it is said what that brings back. A group that cannot be changed \
-      is named at the end; when it is in order, the same command finishes it.
+      The application gets a private group with its own name. After a reinstall, or if the credential was lost, \
+      --again writes the same identity, which opens everything it had. If a credential was stolen, --replace gives \
+      the application a new identity and its groups new keys, so that the old credential opens nothing written \
+      later. A group with signed items that can no longer be proved does not get a new key unless --drop-unproved \
+      leaves them behind; nor does one in a state that this machine refuses, unless --accept takes it, after saying \
+      what that brings back. A group that cannot be changed is named at the end; once it is repaired, the same \
+      command finishes the work.
       """,
     example: """
       vault app issue com.example.api --output api.credential --group team.shared:read
@@ -33,18 +34,18 @@ struct IssueApplication: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     app = try arguments.argument("app", "The application's id, such as com.example.api.", completes: .applications)
     output = try arguments.required(
-      "--output", value: "file", "Where the credential goes (mode 0600); nothing may be there.", completes: .files)
+      "--output", value: "file", "The new file for the credential (mode 0600); it must not exist.", completes: .files)
     groups = arguments.options(
       "--group", value: "group:rights", "Rights in another group: its name, a colon, read or write.")
     lifetime = arguments.option(
       "--lifetime", value: "what", "What uninstalling does to its private group: survives or purged.",
       completes: .words(GroupLifetime.allCases.map(\.rawValue)))
     again = arguments.flag("--again", "Write the same identity again.")
-    replace = arguments.flag("--replace", "Give the application a new identity, and its groups new keys.")
+    replace = arguments.flag("--replace", "Give the application a new identity and its groups new keys.")
     accept = arguments.flag(
-      "--accept", "With --replace: take a state of the group that this machine refuses, in the same step.")
+      "--accept", "With --replace: accept a state of the group that this machine refuses, in the same step.")
     dropUnproved = arguments.flag(
-      "--drop-unproved", "With --replace: leave behind signed items that cannot be proved any more.")
+      "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
     key = try KeySource(&arguments)
   }
 
@@ -71,7 +72,7 @@ struct IssueApplication: Command {
 /// `vault app list`
 struct ListApplications: Command {
   static let about = About(
-    "List the applications that were issued a credential.",
+    "List the applications that have been issued a credential.",
     usage: "vault app list [--json]",
     example: """
       vault app list
@@ -119,7 +120,7 @@ extension Application {
 /// `vault app show APP`
 struct ShowApplication: Command {
   static let about = About(
-    "Show an application: how it stands, and the groups it is in with its rights.",
+    "Show an application: its state, its groups, and its rights in them.",
     usage: "vault app show APP [--json]",
     example: """
       vault app show com.example.api
@@ -173,15 +174,15 @@ extension Application {
 /// `vault app uninstall APP`
 struct UninstallApplication: Command {
   static let about = About(
-    "Do what each of an application's groups declares for when it is gone.",
+    "Uninstall an application: remove or keep each of its groups as declared.",
     usage: "vault app uninstall APP [--revoke [--accept] [--drop-unproved]] [--yes]",
     more: """
-      Groups declared purged are removed with all their items, unless another application is a member. The others stay, \
-      and the application's place in them, for its next installation: vault app issue APP --again. With --revoke it \
-      leaves them, and they get new keys; signed items that cannot be proved any more are left behind with --drop-unproved, and \
-      states that this machine refuses are taken with --accept, after it is said what that brings back.
+      Groups declared purged are removed with all their items, unless another application is a member. In the others \
+      the application stays a member, for its next installation: vault app issue APP --again. With --revoke it is \
+      removed from them, and they get new keys; --drop-unproved leaves behind signed items that can no longer be \
+      proved, and --accept takes states that this machine refuses, after saying what that brings back.
 
-      Where a group would be removed it asks on the terminal first; elsewhere it needs --yes.
+      If a group would be removed, the command asks on a terminal; elsewhere it needs --yes.
       """,
     example: """
       vault app uninstall com.example.api --revoke
@@ -196,11 +197,11 @@ struct UninstallApplication: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     app = try arguments.argument("app", "The application's id.", completes: .applications)
-    revoke = arguments.flag("--revoke", "Take the application out of the groups that stay.")
+    revoke = arguments.flag("--revoke", "Remove the application from the groups that stay.")
     accept = arguments.flag(
-      "--accept", "With --revoke: take a state of the group that this machine refuses, in the same step.")
+      "--accept", "With --revoke: accept a state of the group that this machine refuses, in the same step.")
     dropUnproved = arguments.flag(
-      "--drop-unproved", "With --revoke: leave behind signed items that cannot be proved any more.")
+      "--drop-unproved", "With --revoke: leave behind signed items that can no longer be proved.")
     consent = Consent(&arguments)
     key = try KeySource(&arguments)
   }
@@ -213,20 +214,20 @@ struct UninstallApplication: Command {
     let purged = try purgedGroups(of: store)
     if !purged.isEmpty {
       let groups = purged.map { "'\($0)'" }.joined(separator: ", ")
-      try consent.confirm("\(groups) would go with all items, and only a backup brings them back", in: session)
+      try consent.confirm("\(groups) would be lost with all items, and only a backup brings them back", in: session)
     }
     let report = try applications.uninstall(
       app, revoking: revoke, droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
     ) { session.showProgress("\($0): \($1.text)") }
     session.endProgress()
     for name in report.purged { session.say("removed '\(name)' with all its items") }
-    for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no member any more") }
+    for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no longer a member") }
     for name in report.kept { session.say("kept '\(name)'; a copy of the credential still opens it") }
     if let failure = UnchangedGroups.failure(report.unchanged, app, session) { throw failure }
     if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
   }
 
-  /// The groups that are declared purged and have no other application as a member.
+  /// The groups with lifetime "purged" that have no other application as a member.
   private func purgedGroups(of store: SecretStore) throws(VaultError) -> [String] {
     var names: [String] = []
     for group in try store.applications.groups(of: app) where group.lifetime == .purged {

@@ -3,16 +3,16 @@ internal import Vault
 /// `vault group create NAME`
 struct CreateGroup: Command {
   static let about = About(
-    "Make an access group: an encrypted file of its own.",
+    "Make an access group, which is a separate encrypted file.",
     usage: """
       vault group create NAME [--keep N] [--lifetime survives|purged]
                                 [--this-device-only | --unix-group GROUP]
       """,
     more: """
-      A name has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'.
+      A name has 1 to 128 of the characters a-z 0-9 . _ -, begins with a letter or digit, and does not contain '..'.
 
-      A group of this device only opens beside this machine's device key, which is in the state folder and in no backup: \
-      a copy of the store opens everything else.
+      A group of this device only opens with this machine's device key, which is in the state folder and in no \
+      backup. Elsewhere a copy of the store opens everything else.
       """,
     example: """
       vault group create team.shared --keep 50
@@ -29,14 +29,14 @@ struct CreateGroup: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The group's name.")
     keep = try arguments.number(
-      "--keep", value: "n", "Keep this many versions of an item, the present one included.", else: 10)
+      "--keep", value: "n", "Keep this many versions of an item, including the present one.", else: 10)
     lifetime = arguments.option(
       "--lifetime", value: "lifetime", "What happens when its application is uninstalled: survives or purged.",
       else: "survives", completes: .words(GroupLifetime.allCases.map(\.rawValue)))
     thisDeviceOnly = arguments.flag(
       "--this-device-only", "Bind it to this machine: nothing else opens it, not even a copy of the whole store.")
     unixGroup = arguments.option(
-      "--unix-group", value: "unix-group", "Let the users of this Unix group open its files: see 'group share'.")
+      "--unix-group", value: "unix-group", "Let the users of this Unix group open its files; see 'group share'.")
     key = try KeySource(&arguments)
   }
 
@@ -51,7 +51,7 @@ struct CreateGroup: Command {
 /// `vault group list`
 struct ListGroups: Command {
   static let about = About(
-    "List the names of the groups whose files are here. Nothing is opened or verified.",
+    "List the names of the groups in the store without opening or verifying them.",
     usage: "vault group list [--json]",
     example: """
       vault group list
@@ -82,7 +82,7 @@ struct ListGroups: Command {
 /// `vault group show NAME`
 struct ShowGroup: Command {
   static let about = About(
-    "Show a group: its state, what was decided about it, and its members with their rights.",
+    "Show a group: its state, its settings, and its members with their rights.",
     usage: "vault group show NAME [--json]",
     example: """
       vault group show team.shared
@@ -112,7 +112,7 @@ extension GroupInfo {
   fileprivate var lines: [(title: String, text: String)] {
     [
       ("name", name), ("id", id), ("epoch", String(epoch)), ("generation", String(generation)),
-      ("roster", String(rosterRevision)), ("items", "\(itemCount), removed ones included"),
+      ("roster", String(rosterRevision)), ("items", "\(itemCount), including removed ones"),
       ("older versions", String(versionCount)), ("keeps", "\(keep) versions of an item"), ("changed", changed.text),
       ("lifetime", lifetime.rawValue), ("opens on", isThisDeviceOnly ? "this device only" : "any device"),
       ("unix group", unixGroup?.text ?? "none"),
@@ -146,14 +146,14 @@ extension GroupInfo {
 }
 
 extension UnixGroup {
-  /// Its name and what it may do with the files.
+  /// Its name and its access to the files.
   var text: String { "\(name), may \(rights) the files" }
 
   fileprivate var rights: String { isReadOnly ? "read" : "write" }
 }
 
 extension UnixGroup? {
-  /// An object, or null for none.
+  /// An object, or null.
   func write(to json: inout JSONWriter) throws(Failure) {
     guard let unixGroup = self else { return try json.null("unixGroup") }
     try json.object("unixGroup") { (json) throws(Failure) in
@@ -167,11 +167,11 @@ extension UnixGroup? {
 /// `vault group share NAME`
 struct ShareGroup: Command {
   static let about = About(
-    "Let the users of a Unix group open a group's files, or nobody else any more.",
+    "Let the users of a Unix group open a group's files, or make the files private again.",
     usage: "vault group share NAME --unix-group GROUP [--read-only] | --private",
     more: """
-      For applications that run as Unix users of their own. It changes modes and makes nobody a member: who is no member \
-      reads nothing. Whoever may write the files may also delete them.
+      For applications that run as separate Unix users. Sharing changes modes and makes nobody a member; a \
+      non-member can read nothing. Users who can write the files can also delete them.
       """,
     example: """
       vault group share team.shared --unix-group web
@@ -186,8 +186,8 @@ struct ShareGroup: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The group's name.", completes: .groups)
     unixGroup = arguments.option("--unix-group", value: "unix-group", "The Unix group, by its name or number.")
-    readOnly = arguments.flag("--read-only", "The Unix group may read the files, and not write them.")
-    `private` = arguments.flag("--private", "Leave the files to their user alone again.")
+    readOnly = arguments.flag("--read-only", "Let the Unix group read the files but not write them.")
+    `private` = arguments.flag("--private", "Make the files accessible to their user alone.")
     key = try KeySource(&arguments)
   }
 

@@ -3,11 +3,11 @@ internal import Vault
 /// `vault grant GROUP APP`
 struct GrantRights: Command {
   static let about = About(
-    "Let an application into a group, or change what it may do there.",
+    "Let an application into a group, or change its rights there.",
     usage: "vault grant GROUP APP --rights read|write [--accept]",
     more: """
-      A new member reads everything that is kept, older versions included. A state of the group that this machine refuses is \
-      taken with --accept, after it is said what that brings back.
+      A new member can read everything that is kept, including older versions. With --accept the command takes a \
+      state of the group that this machine refuses, after saying what that brings back.
       """,
     example: """
       vault grant team.shared com.example.api --rights read
@@ -24,7 +24,7 @@ struct GrantRights: Command {
     app = try arguments.argument("app", "The application's id.", completes: .applications)
     rights = try arguments.required(
       "--rights", value: "rights", "read, or write (which includes read).", completes: .words(["read", "write"]))
-    accept = arguments.flag("--accept", "Take a state of the group that this machine refuses, in the same step.")
+    accept = arguments.flag("--accept", "Accept a state of the group that this machine refuses, in the same step.")
     key = try KeySource(&arguments)
   }
 
@@ -39,16 +39,17 @@ struct GrantRights: Command {
 /// `vault revoke GROUP APP`
 struct RevokeRights: Command {
   static let about = About(
-    "Take an application out of a group, and give the group a new key.",
+    "Remove an application from a group, and give the group a new key.",
     usage: "vault revoke GROUP APP [--accept] [--drop-unproved]",
     more: """
-      What somebody wrote into the group's file and nobody signed is left behind. Signed items that damage took, or that \
-      nobody can open, are left behind with --drop-unproved, and keep the command from changing anything without it.
+      Unsigned data in the group's file is left behind. Signed items that are lost to damage, or that nobody can \
+      open, are left behind only with --drop-unproved; without it the command then changes nothing.
 
-      Where the group is not in the state that this machine has seen last, because somebody put back an older one or another \
-      branch, --accept says what that brings back and takes it in the same step: nobody gets between accepting and revoking.
+      If the group is not in the state that this machine has seen last, because somebody put back an older one or \
+      another branch, --accept says what that brings back and accepts it in the same step, so that nobody can act in \
+      between.
 
-      What the application could read it may have copied. What is still unchanged is listed by: vault exposure
+      The application may have copied what it could read. To list the values that are still unchanged: vault exposure
       """,
     example: """
       vault revoke team.shared com.example.api
@@ -63,8 +64,8 @@ struct RevokeRights: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     group = try arguments.argument("group", "The group's name.", completes: .groups)
     app = try arguments.argument("app", "The application's id.", completes: .applications)
-    accept = arguments.flag("--accept", "Take a state of the group that this machine refuses, in the same step.")
-    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that cannot be proved any more.")
+    accept = arguments.flag("--accept", "Accept a state of the group that this machine refuses, in the same step.")
+    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
     key = try KeySource(&arguments)
   }
 
@@ -75,7 +76,7 @@ struct RevokeRights: Command {
       session.showProgress("\(group): \($0.text)")
     }
     session.endProgress()
-    session.say("'\(app)' is no member of '\(group)' any more; see what it could read: vault exposure")
+    session.say("'\(app)' is no longer a member of '\(group)'; to see what it could read: vault exposure")
   }
 }
 
@@ -106,7 +107,7 @@ struct ShowExposure: Command {
     )
     session.endProgress()
     try show(exposed, in: session)
-    // The list is not whole, which a script must not overlook.
+    // The list is incomplete, and a script must notice that.
     if let problem { throw problem }
   }
 

@@ -6,8 +6,8 @@ struct CopyItem: Command {
     "Copy an item into another group, or under another name.",
     usage: "vault copy NAME [-g GROUP] --to GROUP [--as NAME] [--replace]",
     more: """
-      Value, kind, label, attributes and expiry go along; older versions do not. An item that is in the place is left as \
-      it is (22) unless --replace gives it a new version. -g names the group that is copied from.
+      Value, kind, label, attributes and expiry are copied; older versions are not. An existing item is an error \
+      (22), unless --replace gives it a new version. -g names the source group.
       """,
     example: """
       vault copy db/password --to team.shared
@@ -37,9 +37,9 @@ struct MoveItem: Command {
       vault move NAME [-g GROUP] --as NAME
       """,
     more: """
-      As copy, and then the item is removed; its versions stay in the old place, where restore finds them. Within a group \
-      all of it happens at once. Between two groups the copy comes first: who is stopped in between finds the item in \
-      both, never in none.
+      Copies the item and then removes it; its versions stay in the old place, where restore finds them. Within a \
+      group both happen at once. Between two groups the copy is made first: if the command is stopped in between, \
+      the item is in both groups, never in none.
       """,
     example: """
       vault move db/password --to team.shared
@@ -61,18 +61,18 @@ struct MoveItem: Command {
   func run(in session: Session) throws { try transfer.run(name, from: group, key, removesSource: true, in: session) }
 }
 
-/// Where an item goes.
+/// The target of an item.
 struct Transfer {
-  /// The group it goes to; nil for the same.
+  /// The target group; nil for the same group.
   let target: String?
-  /// Its name there; nil for the same.
+  /// The target name; nil for the same name.
   let newName: String?
   let replace: Bool
 
   init(_ arguments: inout Arguments) {
-    target = arguments.option("--to", value: "group", "The group it goes to (else the same).", completes: .groups)
-    newName = arguments.option("--as", value: "new-name", "Its name there (else the same).")
-    replace = arguments.flag("--replace", "Give an item that is there a new version.")
+    target = arguments.option("--to", value: "group", "The target group (by default the same).", completes: .groups)
+    newName = arguments.option("--as", value: "new-name", "The new name (by default the same).")
+    replace = arguments.flag("--replace", "Give an existing item a new version.")
   }
 
   /// - Parameter source: the group that the item is in; nil for the one that is meant where none is named.
@@ -87,13 +87,13 @@ struct Transfer {
     let target = try self.target.map { name throws(VaultError) in try store.group(name) } ?? source
     let (oldName, newName) = (try Item.Name(name), try Item.Name(newName ?? name))
     guard source.name != target.name else {
-      guard oldName != newName else { throw Failure.usage("the item would be put in its own place") }
+      guard oldName != newName else { throw Failure.usage("the item cannot be copied onto itself") }
       return try source.transaction { edit in
         try put(edit.open(name), as: newName, in: edit)
         if removesSource { edit.remove(name) }
       }
     }
-    // Who may not write the source is told before there are two.
+    // A user who may not write the source gets the error before a copy is made.
     if removesSource { try naming(source) { try source.transaction { edit in _ = try edit.open(name) } } }
     let opened = try source.open(name)
     try naming(target) { try target.transaction { edit in try put(opened, as: newName, in: edit) } }
@@ -105,17 +105,17 @@ struct Transfer {
     }
   }
 
-  /// What is told where the copy is made, and the item was not removed.
+  /// The error if the copy was made but the original was not removed.
   static func leftBehind(_ error: VaultError) -> Failure {
     switch error {
     case .notFound, .conflict(_, present: 0):
-      Failure(error.exitStatus, "it was copied; somebody else removed it from its old place meanwhile")
+      Failure(error.exitStatus, "the item was copied; somebody else removed it from its old place meanwhile")
     default:
-      Failure(error.exitStatus, "it was copied, and is still in its old place: \(error.message)", hint: error.hint)
+      Failure(error.exitStatus, "the item was copied and is still in its old place: \(error.message)", hint: error.hint)
     }
   }
 
-  /// Says which of two groups does not allow something.
+  /// Names the group that does not allow the operation.
   private func naming(_ group: AccessGroup, _ body: () throws -> Void) throws {
     do { try body() } catch let error as VaultError {
       guard case .denied = error else { throw error }
@@ -123,7 +123,7 @@ struct Transfer {
     }
   }
 
-  /// Sets the item as it is in its old place, with nothing left of one that it replaces.
+  /// Sets the item with all of its details; nothing remains of an item that it replaces.
   private func put(_ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit) throws {
     let item = opened.item
     var details = Details(
@@ -132,11 +132,11 @@ struct Transfer {
     do {
       let present = try edit.open(name.description)
       guard replace else {
-        throw Failure(.exists, "there is an item of this name", hint: "to give it a new version: --replace")
+        throw Failure(.exists, "an item with this name exists", hint: "to give it a new version: --replace")
       }
       for key in present.item.attributes.keys where item.attributes[key] == nil { details.attributes[key] = .some(nil) }
     } catch VaultError.notFound(.item) {
-      // The place is free.
+      // There is no item with the target name.
     }
     edit.set(name.description, to: opened.secret, kind: item.kind, typeName: item.typeName, details)
   }

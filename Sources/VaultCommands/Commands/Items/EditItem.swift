@@ -4,19 +4,19 @@ internal import Vault
 /// `vault edit NAME`
 struct EditItem: Command {
   static let about = About(
-    "Change a value in your editor; no plaintext gets to a disk.",
+    "Change a value in your editor without writing plaintext to a disk.",
     usage: "vault edit NAME[#FIELD] [-g GROUP] [--create]",
     more: """
-      The editor is what VISUAL or EDITOR names, or else vi. The text lies in a folder of yours on a file system in \
-      memory ($XDG_RUNTIME_DIR or /dev/shm), which is wiped afterwards. vim and nvim are told to keep no swap, backup, \
-      undo or history files; nano and emacs start without your settings; of other editors a warning says that they may \
-      keep copies. An editor with windows of its own has to stay until you are done: EDITOR='code --wait'.
+      The editor is the one in VISUAL or EDITOR, or vi. The text is in a private folder of a file system in memory \
+      ($XDG_RUNTIME_DIR or /dev/shm), which is wiped afterwards. vim and nvim are told to keep no swap, backup, undo \
+      or history files; nano and emacs start without your settings. For other editors, a warning says that they may \
+      keep copies. A graphical editor must not return before you are done: EDITOR='code --wait'.
 
-      A text that did not change makes no new version, and an empty one is not stored. Label, attributes, expiry and \
-      type stay. One newline at the end comes off, unless the value had one. If the item changed meanwhile, or the text \
-      is none of the value's type, your text is kept in memory, and its path is told.
+      An unchanged text makes no new version, and an empty one is not stored. Label, attributes, expiry and type \
+      stay. One newline at the end is removed, unless the value had one. If the item changed meanwhile, or the text \
+      does not fit the value's type, your text is kept in memory, and the error gives its path.
 
-      NAME#FIELD is one field of a login or another JSON value, as set reads it.
+      NAME#FIELD is one field of a login or another JSON value, as in set.
       """,
     example: """
       EDITOR=nano vault edit db/password
@@ -50,7 +50,7 @@ struct EditItem: Command {
   }
 }
 
-/// One value on its way through an editor.
+/// A value that is being edited.
 struct EditRequest {
   private let place: ItemPlace
   private let group: AccessGroup
@@ -63,9 +63,9 @@ struct EditRequest {
     text = try WipedBytes(capacity: 1)
   }
 
-  /// Takes the text as it is now.
+  /// Reads the present text.
   ///
-  /// - Returns: false if there is none yet: a new item or field is made then.
+  /// - Returns: false if there is none yet, so that a new item or field is made.
   mutating func takePresent() throws -> Bool {
     if let name = place.field {
       let field = try ItemField(place, name, in: group)
@@ -89,20 +89,20 @@ struct EditRequest {
     return true
   }
 
-  /// Lets the user edit the text, and stores it if it changed.
+  /// Lets the user edit the text and stores it if it changed.
   ///
-  /// - Throws: `conflict` if the item changed meanwhile, `usage` for a text that cannot be stored, what the store throws, and
-  ///   `unexpected` if the editor failed. The item is as it was then.
+  /// - Throws: `conflict` if the item changed meanwhile, `usage` for a text that cannot be stored, the store's errors,
+  ///   and `unexpected` if the editor failed. The item is unchanged then.
   func run() throws {
     let hasZero = unsafe text.withUnsafeBytes { unsafe $0.contains(0) }
     guard kind != .archive, text.isText, !hasZero else {
       throw Failure(
-        .usage, "the value is not text, and an editor would not keep it",
+        .usage, "the value is not text, and an editor would change it",
         hint: "vault get NAME --output FILE, vault set NAME --file FILE")
     }
     let editor = Editor(session.variable("VISUAL") ?? session.variable("EDITOR") ?? "vi")
     if !editor.keepsNoCopies {
-      session.warn("'\(UTF8Text.onOneLine(editor.program))' may keep copies of what it edits: see its settings")
+      session.warn("'\(UTF8Text.onOneLine(editor.program))' may keep copies of the text: see its settings")
     }
     let places = [session.variable("XDG_RUNTIME_DIR"), "/run/user/\(geteuid())", "/dev/shm"]
     let folder = try EditingFolder(below: places.compactMap { $0 })
@@ -110,7 +110,7 @@ struct EditRequest {
     try unsafe text.withUnsafeBytes { (bytes) throws(Failure) in try unsafe folder.write(bytes, to: file) }
     try editor.edit("\(folder.path)/\(file)", temporaryFolder: folder.path, session.streams)
     let edited = try folder.read(file, limit: ValueInput.limit + 2)
-    // Editors end the last line.
+    // Editors append a newline to the last line.
     let endedLine = unsafe text.withUnsafeBytes { unsafe $0.last == 0x0A }
     if !endedLine { edited.removeTrailingNewline() }
     guard edited.count > 0 else {
@@ -122,7 +122,7 @@ struct EditRequest {
       let report = ErrorReport(error)
       throw Failure(
         ExitStatus(rawValue: report.status) ?? .unexpected, report.message,
-        hint: "your text is kept in memory: \(folder.path)/\(file); vault set takes it with --file; remove it then")
+        hint: "your text is kept in memory: \(folder.path)/\(file); store it with vault set --file, then remove it")
     }
   }
 
@@ -135,7 +135,7 @@ struct EditRequest {
     }
     let secret = try SetItem.typed(ValueInput.limited(edited), kind)
     var details = Details()
-    // It would end with the old value.
+    // Without this, the expiry would be lost with the old value.
     if let expires = item?.expires { details.expires = .to(expires) }
     _ = try group.set(
       place.name, to: secret, kind: kind, typeName: item?.typeName, details, ifVersion: item?.version ?? 0)

@@ -3,12 +3,12 @@ internal import Vault
 /// `vault generate NAME`
 struct GenerateItem: Command {
   static let about = About(
-    "Store a new random value; nobody sees it unless --show is given.",
+    "Store a new random value without showing it, unless --show is given.",
     usage: "vault generate NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--replace-fields] [--show]",
     more: """
       SET is one of safe (A-Z a-z 0-9 - _), alphanumeric, printable, digits, hexadecimal, or the characters themselves.
-      32 characters of safe hold 192 bits. An item that is there gets a new version. NAME#FIELD is one field of a login or \
-      another JSON value, as set reads it, and the others stay.
+      32 characters of safe hold 192 bits. An existing item gets a new version. NAME#FIELD is one field of a login \
+      or another JSON value, as in set; the other fields stay.
       """,
     example: """
       vault generate db/password --length 40
@@ -28,11 +28,11 @@ struct GenerateItem: Command {
     name = try arguments.argument("name", "The item's name.", completes: .items)
     field = arguments.field()
     group = arguments.group()
-    length = try arguments.number("--length", value: "n", "How many characters, 1 to 65,536.", else: 32)
+    length = try arguments.number("--length", value: "n", "The number of characters, 1 to 65,536.", else: 32)
     alphabet = arguments.option(
-      "--alphabet", value: "set", "What they are drawn from.", else: "safe",
+      "--alphabet", value: "set", "The characters to choose from.", else: "safe",
       completes: .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"]))
-    replaceFields = arguments.flag("--replace-fields", "Put the value in the place of JSON and all its fields.")
+    replaceFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by the value.")
     show = arguments.flag("--show", "Write the value to stdout.")
     key = try KeySource(&arguments)
   }

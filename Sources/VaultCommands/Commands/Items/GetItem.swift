@@ -4,18 +4,18 @@ internal import Vault
 /// `vault get NAME`
 struct GetItem: Command {
   static let about = About(
-    "Write a value: exactly its bytes, and a newline only on a terminal.",
+    "Write exactly the bytes of a value, and a newline only on a terminal.",
     usage: """
       vault get NAME[#FIELD] [-g GROUP] [--version N] [--output FILE] [--json]
       vault get NAME[#FIELD]... [-g GROUP] --json
       """,
     more: """
-      NAME#FIELD is one field of a login or another JSON value, unless an item is called so; --field FIELD takes the name \
-      as it is, and --field '' means the whole value.
+      NAME#FIELD is one field of a login or another JSON value, unless there is an item with that name; with --field \
+      FIELD the name is taken literally, and --field '' means the whole value.
 
-      With --json, numbers, booleans and JSON are values of JSON, an archive is the tree of what is in it (no class is \
-      built), and a value that is not UTF-8 stands in valueBase64 instead of value. An expired value is given all the \
-      same, with a warning. Several items are one array.
+      With --json, numbers, booleans and JSON are JSON values, an archive is a tree of its content (no class is \
+      built), and a value that is not UTF-8 is in valueBase64 instead of value. An expired value is still written, \
+      with a warning. Several items make one array.
       """,
     example: """
       vault get web/GitHub#username
@@ -31,19 +31,20 @@ struct GetItem: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    names = try arguments.someArguments("name", "The item's name; several with --json.", completes: .items)
+    names = try arguments.someArguments("name", "The item's name; several names with --json.", completes: .items)
     field = arguments.field()
     group = arguments.group()
     version = try arguments.number("--version", value: "n", "This version instead of the present one.")
     output = arguments.option(
-      "--output", value: "file", "Write to this file, new or replaced, for you alone.", completes: .files)
+      "--output", value: "file", "Write to this file, which is made or replaced and readable by you alone.",
+      completes: .files)
     json = arguments.json()
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     guard names.count == 1 || json && output == nil && version == nil else {
-      throw Failure.usage("several items are written as JSON alone", hint: "--json, without --version and --output")
+      throw Failure.usage("several items can be written only as JSON", hint: "--json, without --version and --output")
     }
     let group = try session.openGroup(group, key)
     guard names.count == 1 else { return try writeAll(of: group, session) }
@@ -83,7 +84,7 @@ struct GetItem: Command {
     return (Told(item: opened.item, field: nil, group: group), copy)
   }
 
-  /// What `--json` tells beside the value.
+  /// The details that `--json` shows with the value.
   private struct Told {
     let item: Item
     let field: String?
@@ -103,7 +104,7 @@ struct GetItem: Command {
   private func show(_ bytes: UnsafeRawBufferPointer, _ told: Told, on output: Output) throws {
     if json { return try unsafe writeJSON(bytes, told, to: output) }
     guard output.isTerminal else { return try unsafe output.write(bytes) }
-    try unsafe output.requireTextIfTerminal(bytes, hint: "name --output FILE, or pipe it")
+    try unsafe output.requireTextIfTerminal(bytes, hint: "use --output FILE, or a pipe")
     try unsafe output.write(bytes)
     if unsafe bytes.last != UInt8(ascii: "\n") { try output.write("\n") }
   }
@@ -136,8 +137,8 @@ struct GetItem: Command {
     }
   }
 
-  /// The JSON of a value that has a form of its own there. The kind is what the writer said: a value that is not of it is
-  /// shown as text or bytes.
+  /// The JSON of a value whose kind has its own form. The kind is only a statement of the writer, so a value that does
+  /// not fit it is shown as text or bytes.
   private static func typed(_ bytes: UnsafeRawBufferPointer, _ kind: SecretKind) -> [UInt8]? {
     switch kind {
     case .archive:
@@ -147,7 +148,7 @@ struct GetItem: Command {
       guard let text = unsafe String(validating: bytes, as: UTF8.self),
         let canonical = try? ValueText.canonical(text, kind)
       else { return nil }
-      // JSON has no word for these.
+      // JSON cannot represent these.
       if kind == .double, !(Double(canonical)?.isFinite ?? false) { return nil }
       return Array(canonical.utf8)
     default: return nil

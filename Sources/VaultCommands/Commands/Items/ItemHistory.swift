@@ -3,7 +3,7 @@ internal import Vault
 /// `vault info NAME`
 struct InfoItem: Command {
   static let about = About(
-    "Show everything about an item but its value.",
+    "Show everything about an item except its value.",
     usage: "vault info NAME [-g GROUP] [--json]",
     example: """
       vault info db/password
@@ -37,11 +37,11 @@ struct InfoItem: Command {
 /// `vault history NAME`
 struct HistoryOfItem: Command {
   static let about = About(
-    "List the versions of an item that are kept, the newest first: when, and by which member.",
+    "List the kept versions of an item, newest first, with their dates and writers.",
     usage: "vault history NAME [-g GROUP] [--json]",
     more: """
-      A version in the list is read with: vault get NAME --version N. The group's writers vouch for each other: of a member \
-      other than the one who wrote to the group last it is only claimed that a version is theirs.
+      To read a version in the list: vault get NAME --version N. The group's writers must trust each other: only the \
+      member who wrote to the group last is proved to be the writer of their versions; other writers are claimed.
       """,
     example: """
       vault history db/password
@@ -93,7 +93,7 @@ struct RestoreItem: Command {
     name = try arguments.argument("name", "The item's name.", completes: .items)
     group = arguments.group()
     version = try arguments.number(
-      "--version", value: "n", "The version to bring back; else the last one with a value.")
+      "--version", value: "n", "The version to bring back; by default the last one with a value.")
     key = try KeySource(&arguments)
   }
 

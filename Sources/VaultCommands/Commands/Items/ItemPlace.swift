@@ -2,7 +2,7 @@ internal import Exchange
 internal import KeyedArchives
 internal import Vault
 
-/// What a command reads or writes: the whole value of an item, or one field of it.
+/// The part of an item that a command reads or writes: the whole value or one field.
 struct ItemPlace: Equatable {
   let name: String
   /// A member of the item's JSON value; nil for the whole value.
@@ -10,10 +10,11 @@ struct ItemPlace: Equatable {
 
   /// Reads `NAME` or `NAME#FIELD`.
   ///
-  /// An item of the whole name wins; where there is none, what follows the last `#` is a field.
+  /// An item with the whole name takes precedence. Otherwise the part after the last `#` is a field.
   ///
-  /// - Parameter field: what `--field` said; then the name is taken as it is, and an empty text means the whole value.
-  /// - Throws: `conflict` where there is such an item and such a field.
+  /// - Parameter field: the argument of `--field`. If it is given, the name is taken literally, and an empty text means
+  ///   the whole value.
+  /// - Throws: `conflict` if both the item and the field exist.
   init(_ typed: String, field: String?, in group: AccessGroup) throws {
     let typed = try Item.Name(typed).description
     let scalars = typed.unicodeScalars
@@ -31,8 +32,8 @@ struct ItemPlace: Equatable {
     guard try !ItemField.isPresent(member, of: owner, in: group) else {
       let shown = (UTF8Text.onOneLine(typed), UTF8Text.onOneLine(owner))
       throw Failure(
-        .conflict, "'\(shown.0)' is an item, and a field of the item '\(shown.1)'",
-        hint: "the item: --field ''; the field: the name before '#', and --field with what follows")
+        .conflict, "'\(shown.0)' is both an item and a field of the item '\(shown.1)'",
+        hint: "for the item: --field ''; for the field: the name before '#', and --field with the part after it")
     }
     (name, self.field) = (typed, nil)
   }
@@ -55,14 +56,14 @@ struct ItemField {
     whole = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
   }
 
-  /// - Throws: `notFound` where there is no item of that name.
+  /// - Throws: `notFound` if there is no item with that name.
   init(_ place: ItemPlace, _ field: String, in group: AccessGroup, version: UInt64? = nil) throws {
     do {
       self.init(field, of: try group.open(place.name, version: version))
     } catch .notFound(.item) {
       throw Failure(
-        .notFound, "no item is called so, and none has such a field",
-        hint: "a new item with '#' in its name needs --field ''; see what there is: vault list")
+        .notFound, "there is no such item and no such field",
+        hint: "a new item with '#' in its name needs --field ''; list the items: vault list")
     }
   }
 
@@ -76,33 +77,33 @@ struct ItemField {
     }
   }
 
-  /// The field's text, or the JSON of what is no text.
+  /// The field's text, or its JSON if it is not a string.
   ///
   /// - Throws: `notFound`; `conflict` for a value that has no fields.
   func value() throws(Failure) -> [UInt8] {
     guard let value = try valueIfAny() else { throw Failure(.notFound, "the value has no such field") }
-    // Data, dates and objects that were named before are written as objects whose first key begins so.
+    // Data, dates and references are written as objects whose first key begins like this.
     guard item.kind == .json || !value.starts(with: #"{"$"#.utf8) else {
       throw Failure(.conflict, "the field is neither text nor a number", hint: "vault get NAME --json shows it")
     }
     return value
   }
 
-  /// As `value`; `nil` where there is no such field.
+  /// Like `value`, but `nil` if there is no such field.
   func valueIfAny() throws(Failure) -> [UInt8]? {
     switch item.kind {
     case .json: return JSONField.value(of: name, in: whole)
     case .archive:
-      // Nothing is built of it: its members are looked up by their names.
+      // No object is built: the fields are looked up by name.
       let json = try? ArchiveInspection(whole).json()
       return json.flatMap { JSONField.value(of: "root", in: $0) }.flatMap { JSONField.value(of: name, in: $0) }
-    default: throw Failure(.conflict, "a field is named, and the value is \(item.kind.name), not json or an archive")
+    default: throw Failure(.conflict, "the value is \(item.kind.name) and has no fields; only json and archives have")
     }
   }
 
-  /// Sets the field to `text`; what another program changes meanwhile in the same value is kept.
+  /// Sets the field to `text`, and keeps changes that another program makes meanwhile in the same value.
   ///
-  /// - Parameter details: the expiry stays unless they name another.
+  /// - Parameter details: without an expiry in them, the present one stays.
   /// - Returns: the new version's number.
   static func set(
     _ field: String, of place: ItemPlace, to text: WipedBytes, as kind: SecretKind? = nil,
@@ -133,21 +134,21 @@ struct ItemField {
   func requireFields() throws(Failure) {
     guard item.kind == .json, (try? ValueText.canonical(String(decoding: whole, as: UTF8.self), .json)) != nil else {
       throw Failure(
-        .conflict, "a field is named, and the value is \(item.kind.name), not json",
+        .conflict, "the value is \(item.kind.name) and has no fields; only json has",
         hint: "a new item with '#' in its name needs --field ''")
     }
   }
 
-  /// The whole value with the field set to `text`. What was a number or a truth value stays one, unless `kind` is named.
+  /// The whole value with the field set to `text`. A number or boolean stays one unless `kind` is named.
   ///
-  /// - Throws: `conflict` for a value whose fields cannot be changed; `usage` for a text that is none of the kind.
+  /// - Throws: `conflict` for a value whose fields cannot be changed; `usage` for a text that does not fit the kind.
   func setting(_ text: WipedBytes, as kind: SecretKind?) throws -> Secret {
     try requireFields()
     guard text.isText else { throw Failure(.usage, "a field of JSON is UTF-8 text") }
     let bytes = unsafe text.withUnsafeBytes { unsafe Array($0) }
     let value = try json(bytes, kind ?? presentKind)
     guard let changed = JSONField.setting(name, to: value, in: whole) else {
-      throw Failure(.conflict, "the value is JSON, but no object with fields")
+      throw Failure(.conflict, "the value is JSON, but not an object with fields")
     }
     guard changed.count <= ValueInput.limit else {
       throw Failure(.overLimit, "the value would be larger than 1048576 bytes (1 MiB)")
@@ -162,16 +163,17 @@ struct ItemField {
     }
   }
 
-  /// The text as a JSON value: one that has a word of its own there, or a string.
+  /// The text as a JSON number, boolean or null if it is one, and otherwise as a string.
   private func json(_ text: [UInt8], _ kind: SecretKind) throws -> [UInt8] {
     switch kind {
     case .string: return JSONField.quoted(text)
     case .json where JSONField.kind(of: name, in: whole) != .string:
       guard let canonical = try? ValueText.canonical(String(decoding: text, as: UTF8.self), .json) else {
-        throw Failure(.usage, "the field is no text, and what was given is not JSON", hint: "for a text: --type string")
+        throw Failure(
+          .usage, "the field is not text, and the given value is not JSON", hint: "for a text: --type string")
       }
       return Array(canonical.utf8)
-    case .bytes, .archive: throw Failure(.usage, "a field of JSON holds no such type")
+    case .bytes, .archive: throw Failure(.usage, "a field of JSON cannot have that type")
     default:
       let canonical = Array(try ValueText.canonical(String(decoding: text, as: UTF8.self), kind).utf8)
       let hasWord = [.json, .bool, .int].contains(kind) || kind == .double && canonical.last.map(isDigit) == true
@@ -182,12 +184,12 @@ struct ItemField {
   private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
 
-/// The loss of a JSON value's fields to a value that has none.
+/// Replacing a JSON value that has fields by a value that has none.
 struct FieldLoss {
   private let name: String
 
   /// - Parameter isMeant: whether `--replace-fields` was given.
-  /// - Returns: nil where nothing would be lost.
+  /// - Returns: nil if nothing would be lost.
   init?(_ name: String, in group: AccessGroup, isMeant: Bool) throws(VaultError) {
     guard !isMeant else { return nil }
     do {
@@ -198,15 +200,15 @@ struct FieldLoss {
     self.name = UTF8Text.onOneLine(name)
   }
 
-  /// - Throws: `conflict` where nobody can be asked; `interrupted` where the answer is no.
+  /// - Throws: `conflict` if nobody can be asked; `interrupted` if the answer is no.
   func confirm(in session: Session) throws(Failure) {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
-        .conflict, "'\(name)' holds JSON, and all its fields would be gone",
-        hint: "for one of them: NAME#FIELD; for all of it: --replace-fields")
+        .conflict, "'\(name)' is JSON, and all its fields would be lost",
+        hint: "to set one field: NAME#FIELD; to replace all: --replace-fields")
     }
-    guard try terminal.confirm("'\(name)' holds JSON; replace it with all its fields? (yes/no) ") else {
-      throw Failure(.interrupted, "nothing was changed", hint: "for one field: NAME#FIELD")
+    guard try terminal.confirm("'\(name)' is JSON; replace it with all its fields? (yes/no) ") else {
+      throw Failure(.interrupted, "nothing was changed", hint: "to set one field: NAME#FIELD")
     }
   }
 }

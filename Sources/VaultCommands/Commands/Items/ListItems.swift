@@ -10,10 +10,10 @@ struct ListItems: Command {
                  [--sort name|changed|expires] [--limit N] [--json]
       """,
     more: """
-      --all looks through all groups that open. --removed lists what vault restore brings back. --sort expires lists only \
-      what expires, the next first; --sort changed begins with the newest.
+      --all lists all groups that can be opened. --removed lists what vault restore can bring back. --sort expires \
+      lists only items that expire, the soonest first; --sort changed starts with the newest.
 
-      On a pipe: one item per line, with tabs between name, label, version, day of change, and expiry.
+      In a pipe there is one item per line, with tabs between name, label, version, day of change, and expiry.
       """,
     example: """
       vault list db/ -a env=prod
@@ -31,17 +31,18 @@ struct ListItems: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    prefix = arguments.optionalArgument("prefix", "Only names that begin with this.", completes: .items) ?? ""
+    prefix = arguments.optionalArgument("prefix", "List only names that begin with this.", completes: .items) ?? ""
     group = arguments.group()
-    attributes = arguments.options("--attribute", short: "-a", value: "key=value", "Only items with this attribute.")
+    attributes = arguments.options(
+      "--attribute", short: "-a", value: "key=value", "List only items with this attribute.")
     match = arguments.option(
-      "--match", value: "text", "Only names, labels and attributes that hold this text, in any case.")
-    all = arguments.flag("--all", "All groups that open.")
-    removed = arguments.flag("--removed", "Removed items instead of present ones.")
+      "--match", value: "text", "List only items with this text in their name, label or attributes, ignoring case.")
+    all = arguments.flag("--all", "List all groups that can be opened.")
+    removed = arguments.flag("--removed", "List removed items instead of present ones.")
     sort = arguments.option(
       "--sort", value: "order", "The order: name, changed or expires.",
       completes: .words(["name", "changed", "expires"]))
-    limit = try arguments.number("--limit", value: "n", "At most so many items.")
+    limit = try arguments.number("--limit", value: "n", "List at most this many items.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -58,10 +59,10 @@ struct ListItems: Command {
 /// `vault search TEXT`
 struct SearchItems: Command {
   static let about = About(
-    "Look for a text in all groups that open: names, labels, attributes, and URLs and user names of logins.",
+    "Search all groups that can be opened: names, labels, attributes, and URLs and user names of logins.",
     usage: "vault search TEXT [-g GROUP] [--limit N] [--json]",
     more: """
-      Logins are opened for it, and nothing of them is shown. Upper and lower case are the same.
+      Logins are opened for the search, but their content is not shown. Case is ignored.
       """,
     example: """
       vault search github
@@ -74,9 +75,9 @@ struct SearchItems: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    text = try arguments.argument("text", "What to look for.")
+    text = try arguments.argument("text", "The text to search for.")
     group = arguments.group()
-    limit = try arguments.number("--limit", value: "n", "At most so many items.")
+    limit = try arguments.number("--limit", value: "n", "List at most this many items.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -89,19 +90,19 @@ struct SearchItems: Command {
   }
 }
 
-/// What `vault list` is asked to do, as it was typed.
+/// A request of `vault list` as typed.
 struct ListRequest: Equatable {
   enum Order: String, CaseIterable { case name, changed, expires }
 
   var prefix = ""
   var group: String?
-  /// Looks through all groups that open.
+  /// Searches all groups that can be opened.
   var all = false
-  /// Lists removed items instead of those that are there.
+  /// Lists removed items instead of present ones.
   var removed = false
   var attributes: [String] = []
   var match: String?
-  /// Also looks for `match` in the URLs and user names of logins, which are opened for it.
+  /// Also searches the URLs and user names of logins, which must be opened for this.
   var opensLogins = false
   var sort: String?
   var limit: Int?
@@ -116,7 +117,7 @@ struct ListRequest: Equatable {
     guard let order = Order(rawValue: sort ?? "name") else {
       throw Failure.usage("there is no such order", hint: "--sort name, changed or expires")
     }
-    guard limit ?? 1 > 0 else { throw Failure.usage("the value of --limit is not valid", hint: "it is at least 1") }
+    guard limit ?? 1 > 0 else { throw Failure.usage("the value of --limit is not valid", hint: "use at least 1") }
     guard !all || group == nil else { throw Failure.usage("--all and --group exclude each other") }
     let store = try session.openStore(key)
     let names =
@@ -130,11 +131,11 @@ struct ListRequest: Equatable {
         found += listing.items.map { (group, $0) }
         guard let row = listing.strange.first else { continue }
         problem = problem ?? ListRequest.strange(row, listing.strange.count, group)
-      // Another member's group is no failure of this look.
+      // A group that this member is not in is not an error.
       case .failure(.denied(.notAMember)) where all: continue
       case .failure(let error):
         guard all else { throw error }
-        session.warn("'\(name)' was passed over: \(error.message)")
+        session.warn("'\(name)' was skipped: \(error.message)")
         problem = problem ?? error
       }
     }
@@ -149,7 +150,7 @@ struct ListRequest: Equatable {
   ) -> Result<(items: [Item], strange: [StrangeRow]), VaultError> {
     Result { () throws(VaultError) in
       let listing = try group.listing(prefix: prefix, removed: removed) { session.showProgress("\($0) items read") }
-      for row in listing.strange { session.warn("row \(row.token) was passed over: \(row.reason)") }
+      for row in listing.strange { session.warn("row \(row.token) was skipped: \(row.reason)") }
       var items: [Item] = []
       for item in listing.items where try accepts(item, filter, group) { items.append(item) }
       return (items, listing.strange)
@@ -178,10 +179,10 @@ struct ListRequest: Equatable {
     return limit.map { Array(sorted.prefix($0)) } ?? sorted
   }
 
-  /// A group's name in the place of a prefix is taken for one, and finds nothing.
+  /// A group's name given as a prefix usually matches no item.
   private func sayWhatWasMeant(_ store: SecretStore, in session: Session) throws {
     guard !prefix.isEmpty, (try? store.location.groupNames().contains(prefix)) == true else { return }
-    session.say("no item begins with '\(prefix)'; the items of the group of this name: vault list -g \(prefix)")
+    session.say("no item begins with '\(prefix)'; to list the group with this name: vault list -g \(prefix)")
   }
 
   private static func strange(_ row: StrangeRow, _ count: Int, _ group: AccessGroup) -> Failure {
@@ -212,7 +213,7 @@ struct ListRequest: Equatable {
   }
 }
 
-/// What `list` is told to leave out.
+/// The items that `list` leaves out.
 struct ItemFilter {
   let attributes: [String: String]
   let match: String?

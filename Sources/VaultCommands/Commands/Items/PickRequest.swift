@@ -23,7 +23,7 @@ struct PickRequest {
       do throws(VaultError) {
         found += try group.items().map { (group, $0) }
       } catch {
-        // Another member's group is no failure of this look.
+        // A group that this member is not in is not an error.
         if case .denied(.notAMember) = error, self.group == nil { continue }
         guard self.group == nil else { throw error }
         session.warn("'\(UTF8Text.onOneLine(name))' was passed over: \(error.message)")

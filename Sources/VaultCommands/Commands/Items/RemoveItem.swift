@@ -3,19 +3,19 @@ internal import Vault
 /// `vault remove NAME`
 struct RemoveItem: Command {
   static let about = About(
-    "Remove an item. Its versions are kept, and restore brings it back, unless it is destroyed.",
+    "Remove an item. Its versions are kept and restore brings it back, unless it is destroyed.",
     usage: """
       vault remove NAME [-g GROUP] [--destroy [--yes]]
       vault remove --prefix P [-g GROUP] [--yes]
       vault remove --row TOKEN [-g GROUP]
       """,
     more: """
-      Before an item is destroyed it is asked on the terminal; elsewhere --destroy needs --yes.
+      --destroy asks first on a terminal; elsewhere it needs --yes.
 
-      --prefix removes all items whose names begin with it, at once or not at all, and asks first in the same way.
+      --prefix removes all items whose names begin with P, all at once, and asks first in the same way.
 
-      A row that list passed over, because a writer signed it and no item can be it, is the owner's to remove by its token. \
-      The group gets a new key, nothing of the row stays, and an item of its name begins at version 1 again.
+      The owner can remove a row that list skipped because it cannot be an item, by its token. The group gets a new \
+      key, nothing of the row stays, and an item with its name starts at version 1 again.
       """,
     example: """
       vault remove db/password
@@ -32,21 +32,23 @@ struct RemoveItem: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = arguments.optionalArgument("name", "The item's name.", completes: .items)
     group = arguments.group()
-    destroy = arguments.flag("--destroy", "Delete every version too. Nothing brings them back.")
+    destroy = arguments.flag("--destroy", "Delete every version too. They cannot be restored.")
     prefix = arguments.option("--prefix", value: "p", "Remove all items whose names begin with this.")
-    row = arguments.option("--row", value: "token", "Remove the row that list passed over.")
+    row = arguments.option("--row", value: "token", "Remove a row that list skipped.")
     consent = Consent(&arguments)
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     if let row {
-      guard name == nil, prefix == nil, !destroy else { throw Failure.usage("--row stands alone") }
+      guard name == nil, prefix == nil, !destroy else {
+        throw Failure.usage("--row cannot be combined with a name or --prefix")
+      }
       let store = try session.openStore(key)
       let group = group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName
       try store.removeRow(row, from: group) { session.showProgress("\(group): \($0.text)") }
       session.endProgress()
-      return session.say("the row is gone with its history; an item of its name begins at version 1 again")
+      return session.say("the row and its history are removed; an item with its name starts at version 1 again")
     }
     if let prefix { return try remove(all: prefix, session) }
     guard let name else { throw Failure.usage("an item's name, --prefix or --row is missing") }
@@ -55,7 +57,7 @@ struct RemoveItem: Command {
       let count = try group.history(name).count
       let versions = count == 1 ? "its 1 version" : "its \(count) versions"
       try consent.confirm(
-        "the item '\(name)' would go with \(versions), and only a backup brings them back", in: session)
+        "the item '\(name)' would be lost with \(versions), and only a backup brings them back", in: session)
       try group.destroy(name)
     } else {
       try group.remove(name)
@@ -68,7 +70,7 @@ struct RemoveItem: Command {
     let group = try session.openGroup(group, key)
     let items = try group.items(prefix: prefix)
     guard let first = items.first, let last = items.last else {
-      throw Failure(.notFound, "no item begins so", hint: "see what there is: vault list")
+      throw Failure(.notFound, "no item's name begins with that", hint: "list the items: vault list")
     }
     let count = items.count == 1 ? "1 item" : "\(items.count) items"
     let (from, to) = (UTF8Text.onOneLine(first.name.description), UTF8Text.onOneLine(last.name.description))
@@ -76,6 +78,6 @@ struct RemoveItem: Command {
     try group.transaction { edit in
       for item in items { edit.remove(item.name.description, ifVersion: item.version) }
     }
-    session.say("removed \(count); each comes back with: vault restore NAME")
+    session.say("removed \(count); to restore one: vault restore NAME")
   }
 }

@@ -11,17 +11,18 @@ struct SetItem: Command {
       vault set NAME --archive FILE [--allow CLASS]... [-g GROUP] ...
       """,
     more: """
-      The newline at the end of one piped line comes off; text of several lines keeps its last one, and a file's bytes are kept as they are. Label and attributes that are \
-      not named stay; an empty text removes one. The expiry belongs to the value and stays only with --keep-value.
+      A single piped line loses its newline; text of several lines keeps its last one, and a file's bytes are \
+      unchanged. Label and attributes that are not named stay; an empty text removes one. The expiry belongs to the \
+      value and stays only with --keep-value.
 
-      NAME#FIELD sets one field of a login or another JSON value and leaves the others as they are, unless an item is called \
-      so; --field FIELD takes the name as it is, and a new item with '#' in its name needs --field ''. Text that would take \
-      the place of JSON with all its fields is asked about on a terminal, and refused (18) elsewhere, unless \
-      --replace-fields is given; a JSON object stays one.
+      NAME#FIELD sets one field of a login or another JSON value and leaves the others unchanged, unless there is an \
+      item with that name. With --field FIELD the name is taken literally, and a new item with '#' in its name needs \
+      --field ''. If text would replace JSON with all its fields, the command asks on a terminal and refuses (18) \
+      elsewhere, unless --replace-fields is given; a JSON object stays one.
 
-      --type checks the value and keeps it in one form: bool, int, double, string, date (2027-01-31T12:00Z), url, uuid, \
-      json or data. --archive stores a keyed archive (NSKeyedArchiver) after looking into it; what is not named with \
-      --allow is refused, with 19.
+      --type checks the value and stores it in a normal form: bool, int, double, string, date (2027-01-31T12:00Z), \
+      url, uuid, json or data. --archive checks a keyed archive (NSKeyedArchiver) and stores it; a class that is not \
+      named with --allow is refused (19).
       """,
     example: """
       printf %s "$TOKEN" | vault set api/token --label "CI token" -a env=prod --expires 90d
@@ -31,7 +32,7 @@ struct SetItem: Command {
       """)
 
   static let surplus: Failure? = .usage(
-    "a value is never taken from an argument: other users and your shell's history would see it",
+    "a value is never taken from an argument, because other users and your shell's history would see it",
     hint: "pipe it: printf %s \"$VALUE\" | vault set NAME")
 
   let name: String
@@ -62,16 +63,16 @@ struct SetItem: Command {
     descriptor = try arguments.number("--fd", value: "n", "Read the value from this descriptor.")
     file = arguments.option("--file", value: "path", "Read the value from this file.", completes: .files)
     type = arguments.option(
-      "--type", value: "type", "What the value is: it is checked.",
+      "--type", value: "type", "The value's type, which is checked.",
       completes: .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"]))
     archive = arguments.option(
       "--archive", value: "file", "Store this keyed archive, or - for standard input.", completes: .files)
     allowed = arguments.options("--allow", value: "class", "A class that may be in the archive.")
-    keepsValue = arguments.flag("--keep-value", "Keep the value, and change only what is named.")
-    replacesFields = arguments.flag("--replace-fields", "Put text in the place of JSON and all its fields.")
+    keepsValue = arguments.flag("--keep-value", "Keep the value, and change only the named details.")
+    replacesFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by text.")
     exact = arguments.flag("--exact", "Keep the newline at the end of piped text.")
     ifVersion = try arguments.number(
-      "--if-version", value: "n", "Only if this is the present version; 0: only if there is none.")
+      "--if-version", value: "n", "Set it only if this is the present version; 0: only if there is no item.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -79,9 +80,9 @@ struct SetItem: Command {
   func run(in session: Session) throws {
     let name = try Item.Name(name).description
     let (details, source, kind) = (try details(), try source(), try kind())
-    // An archive that is refused asks for no passphrase.
+    // Check the archive first, so that a refused one causes no prompt.
     let archive = try archive.map { path throws(Failure) in try CheckedArchive(path, allowed, session.streams) }
-    // The store first: whoever types a value should not type it in vain.
+    // Open the store first, so that nobody types a value in vain.
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
     let version =
@@ -118,7 +119,7 @@ struct SetItem: Command {
   ) throws -> UInt64 {
     var kind = kind
     var loss = kind == .json ? nil : try FieldLoss(name, in: group, isMeant: replacesFields)
-    // Nobody should type a value in vain.
+    // Check this before the prompt, so that nobody types a value in vain.
     if source.isTyped(session.streams), let asked = loss {
       try asked.confirm(in: session)
       loss = nil
@@ -127,7 +128,7 @@ struct SetItem: Command {
     if let loss {
       if kind == nil, Self.isObject(value) { kind = .json } else { try loss.confirm(in: session) }
     }
-    if value.count == 0 { session.warn("the value is empty; to change only the label or the like: --keep-value") }
+    if value.count == 0 { session.warn("the value is empty; to change only details such as the label: --keep-value") }
     let valueKind = kind ?? (value.isText ? .string : .bytes)
     let secret = try Self.typed(value, valueKind)
     return try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
@@ -141,21 +142,22 @@ struct SetItem: Command {
     }
   }
 
-  /// Changes one field, and the item's details with it.
+  /// Changes one field and the item's details.
   private func set(
     _ field: String, of place: ItemPlace, _ source: ValueInput?, _ kind: SecretKind?, _ details: Details,
     _ group: AccessGroup, _ session: Session
   ) throws -> UInt64 {
     guard let source else {
-      throw Failure.usage("--archive and --keep-value are for whole values", hint: "name the item without its field")
+      throw Failure.usage(
+        "--archive and --keep-value are for whole values", hint: "give the item's name without a field")
     }
-    // An item that cannot have the field is told before anybody types.
+    // Check that the item can have the field before prompting for its value.
     try ItemField(place, field, in: group).requireFields()
     let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
     return try ItemField.set(field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
   }
 
-  /// The value in the one form that its kind has.
+  /// The value in its kind's normal form.
   static func typed(_ value: WipedBytes, _ kind: SecretKind) throws(VaultError) -> Secret {
     if kind == .bytes { return try value.secret() }
     guard value.isText else { throw .invalid("a value of type \(kind.name) is UTF-8 text") }

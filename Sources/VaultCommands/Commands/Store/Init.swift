@@ -4,20 +4,21 @@ internal import Vault
 /// `vault init`
 struct Init: Command {
   static let about = About(
-    "Make a store, and its group default; or bring a lost machine's store back.",
+    "Make a store with the group default, or bring back the store of a lost machine.",
     usage: """
       vault init [--key-file FILE | --passphrase-fd N] [--common-passphrase]
       vault init --recover DIR [--recovery-fd N] [--key-file FILE | --passphrase-fd N]
       """,
     more: """
-      The store opens with the key file, which is made if it does not exist, or else with a passphrase, which is asked for \
-      twice. Keep the key file apart from the store, and a copy of both. On a terminal a recovery code is offered at once.
+      The store opens with the key file, which is made if it does not exist, or with a passphrase, which is asked \
+      for twice. Keep the key file apart from the store, and keep a copy of both. On a terminal the command offers a \
+      recovery code.
 
-      With --recover, DIR is a backup made by vault backup, and a store of the same owner is made with all groups of it. \
-      Any slot of the backup opens it: the key file or the passphrase, if it is one of the old store's, which then opens the \
-      new one, too; or else the recovery code, which is asked for, and with which the named key file or passphrase is a new \
-      one. Everything else that opened the old store is gone. What was interrupted is finished by the same command. A store \
-      that is there is never touched.
+      With --recover, the command makes a store of the same owner with all groups of DIR, which is a backup made by \
+      vault backup. A key file or passphrase of the old store opens the backup and then also the new store. \
+      Otherwise the command asks for the recovery code, and the named key file or passphrase is a new one. Nothing \
+      else that opened the old store opens the new one. The same command finishes an interrupted recovery. An \
+      existing store is never touched.
       """,
     example: """
       vault init --key-file ~/.config/vault.key
@@ -42,7 +43,7 @@ struct Init: Command {
     try offerRecoveryCode(of: store, in: session)
   }
 
-  /// Whoever sits at the terminal gets the code at once; scripts make it when they need it.
+  /// A user at a terminal gets the code at once. Scripts create one when they need it.
   private func offerRecoveryCode(of store: SecretStore, in session: Session) throws {
     guard isatty(session.streams.input) == 1, session.output.isTerminal,
       let terminal = Terminal(path: session.streams.terminal),
@@ -54,7 +55,7 @@ struct Init: Command {
   private func recover(from backup: String, in session: Session) throws {
     var new = key
     new.recoveryDescriptor = nil
-    // Before anything is asked for.
+    // Check this before any prompt.
     let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
     let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
       try slot(new, in: session)

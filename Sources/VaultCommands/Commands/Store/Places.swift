@@ -3,7 +3,7 @@ internal import Vault
 /// `vault paths`
 struct Paths: Command {
   static let about = About(
-    "Show where everything is, and what belongs into a backup. Opens nothing.",
+    "Show where everything is and what belongs in a backup, without opening anything.",
     usage: "vault paths [--json]",
     example: """
       vault paths
@@ -32,7 +32,7 @@ struct Paths: Command {
 }
 
 extension StoreLocation.Place {
-  /// A key file belongs into a backup, but not into that of the store.
+  /// A key file belongs in a backup, but not in the same one as the store.
   var backup: String { isBackedUp ? "yes" : what == "key file" ? "apart" : "no" }
 
   func write(to json: inout JSONWriter) throws(Failure) {
@@ -49,7 +49,7 @@ extension StoreLocation.Place {
 /// `vault identity show`
 struct ShowIdentity: Command {
   static let about = About(
-    "Show the owner's public key, what opens the store, and where everything is. Opens nothing.",
+    "Show the owner's public key, what opens the store, and where everything is, without opening anything.",
     usage: "vault identity show [--json]",
     example: """
       vault identity show

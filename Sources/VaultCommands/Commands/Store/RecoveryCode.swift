@@ -26,10 +26,10 @@ struct CreateRecoveryCode: Command {
     "Make a recovery code and print it, once.",
     usage: "vault recovery create [--replace]",
     more: """
-      The code has 8 groups of 5 characters; each group ends in a check character, so that a typing error is found, and in \
-      which group. An O counts as 0, I and L count as 1. Write it down and keep it apart from the store: it opens the store (--recovery-fd), \
-      and with a backup it brings a lost machine's store back. Nothing keeps it, and nothing shows it again. Codes made \
-      before stay valid, unless --replace is given.
+      The code has 8 groups of 5 characters; each group ends in a check character, so a typing error is detected and \
+      its group named. An O counts as 0, I and L count as 1. Write it down and keep it apart from the store: it \
+      opens the store (--recovery-fd), and with a backup it brings back a lost machine's store. It is stored nowhere \
+      and never shown again. Earlier codes stay valid unless --replace is given.
       """,
     example: """
       vault recovery create
@@ -46,17 +46,17 @@ struct CreateRecoveryCode: Command {
   func run(in session: Session) throws { try recovery.createCode(in: session, key) }
 }
 
-/// How a recovery code is made, under either of the command's two names.
+/// Creates a recovery code, for either of the command's two names.
 struct RecoveryOptions {
   let replace: Bool
 
   init(replace: Bool) { self.replace = replace }
 
   init(_ arguments: inout Arguments) {
-    self.init(replace: arguments.flag("--replace", "Remove the codes that were made before."))
+    self.init(replace: arguments.flag("--replace", "Remove earlier codes."))
   }
 
-  /// Codes that were made before go only when the new one has been written: somebody must be left with one.
+  /// Remove earlier codes only after the new one has been written, so that the owner always has one that works.
   func createCode(in session: Session, _ key: KeySource) throws {
     try createCode(of: session.openStore(key), in: session)
   }
@@ -68,7 +68,7 @@ struct RecoveryOptions {
       try session.output.write("\n")
       try session.output.flush()
     } catch {
-      // Nobody has seen it.
+      // Nobody has seen this code, so it is safe to remove.
       try? store.removeSlot(made.slot)
       throw error.isSilent ? Failure(.storage, "nobody read the recovery code, so none was made") : error
     }

@@ -3,7 +3,7 @@ internal import Vault
 /// `vault slot list`
 struct ListSlots: Command {
   static let about = About(
-    "List what opens the store, with the costs of guessing a passphrase. Opens nothing.",
+    "List what opens the store, with the costs of guessing a passphrase, without opening anything.",
     usage: "vault slot list [--json]",
     example: """
       vault slot list
@@ -57,7 +57,7 @@ struct AddPassphrase: Command {
     "Add a passphrase to a store that has none; it is asked for twice.",
     usage: "vault slot add passphrase [--new-passphrase-fd N] [--common-passphrase]",
     more: """
-      A store has one passphrase at most; to replace it: vault passphrase change.
+      A store has at most one passphrase; to replace it: vault passphrase change.
       """,
     example: """
       vault slot add passphrase
@@ -78,7 +78,7 @@ struct AddPassphrase: Command {
   }
 }
 
-/// Where a new passphrase comes from.
+/// The source of a new passphrase.
 struct NewPassphraseOptions {
   let descriptor: Int32?
   let takesCommon: Bool
@@ -102,8 +102,8 @@ struct AddKeyFile: Command {
     "Add a key file, which is made if it does not exist.",
     usage: "vault slot add key-file --new-key-file FILE",
     more: """
-      The file holds 32 random bytes, for its owner alone, and must lie outside of the store. Commands use it where it is named: \
-      --key-file FILE, or VAULT_KEY_FILE.
+      The file contains 32 random bytes, readable by its owner alone, and must be outside the store. Commands use it \
+      if it is named: --key-file FILE, or VAULT_KEY_FILE.
       """,
     example: """
       vault slot add key-file --new-key-file /media/stick/vault.key
@@ -129,9 +129,9 @@ struct AddSystemdCredential: Command {
     "Add a key for systemd: exactly 32 random bytes in a new file.",
     usage: "vault slot add systemd --output FILE",
     more: """
-      A service whose unit says LoadCredential=vault:FILE, or whose credential vault was made of the file by systemd-creds \
-      encrypt, opens the store as its owner, without being asked. The file is its owner's alone, and nothing is \
-      overwritten.
+      A service with LoadCredential=vault:FILE in its unit, or with a credential vault that systemd-creds encrypt \
+      made from the file, opens the store as its owner without a prompt. Only the file's owner can read it, and no \
+      file is overwritten.
       """,
     example: """
       vault slot add systemd --output vault.key
@@ -155,11 +155,11 @@ struct AddSystemdCredential: Command {
 /// `vault slot remove NUMBER`
 struct RemoveSlot: Command {
   static let about = About(
-    "Remove a slot: what opened it opens the store no more. The last one stays.",
+    "Remove a slot, so that its key no longer opens the store. The last slot stays.",
     usage: "vault slot remove NUMBER [--yes]",
     more: """
-      Where one slot would be left, or nothing but recovery codes, it asks on the terminal first; elsewhere it needs --yes.
-      Old copies of the identity file, in backups for instance, still open with it.
+      If only one slot or only recovery codes would be left, the command asks on a terminal; elsewhere it needs --yes.
+      Old copies of the identity file, for example in backups, still open with the removed key.
       """,
     example: """
       vault slot remove 2
@@ -180,17 +180,17 @@ struct RemoveSlot: Command {
     let store = try session.openStore(key)
     let slots = try store.location.identity().slots
     let left = slots.filter { $0.number != number }
-    // The last slot stays, and one that is not there is told, without a question.
+    // The errors for the last slot and for a missing one need no question first.
     if left.count < slots.count, let first = left.first {
       if left.allSatisfy({ $0.kind == .recoveryCode }) {
-        try consent.confirm("nothing but a recovery code would open the store then", in: session)
+        try consent.confirm("only a recovery code would open the store then", in: session)
       } else if left.count == 1 {
         try consent.confirm(
-          "nothing but slot \(first.number) (\(first.kind.rawValue)) would open the store then", in: session)
+          "only slot \(first.number) (\(first.kind.rawValue)) would open the store then", in: session)
       }
     }
     try store.removeSlot(number)
-    session.say("slot \(number) is removed; old copies of the identity file still open with what opened it")
+    session.say("slot \(number) is removed; old copies of the identity file still open with its key")
   }
 }
 
@@ -200,8 +200,8 @@ struct ChangePassphrase: Command {
     "Replace the passphrase, or add the first one to a store with a key file.",
     usage: "vault passphrase change [--new-passphrase-fd N] [--common-passphrase]",
     more: """
-      Only the passphrase's slot is written anew, never the data. What each guess costs is raised to what is usual today, \
-      and never lowered. Old copies of the store's identity file still open with the old passphrase.
+      This rewrites only the passphrase's slot, never the data. The cost of guessing rises to the present default \
+      and is never lowered. Old copies of the store's identity file still open with the old passphrase.
       """,
     example: """
       vault passphrase change

@@ -3,10 +3,11 @@ internal import Vault
 /// `vault status`
 struct Status: Command {
   static let about = About(
-    "Look at the store: where it is, what opens it, and whether each group's state verifies. Never asks.",
+    "Show where the store is, what opens it, and whether each group's state verifies, without asking for anything.",
     usage: "vault status [--json]",
     more: """
-      Where nothing opens the store without asking, it shows what this machine remembers, unverified, and ends with 11.
+      If nothing opens the store without a prompt, the command shows what this machine remembers, unverified, and \
+      ends with 11.
       """,
     example: """
       vault status
@@ -30,7 +31,7 @@ struct Status: Command {
       try status.table.write(to: session.output, style: session.outputStyle)
     }
     for notice in status.notices { session.warn(notice.message) }
-    // What another machine keeps to itself is no fault of this store.
+    // A group bound to another device is not a fault of this store.
     let problems = status.groups.lazy.filter { !$0.isOfOtherDevice }.compactMap(\.problem)
     if let problem = status.lock ?? problems.first { throw problem }
   }

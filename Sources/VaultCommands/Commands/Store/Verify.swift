@@ -6,8 +6,9 @@ struct Verify: Command {
     "Prove everything in the groups: each item, version and value, and that no group is missing.",
     usage: "vault verify [GROUP]... [--json]",
     more: """
-      Ends with the exit status of the first group that does not verify. A group that is bound to another machine is told, \
-      and counts only if it is named. In a store that is only unlocked, everything but the list of groups is proved, and a
+      Ends with the exit status of the first group that does not verify. A group that is bound to another machine is \
+      listed, but affects the status only if it is named. In a store that is only unlocked, everything except the \
+      list of groups is proved, and a
       warning says so.
       """,
     example: """
@@ -19,7 +20,7 @@ struct Verify: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    groups = arguments.anyArguments("group", "Only these groups.", completes: .groups)
+    groups = arguments.anyArguments("group", "Prove only these groups.", completes: .groups)
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -30,7 +31,7 @@ struct Verify: Command {
       session.showProgress("\(name): \(count) items proved")
     }
     session.endProgress()
-    // A name that stands for nothing is not repeated in a row of its own.
+    // An unknown name gets no row of its own, because it must not be repeated.
     for case .failure(.notFound(let missing)) in results.map(\.result) { throw VaultError.notFound(missing) }
     if json {
       var json = JSONWriter(session.output)

@@ -4,11 +4,11 @@ internal import Vault
 /// `vault credential docker OPERATION`
 struct AnswerDocker: Command {
   static let about = About(
-    "Be docker's credential helper: keep what docker login is given.",
+    "Be docker's credential helper: keep the passwords of docker login.",
     usage: "vault credential docker store|get|erase|list|version [-g GROUP]",
     more: """
-      Logins are items such as docker/https://index.docker.io/v1/: JSON with username and password. Errors are told on stdout, \
-      with status 1, as docker expects it.
+      Logins are items such as docker/https://index.docker.io/v1/: JSON with username and password. Errors go to \
+      stdout with status 1, as docker expects.
       """,
     example: """
       echo '{"credsStore":"vault"}' > ~/.docker/config.json
@@ -27,7 +27,7 @@ struct AnswerDocker: Command {
     key = try KeySource(&arguments)
   }
 
-  /// The largest input, in bytes: a value's size, and what JSON makes of it.
+  /// The maximum input in bytes: the size of a value after JSON's escapes.
   private static let limit = 1 << 21
 
   private static let usage = "Usage: docker-credential-vault <store|get|erase|list|version>"
@@ -103,7 +103,7 @@ struct AnswerDocker: Command {
   }
 
   private func get(_ server: [UInt8], _ session: Session) throws {
-    // What is too long for a name has not been stored.
+    // A server that is too long for a name cannot have been stored.
     let name = try? LoginName.docker(server)
     guard let name, let (login, item) = try session.openGroup(group, key).login(name), !item.hasExpired,
       let password = login.secrets.password
@@ -151,7 +151,7 @@ struct AnswerDocker: Command {
 }
 
 extension Failure {
-  /// The error has been told where its reader looks for it.
+  /// The error has already been written to stdout, where docker looks for it.
   fileprivate static let told: Failure = {
     var failure = Failure(.unexpected, "told on stdout")
     failure.isSilent = true

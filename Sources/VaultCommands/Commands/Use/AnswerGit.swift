@@ -7,9 +7,10 @@ struct AnswerGit: Command {
     "Be git's credential helper: get, store or erase what stdin describes.",
     usage: "vault credential git get|store|erase|capability [-g GROUP]",
     more: """
-      Credentials are items such as git/https/github.com/alice: JSON with username, password and what else git tells. One \
-      stored by hand may be a token alone. What has expired is not given out; erase spares another password than the one it is \
-      told, and what is erased can be restored. Where the store is locked and nobody can be asked, git asks itself.
+      Credentials are items such as git/https/github.com/alice: JSON with username, password and git's other fields. \
+      One that is stored by hand may be just a token. An expired one is not returned. erase keeps a login whose \
+      password is a different one, and erased logins can be restored. If the store is locked and there is no \
+      terminal, git asks for the password itself.
       """,
     example: """
       git config --global credential.helper vault
@@ -27,7 +28,7 @@ struct AnswerGit: Command {
     key = try KeySource(&arguments)
   }
 
-  /// The largest message, in bytes.
+  /// The maximum size of a message in bytes.
   private static let limit = 1 << 20
 
   func run(in session: Session) throws {
@@ -36,7 +37,7 @@ struct AnswerGit: Command {
     case "capability":
       try session.output.write("version 0\n")
       for (_, name) in GitCredential.Capabilities.names { try session.output.write("capability \(name)\n") }
-    // What a later git asks for is no error.
+    // An operation that a later git adds is not an error.
     default: break
     }
   }
@@ -44,7 +45,7 @@ struct AnswerGit: Command {
   private func perform(in session: Session) throws {
     let message = try Self.message(session.streams.input)
     let credential = GitCredential(message)
-    // Too little to tell one credential from another: git would not ask for it.
+    // This is too little to identify a credential. Git would not ask for it.
     guard credential.scheme != nil, credential.host != nil else { return }
     do {
       switch operation {
@@ -60,12 +61,13 @@ struct AnswerGit: Command {
         guard !GitCredential.isEphemeral(message) else { return }
         try store(credential, session)
       default:
-        // Without the capability there is nothing to compare with, and the message does not mean every credential.
+        // Without the capability there is nothing to compare with, and the message does not ask to erase every
+        // credential.
         guard message.value(of: "credential") == nil || credential.comparesSecrets else { return }
         try erase(credential, in: session.openGroup(group, key))
       }
     } catch let error as VaultError {
-      // Git shows this above its own question: one line.
+      // Git shows this above its own question, so it has one line.
       var message = error.message
       if case .locked = error, session.hasPassphrase { message += "; first: vault unlock" }
       throw Failure(error.exitStatus, message)
@@ -78,14 +80,15 @@ struct AnswerGit: Command {
     do {
       return try GitCredentialMessage(unsafe input.withUnsafeBytes { unsafe Array($0) })
     } catch {
-      guard case .malformed(let line) = error else { throw Failure(.usage, "stdin is not what git writes") }
+      guard case .malformed(let line) = error else { throw Failure(.usage, "stdin is not a message of git") }
       throw Failure(.usage, "stdin, line \(line): not KEY=VALUE")
     }
   }
 
   // MARK: Steps
 
-  /// The best credential that has not expired: for the very path, or none, before others; then the newest.
+  /// The best credential that has not expired. One for the exact path comes first, then one without a path, then the
+  /// newest.
   private func find(
     _ pattern: GitCredential, _ capabilities: GitCredential.Capabilities, in group: AccessGroup
   ) throws(VaultError) -> GitCredentialMessage? {
@@ -93,7 +96,7 @@ struct AnswerGit: Command {
       let name: String
       do { name = try LoginName.git(pattern) } catch { return nil }
       if let answer = try answer(name, pattern, capabilities, group) { return answer }
-      // There is no other with this path.
+      // No other credential has this path.
       guard pattern.path == nil else { return nil }
     }
     let matches = try matches(pattern, in: group).sorted {
@@ -116,7 +119,7 @@ struct AnswerGit: Command {
     credential.username = place.username
     credential.secrets = login.secrets
     credential.expiry = item.expires.map { $0.milliseconds / 1_000 }
-    // What somebody stored by hand may have several lines, which git could take for other keys.
+    // A value stored by hand may have several lines, which git could take for other keys.
     return try? credential.answer(capabilities)
   }
 
@@ -124,21 +127,21 @@ struct AnswerGit: Command {
     var secrets = credential.secrets
     guard credential.username != nil && secrets.password != nil || secrets.authtype != nil && secrets.credential != nil
     else { return }
-    // Beyond this no item can say when it expires.
+    // An item's expiry cannot be later than this.
     var expires = credential.expiry.flatMap { $0 < (1 << 53) / 1_000 ? Timestamp(milliseconds: $0 * 1_000) : nil }
     let name = try LoginName.git(credential)
     let group = try session.openGroup(group, key)
     let present = try group.login(name)
-    // An older git does not tell again all that it was told.
+    // An older git does not send back all fields that it received.
     if let before = present?.login.secrets, before.agree(with: secrets) {
       secrets.oauthRefreshToken = secrets.oauthRefreshToken ?? before.oauthRefreshToken
       secrets.authtype = secrets.authtype ?? before.authtype
       secrets.credential = secrets.credential ?? before.credential
       if secrets.state.isEmpty { secrets.state = before.state }
-      // What works has not expired, whatever was thought before.
+      // A password that works has not expired, whatever its old expiry says.
       if let item = present?.item, !item.hasExpired { expires = expires ?? item.expires }
     }
-    // Git stores anew what it was given and what worked.
+    // Git stores again a credential that it received and that worked.
     if let present, present.login.secrets == secrets, present.item.expires == expires { return }
     try group.set(name, to: Login(username: credential.username, secrets: secrets), expires: expires)
   }
@@ -154,7 +157,7 @@ struct AnswerGit: Command {
           try group.remove(name)
         }
       } catch .notFound(.item), .conflict {
-        // Somebody else removed it, or stored another password.
+        // Another process removed it or stored another password.
         continue
       }
     }
@@ -165,7 +168,7 @@ struct AnswerGit: Command {
   ) throws(VaultError) -> [(credential: GitCredential, item: Item)] {
     var matches: [(GitCredential, Item)] = []
     let prefix = LoginName.gitPrefix(pattern)
-    // Nothing has a name that no item can have.
+    // An invalid name cannot exist in the group.
     guard (try? Item.Name(prefix)) != nil else { return [] }
     for item in try group.items(prefix: prefix) {
       guard let credential = LoginName.gitCredential(item.name), credential.isMeant(by: pattern) else { continue }
@@ -176,6 +179,6 @@ struct AnswerGit: Command {
 }
 
 extension GitCredential {
-  /// Whether only a credential with these secrets is meant.
+  /// Whether the message asks only for a credential with these secrets.
   fileprivate var comparesSecrets: Bool { secrets.password != nil || secrets.credential != nil }
 }

@@ -5,15 +5,15 @@ internal import Vault
 /// `vault inject -i TEMPLATE -o FILE`
 struct InjectTemplate: Command {
   static let about = About(
-    "Write a file with values in place of a template's references.",
+    "Write a template with its references replaced by values.",
     usage: "vault inject [-i TEMPLATE] [-o FILE]",
     more: """
-      A reference stands in braces, {{ vault://GROUP/NAME }}, or bare: then it ends before a character that is none of \
-      A-Z a-z 0-9 - _ . / % #, and behind one of A-Z a-z 0-9 - + . \\ it is left alone. Braces around anything else are \
-      left alone, too. Values are put in as they are, and not looked through again.
+      A reference is in braces, {{ vault://GROUP/NAME }}, or bare. A bare one ends before a character other than A-Z \
+      a-z 0-9 - _ . / % #, and is ignored after one of A-Z a-z 0-9 - + . \\ . Braces around anything else are \
+      ignored too. Values are inserted unchanged and not searched for references.
 
       Without -i, or with -i -, the template comes from standard input, and without -o the result goes to standard \
-      output. A file appears whole, readable by you alone, in place of one that stood there, whoever could read that; a \
+      output. A file is written completely, readable by you alone, and replaces an existing one whatever its mode; a \
       symbolic link is refused, and so is the template itself. If one reference cannot be read, nothing is written.
       """,
     example: """
@@ -32,11 +32,11 @@ struct InjectTemplate: Command {
     key = try KeySource(&arguments)
   }
 
-  /// A template's largest size.
+  /// The maximum size of a template.
   private static let limit = 16 << 20
 
   func run(in session: Session) throws {
-    guard output != "" else { throw Failure.usage("-o names no file") }
+    guard output != "" else { throw Failure.usage("-o needs a file") }
     let template: Template
     do { template = try Template(text(session)) } catch let fault as Template.Fault {
       throw Failure(.usage, "\(source), line \(fault.line): \(fault.words)", hint: fault.hint)
@@ -52,7 +52,7 @@ struct InjectTemplate: Command {
     let bytes: WipedBytes
     if let input, input != "-" {
       let descriptor = unsafe open(input, O_RDONLY | O_CLOEXEC)
-      // What cannot be opened may be no path, but a secret in the wrong place.
+      // If it cannot be opened, it may not be a path but a misplaced secret.
       guard descriptor >= 0 else { throw DescriptorInput.failure("the template", errno) }
       defer { close(descriptor) }
       try refuseWritingOver(descriptor)
@@ -68,7 +68,7 @@ struct InjectTemplate: Command {
     return unsafe bytes.withUnsafeBytes { unsafe Array($0) }
   }
 
-  /// A template that is overwritten with its values is lost, and its place holds secrets where nobody expects them.
+  /// Writing the output over the template would lose it, and put secrets into a file where nobody expects them.
   private func refuseWritingOver(_ descriptor: Int32) throws(Failure) {
     var (read, written) = (stat(), stat())
     guard let output, unsafe fstat(descriptor, &read) == 0, unsafe stat(output, &written) == 0,
@@ -77,7 +77,7 @@ struct InjectTemplate: Command {
     throw Failure(.usage, "-o names the template itself", hint: "write to another file")
   }
 
-  /// Everything that is to be written; all references have been read then.
+  /// The whole output. All references have been read by the time it is returned.
   private func values(of template: Template, _ references: References) throws -> [[UInt8]] {
     try template.parts.map { part in
       switch part {
@@ -103,11 +103,11 @@ extension Template.Fault {
     }
   }
 
-  /// What is wrong, for people.
+  /// A description of the fault for people.
   fileprivate var words: String {
     switch self {
     case .unclosed: "a reference in braces is not followed by '}}'"
-    case .badReference(let fault, _): "this is no reference: \(fault.words)"
+    case .badReference(let fault, _): "this is not a reference: \(fault.words)"
     }
   }
 

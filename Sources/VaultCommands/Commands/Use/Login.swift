@@ -2,10 +2,10 @@ internal import Exchange
 internal import KeyedArchives
 internal import Vault
 
-/// A login as an item's value: a JSON object with `username`, `password` and what else there is, so that
-/// `vault read vault://GROUP/NAME#password` gives one of them.
+/// A login as an item's value: a JSON object with `username`, `password` and other fields, so that `vault read
+/// vault://GROUP/NAME#password` reads one of them.
 ///
-/// A member whose bytes are no UTF-8 has `Base64` behind its key. A value of another kind is a password alone, as
+/// If a field's bytes are not UTF-8, `Base64` is appended to its key. A value of another kind is just a password, as
 /// `printf %s "$TOKEN" | vault set git/https/github.com/alice` stores it.
 struct Login: Equatable {
   var username: [UInt8]?
@@ -22,7 +22,7 @@ struct Login: Equatable {
       secrets.password = bytes
       return
     }
-    // The kind is what the writer said.
+    // The kind is only a statement of the writer.
     guard let text = String(validating: bytes, as: UTF8.self), (try? ValueText.canonical(text, .json)) != nil else {
       return
     }
@@ -31,7 +31,7 @@ struct Login: Equatable {
     secrets.oauthRefreshToken = Login.member("oauth_refresh_token", of: bytes)
     secrets.authtype = Login.member("authtype", of: bytes)
     secrets.credential = Login.member("credential", of: bytes)
-    // No line of git's holds a line's end.
+    // A line of git's protocol cannot contain a line break.
     secrets.state = Login.member("state", of: bytes).map { $0.split(separator: 0x0A).map(Array.init) } ?? []
   }
 
@@ -63,7 +63,7 @@ struct Login: Equatable {
 }
 
 extension AccessGroup {
-  /// The login that `name` holds, with what the group tells about the item; `nil` where there is no such item.
+  /// The login in the item `name`, with the item's details; `nil` if there is no such item.
   func login(_ name: String) throws(VaultError) -> (login: Login, item: Item)? {
     do {
       let opened = try open(name)

@@ -3,10 +3,10 @@ internal import Vault
 
 /// The names of items that hold logins: `git/https/github.com/alice`, `docker/https://index.docker.io/v1/`.
 ///
-/// What a name cannot hold is written as `%` and two digits, so that each login has one name, and a name no two logins.
+/// Bytes that a name cannot contain are written as `%` and two digits, so that each login has exactly one name.
 enum LoginName {
-  /// `git/PROTOCOL/HOST/USERNAME`, with the path between host and user name where there is one. `<AUTHTYPE>` stands for the user
-  /// name of a credential that has none.
+  /// `git/PROTOCOL/HOST/USERNAME`, with the path, if any, between host and user name. `<AUTHTYPE>` replaces the user
+  /// name of a credential without one.
   static func git(_ credential: GitCredential) throws(VaultError) -> String {
     let user =
       credential.username.map { part($0, beside: "<") }
@@ -14,7 +14,7 @@ enum LoginName {
     return try Item.Name(gitPrefix(credential) + user).description
   }
 
-  /// What the names of all credentials begin with that are for the same path, host and protocol, as far as they are known.
+  /// The common prefix of the names of all credentials for the same protocol, host and path, as far as these are known.
   static func gitPrefix(_ credential: GitCredential) -> String {
     var prefix = "git/"
     guard let scheme = credential.scheme else { return prefix }
@@ -25,9 +25,9 @@ enum LoginName {
     return prefix + part(path, keepsSlash: true) + "/"
   }
 
-  /// What the item is for, by its name; `nil` where it is none of git's.
+  /// The credential that the item's name describes; `nil` if the name is not one of git's.
   static func gitCredential(_ name: Item.Name) -> GitCredential? {
-    // Bytes, because `/` and an accent behind it are one character.
+    // This compares bytes, because `/` followed by a combining accent is a single character.
     let parts = Array(name.description.utf8).split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count > 3, parts[0].elementsEqual("git".utf8) else { return nil }
     var credential = GitCredential()
@@ -51,12 +51,12 @@ enum LoginName {
     try Item.Name(dockerPrefix + part(server, keepsSlash: true)).description
   }
 
-  /// The server's URL, as it was stored.
+  /// The server's URL as it was stored.
   static func dockerServer(_ name: Item.Name) -> [UInt8]? {
     PercentEncoding.decoded(name.description.utf8.dropFirst(dockerPrefix.utf8.count))
   }
 
-  /// A part of a name: as much of it as it is as a name can hold.
+  /// A part of a name, in which only bytes that a name cannot contain are escaped.
   private static func part(_ bytes: [UInt8], keepsSlash: Bool = false, beside reserved: String = "") -> String {
     func encoded(upTo last: UInt8) -> String {
       let encoded = PercentEncoding.encoded(bytes) { byte in
@@ -65,7 +65,8 @@ enum LoginName {
       }
       return String(validating: encoded, as: UTF8.self) ?? ""
     }
-    // Two spellings of one text would be one name: what is not in its composed form is written byte by byte.
+    // Two Unicode spellings of a text would be the same name, so text that is not in composed form is escaped byte by
+    // byte.
     let text = encoded(upTo: .max)
     if let name = try? Item.Name(text), name.description.utf8.elementsEqual(text.utf8) { return text }
     return encoded(upTo: 0x7E)

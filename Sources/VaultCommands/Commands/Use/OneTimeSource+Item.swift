@@ -10,7 +10,7 @@ extension OneTimeSource {
     if opened.item.kind == .json {
       guard let field = ["totp", "otpauth", "otp"].lazy.compactMap({ JSONField.value(of: $0, in: bytes) }).first
       else {
-        throw Failure(.conflict, "the value has no member 'totp', 'otpauth' or 'otp'", hint: "see it: vault get NAME")
+        throw Failure(.conflict, "the value has no field 'totp', 'otpauth' or 'otp'", hint: "see it: vault get NAME")
       }
       bytes = field
     }

@@ -10,19 +10,21 @@ struct PrintEnvironment: Command {
                 [--shell bash|fish|json|dotenv|docker|github]
       """,
     more: """
-      db/password becomes DB_PASSWORD, and a name that is a variable's already, such as http_proxy or TF_VAR_region, stays as \
-      it is; two items with one variable are an error. A group that somebody besides its owner and you may write is \
-      refused, because every writer of a group chooses names in it: --only lists the variables, --env-prefix puts \
-      something of yours in front, and --trust-names takes whatever is there. An item from whose variable programs take \
-      orders (PATH, LD_PRELOAD) is refused in any group, unless it is listed or trusted.
+      db/password becomes DB_PASSWORD, and a name that is already a valid variable, such as http_proxy or \
+      TF_VAR_region, stays the same; two items with the same variable are an error. A group that anyone besides its \
+      owner and you can write is refused, because every writer of a group chooses names in it: list the variables \
+      with --only, give them a prefix with --env-prefix, or accept all names with --trust-names. An item whose \
+      variable can hijack a program (PATH, LD_PRELOAD) is refused in any group, unless it is listed or trusted.
 
-      bash, the default, is for every POSIX shell: values stand in single quotes and are never executed, but let the shell \
-      read all of it, in double quotes. fish is for fish: vault env --shell fish | source. docker is for --env-file of docker, \
-      which knows no quotes: a value with a line break is refused. github is for $GITHUB_ENV. json is one object of strings. dotenv is for env files; some of their readers \
-      replace ${NAME} even in quotes, so a value that holds one is warned of. Values with a zero byte are refused, and for \
-      json and dotenv those that are not text.
+      bash, the default, is for every POSIX shell: values are in single quotes and never executed, but put the $( ) \
+      around vault env in double quotes. fish is for fish: vault env --shell fish | source. docker is for docker's \
+      --env-file, which has no quotes: a value with a line break is refused. github is for $GITHUB_ENV. json is one \
+      object of strings. dotenv is for env files; some readers replace ${NAME} even in quotes, so a value that \
+      contains one causes a warning. Values with a zero byte are refused, and for json and dotenv so are values that \
+      are not text.
 
-      What has the values in its environment gives them to every program that it starts. vault run gives them to one.
+      A program with the values in its environment passes them to every program that it starts. vault run passes \
+      them to only one.
       """,
     example: """
       eval "$(vault env --group team.shared --prefix db/)"
@@ -39,15 +41,15 @@ struct PrintEnvironment: Command {
     group = arguments.group()
     variables = VariableOptions(&arguments)
     shell = try arguments.choice(
-      "--shell", value: "shell", "Who will read it: bash, fish, json, dotenv, docker or github.", else: .bash)
+      "--shell", value: "shell", "The reader of the output: bash, fish, json, dotenv, docker or github.", else: .bash)
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     var environment = ProgramEnvironment(References(session, key))
     try environment.add(
-      variables.selection(of: group), hint: "--prefix picks the items, and --only the variables")
-    // VariableName makes ASCII of every name.
+      variables.selection(of: group), hint: "choose items with --prefix, or variables with --only")
+    // VariableName converts every name to ASCII.
     let variables = environment.variables.map { (name: String(decoding: $0.key, as: UTF8.self), value: $0.value) }
       .sorted { $0.name < $1.name }
     switch shell {
@@ -63,7 +65,7 @@ struct PrintEnvironment: Command {
   private func writeForShell(_ name: String, _ value: [UInt8], to output: Output) throws(Failure) {
     try output.write("export \(name)='")
     for byte in value {
-      // In single quotes a shell takes every byte as it is, and only the quote ends them.
+      // Within single quotes a shell interprets no byte except the closing quote.
       if byte == UInt8(ascii: "'") { try output.write(#"'\''"#) } else { try output.write(byte) }
     }
     try output.write("'\n")
@@ -78,20 +80,21 @@ struct PrintEnvironment: Command {
     try output.write("'\n")
   }
 
-  /// Docker takes a line as it is: everything behind the first equals sign.
+  /// Docker takes everything after the first equals sign literally.
   private func writeForDocker(_ variables: [(name: String, value: [UInt8])], to output: Output) throws(Failure) {
     let lines = try variables.map { (name, value) throws(Failure) in
       let text = try text(value, of: name)
       guard !value.contains(0x0A), value.last != 0x0D else {
         throw Failure(
-          .conflict, "\(name): docker's env files hold no line breaks", hint: "vault run -- docker run -e \(name)")
+          .conflict, "\(name): a docker env file cannot contain a line break",
+          hint: "vault run -- docker run -e \(name)")
       }
       return "\(name)=\(text)\n"
     }
     for line in lines { try output.write(line) }
   }
 
-  /// Between two lines that nobody can have put into a value.
+  /// Writes each value between two lines with a random delimiter, which no value can contain.
   private func writeForGitHub(_ variables: [(name: String, value: [UInt8])], to output: Output) throws(Failure) {
     let lines = try variables.map { (name, value) throws(Failure) in
       let text = try text(value, of: name)
@@ -116,7 +119,7 @@ struct PrintEnvironment: Command {
   private func writeEnvironmentFile(_ variables: [(name: String, value: [UInt8])], _ session: Session) throws(Failure) {
     let lines = try variables.map { (name, value) throws(Failure) in
       if try text(value, of: name).contains("${") {
-        session.warn("the value of \(name) holds '${', which some readers of env files replace")
+        session.warn("the value of \(name) contains '${', which some readers of env files replace")
       }
       do throws(EnvironmentFile.Line.Fault) { return try EnvironmentFile.Line(name, value.span) } catch {
         throw Failure(.conflict, "\(name) does not fit into an env file: \(error.words)", hint: "--shell json")

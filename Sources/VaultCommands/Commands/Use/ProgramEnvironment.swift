@@ -2,42 +2,43 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// Which items of a group become variables, and how they are called.
+/// Which items of a group become variables, and the names of these.
 struct GroupVariables {
   var group: String?
-  /// What the items' names begin with; it is left off.
+  /// The prefix of the items' names, which is removed.
   var prefix = ""
   /// The only variables; none means all.
   var only: Set<String> = []
-  /// Stands in front of each variable.
+  /// The prefix of each variable.
   var environmentPrefix = ""
   var trustsNames = false
 
-  /// Whether nobody but the user decides which variables are set, or all have the user's own beginning.
+  /// Whether the user alone decides which variables are set, or all have the user's prefix.
   var isSafe: Bool { !only.isEmpty || !environmentPrefix.isEmpty || trustsNames }
 }
 
-/// The environment of a program that gets secrets: what this process has, with references resolved, and what was added.
+/// The environment of a program that gets secrets: this process's variables with references resolved, and additional
+/// ones.
 struct ProgramEnvironment {
   /// Values by name, both as the system's bytes, without NUL.
   private(set) var variables: [[UInt8]: [UInt8]] = [:]
-  /// The values among them that come from a store, and where each was named.
+  /// The values among them that come from a store, and the place that named each.
   private(set) var secrets: [(value: [UInt8], place: String)] = []
   private let references: References
 
-  /// An env file's largest size.
+  /// The maximum size of an env file.
   private static let fileLimit = 4 << 20
 
   init(_ references: References) { self.references = references }
 
-  /// Takes over this process's environment but for what opens a store.
+  /// Copies this process's environment except variables that open a store.
   mutating func takeInherited() throws {
     for (name, value) in InheritedEnvironment.variables {
       try set(name, value, in: "the variable \(UTF8Text.onOneLine(String(decoding: name, as: UTF8.self)))")
     }
   }
 
-  /// Adds what an env file says, but for what opens a store.
+  /// Adds the variables of an env file except those that open a store.
   mutating func add(file path: String) throws {
     let text = try ProgramEnvironment.text(of: path)
     let file: EnvironmentFile
@@ -52,15 +53,18 @@ struct ProgramEnvironment {
   /// Adds a variable for each item that `selection` picks.
   ///
   /// - Parameter hint: what to do about a variable that cannot be set.
-  /// - Throws: `conflict` for two items with one variable, for an item that gives no name of one, for one that programs take
-  ///   orders from, and for a group in which somebody else could choose the variables; `notFound` where a listed one is missing.
+  /// - Throws: `conflict` for two items with the same variable, for an item that makes no valid variable name, for a
+  ///   variable that can hijack a program, and for a group in which somebody else could choose the variables;
+  ///   `notFound` if a listed one is missing.
   mutating func add(_ selection: GroupVariables, hint: String) throws {
     let group = try references.group(selection.group)
     if !selection.isSafe, let writer = try references.otherWriter(of: group) {
       throw Failure(
         .conflict,
-        "'\(UTF8Text.onOneLine(writer))' may write '\(group.name)', and could choose which variables are set",
-        hint: "list them: --only A,B; put something in front: --env-prefix APP_; or trust its writers: --trust-names")
+        "'\(UTF8Text.onOneLine(writer))' can write '\(group.name)', and could choose which variables are set",
+        hint:
+          "list the variables: --only A,B; give them a prefix: --env-prefix APP_; or trust the group's writers: --trust-names"
+      )
     }
     var items: [String: String] = [:]
     for item in try group.items(prefix: selection.prefix) {
@@ -72,18 +76,18 @@ struct ProgramEnvironment {
       guard selection.only.isEmpty || name.map(selection.only.contains) == true else { continue }
       if item.hasExpired { references.warnOfExpiry() }
       guard let variable = name else {
-        throw Failure(.conflict, "an item's name gives no name of a variable: \(shown)", hint: hint)
+        throw Failure(.conflict, "no variable's name can be made from an item's name: \(shown)", hint: hint)
       }
       guard selection.only.contains(variable) || selection.trustsNames || !VariableName.givesOrders(variable) else {
-        throw Failure(.conflict, "\(shown) would set \(variable), from which programs take orders", hint: hint)
+        throw Failure(.conflict, "\(shown) would set \(variable), which can hijack a program", hint: hint)
       }
       if let other = items.updateValue(full, forKey: variable) {
         let others = "'\(UTF8Text.onOneLine(other))' and \(shown)"
-        throw Failure(.conflict, "two items would both be \(variable): \(others)", hint: hint)
+        throw Failure(.conflict, "two items would both set \(variable): \(others)", hint: hint)
       }
     }
     guard selection.only.allSatisfy({ items[$0] != nil }) else {
-      throw Failure(.notFound, "--only lists a variable that no item gives", hint: "see what there is: vault list")
+      throw Failure(.notFound, "--only lists a variable for which there is no item", hint: "list the items: vault list")
     }
     for (variable, item) in items {
       let value = bytes(of: try group.get(item))
@@ -127,7 +131,7 @@ struct ProgramEnvironment {
 
   // MARK: Steps
 
-  /// Sets a variable to `value`, or to what it refers to.
+  /// Sets a variable to `value`, or to the value that it refers to.
   private mutating func set(_ name: [UInt8], _ value: [UInt8], in place: String) throws {
     guard let text = String(validating: value, as: UTF8.self), Reference.isMeant(by: text) else {
       return try set(name, value, place)
@@ -141,7 +145,7 @@ struct ProgramEnvironment {
 
   private mutating func set(_ name: [UInt8], _ value: [UInt8], _ place: String) throws(Failure) {
     guard !value.contains(0) else {
-      throw Failure(.usage, "\(place): the value holds a zero byte, which no environment can")
+      throw Failure(.usage, "\(place): the value contains a zero byte, which an environment cannot")
     }
     variables[name] = value
   }
@@ -176,12 +180,12 @@ extension EnvironmentFile.Fault {
     }
   }
 
-  /// What is wrong, for people.
+  /// A description of the fault for people.
   var words: String {
     switch self {
-    case .malformed: "it is neither NAME=value nor a comment"
+    case .malformed: "the line is neither NAME=value nor a comment"
     case .unclosedQuote: "a quote is never closed"
-    case .badName: "no variable can be called so"
+    case .badName: "this cannot be a variable's name"
     case .badValue: "the value holds a zero byte"
     }
   }

@@ -91,7 +91,7 @@ struct ProjectFile {
 
   /// Who wrote the file may not choose what programs take orders from, not even where it was allowed.
   private func variable(_ name: String) throws(Fault) -> String {
-    guard ProjectFile.isVariable(name) else { throw Fault(words: "no variable can be called so") }
+    guard ProjectFile.isVariable(name) else { throw Fault(words: "this cannot be a variable's name") }
     guard !VariableName.givesOrders(name) else { throw Fault(words: "programs take orders from this variable") }
     return name
   }
@@ -146,7 +146,7 @@ extension ProjectFile {
   /// - Parameters:
   ///   - folder: nil for the working directory.
   ///   - home: the user's home folder.
-  /// - Throws: what keeps it from being read.
+  /// - Throws: the error that kept it from being read.
   static func find(from folder: String? = nil, home: String?) throws(Failure) -> Found? {
     guard var place = canonical(folder ?? ".") else {
       throw Failure(SystemReason.status(errno), "the folder cannot be looked at: \(SystemReason.text(errno))")

@@ -3,11 +3,12 @@ internal import Vault
 /// `vault read REFERENCE`
 struct ReadReference: Command {
   static let about = About(
-    "Write the value that a reference names, exactly its bytes.",
+    "Write exactly the bytes of the value that a reference names.",
     usage: "vault read vault://GROUP/NAME[#FIELD]",
     more: """
-      A field is a member of a value of type json, or of an archived object. White space, '#' and '%' in names are written as '%' and two \
-      hexadecimal digits. Without a group (vault:///NAME) the store's default is meant.
+      A field belongs to a value of type json or to an archived object. White space, '#' and '%' in names are \
+      written as '%' and two hexadecimal digits. A reference without a group (vault:///NAME) uses the store's \
+      default group.
       """,
     example: """
       vault read vault://team.shared/db/password
@@ -17,7 +18,7 @@ struct ReadReference: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    reference = try arguments.argument("reference", "What to read.")
+    reference = try arguments.argument("reference", "The reference to read.")
     key = try KeySource(&arguments)
   }
 

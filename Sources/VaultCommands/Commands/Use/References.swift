@@ -1,7 +1,7 @@
 internal import Exchange
 internal import Vault
 
-/// Opens the values that references name; the store is opened once, with the first of them.
+/// Opens the values that references name. The store is opened once, for the first reference.
 final class References {
   private let session: Session
   private let key: KeySource
@@ -14,7 +14,7 @@ final class References {
 
   /// The value that `reference` names.
   ///
-  /// - Throws: what keeps it from being read.
+  /// - Throws: the error that kept it from being read.
   func value(of reference: Reference) throws -> Secret {
     let opened = try group(reference.group).open(reference.name)
     if opened.item.hasExpired { warnOfExpiry() }
@@ -26,7 +26,7 @@ final class References {
     return try Secret(ItemField(field, of: opened).value())
   }
 
-  /// Who may write the group besides its owner and whoever reads it here; `nil` for nobody.
+  /// A member other than the owner and the caller who may write the group; `nil` if there is none.
   func otherWriter(of group: AccessGroup) throws -> String? {
     let own = store?.application
     for member in try group.info().members where member.rights == .write {
@@ -37,14 +37,14 @@ final class References {
 
   func warnOfExpiry() { session.warn("a value has expired: vault info shows when") }
 
-  /// The group of this name; nil means VAULT_GROUP, or else the store's default.
+  /// The group with this name; nil means VAULT_GROUP or the store's default.
   func group(_ name: String?) throws -> AccessGroup {
     let store = try self.store ?? session.openStore(key)
     self.store = store
     return try store.group(name ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
   }
 
-  /// Does something that reads a reference, and names its place in the words of an error: `--set: no such item`.
+  /// Runs `body`, which reads a reference, and adds the reference's place to an error: `--set: no such item`.
   static func naming<Result: ~Copyable>(_ place: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let error as VaultError {
       throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint)
@@ -53,14 +53,14 @@ final class References {
     }
   }
 
-  /// Reads a reference as it was typed.
+  /// Parses a typed reference.
   ///
-  /// - Throws: `usage`; the text is not repeated, because it may have been a secret.
+  /// - Throws: `usage`. The text is not repeated, because it may be a secret.
   static func parse(_ text: String) throws(Failure) -> Reference {
     do {
       return try Reference(text)
     } catch {
-      throw .usage("this is no reference: \(error.words)", hint: hint)
+      throw .usage("this is not a reference: \(error.words)", hint: hint)
     }
   }
 
@@ -68,14 +68,14 @@ final class References {
 }
 
 extension Reference.Fault {
-  /// What is wrong, for people.
+  /// A description of the fault for people.
   var words: String {
     switch self {
     case .noScheme: "it does not begin with vault://"
     case .noName: "it names no item"
     case .badEscape: "a '%' in it is not followed by two hexadecimal digits of UTF-8"
     case .unescaped: "white space, '#' and control characters are written as '%' and two digits"
-    case .emptyField: "nothing stands behind the '#'"
+    case .emptyField: "nothing follows the '#'"
     }
   }
 }

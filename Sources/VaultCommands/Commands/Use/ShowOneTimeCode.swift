@@ -4,12 +4,12 @@ internal import Vault
 /// `vault totp NAME`
 struct ShowOneTimeCode: Command {
   static let about = About(
-    "Write the one-time code of this moment.",
+    "Write the current one-time code.",
     usage: "vault totp NAME [-g GROUP] [--json]",
     more: """
-      The item's value is an otpauth://totp/… URL, as services show it in a picture to scan, or the secret in base32; of a \
-      value of type json its member totp, otpauth or otp is meant, as import makes it. SHA1, SHA256 and SHA512 with 6 to \
-      8 digits are known. --json says for how many seconds the code stays good.
+      The item's value is an otpauth://totp/… URL, as in the QR codes of services, or the secret in base32. In a \
+      value of type json it is the field totp, otpauth or otp, as import makes it. SHA1, SHA256 and SHA512 with 6 to \
+      8 digits are supported. --json says for how many seconds the code stays valid.
       """,
     example: """
       printf %s "$OTPAUTH_URL" | vault set github/totp
@@ -53,7 +53,7 @@ struct ShowOneTimeCode: Command {
     if opened.item.kind == .json {
       guard let field = ["totp", "otpauth", "otp"].lazy.compactMap({ JSONField.value(of: $0, in: bytes) }).first
       else {
-        throw Failure(.conflict, "the value has no member 'totp', 'otpauth' or 'otp'", hint: "see it: vault get NAME")
+        throw Failure(.conflict, "the value has no field 'totp', 'otpauth' or 'otp'", hint: "see it: vault get NAME")
       }
       bytes = field
     }
@@ -71,12 +71,12 @@ struct ShowOneTimeCode: Command {
 }
 
 extension OneTimeSource.Fault {
-  /// What is wrong, for people.
+  /// A description of the fault for people.
   var words: String {
     switch self {
     case .noSource: "the value is neither an otpauth://totp/ URL nor a secret in base32"
     case .countsUses:
-      "the value is for codes that count their uses (hotp), and a read would use one up: only totp is made"
+      "the value is for counter codes (hotp), and reading one would use it up; only totp is supported"
     case .noSecret: "the URL holds no secret"
     case .badSecret: "the URL's secret is not base32"
     case .badAlgorithm: "the URL's algorithm is not SHA1, SHA256 or SHA512"

@@ -3,12 +3,12 @@ internal import Vault
 /// `vault unlock`
 struct UnlockStore: Command {
   static let about = About(
-    "Let this user's programs open the store without being asked, for a time.",
+    "Let this user's programs open the store without a prompt for a time.",
     usage: "vault unlock [--for TIME] [--passphrase-fd N]",
     more: """
-      The kernel keeps the key to the items until the time has passed, or until vault lock: for every program of this user, \
-      those of cron and of services too. It is in no file and is never swapped. What changes groups, members or slots still \
-      asks. Unlocking again sets a new time.
+      Until the time has passed, or until vault lock, the kernel keeps the key to the items for every program of \
+      this user, including those of cron and of services. It is in no file and is never swapped. Commands that \
+      change groups, members or slots still ask. Unlocking again sets a new time.
 
       In most containers the kernel keeps no keys; use a key file there.
       """,
@@ -20,7 +20,7 @@ struct UnlockStore: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    length = arguments.option("--for", value: "time", "How long: 90s, 15m, 8h, at most 7d.", else: "15m")
+    length = arguments.option("--for", value: "time", "The time: 90s, 15m, 8h, at most 7d.", else: "15m")
     key = try KeySource(&arguments)
   }
 
@@ -36,10 +36,11 @@ struct UnlockStore: Command {
 /// `vault lock`
 struct LockStore: Command {
   static let about = About(
-    "End what vault unlock began.",
+    "Lock a store that vault unlock opened.",
     usage: "vault lock",
     more: """
-      The kernel forgets the key at once. Programs that have the store open keep it open, and a key file opens it as before.
+      The kernel deletes the key at once. Programs that have the store open keep it open, and a key file opens it as \
+      before.
       """,
     example: """
       vault lock
