@@ -1,14 +1,14 @@
-/// A command: what it says of itself, the fields that its arguments fill, and what it does.
+/// A command: its description, the fields that its arguments fill, and its action.
 protocol Command: SendableMetatype {
   static var about: About { get }
 
-  /// What is said about one argument more than the command takes; nil for the usual words.
+  /// The error for one argument too many; nil for the default text.
   static var surplus: Failure? { get }
 
-  /// Asks for every argument and option, in the order of the help.
+  /// Requests every argument and option, in the order of the help.
   ///
-  /// It is called twice: over nothing, to learn what the command takes, and over what was typed. So it asks for the same
-  /// whatever it is given.
+  /// It is called twice: without a command line, to list the command's parameters, and with the typed one. So it must
+  /// request the same parameters each time.
   init(_ arguments: inout Arguments) throws(ArgumentFault)
 
   /// Runs the command. It need not flush its output on stdout.
@@ -20,7 +20,7 @@ protocol Command: SendableMetatype {
 extension Command {
   static var surplus: Failure? { nil }
 
-  /// What the command takes, but for `--help`, which all take.
+  /// The command's parameters, except `--help`, which all commands have.
   static var parameters: [Parameter] {
     var arguments = Arguments()
     _ = try? Self(&arguments)
@@ -29,7 +29,7 @@ extension Command {
 
   /// The command as it was typed.
   ///
-  /// - Parameter words: without those that name the command.
+  /// - Parameter words: the words after the command's name.
   static func parsed(_ words: [String]) throws(ArgumentFault) -> Self {
     var arguments = try Arguments(words, for: parameters)
     let command = try Self(&arguments)
@@ -38,19 +38,19 @@ extension Command {
   }
 }
 
-/// One argument or option of a command, as parser, help and completion see it.
+/// One argument or option of a command, for the parser, the help and the completion.
 struct Parameter: Equatable {
-  /// What can stand there.
+  /// The kind of its values.
   enum Completion: Equatable {
     case unknown, files, items, groups, applications, slots
     case words([String])
   }
 
-  /// `-g`, where there is one.
+  /// `-g`, if there is a short name.
   var short: String?
   /// `--group`; nil for an argument.
   var long: String?
-  /// What the help writes in `<>`; nil for a flag.
+  /// The text in `<>` in the help; nil for a flag.
   var value: String?
   var help: String
   var completion = Completion.unknown
@@ -61,19 +61,19 @@ struct Parameter: Equatable {
   static let help = Parameter(short: "-h", long: "--help", help: "Show help information.")
 }
 
-/// What was typed behind a command's name. Each call asks for one argument or option.
+/// The words typed after a command's name. Each call requests one argument or option.
 ///
-/// Options and arguments stand in any order: `--name value`, `--name=value`, `-n value`, `-nvalue`. Behind `--` everything is
-/// an argument. A value that begins with `-` stands behind `=`.
+/// Options and arguments can be in any order: `--name value`, `--name=value`, `-n value`, `-nvalue`. After `--`
+/// everything is an argument. A value that begins with `-` must follow `=`.
 struct Arguments {
-  /// What was asked for so far, where nothing was typed.
+  /// The parameters requested so far, if there is no command line.
   private(set) var parameters: [Parameter] = []
   private let isTyped: Bool
   private var given: [(option: String, value: String)] = []
   private var operands: ArraySlice<String> = []
   private var behindDashes: ArraySlice<String> = []
 
-  /// Over nothing: only notes what it is asked for.
+  /// Without a command line: only records the requested parameters.
   init() { isTyped = false }
 
   init(_ words: [String], for parameters: [Parameter]) throws(ArgumentFault) {
@@ -100,7 +100,7 @@ struct Arguments {
         throw .takesNoValue(name)
       }
       let long = parameter.long ?? name
-      // A script that names two groups or two files means something else than the last one. Flags have nothing to contradict.
+      // A script that names two groups or two files is probably wrong. A repeated flag is harmless.
       guard parameter.mayRepeat || value == nil || !given.contains(where: { $0.option == long }) else {
         throw .repeated(long)
       }
@@ -111,7 +111,7 @@ struct Arguments {
   /// Whether a word is an option: `-` alone is an argument.
   static func isOption(_ word: String) -> Bool { word.utf8.first == UInt8(ascii: "-") && word.utf8.count > 1 }
 
-  /// Takes `--name=value` or `-nvalue` apart.
+  /// Splits `--name=value` or `-nvalue`.
   private static func option(
     _ word: String, of parameters: [Parameter]
   ) throws(ArgumentFault) -> (Parameter, name: String, value: String?) {
@@ -132,7 +132,7 @@ struct Arguments {
     return (parameter, name, sign.map { String(word[word.utf8.index(after: $0)...]) })
   }
 
-  /// - Throws: `tooMany` if something was typed that nothing asked for.
+  /// - Throws: `tooMany` if a typed word was not requested.
   func requireAllTaken() throws(ArgumentFault) {
     guard operands.isEmpty, behindDashes.isEmpty else { throw .tooMany }
   }
@@ -165,7 +165,7 @@ struct Arguments {
     return number
   }
 
-  /// All that are left, or none.
+  /// All remaining arguments, possibly none.
   mutating func anyArguments(
     _ name: String, _ help: String, completes completion: Parameter.Completion = .unknown
   ) -> [String] {
@@ -177,7 +177,7 @@ struct Arguments {
     return Array(operands + behindDashes)
   }
 
-  /// All that are left, and at least one.
+  /// All remaining arguments, at least one.
   mutating func someArguments(
     _ name: String, _ help: String, completes completion: Parameter.Completion = .unknown
   ) throws(ArgumentFault) -> [String] {
@@ -186,7 +186,7 @@ struct Arguments {
     return arguments
   }
 
-  /// The words behind `--`, and only those.
+  /// Only the words after `--`.
   mutating func wordsBehindDashes(_ name: String, _ help: String) -> [String] {
     guard isTyped else {
       note(Parameter(value: name, help: help, mayRepeat: true))
@@ -217,7 +217,7 @@ struct Arguments {
     return given.first { $0.option == long }?.value
   }
 
-  /// An option with a value of its own where it is not given.
+  /// An option with a default value.
   mutating func option(
     _ long: String, value: String, _ help: String, else standard: String,
     completes completion: Parameter.Completion = .unknown
@@ -234,7 +234,7 @@ struct Arguments {
     return given ?? ""
   }
 
-  /// An option that may be given more than once.
+  /// An option that can be repeated.
   mutating func options(
     _ long: String, short: String? = nil, value: String, _ help: String,
     completes completion: Parameter.Completion = .unknown
@@ -274,7 +274,7 @@ struct Arguments {
   private mutating func note(_ parameter: Parameter) { parameters.append(parameter) }
 }
 
-/// Why a command line is not understood. What was typed, which may have been a secret, is not in it: only names of ours are.
+/// Why a command line is not understood. It contains only our own names and never typed text, which may be a secret.
 enum ArgumentFault: Error, Equatable {
   case missing(String)
   case needsValue(String)
@@ -282,13 +282,13 @@ enum ArgumentFault: Error, Equatable {
   case invalid(String)
   case repeated(String)
   case unknownOption(meant: String?)
-  /// A hyphen with letters that are no option.
+  /// A hyphen with letters that are not an option.
   case unknownLetter
   case tooMany
   case missingCommand
   case unknownCommand(meant: String?)
 
-  /// - Parameter command: where on the command line it is.
+  /// - Parameter command: the command on the command line.
   func failure(at command: NamedCommand) -> Failure {
     let hint = "see \(command.path) --help"
     switch self {

@@ -1,5 +1,5 @@
-/// Every command, in the order of the first page of the help. Parsing, help, manual, reference and completion are made of
-/// this table, and of what each command says of itself.
+/// Every command, in the order of the first page of the help. Parsing, help, manual, reference and completion all use
+/// this table and the commands' own descriptions.
 enum CommandTable {
   struct Section {
     let title: String
@@ -9,13 +9,13 @@ enum CommandTable {
   }
 
   struct Entry {
-    /// The words that name the command, behind `vault`.
+    /// The words after `vault` that name the command.
     let path: String
-    /// What follows them on the first page.
+    /// The text after these words on the first page.
     let operands: String
     let line: String
     let type: any Command.Type
-    /// Short names that people bring from other tools; each is the command in every respect.
+    /// Short names from other tools. Each is equivalent to the command.
     let aliases: [String]
 
     init(_ path: String, _ operands: String, _ line: String, _ type: any Command.Type, aliases: [String] = []) {
@@ -118,7 +118,7 @@ enum CommandTable {
     ),
   ]
 
-  /// What scripts of ours call, and no help shows.
+  /// Commands that our scripts call and no help shows.
   static let hidden = [
     Entry("complete", "-- WORD", "say what can stand at the end of a command line", Complete.self),
     Entry("manual", "FOLDER", "write the manual pages into a folder", Manual.self),
@@ -126,7 +126,7 @@ enum CommandTable {
 
   static var entries: [Entry] { sections.flatMap(\.entries) }
 
-  /// The words in front of several commands, and what is said of those commands together.
+  /// The common first words of several commands, and their common description.
   static let families = [
     Family(
       "credential", "Answer git and docker when they ask for passwords or store them.",

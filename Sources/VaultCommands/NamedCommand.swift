@@ -1,12 +1,12 @@
-/// What a command says of itself.
+/// The description of a command.
 struct About {
   /// One sentence or two.
   let abstract: String
-  /// Every form, each on a line that begins with `vault`, or indented as the rest of the one before.
+  /// Every form on a separate line that begins with `vault`. An indented line continues the previous one.
   let usage: String
-  /// Paragraphs, with an empty line between two.
+  /// Paragraphs, separated by empty lines.
   let more: String
-  /// What one types.
+  /// The lines to type.
   let example: String
 
   init(_ abstract: String, usage: String, more: String = "", example: String = "") {
@@ -18,15 +18,15 @@ struct About {
 struct NamedCommand {
   /// `vault group create`
   let path: String
-  /// What it does; nil for `vault` and families.
+  /// The command's type; nil for `vault` and families.
   let type: (any Command.Type)?
-  /// How many of the words named it.
+  /// The number of words that named it.
   let wordCount: Int
 
-  /// The command that the words lead to, as far as they name one.
+  /// The command or family that the words name.
   init(_ words: some Collection<String>) {
     var path = ""
-    // The longest names have three words. What was typed as one word is never two, whatever it holds.
+    // The longest names have three words. One typed word never counts as two, whatever it contains.
     for word in words.prefix(3).prefix(while: { !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: " ")) }) {
       path += path.isEmpty ? word : " " + word
       if let entry = CommandTable.entry(path) {
@@ -50,12 +50,12 @@ struct NamedCommand {
 
   private static func wordCount(_ path: String) -> Int { path.split(separator: " ").count }
 
-  /// `vault` and all that is below it, but what no help shows.
+  /// `vault` and everything below it, except hidden commands.
   static var all: [NamedCommand] { NamedCommand([]).andBelow }
 
   private var andBelow: [NamedCommand] { [self] + subcommands.flatMap(\.andBelow) }
 
-  /// The commands and families right below it, in the order of the table.
+  /// The commands and families directly below it, in the order of the table.
   var subcommands: [NamedCommand] {
     guard type == nil else { return [] }
     var found: [NamedCommand] = []
@@ -69,7 +69,7 @@ struct NamedCommand {
     return found
   }
 
-  /// Its own word, without those in front of it.
+  /// Its last word.
   var name: String { path.split(separator: " ").last.map(String.init) ?? path }
 
   /// Every argument and option.
@@ -96,7 +96,7 @@ struct NamedCommand {
     return lines.joined(separator: "\n")
   }
 
-  /// The forms of the command, to be printed under an error.
+  /// The command's usage, to be printed under an error.
   var usage: String { "usage: " + about.usage.replacing("\n", with: "\n       ") + "\n" }
 }
 
@@ -109,14 +109,14 @@ extension CommandTable {
   }
 }
 
-/// What was typed, taken apart as far as the table goes.
+/// The typed words, parsed with the table.
 struct TypedLine {
-  /// As it was typed, without the program's name.
+  /// The typed words, without the program's name.
   let arguments: [String]
   let command: NamedCommand
-  /// Whether `help` stands in front of the command.
+  /// Whether `help` precedes the command.
   let asksForHelp: Bool
-  /// How many words in front of the command name what opens the store.
+  /// The number of words before the command that open the store.
   private let leadingCount: Int
 
   init(_ arguments: [String]) {
@@ -126,13 +126,13 @@ struct TypedLine {
     command = NamedCommand(arguments.dropFirst(leadingCount + (asksForHelp ? 1 : 0)))
   }
 
-  /// What stands behind the command.
+  /// The words after the command.
   var rest: ArraySlice<String> { arguments.dropFirst(leadingCount + (asksForHelp ? 1 : 0) + command.wordCount) }
 
-  /// What the command is given: what opens the store may stand in front of it, too.
+  /// The words for the command, including options before it that open the store.
   var words: [String] { leadingCount == 0 ? Array(rest) : Array(arguments.prefix(leadingCount) + rest) }
 
-  /// `--help` counts wherever it stands, but behind `--`.
+  /// `--help` counts in any position except after `--`.
   var hasHelpOption: Bool { rest.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" } }
 
   /// - Returns: nil if help is asked for.

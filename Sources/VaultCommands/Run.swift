@@ -30,7 +30,7 @@ private func perform(_ line: TypedLine, _ session: Session) throws {
   do throws(ArgumentFault) { command = try line.parsed() } catch { throw error.failure(at: line.command) }
   if let command { return try command.run(in: session) }
   let output = session.output
-  // A terminal that is narrower than a line would break it anywhere.
+  // A terminal narrower than a line would break it anywhere.
   let columns = output.isTerminal ? min(max(Table.width(of: output.descriptor), 60), 100) : 100
   try output.write(Help.page(of: line.command, columns: columns))
 }

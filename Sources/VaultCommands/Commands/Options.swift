@@ -1,6 +1,6 @@
 internal import Vault
 
-/// What several commands take.
+/// Parameters of several commands.
 extension Arguments {
   mutating func json() -> Bool { flag("--json", "Print JSON, and errors as one JSON object on stderr.") }
 

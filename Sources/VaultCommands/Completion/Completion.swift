@@ -62,11 +62,11 @@ struct CompletionLine {
 
   func value(of name: String) -> String? { values.last { $0.option.long == name }?.value }
 
-  /// The argument that stands at the cursor.
+  /// The argument at the cursor.
   var dueArgument: Parameter? {
     let known = command.parameters.filter { $0.long == nil }
     guard arguments.count >= known.count else { return known[arguments.count] }
-    // Of items one is usual; more of them are for `get --json`.
+    // Usually there is one item; more are for `get --json`.
     guard let last = known.last, last.mayRepeat, last.completion != .items else { return nil }
     return last
   }

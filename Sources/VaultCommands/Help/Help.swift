@@ -1,8 +1,8 @@
 internal import Vault
 
-/// What `--help` prints, made of the table and of what the commands say of themselves.
+/// The output of `--help`, made from the table and the commands' own descriptions.
 enum Help {
-  /// What is said of `vault` itself.
+  /// The description of `vault` itself.
   static let about = About(
     "A keychain: small secrets, encrypted per access group, for scripts and services.", usage: "vault COMMAND …",
     example: """
@@ -12,7 +12,7 @@ enum Help {
       vault get api/token
       """)
 
-  /// What is looked at besides the arguments.
+  /// The environment variables that are used.
   static let places = """
     VAULT_HOME      the store (else $XDG_DATA_HOME/vault; root: /var/lib/vault)
     VAULT_STATE     what this machine has seen (else $XDG_STATE_HOME/vault;
@@ -29,7 +29,7 @@ enum Help {
     ExitStatus.allCases.map { Help.right(String($0.rawValue), 3) + "  " + $0.meaning }.joined(separator: "\n")
   }
 
-  /// - Parameter columns: how wide a line may be.
+  /// - Parameter columns: the maximum width of a line.
   static func page(of command: NamedCommand, columns: Int) -> String {
     command.wordCount == 0 ? firstPage : page(command, columns)
   }
@@ -90,7 +90,7 @@ enum Help {
 
   // MARK: Layout
 
-  /// A label, and what it means from a column on; a long label has a line of its own.
+  /// A label, followed by its text from a given column on. A long label gets a separate line.
   private static func row(_ label: String, _ text: String, column: Int, columns: Int) -> String {
     let margin = String(repeating: " ", count: column)
     let text = wrapped(text, columns - column).replacing("\n", with: "\n" + margin)
@@ -104,7 +104,7 @@ enum Help {
 
   private static func indented(_ text: String) -> String { "  " + text.replacing("\n", with: "\n  ") }
 
-  /// Breaks lines between words.
+  /// Wraps lines between words.
   private static func wrapped(_ text: String, _ columns: Int) -> String {
     text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       var lines: [String] = []

@@ -11,7 +11,8 @@ struct Silence: ~Copyable {
   /// terminal's marks.
   enum Reading: Equatable {
     case lines, keys, keysWithoutMarks
-    /// Keys, while the program draws on the whole screen: a second one, unless the terminal has only one, which is cleared.
+    /// Single keys, while the program draws on the whole screen. It uses the terminal's second screen, or clears the
+    /// only one.
     case screen(isOnly: Bool)
   }
 
@@ -46,9 +47,10 @@ struct Silence: ~Copyable {
   /// - Throws: `Failure.interrupted`.
   func hasInput() throws(Failure) -> Bool { try next(within: -1) == .input }
 
-  /// Waits for input, or for what asks for drawing again: another size, or the program's being continued.
+  /// Waits for input, or for an event that requires redrawing: another screen size, or a stopped program that
+  /// continues.
   ///
-  /// - Parameter milliseconds: -1 for as long as it takes.
+  /// - Parameter milliseconds: the maximum time, or -1 for no limit.
   /// - Throws: `Failure.interrupted`.
   func next(within milliseconds: Int32) throws(Failure) -> TerminalScreen.Event {
     var requests = [

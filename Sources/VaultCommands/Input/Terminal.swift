@@ -77,7 +77,7 @@ final class Terminal {
     }
   }
 
-  /// Asks for a new passphrase, and once more to be sure.
+  /// Asks for a new passphrase twice.
   ///
   /// If the entries differ, one of them has a typing error, and both are asked for again, at most twice.
   ///
@@ -126,7 +126,7 @@ final class Terminal {
     return line
   }
 
-  /// The whole screen; whoever asks for it ends it.
+  /// The whole screen. The caller must end it.
   func screen(isOnly: Bool) throws(Failure) -> TerminalScreen { try TerminalScreen(descriptor, isOnly: isOnly) }
 
   private func show(_ text: String) throws(Failure) {

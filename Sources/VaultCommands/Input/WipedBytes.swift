@@ -66,9 +66,7 @@ internal import Vault
 }
 
 extension WipedBytes {
-  /// Removes one final newline, `
-  /// ` or `\r
-  /// `, as `echo` and editors write it.
+  /// Removes one final newline, `\n` or `\r\n`, as `echo` and editors write it.
   func removeTrailingNewline() {
     let kept = unsafe withUnsafeBytes { bytes in
       if unsafe bytes.suffix(2).elementsEqual([0x0D, 0x0A]) { return bytes.count - 2 }

@@ -1,11 +1,11 @@
 internal import Exchange
 internal import Vault
 
-/// A QR code in a terminal, two modules to a character.
+/// A QR code in a terminal, with two modules per character.
 struct QRDrawing {
   private let code: QRCode
 
-  /// - Throws: `overLimit` for more bytes than a code holds.
+  /// - Throws: `overLimit` for more bytes than a code can hold.
   init(_ value: UnsafeRawBufferPointer) throws(Failure) {
     guard let code = unsafe QRCode(Array(value)) else {
       throw Failure(
@@ -18,8 +18,8 @@ struct QRDrawing {
   var columns: Int { code.size + 2 * QRCode.quietZone }
   var lines: Int { (columns + 1) / 2 }
 
-  /// With colour dark on light, whatever the terminal's own are. Without, the light modules are drawn, as for a terminal that
-  /// writes light on dark.
+  /// With colour it is dark on light, whatever the terminal's colours are. Without colour the light modules are drawn,
+  /// for a terminal with light text on dark.
   func write(to output: Output, hasColour: Bool) throws(Failure) {
     for line in 0..<lines {
       let row = 2 * line - QRCode.quietZone
@@ -32,7 +32,7 @@ struct QRDrawing {
     }
   }
 
-  /// - Throws: `usage` for a terminal that would break the lines.
+  /// - Throws: `usage` for a terminal that would wrap the lines.
   func requireRoom(on output: Output) throws(Failure) {
     guard output.isTerminal, Table.width(of: output.descriptor) < columns else { return }
     throw Failure(

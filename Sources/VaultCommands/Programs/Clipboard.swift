@@ -3,19 +3,19 @@ import Glibc
 internal import KeyedArchives
 internal import Vault
 
-/// The desktop's clipboard, or else that of the terminal.
+/// The desktop's clipboard, or otherwise the terminal's.
 struct Clipboard {
-  /// What takes the value, in the order in which it is tried.
+  /// The receivers of a value, in the order in which they are tried.
   enum Kind: String, CaseIterable {
     case wayland, xclip, xsel
-    /// tmux, which hands the value on to the terminal around it.
+    /// tmux, which passes the value on to the outer terminal.
     case tmux
-    /// GNU screen, with the terminal's own sequence inside of its.
+    /// GNU screen, whose sequence contains the terminal's.
     case screen
-    /// The terminal, by its sequence OSC 52.
+    /// The terminal, with the sequence OSC 52.
     case terminal
 
-    /// Whether it gives back what it holds.
+    /// Whether its content can be read back.
     var isReadable: Bool { [.wayland, .xclip, .xsel].contains(self) }
 
     fileprivate var tool: String { needed.program ?? "the terminal" }
@@ -33,17 +33,17 @@ struct Clipboard {
   }
 
   let kind: Kind
-  /// Whether the clipboard was told that it holds a password, so that no history of it should.
+  /// Whether the value was marked as a password, so that clipboard histories should not keep it.
   let isMarked: Bool
 
-  /// Terminals drop longer sequences without a word.
+  /// Terminals silently drop longer sequences.
   private static let terminalLimit = 74_000
 
-  /// Puts a value there; it goes through a descriptor, never through arguments or variables.
+  /// Puts a value into the clipboard, through a descriptor and never through arguments or variables.
   ///
   /// - Parameter terminal: the path of the terminal.
-  /// - Throws: `usage` where there is no clipboard or the value is no text; `overLimit` for a terminal; `unexpected` where
-  ///   each tool fails. Nothing was copied then.
+  /// - Throws: `usage` if there is no clipboard or the value is not text; `overLimit` for a terminal; `unexpected` if
+  ///   every tool fails. Nothing was copied then.
   init(holding value: UnsafeRawBufferPointer, terminal: String) throws(Failure) {
     guard unsafe UTF8Text.isValid(value), unsafe !value.contains(0) else {
       throw Failure(.usage, "the value is not text, and a clipboard is no place for it", hint: "name --output FILE")
@@ -77,14 +77,14 @@ struct Clipboard {
   ) throws(Failure) -> Bool {
     switch kind {
     case .wayland:
-      // Older ones do not know the mark. The type is named, or else the tool has another program guess it.
+      // Older versions lack this mark. The type is named because otherwise the tool lets another program guess it.
       let type = ["--type", "text/plain"]
       if unsafe try run(["wl-copy", "--sensitive"] + type, value) { return true }
       guard unsafe try run(["wl-copy"] + type, value) else { throw failed }
     case .xclip: guard unsafe try run(["xclip", "-selection", "clipboard", "-in"], value) else { throw failed }
     case .xsel: guard unsafe try run(["xsel", "--clipboard", "--input"], value) else { throw failed }
     case .tmux:
-      // It keeps what it hands on as a buffer for `paste-buffer`; that one is not left there.
+      // It keeps the value as a buffer for `paste-buffer`, which is deleted here.
       let isTaken = unsafe try run(["tmux", "load-buffer", "-w", "-b", "vault-clip", "-"], value)
       _ = try unsafe run(["tmux", "delete-buffer", "-b", "vault-clip"], none)
       guard isTaken else { throw failed }
@@ -102,7 +102,7 @@ struct Clipboard {
     return false
   }
 
-  /// Clears it, unless it holds something else by now. What cannot be read is cleared in any case.
+  /// Clears the clipboard, unless it has other content by now. A clipboard that cannot be read is cleared in any case.
   ///
   /// - Parameter terminal: its descriptor.
   static func clear(
@@ -124,7 +124,7 @@ struct Clipboard {
       guard try holds(["xsel", "--clipboard", "--output"]) else { return }
       _ = unsafe try run(["xsel", "--clipboard", "--clear"], none)
     case .tmux, .screen, .terminal:
-      // Not all of them clear it where nothing is sent, but all replace it.
+      // Not every terminal clears its clipboard for an empty value, but every one replaces it.
       try unsafe [UInt8](" ".utf8).span.withUnsafeBytes { (space) throws(Failure) in
         if kind == .tmux { _ = unsafe try put(space, kind, "") } else { unsafe try tell(terminal, kind, space) }
       }
@@ -137,7 +137,7 @@ struct Clipboard {
   private static func run(_ arguments: [String], _ input: UnsafeRawBufferPointer) throws(Failure) -> Bool {
     let file = try unsafe MemoryFile.sealed(input)
     defer { close(file) }
-    // The tool, and whoever it starts, get the value as stdin alone; and they stay, with none of our streams.
+    // The tool and its children get the value only on stdin. They keep running, with none of our streams.
     _ = fcntl(file, F_SETFD, FD_CLOEXEC)
     lseek(file, 0, SEEK_SET)
     let nothing = nothing()
@@ -156,7 +156,7 @@ struct Clipboard {
     unsafe Base64.append(encoding: value, to: &sequence)
     sequence.append(0x07)
     if kind == .screen {
-      // It hands on strings of at most 256 bytes in its oldest versions.
+      // Its oldest versions pass on strings of at most 256 bytes.
       let pieces = stride(from: 0, to: sequence.count, by: 250).map { sequence[$0..<min($0 + 250, sequence.count)] }
       sequence = pieces.flatMap { Array("\u{1B}P".utf8) + $0 + Array("\u{1B}\\".utf8) }
     }
@@ -174,14 +174,14 @@ struct Clipboard {
 // MARK: - Clearing it in time
 
 extension Clipboard {
-  /// Leaves a process behind that clears the clipboard.
+  /// Starts a background process that clears the clipboard.
   ///
-  /// It knows no value, but a salted digest to compare with, which comes on its stdin.
+  /// It does not know the value, but gets a salted digest on stdin to compare with.
   ///
   /// - Parameters:
-  ///   - value: what was put there.
+  ///   - value: the value that was copied.
   ///   - terminal: the path of the terminal.
-  /// - Throws: `unexpected`, `storage`; then nobody will clear it.
+  /// - Throws: `unexpected`, `storage`. The clipboard will not be cleared then.
   func clearLater(_ value: UnsafeRawBufferPointer, after seconds: Int64, terminal: String) throws(Failure) {
     let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
     let known = unsafe salt + Array(Fingerprint.of(value, salt: salt).utf8)
@@ -189,7 +189,7 @@ extension Clipboard {
     defer { close(input) }
     _ = fcntl(input, F_SETFD, FD_CLOEXEC)
     lseek(input, 0, SEEK_SET)
-    // It keeps the terminal only where that is what it clears.
+    // It keeps the terminal only if it has to clear the terminal's clipboard.
     let output = kind.isReadable ? Clipboard.nothing() : unsafe open(terminal, O_WRONLY | O_CLOEXEC | O_NOCTTY)
     let errors = Clipboard.nothing()
     defer { for descriptor in [output, errors] { close(descriptor) } }
@@ -201,18 +201,18 @@ extension Clipboard {
   /// The hidden command that ``clearLater(_:after:terminal:)`` starts.
   static let clearing = "clear-clipboard"
 
-  /// What that command does: it waits, and clears. A signal that would end it makes it clear at once.
+  /// The action of that command: it waits and then clears. A signal that would end it makes it clear at once.
   static func clear(_ kind: String, after seconds: Int64, in session: Session) throws(Failure) {
     guard let kind = Kind(rawValue: kind) else { throw .usage("there is no such clipboard") }
     let known = try DescriptorInput(session.streams.input, "stdin").readAll(limit: 80)
     guard known.count == 80 else { throw Failure(.usage, "stdin holds no digest") }
-    // The terminal may be closed meanwhile, and the desktop's clipboard is cleared all the same.
+    // The terminal may be closed meanwhile; the desktop's clipboard is still cleared.
     setsid()
     var mask = sigset_t()
     unsafe sigemptyset(&mask)
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] { unsafe sigaddset(&mask, signal) }
     unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
-    // It counts the time in which the machine sleeps.
+    // This clock includes the time in which the machine sleeps.
     let due = now() + min(max(seconds, 0), 3_600)
     var second = timespec(tv_sec: 1, tv_nsec: 0)
     while now() < due, unsafe sigtimedwait(&mask, nil, &second) < 0 {}
@@ -233,11 +233,11 @@ extension Clipboard {
     return Int64(time.tv_sec)
   }
 
-  /// Copies a value, and has it cleared.
+  /// Copies a value and arranges for it to be cleared.
   ///
   /// - Parameter length: such as `45s`, at most an hour.
-  /// - Returns: what to tell about it, and what else there is to know.
-  /// - Throws: `usage`; as ``init(holding:terminal:)``.
+  /// - Returns: the message about it, and further messages.
+  /// - Throws: `usage`; the errors of ``init(holding:terminal:)``.
   static func copy(
     _ value: UnsafeRawBufferPointer, for length: String, terminal: String
   ) throws(Failure) -> (told: String, more: [String]) {

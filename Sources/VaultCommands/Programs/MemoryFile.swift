@@ -12,7 +12,7 @@ enum MemoryFile {
     try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe sealed(bytes) }
   }
 
-  /// As `sealed(_:)`.
+  /// Like `sealed(_:)`.
   static func sealed(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int32 {
     let file = unsafe csystem_memory_file("vault")
     guard file >= 0 else { throw failure() }

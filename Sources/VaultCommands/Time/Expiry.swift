@@ -27,7 +27,7 @@ enum Expiry: Equatable {
     }
   }
 
-  /// The first millisecond of the year 10000, which no text here can name.
+  /// The first millisecond of the year 10000, which these forms cannot express.
   private static let end: Int64 = 253_402_300_800_000
 
   private static func instant(_ text: String) -> Int64? {

@@ -75,7 +75,7 @@ struct Transfer {
     replace = arguments.flag("--replace", "Give an existing item a new version.")
   }
 
-  /// - Parameter source: the group that the item is in; nil for the one that is meant where none is named.
+  /// - Parameter source: the group that contains the item; nil for the default group.
   func run(
     _ name: String, from source: String?, _ key: KeySource, removesSource: Bool, in session: Session
   ) throws {

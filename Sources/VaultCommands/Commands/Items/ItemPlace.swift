@@ -44,7 +44,7 @@ struct ItemPlace: Equatable {
   }
 }
 
-/// One field of an item's value, and the rest of the value around it.
+/// One field of an item's value, with the whole value.
 struct ItemField {
   let item: Item
   private let name: String

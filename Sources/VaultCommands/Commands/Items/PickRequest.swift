@@ -2,10 +2,10 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// What `vault pick` is asked to do.
+/// A request of `vault pick`.
 struct PickRequest {
   var group: String?
-  /// How long the clipboard holds what is copied.
+  /// How long the clipboard keeps a copied value.
   var clip = "45s"
   var key = KeySource()
 
@@ -31,7 +31,7 @@ struct PickRequest {
     }
     session.endProgress()
     var screen = PickScreen(found.map { PickScreen.Entry($0.item, in: $0.group) })
-    // Older terminals have one screen only, which is left empty.
+    // Older terminals have only one screen, which is left empty.
     let term = session.variable("TERM") ?? ""
     let hasOne = term.hasPrefix("vt") || term.hasPrefix("linux") || term.hasPrefix("ansi")
     let view = try terminal.screen(isOnly: hasOne)
@@ -39,7 +39,7 @@ struct PickRequest {
     try look(&screen, view, found, session)
   }
 
-  /// Until the user leaves.
+  /// Run until the user leaves.
   private func look(
     _ screen: inout PickScreen, _ view: borrowing TerminalScreen, _ found: [Found], _ session: Session
   ) throws {
@@ -89,7 +89,7 @@ struct PickRequest {
   }
 
   /// - Parameter member: by default the password of a login, or the whole of another value.
-  /// - Returns: what to tell about it.
+  /// - Returns: the message about it.
   private func copy(_ found: Found, member: String? = nil, _ session: Session) throws -> String {
     let opened = try found.group.open(found.item.name.description)
     var what = "value"
@@ -105,7 +105,7 @@ struct PickRequest {
     return "\(what): \(told)"
   }
 
-  /// The value for people: a login by its members.
+  /// The value for people: a login by its fields.
   private static func text(of found: Found) throws -> String {
     let opened = try found.group.open(found.item.name.description)
     let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }

@@ -1,11 +1,12 @@
-/// What `vault pick` shows, as a machine: keys go in, wishes and lines come out. It opens no value itself.
+/// The screen of `vault pick` as a state machine: its input is keys, its output is requests and lines. It opens no
+/// value itself.
 struct PickScreen {
-  /// An item as it is told without its value.
+  /// An item without its value.
   struct Entry: Equatable {
     let group: String
     let name: String
     var label = ""
-    /// What the details show, in their order.
+    /// The details in their order.
     var details: [Detail] = []
 
     struct Detail: Equatable {
@@ -23,7 +24,7 @@ struct PickScreen {
     case up, down, pageUp, pageDown, home, end, enter, escape, backspace, clear, interrupt, suspend
   }
 
-  /// What the keys ask of whoever runs the screen; the number is an entry's.
+  /// Requests to the caller that the keys make. The number identifies an entry.
   enum Wish: Equatable {
     case nothing, leave, suspend
     case copy(Int)
@@ -34,7 +35,7 @@ struct PickScreen {
 
   struct Line: Equatable {
     var text: String
-    /// Whether it stands out.
+    /// Whether it is highlighted.
     var isChosen = false
   }
 
@@ -49,11 +50,11 @@ struct PickScreen {
   private var openEntry: Int?
   private var rows = 24
   private var columns = 80
-  /// Said above the keys until the next one.
+  /// A message above the keys until the next key.
   var message = ""
   /// The value's lines, while they are shown.
   private var value: [String] = []
-  /// Whether the code of now is to be shown, again and again.
+  /// Whether to keep showing the current one-time code.
   var showsCode: Bool { code != nil }
   private var code: (text: String, secondsLeft: Int)?
 
@@ -129,7 +130,7 @@ struct PickScreen {
     chosen = max(min(chosen + step, last), 0)
   }
 
-  /// Each word must stand somewhere in an entry.
+  /// Each word must occur somewhere in an entry.
   private mutating func narrow(to text: String) {
     let isLonger = text.hasPrefix(query)
     query = text
@@ -158,10 +159,11 @@ struct PickScreen {
 
   mutating func resize(columns: Int, rows: Int) { (self.columns, self.rows) = (max(columns, 20), max(rows, 5)) }
 
-  /// How many lines are left between the first and the last two.
+  /// The number of lines between the first and the last two.
   private var body: Int { rows - 3 }
 
-  /// Exactly as many as the screen has; none is as wide as it, because some terminals begin a new line then.
+  /// Exactly as many lines as the screen has. Each is narrower than the screen, because some terminals wrap a full
+  /// line.
   mutating func lines() -> [Line] {
     var lines: [Line]
     if let openEntry {
@@ -180,12 +182,12 @@ struct PickScreen {
     return lines.map { Line(text: DisplayWidth.cut($0.text, to: columns - 1), isChosen: $0.isChosen) }
   }
 
-  /// Where the cursor stands, counted from 0.
+  /// The cursor's column, counted from 0.
   var cursor: (column: Int, row: Int) {
     openEntry == nil ? (min(DisplayWidth.of(prompt), columns - 2), 0) : (0, rows - 1)
   }
 
-  /// The end of a long query, where it grows.
+  /// Show the end of a long query, where the user types.
   private var prompt: String {
     var shown = UTF8Text.onOneLine(query)[...]
     while DisplayWidth.of(String(shown)) > columns / 2 { shown = shown.dropFirst() }
@@ -202,7 +204,7 @@ struct PickScreen {
     top = min(max(top, chosen - body + 1), chosen)
     return found.indices.dropFirst(top).prefix(body).map { place in
       let entry = entries[found[place]]
-      // The name gets what the others leave.
+      // The name gets the remaining width.
       let others = [entry.label, showsGroups ? entry.group : ""].filter { !$0.isEmpty }.map {
         DisplayWidth.cut(UTF8Text.onOneLine($0), to: columns / 4)
       }.joined(separator: "  ")
@@ -225,7 +227,7 @@ struct PickScreen {
     return texts.flatMap(wrapped).map { Line(text: $0) }
   }
 
-  /// Nothing of a value is cut off.
+  /// A value is never shortened.
   private func wrapped(_ text: String) -> [String] {
     var lines = [""]
     var width = 0
@@ -242,14 +244,14 @@ struct PickScreen {
   }
 }
 
-/// Keys, from the bytes that a terminal sends for them.
+/// Decodes the bytes that a terminal sends for keys.
 struct PickKeys {
   private var pending: [UInt8] = []
 
-  /// Whether an Escape may be the key, or the beginning of another.
+  /// Whether an Escape may be that key or the start of another.
   var isWaiting: Bool { pending == [0x1B] }
 
-  /// What is left when nothing more comes for a while.
+  /// The pending key when nothing more arrives for a while.
   mutating func end() -> [PickScreen.Key] {
     defer { pending = [] }
     return isWaiting ? [.escape] : []
@@ -272,7 +274,7 @@ struct PickKeys {
     return String(validating: pending, as: UTF8.self)?.first.map { .text($0) }
   }
 
-  /// `ESC [ A`, `ESC O A`, `ESC [ 5 ~`, `ESC [ 1 ; 2 A`; others are no keys here.
+  /// `ESC [ A`, `ESC O A`, `ESC [ 5 ~`, `ESC [ 1 ; 2 A`; other sequences are ignored.
   private mutating func takeSequence(_ byte: UInt8) -> PickScreen.Key? {
     let isOpen =
       switch pending.count {

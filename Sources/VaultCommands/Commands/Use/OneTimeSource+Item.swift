@@ -2,9 +2,9 @@ internal import Exchange
 internal import Vault
 
 extension OneTimeSource {
-  /// What an item's value says about its one-time codes.
+  /// The one-time code parameters in an item's value.
   ///
-  /// - Throws: `conflict` with what is wrong with it.
+  /// - Throws: `conflict` with the fault.
   init(of opened: borrowing OpenedItem) throws(Failure) {
     var bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
     if opened.item.kind == .json {
@@ -22,9 +22,9 @@ extension OneTimeSource {
     }
   }
 
-  /// The code of a moment.
+  /// The code at a given time.
   ///
-  /// - Throws: `conflict` for a hash that is not known.
+  /// - Throws: `conflict` for an unknown hash.
   func code(at time: Timestamp) throws(Failure) -> OneTimeCode {
     guard let algorithm = OneTimeCode.Algorithm(rawValue: algorithm) else { throw OneTimeSource.failure(.badAlgorithm) }
     return OneTimeCode(key: key, algorithm: algorithm, digits: digits, period: period, at: time)

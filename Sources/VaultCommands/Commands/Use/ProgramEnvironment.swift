@@ -96,7 +96,7 @@ struct ProgramEnvironment {
     }
   }
 
-  /// Adds what a project's file says.
+  /// Adds the variables of a project's file.
   mutating func add(_ project: ProjectFile) throws {
     let place = "'\(ProjectFile.name)'"
     if let selection = project.selection {

@@ -2,7 +2,7 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// A project's `.vault`: what `vault run` gives to programs that are started there.
+/// A project's `.vault` file, which says what `vault run` passes to programs that are started there.
 ///
 /// ```
 /// # a comment
@@ -13,13 +13,14 @@ internal import Vault
 /// set STRIPE_KEY = payments/stripe#key
 /// ```
 ///
-/// It names no store, nothing that opens one, and no program. It counts only after `vault allow`, as it was then.
+/// It names neither a store, nor a key, nor a program. It counts only after `vault allow`, and only with the content
+/// that it had then.
 struct ProjectFile {
   private(set) var group: String?
   private var prefix: String?
   private var only: Set<String> = []
   private var environmentPrefix: String?
-  /// Each of `set`, with its line.
+  /// The entries of `set`, with their lines.
   private(set) var assignments: [(variable: String, reference: Reference, line: Int)] = []
 
   static let name = ".vault"
@@ -34,7 +35,7 @@ struct ProjectFile {
 
   // MARK: Reading
 
-  /// - Throws: `usage` with the line. What it says is not repeated.
+  /// - Throws: `usage` with the line number. The content is not repeated.
   init(_ content: [UInt8]) throws(Failure) {
     guard let text = String(validating: content, as: UTF8.self), !content.contains(0) else {
       throw Failure(.usage, "'\(ProjectFile.name)' is not UTF-8 text")
@@ -89,7 +90,7 @@ struct ProjectFile {
     assignments.append((variable, reference, number))
   }
 
-  /// Who wrote the file may not choose what programs take orders from, not even where it was allowed.
+  /// Even in an allowed file, its author must not set variables that can hijack a program.
   private func variable(_ name: String) throws(Fault) -> String {
     guard ProjectFile.isVariable(name) else { throw Fault(words: "this cannot be a variable's name") }
     guard !VariableName.givesOrders(name) else { throw Fault(words: "programs take orders from this variable") }
@@ -110,18 +111,18 @@ struct ProjectFile {
 // MARK: - Finding it
 
 extension ProjectFile {
-  /// A file that was found on the way up.
+  /// A file that was found in a folder or above it.
   struct Found {
     /// Absolute, without links.
     let path: String
-    /// Nil where it cannot be allowed, with the reason.
+    /// Nil if the file cannot be allowed; then there is a reason.
     var content: [UInt8]?
     var reason = ""
   }
 
-  /// The file that counts here, if one was allowed; what cannot be allowed is warned of.
+  /// The file that counts here, if it was allowed. A file that cannot be allowed causes a warning.
   ///
-  /// - Throws: `denied` for one about which nothing was said, or that has changed since; `usage` for what it says.
+  /// - Throws: `denied` for a file that was not decided about or has changed since; `usage` for a fault in it.
   static func allowed(in session: Session) throws -> ProjectFile? {
     guard let found = try find(home: session.variable("HOME")) else { return nil }
     let shown = session.shown(found.path)
@@ -139,9 +140,9 @@ extension ProjectFile {
     }
   }
 
-  /// Looks in a folder and in those above it, for the first one.
+  /// Finds the first such file in a folder or above it.
   ///
-  /// The home folder and those above it hold no project: HashiCorp's vault keeps a file of this name there.
+  /// The home folder and those above it are not searched, because HashiCorp's vault keeps a file with this name there.
   ///
   /// - Parameters:
   ///   - folder: nil for the working directory.
@@ -178,7 +179,7 @@ extension ProjectFile {
     defer { close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw DescriptorInput.failure("'\(name)'", errno) }
-    // Some programs keep a folder of this name.
+    // Some programs have a folder with this name.
     guard status.st_mode & S_IFMT != S_IFDIR else { return nil }
     guard status.st_mode & S_IFMT == S_IFREG else { return Found(path: path, reason: "it is no regular file") }
     guard status.st_uid == geteuid() else { return Found(path: path, reason: "it belongs to another user") }
@@ -189,13 +190,13 @@ extension ProjectFile {
   }
 }
 
-/// What `vault allow` is asked to do.
+/// A request of `vault allow`.
 struct AllowRequest {
   enum Answer { case allow, deny, forget }
 
   var folder: String?
   var answer = Answer.allow
-  /// Whether nobody is asked.
+  /// Whether to skip the question.
   var isSure = false
 
   func run(in session: Session) throws {
