@@ -120,7 +120,7 @@ enum CommandTable {
 
   /// Commands that our scripts call and no help shows.
   static let hidden = [
-    Entry("complete", "-- WORD", "say what can stand at the end of a command line", Complete.self),
+    Entry("complete", "-- WORD", "list the candidates for the end of a command line", Complete.self),
     Entry("manual", "FOLDER", "write the manual pages into a folder", Manual.self),
   ]
 

@@ -141,11 +141,11 @@ struct ConvertArchive: Command {
 
   func run(in session: Session) throws {
     guard ["xml", "binary", "json"].contains(to) else {
-      throw Failure.usage("there is no such formatat", hint: "xml, binary or json")
+      throw Failure.usage("there is no such format", hint: "xml, binary or json")
     }
     guard from == nil || from == "json" else {
       throw Failure.usage(
-        "there is no such formatat", hint: "json; without --from, xml and binary are detected")
+        "there is no such format", hint: "json; without --from, xml and binary are detected")
     }
     let converted = try convert(ArchiveInput(path: file).read(session.streams))
     guard let output, output != "-" else {

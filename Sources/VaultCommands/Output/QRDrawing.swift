@@ -10,7 +10,7 @@ struct QRDrawing {
     guard let code = unsafe QRCode(Array(value)) else {
       throw Failure(
         .overLimit, "the value does not fit into a QR code: it holds at most \(QRCode.largestByteCount) bytes",
-        hint: "one field of it: NAME#FIELD")
+        hint: "for one field: NAME#FIELD")
     }
     self.code = code
   }

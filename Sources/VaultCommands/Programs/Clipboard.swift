@@ -46,7 +46,7 @@ struct Clipboard {
   ///   every tool fails. Nothing was copied then.
   init(holding value: UnsafeRawBufferPointer, terminal: String) throws(Failure) {
     guard unsafe UTF8Text.isValid(value), unsafe !value.contains(0) else {
-      throw Failure(.usage, "the value is not text, and a clipboard is no place for it", hint: "name --output FILE")
+      throw Failure(.usage, "the value is not text and cannot be copied to a clipboard", hint: "name --output FILE")
     }
     let variables = InheritedEnvironment.variables
     var failure = Failure(
@@ -168,7 +168,7 @@ struct Clipboard {
     }
   }
 
-  private static let failed = Failure(.unexpected, "the clipboard did not take the value")
+  private static let failed = Failure(.unexpected, "the clipboard did not accept the value")
 }
 
 // MARK: - Clearing it in time
@@ -252,10 +252,10 @@ extension Clipboard {
     }
     var more: [String] = []
     if !clipboard.kind.isReadable {
-      more.append("a terminal tells nobody what it copied: it is cleared then, whatever it holds")
+      more.append("a terminal's clipboard cannot be read, so it will be cleared whatever it holds")
     }
     if !clipboard.isMarked {
-      more.append("a history of the clipboard may keep it: \(clipboard.kind.tool) cannot mark it as a password")
+      more.append("a clipboard history may keep it: \(clipboard.kind.tool) cannot mark it as a password")
     }
     return ("copied; the clipboard is cleared in \(length)", more)
   }

@@ -146,7 +146,7 @@ import Testing
     #expect(broken.status == 13)
     #expect(broken.errors.hasPrefix("vault: error: broken property list at byte 2: it is not the JSON of an archive\n"))
     let other = Transcript(["archive", "convert", "-", "--from", "xml", "--to", "json"], input: Self.person)
-    #expect(other.status == 64 && other.errors.hasPrefix("vault: error: there is no such formatat\n"))
+    #expect(other.status == 64 && other.errors.hasPrefix("vault: error: there is no such format\n"))
   }
 
   @Test func `an archive whose output would be far larger than its bytes ends with 20`() {

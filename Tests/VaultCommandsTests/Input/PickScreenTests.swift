@@ -87,7 +87,7 @@ import Testing
     _ = screen.take(.enter)
     screen.show(value: "S3CRET")
     screen.show(code: "123456", secondsLeft: 7)
-    #expect(screen.showsCode && screen.lines().map(\.text).contains("123456   good for 7 s"))
+    #expect(screen.showsCode && screen.lines().map(\.text).contains("123456   valid for 7 s"))
     #expect(!screen.lines().map(\.text).contains("S3CRET"))
     _ = screen.take(.escape)
     #expect(!screen.showsCode)

@@ -15,7 +15,7 @@ enum ImportFormat: String, CaseIterable {
   init(named name: String?, of path: String?) throws(Failure) {
     if let name {
       guard let format = ImportFormat(rawValue: name) else {
-        throw .usage("there is no such formatat", hint: ImportFormat.names)
+        throw .usage("there is no such format", hint: ImportFormat.names)
       }
       self = format
       return

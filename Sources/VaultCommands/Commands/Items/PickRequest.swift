@@ -14,7 +14,7 @@ struct PickRequest {
   func run(in session: Session) throws {
     guard let terminal = Terminal(path: session.streams.terminal), session.variable("TERM") ?? "dumb" != "dumb" else {
       throw Failure(
-        .usage, "there is no terminal that a screen can be drawn on", hint: "vault search TEXT lists what fits")
+        .usage, "there is no terminal to draw a screen on", hint: "use vault search TEXT")
     }
     let store = try session.openStore(key)
     var found: [Found] = []
@@ -26,7 +26,7 @@ struct PickRequest {
         // A group that this member is not in is not an error.
         if case .denied(.notAMember) = error, self.group == nil { continue }
         guard self.group == nil else { throw error }
-        session.warn("'\(UTF8Text.onOneLine(name))' was passed over: \(error.message)")
+        session.warn("'\(UTF8Text.onOneLine(name))' was skipped: \(error.message)")
       }
     }
     session.endProgress()
@@ -97,7 +97,7 @@ struct PickRequest {
     if opened.item.kind == .json, let text = JSONField.string(of: member ?? "password", in: value) {
       (what, value) = (member ?? "password", text)
     } else if member != nil {
-      return "the value has no member '\(member ?? "")'"
+      return "the value has no field '\(member ?? "")'"
     }
     let (told, _) = try unsafe value.withUnsafeBytes { value in
       try unsafe Clipboard.copy(value, for: clip, terminal: session.streams.terminal)

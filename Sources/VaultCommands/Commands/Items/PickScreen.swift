@@ -223,7 +223,7 @@ struct PickScreen {
       return name + String(repeating: " ", count: width - DisplayWidth.of(name) + 2) + UTF8Text.onOneLine(detail.value)
     }
     if !value.isEmpty { texts += [""] + value }
-    if let code { texts += ["", "\(code.text)   good for \(code.secondsLeft) s"] }
+    if let code { texts += ["", "\(code.text)   valid for \(code.secondsLeft) s"] }
     return texts.flatMap(wrapped).map { Line(text: $0) }
   }
 

@@ -58,34 +58,34 @@ struct ProjectFile {
 
   private mutating func take(_ line: Substring, _ number: Int) throws(Fault) {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(ProjectFile.trimmed)
-    guard parts.count == 2, !parts[1].isEmpty else { throw Fault(words: "it is neither 'word = value' nor a comment") }
+    guard parts.count == 2, !parts[1].isEmpty else { throw Fault(words: "the line is neither 'word = value' nor a comment") }
     let words = parts[0].split(whereSeparator: \.isWhitespace)
     let value = String(parts[1])
     switch (words.first, words.count) {
     case ("group", 1): try once(&group, value)
     case ("prefix", 1): try once(&prefix, value)
     case ("env-prefix", 1):
-      guard ProjectFile.isVariable(value) else { throw Fault(words: "no variable begins so") }
+      guard ProjectFile.isVariable(value) else { throw Fault(words: "this cannot start a variable's name") }
       try once(&environmentPrefix, value)
     case ("only", 1):
-      guard only.isEmpty else { throw Fault(words: "it is said twice") }
+      guard only.isEmpty else { throw Fault(words: "it is given twice") }
       for name in value.split(separator: ",").map(ProjectFile.trimmed) { only.insert(try variable(String(name))) }
     case ("set", 2): try set(String(words[1]), value, number)
-    default: throw Fault(words: "it begins with none of: group, prefix, only, env-prefix, set NAME")
+    default: throw Fault(words: "the line must begin with group, prefix, only, env-prefix or set NAME")
     }
   }
 
   private func once(_ place: inout String?, _ value: String) throws(Fault) {
-    guard place == nil else { throw Fault(words: "it is said twice") }
+    guard place == nil else { throw Fault(words: "it is given twice") }
     place = value
   }
 
   private mutating func set(_ name: String, _ value: String, _ number: Int) throws(Fault) {
     let variable = try variable(name)
-    guard !assignments.contains(where: { $0.variable == variable }) else { throw Fault(words: "it is said twice") }
+    guard !assignments.contains(where: { $0.variable == variable }) else { throw Fault(words: "it is given twice") }
     let reference: Reference
     do { reference = try Reference(Reference.isMeant(by: value) ? value : Reference.scheme + "/" + value) } catch {
-      throw Fault(words: "this is no item: \(error.words)")
+      throw Fault(words: "this is not an item: \(error.words)")
     }
     assignments.append((variable, reference, number))
   }
@@ -93,7 +93,7 @@ struct ProjectFile {
   /// Even in an allowed file, its author must not set variables that can hijack a program.
   private func variable(_ name: String) throws(Fault) -> String {
     guard ProjectFile.isVariable(name) else { throw Fault(words: "this cannot be a variable's name") }
-    guard !VariableName.givesOrders(name) else { throw Fault(words: "programs take orders from this variable") }
+    guard !VariableName.givesOrders(name) else { throw Fault(words: "this variable can hijack a program") }
     return name
   }
 
@@ -127,7 +127,7 @@ extension ProjectFile {
     guard let found = try find(home: session.variable("HOME")) else { return nil }
     let shown = session.shown(found.path)
     guard let content = found.content else {
-      session.warn("\(shown) is not heeded: \(found.reason)")
+      session.warn("\(shown) is ignored: \(found.reason)")
       return nil
     }
     let location = try StoreLocation(environment: session.environment)
@@ -150,7 +150,7 @@ extension ProjectFile {
   /// - Throws: the error that kept it from being read.
   static func find(from folder: String? = nil, home: String?) throws(Failure) -> Found? {
     guard var place = canonical(folder ?? ".") else {
-      throw Failure(SystemReason.status(errno), "the folder cannot be looked at: \(SystemReason.text(errno))")
+      throw Failure(SystemReason.status(errno), "the folder cannot be searched: \(SystemReason.text(errno))")
     }
     let home = home.flatMap(canonical)
     while place != home, place != "/" {
@@ -181,9 +181,9 @@ extension ProjectFile {
     guard unsafe fstat(descriptor, &status) == 0 else { throw DescriptorInput.failure("'\(name)'", errno) }
     // Some programs have a folder with this name.
     guard status.st_mode & S_IFMT != S_IFDIR else { return nil }
-    guard status.st_mode & S_IFMT == S_IFREG else { return Found(path: path, reason: "it is no regular file") }
+    guard status.st_mode & S_IFMT == S_IFREG else { return Found(path: path, reason: "it is not a regular file") }
     guard status.st_uid == geteuid() else { return Found(path: path, reason: "it belongs to another user") }
-    guard status.st_mode & 0o022 == 0 else { return Found(path: path, reason: "others may write it (chmod go-w)") }
+    guard status.st_mode & 0o022 == 0 else { return Found(path: path, reason: "others can write it (chmod go-w)") }
     let bytes = try DescriptorInput(descriptor, "'\(name)'").readAll(limit: byteLimit)
     guard bytes.count <= byteLimit else { return Found(path: path, reason: "it is longer than 64 KiB") }
     return Found(path: path, content: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
@@ -219,9 +219,9 @@ struct AllowRequest {
     if !isSure {
       try session.output.flush()
       guard let terminal = Terminal(path: session.streams.terminal) else {
-        throw Failure(.usage, "there is no terminal to ask on", hint: "if you have read it: --yes")
+        throw Failure(.usage, "there is no terminal to ask on", hint: "after reading it: --yes")
       }
-      guard try terminal.confirm("Shall 'vault run' heed it? (yes/no) ") else {
+      guard try terminal.confirm("let 'vault run' use it? (yes/no) ") else {
         throw Failure(.interrupted, "nothing was allowed")
       }
     }
