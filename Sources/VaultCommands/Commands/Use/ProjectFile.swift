@@ -58,7 +58,9 @@ struct ProjectFile {
 
   private mutating func take(_ line: Substring, _ number: Int) throws(Fault) {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(ProjectFile.trimmed)
-    guard parts.count == 2, !parts[1].isEmpty else { throw Fault(words: "the line is neither 'word = value' nor a comment") }
+    guard parts.count == 2, !parts[1].isEmpty else {
+      throw Fault(words: "the line is neither 'word = value' nor a comment")
+    }
     let words = parts[0].split(whereSeparator: \.isWhitespace)
     let value = String(parts[1])
     switch (words.first, words.count) {
