@@ -3,8 +3,8 @@ import Testing
 @testable import Exchange
 
 @Suite struct QRCodeTests {
-  /// As `qrencode -8 -m 0 -t ASCII` of Debian 12 draws it, with one character for a module.
-  @Test func `a short text makes the code that qrencode makes`() throws {
+  /// The output of `qrencode -8 -m 0 -t ASCII` in Debian 12, with one character per module.
+  @Test func `a short text makes the same code as qrencode`() throws {
     let code = try #require(QRCode(Array("HELLO".utf8), level: .medium, mask: 3))
     #expect(
       rows(code)
@@ -33,8 +33,8 @@ import Testing
         """.split(separator: "\n").map(String.init))
   }
 
-  /// The sums are of what `qrencode -8 -v VERSION -l LEVEL` drew, with the mask that it chose.
-  @Test func `codes of every version and level are those of qrencode`() throws {
+  /// The sums are of the output of `qrencode -8 -v VERSION -l LEVEL`, with the mask that it chose.
+  @Test func `codes of every version and level equal those of qrencode`() throws {
     for version in 1...40 {
       for (level, sums) in [(QRCode.Level.low, sumsOfLow), (.medium, sumsOfMedium)] {
         let text = String(repeating: "vault:\(version);", count: version == 1 ? 1 : version * version / 9 + 1)
@@ -48,14 +48,14 @@ import Testing
   @Test(arguments: [
     (14, 1, QRCode.Level.medium), (15, 1, .low), (17, 1, .low), (18, 2, .medium), (27, 2, .low), (33, 3, .medium),
   ])
-  func `the smallest version is taken, with the better level where that is free`(
+  func `the smallest version is used, with a better level if it fits`(
     count: Int, version: Int, level: QRCode.Level
   ) throws {
     let code = try #require(QRCode([UInt8](repeating: 0x61, count: count)))
     #expect(code.version == version && code.level == level)
   }
 
-  @Test func `what does not fit makes no code`() {
+  @Test func `a text that is too large makes no code`() {
     #expect(QRCode([UInt8](repeating: 0, count: QRCode.largestByteCount))?.version == 40)
     #expect(QRCode([UInt8](repeating: 0, count: QRCode.largestByteCount + 1)) == nil)
   }
@@ -64,7 +64,7 @@ import Testing
     #expect(try #require(QRCode([])).version == 1)
   }
 
-  @Test func `modules outside of the code are light`() throws {
+  @Test func `modules outside the code are light`() throws {
     let code = try #require(QRCode([1]))
     #expect(code.isDark(column: 0, row: 0))
     #expect(!code.isDark(column: -1, row: 0) && !code.isDark(column: 0, row: code.size))

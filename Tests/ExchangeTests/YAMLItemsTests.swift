@@ -25,7 +25,7 @@ import Testing
       ])
   }
 
-  @Test func `numbers keep their text, and truth values are known`() throws {
+  @Test func `numbers keep their text, and booleans are recognized`() throws {
     let items = try YAMLItems.items(of: "a: 0123\nb: 1.10\nc: 1e3\nd: true\ne: FALSE\nf: yes\ng: 'true'\n").items
     #expect(
       items.map { String(decoding: $0.value, as: UTF8.self) } == [
@@ -34,7 +34,7 @@ import Testing
     #expect(items.map(\.kind) == [.string, .string, .string, .bool, .bool, .string, .string])
   }
 
-  @Test func `what is null is a loss`() throws {
+  @Test func `a null is reported as lost`() throws {
     let imported = try YAMLItems.items(of: "a:\nb: null\nc: ~ # none\nd: x\n")
     #expect(imported.items.map(\.name) == ["d"] && imported.items.map(\.place) == ["line 4"])
     #expect(imported.losses == ["line 1: 'a' is null", "line 2: 'b' is null", "line 3: 'c' is null"])
@@ -63,17 +63,17 @@ import Testing
     ("\ta: b", "line 1"),
     ("--- a: b", "line 1"),
   ])
-  func `what is not flat, or not clear, is refused with its line`(text: String, place: String) {
+  func `YAML that is nested or ambiguous is refused with its line`(text: String, place: String) {
     let fault = #expect(throws: ImportFault.self) { try YAMLItems.items(of: text) }
     #expect(fault?.place == place)
   }
 
-  @Test func `no fault repeats the text`() {
+  @Test func `no error repeats the text`() {
     let fault = #expect(throws: ImportFault.self) { try YAMLItems.items(of: "a: [S3CRET]") }
     #expect(fault?.message.contains("S3CRET") == false)
   }
 
-  @Test func `lines may end as on other systems, behind a byte-order mark`() throws {
+  @Test func `other systems' line endings and a byte-order mark are accepted`() throws {
     #expect(try values("\u{FEFF}a: 1\r\nb: 2\rc: |\r\n  x\r\n") == ["a=1", "b=2", "c=x\n"])
   }
 
@@ -82,7 +82,7 @@ import Testing
     "\t\r\0\u{7}\u{7F}\u{85}\u{2028}\u{FEFF}\u{FFFE}",
     "é 🔑 日本", "- x", "~",
   ])
-  func `what is written is read back exactly`(value: String) throws {
+  func `written YAML is read back exactly`(value: String) throws {
     for name in ["DB_PASSWORD", "NO", "null", "a: b"] {
       let line = String(decoding: YAMLItems.line(name, value), as: UTF8.self)
       let items = try YAMLItems.items(of: line).items
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func `names that some version of YAML takes for something else are quoted`() {
+  @Test func `names that some version of YAML reads as something else are quoted`() {
     #expect(YAMLItems.line("DB_PASSWORD", "x") == Array("DB_PASSWORD: \"x\"\n".utf8))
     #expect(YAMLItems.line("NO", "x") == Array("\"NO\": \"x\"\n".utf8))
     #expect(YAMLItems.line("1_A", "x") == Array("\"1_A\": \"x\"\n".utf8))

@@ -26,12 +26,12 @@ import Testing
       ])
   }
 
-  @Test func `an export in the clear gives folders, fields and former passwords`() throws {
+  @Test func `an unencrypted export gives folders, fields and former passwords`() throws {
     expectSample(try ForeignFile("bitwarden.json").items(as: .bitwarden))
   }
 
   @Test(arguments: ["bitwarden-pbkdf2.json", "bitwarden-argon2id.json"])
-  func `an encrypted export is opened by its passphrase alone`(_ name: String) throws {
+  func `an encrypted export opens only with its passphrase`(_ name: String) throws {
     expectSample(try ForeignFile(name, passphrase: "pass wörd").items(as: .bitwarden))
     #expect(try ForeignFile(name, passphrase: "wrong").fault(as: .bitwarden) == .wrongKey)
     #expect(try ForeignFile(name).fault(as: .bitwarden) == .wrongKey)
@@ -46,7 +46,7 @@ import Testing
     #expect(ForeignFile(bytes, passphrase: Array("pass wörd".utf8)).fault(as: .bitwarden) == .damaged)
   }
 
-  @Test func `an export that only its account opens, and one that costs too much, are refused`() throws {
+  @Test func `an export that only its account can open, and one with excessive costs, are refused`() throws {
     let account = #"{"encrypted":true,"encKeyValidation_DO_NOT_EDIT":"2.a|b|c","items":[]}"#
     #expect(ForeignFile(Array(account.utf8), passphrase: [1]).fault(as: .bitwarden) == .unsupported)
     let text = String(decoding: try Vectors.bytes("bitwarden-pbkdf2.json"), as: UTF8.self)
@@ -54,7 +54,7 @@ import Testing
     #expect(ForeignFile(Array(dear.utf8), passphrase: [1]).fault(as: .bitwarden) == .overLimit)
   }
 
-  @Test func `an export that was changed anywhere is read or refused`() throws {
+  @Test func `an export with any changed byte is read or refused`() throws {
     for bytes in try Vectors.bytes("bitwarden.json").mutations(300) {
       #expect(ForeignFile(bytes).fault(as: .bitwarden).map { $0 == .damaged } != false)
     }
@@ -78,7 +78,7 @@ import Testing
       imported.losses == ["marks of favourites (1 entry)", "references to other entries (1 entry)"])
   }
 
-  @Test func `an export of 1Password that was changed anywhere is read or refused`() throws {
+  @Test func `an export of 1Password with any changed byte is read or refused`() throws {
     for bytes in try Vectors.bytes("export.1pux").mutations(300) {
       let fault = ForeignFile(bytes).fault(as: .onePassword)
       #expect(fault == nil || [.damaged, .overLimit, .unsupported].contains(fault))
@@ -87,7 +87,7 @@ import Testing
 }
 
 @Suite struct KeychainDumpTests {
-  @Test func `what security prints of a keychain becomes logins`() throws {
+  @Test func `the output of security for a keychain becomes logins`() throws {
     let imported = try ForeignFile("keychain.txt").items(as: .keychain)
     #expect(imported.items.map(\.name) == ["Wifi", "example.com", "Bytes", "Bytes/data"])
     #expect(
@@ -101,13 +101,13 @@ import Testing
     #expect(imported.losses == ["keys and certificates (1 entry)"])
   }
 
-  @Test func `a keychain without passwords, and other text, are refused`() {
+  @Test func `a keychain without passwords and any other text are refused`() {
     let bare = "keychain: \"x\"\nclass: \"genp\"\nattributes:\n    \"acct\"<blob>=\"a\"\n"
     #expect(ForeignFile(Array(bare.utf8)).fault(as: .keychain) == .unclear)
     #expect(ForeignFile(Array("anything".utf8)).fault(as: .keychain) == .damaged)
   }
 
-  @Test func `a keychain's text that was changed anywhere is read or refused`() throws {
+  @Test func `a keychain's text with any changed byte is read or refused`() throws {
     for bytes in try Vectors.bytes("keychain.txt").mutations(300) { _ = ForeignFile(bytes).fault(as: .keychain) }
   }
 }

@@ -52,12 +52,12 @@ import Testing
     expectSite(try ForeignFile("kdbx31.kdbx", passphrase: "pw").items(as: .kdbx))
   }
 
-  @Test func `what KeePassXC exports as XML is read`() throws {
+  @Test func `an XML export of KeePassXC is read`() throws {
     expectSite(try ForeignFile("exported.xml").items(as: .keepassXML))
   }
 
   @Test(arguments: ["argon2d-aes.kdbx", "kdbx31.kdbx"])
-  func `a wrong passphrase is told from damage`(_ name: String) throws {
+  func `a wrong passphrase and damage have different errors`(_ name: String) throws {
     #expect(try ForeignFile(name, passphrase: "wrong").fault(as: .kdbx) == .wrongKey)
     #expect(try ForeignFile(name).fault(as: .kdbx) == .wrongKey)
     var bytes = try Vectors.bytes(name)
@@ -66,7 +66,7 @@ import Testing
     #expect(file.fault(as: .kdbx) == .damaged || name == "kdbx31.kdbx")
   }
 
-  @Test func `an altered byte of a database is never taken for content`() throws {
+  @Test func `a database with an altered byte never gives wrong content`() throws {
     let bytes = try Vectors.bytes("argon2d-aes.kdbx")
     for place in stride(from: 0, to: bytes.count, by: 7) {
       var altered = bytes
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `a key file of any kind is read`() throws {
+  @Test func `a key file of every kind is read`() throws {
     let key = [UInt8](50..<82)
     let digits = "32333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f5051"
     let base64 = "MjM0NTY3ODk6Ozw9Pj9AQUJDREVGR0hJSktMTU5PUFE="
@@ -90,7 +90,7 @@ import Testing
     #expect(throws: ImportFault.self) { try KeePassKey.key(inFile: altered) }
   }
 
-  @Test func `a key derivation that costs too much is refused before it begins`() {
+  @Test func `excessive costs of a key derivation are refused before it starts`() {
     #expect(throws: Gcrypt.Argon2(passes: 1, kibibytes: 1 << 21, lanes: 1).fault(.overLimit)) {
       try Gcrypt.Argon2(passes: 1, kibibytes: 1 << 21, lanes: 1).check()
     }
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test func `AES repeated over zeros in CBC is AES applied again and again`() throws {
+  @Test func `AES in CBC over zeros equals repeated AES`() throws {
     let key = [UInt8](repeating: 7, count: 32)
     var block = [UInt8](0..<16)
     let fast = try Cipher.repeatedAES(block, key: key, rounds: 5_000)
@@ -111,13 +111,13 @@ import Testing
     #expect(fast == block)
   }
 
-  @Test func `a document that was changed anywhere is read or refused`() throws {
+  @Test func `a document with any changed byte is read or refused`() throws {
     for document in try Vectors.bytes("exported.xml").mutations(300) {
       _ = ForeignFile(document).fault(as: .keepassXML)
     }
   }
 
-  @Test func `the content of a database that was changed anywhere is read or refused`() throws {
+  @Test func `the content of a database with any changed byte is read or refused`() throws {
     let key = KeePassKey(passphrase: Array("pass wörd".utf8), keyFile: nil)
     let opened = try KeePassFile(Vectors.bytes("argon2d-aes.kdbx"), key)
     let stream = try #require(try opened.innerStream.cipher())
@@ -127,7 +127,7 @@ import Testing
     }
   }
 
-  @Test func `a compressed content that grows beyond the limit is refused`() throws {
+  @Test func `compressed content that grows beyond the limit is refused`() throws {
     let packed = try Inflate.gzipped([UInt8](repeating: 0, count: 2 << 20))
     #expect(try Inflate.bytes(packed, limit: 2 << 20).count == 2 << 20)
     #expect(throws: ImportFault("it holds more than 1 MiB when it is unpacked", .overLimit)) {
@@ -135,7 +135,7 @@ import Testing
     }
   }
 
-  @Test func `a document with declarations of its own, or nested too deep, is refused`() {
+  @Test func `a document with its own declarations, or nested too deep, is refused`() {
     let entities = "<!DOCTYPE a [<!ENTITY x \"y\">]><KeePassFile>&x;</KeePassFile>"
     #expect(ForeignFile(Array(entities.utf8)).fault(as: .keepassXML) == .damaged)
     let deep = "<KeePassFile><Root>" + String(repeating: "<Group>", count: 300)

@@ -4,14 +4,14 @@ import Testing
 @testable import ForeignStores
 
 @Suite struct SopsTests {
-  /// Stands for age, which opens the data key of the vectors.
+  /// A substitute for age, which opens the data key of the vectors.
   private func open(_ sealed: [UInt8]) throws(ImportFault) -> [UInt8] {
     guard sealed.starts(with: Array("-----BEGIN AGE".utf8)) else { throw ImportFault("not sealed", .wrongKey) }
     return [UInt8](0..<32)
   }
 
   @Test(arguments: ["sealed.yaml", "sealed.json"])
-  func `a file of sops gives the values with their types and the names of their keys`(_ name: String) throws {
+  func `a file of sops gives the values with their types and names`(_ name: String) throws {
     let imported = try ForeignFile(name).items(as: .sops, age: open)
     #expect(
       imported.items.map { "\($0.name) \($0.kind) \($0.text)" } == [
@@ -22,7 +22,7 @@ import Testing
     #expect(imported.losses == ["'empty' is null"])
   }
 
-  @Test func `a value that was exchanged, removed or altered is noticed`() throws {
+  @Test func `a swapped, removed or altered value is detected`() throws {
     let text = String(decoding: try Vectors.bytes("sealed.json"), as: UTF8.self)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     func fault(_ lines: [String]) -> ImportFault.Kind? {
@@ -43,7 +43,7 @@ import Testing
     #expect(fault(plain) == .damaged)
   }
 
-  @Test func `a file that no identity opens is told from a damaged one`() throws {
+  @Test func `a file that no identity opens and a damaged file have different errors`() throws {
     let file = try ForeignFile("sealed.yaml")
     #expect(throws: ImportFault("no identity of age opens it", .wrongKey)) {
       try file.items(as: .sops) { _ throws(ImportFault) in throw ImportFault("no", .wrongKey) }
@@ -57,7 +57,7 @@ import Testing
     String(decoding: try YAMLReader.value(of: text).json, as: UTF8.self)
   }
 
-  @Test func `mappings, sequences and scalars are read as YAML means them`() throws {
+  @Test func `mappings, sequences and scalars are read as in YAML`() throws {
     let text = """
       ---
       # a comment
@@ -88,7 +88,7 @@ import Testing
         + #""deep":{"x":{},"y":"tab\tü"}}"#)
   }
 
-  @Test func `blocks of text keep their line breaks, and the spaces at their ends`() throws {
+  @Test func `blocks of text keep their line breaks and trailing spaces`() throws {
     #expect(try json("a: |\n  one \n   # two\n\n  three\n\nb: 1\n") == #"{"a":"one \n # two\n\nthree\n","b":1}"#)
     #expect(try json("a: |-\n  one\n\n") == #"{"a":"one"}"#)
     #expect(try json("a: |+\n  one\n\n") == #"{"a":"one\n\n"}"#)
@@ -99,11 +99,11 @@ import Testing
   @Test(arguments: [
     "a: &x 1", "a: *x", "a: !!str 1", "a: b\n  c", "a: b\na: c", "a: \"open", "a: [b, c]", "a: b\n c: d", "- a\nb: c",
     "a: 1\n---\nb: 2", "a\nb", "? a\n: b", "a:\n\t- b", "a: 'b' c", "a: |x\n  b",
-  ]) func `what is not clear is refused`(_ text: String) {
+  ]) func `ambiguous YAML is refused`(_ text: String) {
     #expect(throws: ImportFault.self) { try json(text) }
   }
 
-  @Test func `YAML that was changed anywhere is read or refused`() throws {
+  @Test func `YAML with any changed byte is read or refused`() throws {
     for bytes in try Vectors.bytes("sealed.yaml").mutations(500) {
       _ = try? YAMLReader.value(of: String(decoding: bytes, as: UTF8.self))
     }

@@ -3,7 +3,7 @@ import Foundation
 @testable import Exchange
 @testable import ForeignStores
 
-/// The files beside the tests, which other programs made: `Vectors/make-*.py`.
+/// The files next to the tests, made by other programs: `Vectors/make-*.py`.
 enum Vectors {
   static func bytes(_ name: String) throws -> [UInt8] {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -16,7 +16,7 @@ extension ForeignFile {
     self.init(try Vectors.bytes(vector), passphrase: passphrase.map { Array($0.utf8) }, keyFile: keyFile)
   }
 
-  /// All that is in it, as a reader of its lines gets it.
+  /// Everything in it, as a reader of its lines gets it.
   func items(
     as format: Format, age open: ([UInt8]) throws(ImportFault) -> [UInt8] = { _ throws(ImportFault) in throw noAge }
   ) throws(ImportFault) -> ImportedItems {
@@ -37,7 +37,7 @@ extension ForeignFile {
     return imported
   }
 
-  /// The kind of what keeps it from being read; nil if nothing does.
+  /// The kind of the error that prevents reading it; nil if there is none.
   func fault(as format: Format) -> ImportFault.Kind? {
     do throws(ImportFault) {
       _ = try items(as: format)
@@ -51,7 +51,7 @@ extension ImportedItem {
 }
 
 extension [UInt8] {
-  /// Copies with some bytes changed, cut or doubled, by a seed: the same ones each time.
+  /// Copies with some bytes changed, cut or doubled, which depend only on the seed.
   func mutations(_ count: Int, seed: UInt64 = 1) -> [[UInt8]] {
     var state = seed
     func below(_ bound: Int) -> Int {

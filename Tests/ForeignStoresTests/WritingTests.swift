@@ -4,7 +4,7 @@ import Testing
 @testable import ForeignStores
 
 @Suite struct WritingTests {
-  /// Entries with what a form may hold.
+  /// Entries with everything that a form may contain.
   static let entries: [Entry] = {
     var login = Entry("Work/Web/GitHub", at: "")
     for (name, text) in [
@@ -27,7 +27,7 @@ import Testing
 
   private let cheap = Gcrypt.Argon2(isArgon2id: true, passes: 1, kibibytes: 64, lanes: 2)
 
-  @Test func `a database that was written is read back with everything in it`() throws {
+  @Test func `a written database is read back completely`() throws {
     var writer = try KeePassWriter(Self.entries)
     let file = try writer.file(passphrase: Array("pw".utf8), cost: cheap)
     var read: [Entry] = []
@@ -46,7 +46,7 @@ import Testing
     #expect(ForeignFile(file, passphrase: Array("PW".utf8)).fault(as: .kdbx) == .wrongKey)
   }
 
-  @Test func `what is written for Bitwarden is read back, and what it does not hold is told`() throws {
+  @Test func `entries written for Bitwarden are read back, and losses are reported`() throws {
     var export = EntryExport(Self.entries)
     let imported = try ForeignFile(export.bitwarden()).items(as: .bitwarden)
     #expect(imported.items.map(\.name) == ["Work/Web/GitHub", "https://a.test/"])
@@ -58,7 +58,7 @@ import Testing
     #expect(export.losses == ["'Work/Web/GitHub': its bytes, attributes, its expiry"])
   }
 
-  @Test func `a table that was written is read back, and what it does not hold is told`() throws {
+  @Test func `a written table is read back, and losses are reported`() throws {
     var export = EntryExport(Self.entries)
     let imported = try CSVItems.items(of: String(decoding: export.table(), as: UTF8.self))
     #expect(imported.items.map(\.name) == ["Work/Web/GitHub", "https://a.test/"])

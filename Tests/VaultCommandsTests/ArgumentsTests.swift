@@ -4,7 +4,7 @@ import Vault
 @testable import VaultCommands
 
 @Suite struct ArgumentsTests {
-  /// What is typed, in words with single blanks between them.
+  /// The typed words, separated by single spaces.
   private func line(_ text: String) -> TypedLine { TypedLine(text.split(separator: " ").map(String.init)) }
 
   private func parsed<Parsed: Command>(_ text: String, as type: Parsed.Type = Parsed.self) throws -> Parsed {
@@ -15,13 +15,13 @@ import Vault
     "get a -g b --version 2 --json", "get -g b --version 2 --json a", "get --json --version=2 --group=b a",
     "get -gb --version +2 a --json", "get -g=b --version 2 --json -- a", "cat --group b a --json --json --version 2",
   ])
-  func `options and arguments stand in any order and any form`(text: String) throws {
+  func `options and arguments can be in any order and form`(text: String) throws {
     let command: GetItem = try parsed(text)
     #expect(command.names == ["a"] && command.group == "b" && command.version == 2 && command.json)
     #expect(command.field == nil && command.output == nil && command.key == KeySource())
   }
 
-  @Test func `what may be repeated keeps its order`() throws {
+  @Test func `a repeatable option keeps its order`() throws {
     let set: SetItem = try parsed("set -a k=v x --attribute l=w --attribute=m=y=z -an=o")
     #expect(set.name == "x" && set.attributes == ["k=v", "l=w", "m=y=z", "n=o"])
     #expect(try parsed("archive check f --allow A --allow B", as: CheckArchive.self).allowed == ["A", "B"])
@@ -31,7 +31,7 @@ import Vault
       try parsed("app issue a --output f --group g:read --group h:read", as: IssueApplication.self).groups.count == 2)
   }
 
-  @Test func `behind two hyphens everything is an argument`() throws {
+  @Test func `after two hyphens everything is an argument`() throws {
     #expect(try parsed("get -- -g", as: GetItem.self).names == ["-g"])
     #expect(try parsed("get a -- --help -h", as: GetItem.self).names == ["a", "--help", "-h"])
     let run: RunProgram = try parsed("run --mask -- sh -c x --mask -- y")
@@ -39,14 +39,14 @@ import Vault
     #expect(try parsed("complete -- get --group", as: Complete.self).words == ["get", "--group"])
   }
 
-  @Test func `a value that begins with a hyphen stands behind an equals sign, and one hyphen is a value`() throws {
+  @Test func `a value that begins with a hyphen must follow an equals sign, and a single hyphen is a value`() throws {
     #expect(try parsed("set a --label=-x", as: SetItem.self).label == "-x")
     #expect(try parsed("set a --label=", as: SetItem.self).label == "")
     #expect(try parsed("inject -i - -o -", as: InjectTemplate.self).input == "-")
     #expect(try parsed("import - --from json", as: ImportItems.self).file == "-")
   }
 
-  @Test func `what is not given has its standard`() throws {
+  @Test func `a missing option has its default`() throws {
     let generate: GenerateItem = try parsed("generate a")
     #expect(generate.length == 32 && generate.alphabet == "safe" && !generate.show)
     #expect(try parsed("env", as: PrintEnvironment.self).shell == .bash)
@@ -54,7 +54,7 @@ import Vault
     #expect(try parsed("remove --prefix p", as: RemoveItem.self).name == nil)
   }
 
-  @Test func `what opens the store may stand in front of the command`() throws {
+  @Test func `the options that open the store may come before the command`() throws {
     let get: GetItem = try parsed("--credential c --passphrase-fd=3 get -- -x")
     #expect(get.key == KeySource(passphraseDescriptor: 3, credential: "c") && get.names == ["-x"])
     #expect(throws: ArgumentFault.repeated("--key-file")) { try line("--key-file a list --key-file b").parsed() }
@@ -79,7 +79,7 @@ import Vault
       ("gte", .unknownCommand(meant: "get")), ("group lst", .unknownCommand(meant: "list")),
       ("help gte", .unknownCommand(meant: "get")), ("group help", .unknownCommand(meant: nil)), ("help status", nil),
     ] as [(String, ArgumentFault?)])
-  func `a fault is told by what it is`(text: String, fault: ArgumentFault?) {
+  func `each fault of a command line has its own error`(text: String, fault: ArgumentFault?) {
     do throws(ArgumentFault) {
       _ = try line(text).parsed()
       #expect(fault == nil)
@@ -91,11 +91,11 @@ import Vault
   @Test(arguments: [
     "get --help", "get a b -h --nosuch", "--help get", "help get -h", "group --help", "help", "run -h -- ls",
   ])
-  func `help is asked for wherever it stands in front of the two hyphens`(text: String) throws {
+  func `help is requested anywhere before the two hyphens`(text: String) throws {
     #expect(try line(text).parsed() == nil)
   }
 
-  @Test func `no line of words is too odd to be answered`() {
+  @Test func `every command line gets an answer`() {
     let words = [
       "get", "set", "run", "help", "group", "list", "a", "", "-", "--", "-g", "-gb", "--json", "--json=", "--=", "-=",
       "--group=b",

@@ -7,7 +7,7 @@ import Vault
 @Suite struct ProjectFileTests {
   private func project(_ text: String) throws -> ProjectFile { try ProjectFile(Array(text.utf8)) }
 
-  @Test func `each word is read`() throws {
+  @Test func `each entry of a project file is read`() throws {
     let project = try project(
       """
       # a comment
@@ -32,7 +32,7 @@ import Vault
       project.assignments.map(\.reference) == [Reference(group: "other", name: "x"), Reference(group: "g", name: "y")])
   }
 
-  @Test func `a file that only sets variables takes no group's items`() throws {
+  @Test func `a project file that only sets variables uses no items of a group`() throws {
     #expect(try project("group = g\nset A = x").selection == nil)
     #expect(try project("group = g").selection != nil)
     #expect(try project("group = g\nset A = x\nprefix = p").selection?.prefix == "p")
@@ -46,12 +46,12 @@ import Vault
     "set VAULT_HOME = x",
     "group = a\u{0}b",
   ])
-  func `what it may not say is refused`(text: String) {
+  func `a forbidden or malformed entry is refused`(text: String) {
     let failure = #expect(throws: Failure.self) { try project(text) }
     #expect(failure?.status == .usage)
   }
 
-  @Test func `no message repeats what the file says`() {
+  @Test func `no message repeats the content of the file`() {
     let failure = #expect(throws: Failure.self) { try project("group = a\nS3CRET = x") }
     #expect(failure?.message.hasPrefix("'.vault', line 2: ") == true && failure?.message.contains("S3CRET") == false)
   }

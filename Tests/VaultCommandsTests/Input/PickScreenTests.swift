@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test func `typing narrows to what has every word, whatever its case`() {
+  @Test func `typing narrows the list to entries with every word, ignoring case`() {
     var screen = screen("web/GitHub", "web/GitLab", "db/password")
     type("HUB we", into: &screen)
     #expect(names(&screen) == ["web/GitHub"])
@@ -28,7 +28,7 @@ import Testing
     #expect(names(&screen) == ["web/GitHub", "web/GitLab", "db/password"])
   }
 
-  @Test func `labels, groups and details are looked through too`() {
+  @Test func `labels, groups and details are searched too`() {
     let detail = PickScreen.Entry.Detail(name: "attribute", value: "env=Production")
     var screen = PickScreen([
       .init(group: "team.shared", name: "a", label: "Ada"), .init(group: "default", name: "b", details: [detail]),
@@ -40,7 +40,7 @@ import Testing
     #expect(names(&screen).first?.hasPrefix("b") == true)
   }
 
-  @Test func `keys move the choice, which stays in sight and on the list`() {
+  @Test func `keys move the selection, which stays visible and on the list`() {
     var screen = PickScreen((0..<50).map { PickScreen.Entry(group: "default", name: "item-\($0)") })
     screen.resize(columns: 80, rows: 13)
     func chosen() -> String? { screen.lines().first(where: \.isChosen).map { $0.text.trimmingSuffix { $0 == " " } } }
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `values are wished for in the details alone`() {
+  @Test func `values are requested only in the details`() {
     var screen = screen("a", "b")
     _ = screen.take(.down)
     #expect(screen.take(.enter) == .nothing)
@@ -68,7 +68,7 @@ import Testing
     #expect(names(&screen) == ["a", "b"])
   }
 
-  @Test func `a value is shown whole, without what steers terminals, until it is hidden`() {
+  @Test func `a value is shown completely and without control characters until it is hidden`() {
     var screen = screen("a", columns: 20, rows: 12)
     _ = screen.take(.enter)
     screen.show(value: "0123456789012345678901234\nb\u{1B}[2J")
@@ -82,7 +82,7 @@ import Testing
     #expect(!screen.lines().map(\.text).contains("S3CRET"))
   }
 
-  @Test func `a code takes the place of a value, and is hidden with the details`() {
+  @Test func `a code replaces the value and is hidden with the details`() {
     var screen = screen("a")
     _ = screen.take(.enter)
     screen.show(value: "S3CRET")
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: [(80, 24), (20, 5), (200, 60), (1, 1)])
-  func `a screen of any size is filled and never overrun`(columns: Int, rows: Int) {
+  func `a screen of any size is filled and never exceeded`(columns: Int, rows: Int) {
     var screen = PickScreen(
       (0..<100).map { PickScreen.Entry(group: "g\($0 % 2)", name: "日本語のサイト/\($0)", label: "ラベル🔑") })
     screen.resize(columns: columns, rows: rows)
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test func `Escape clears what was typed, then leaves; Ctrl-C leaves from anywhere`() {
+  @Test func `Escape clears the query and then leaves, and Ctrl-C leaves from anywhere`() {
     var screen = screen("a")
     type("a", into: &screen)
     #expect(screen.take(.escape) == .nothing)
@@ -117,7 +117,7 @@ import Testing
     #expect(screen.take(.interrupt) == .leave)
   }
 
-  @Test func `nothing happens where nothing fits`() {
+  @Test func `keys do nothing if no entry matches`() {
     var screen = screen("a")
     type("zzz", into: &screen)
     for key in [PickScreen.Key.enter, .down, .end, .pageUp] { #expect(screen.take(key) == .nothing) }
@@ -131,7 +131,7 @@ import Testing
     return keys.take(text.utf8) + keys.end()
   }
 
-  @Test func `bytes become keys`() {
+  @Test func `bytes are decoded into keys`() {
     #expect(keys("aé日🔑") == [.text("a"), .text("é"), .text("日"), .text("🔑")])
     #expect(
       keys("\u{1B}[A\u{1B}OB\u{1B}[5~\u{1B}[6~\u{1B}[H\u{1B}[4~") == [.up, .down, .pageUp, .pageDown, .home, .end])
@@ -139,18 +139,18 @@ import Testing
     #expect(keys("\u{1B}") == [.escape] && keys("\u{1B}\u{1B}") == [.escape, .escape])
   }
 
-  @Test func `sequences that mean nothing here are passed over`() {
+  @Test func `unknown sequences are ignored`() {
     #expect(keys("\u{1B}[200~x\u{1B}[1;5P\u{1B}xa\u{1}") == [.text("x"), .text("a")])
   }
 
-  @Test func `a key may come in pieces`() {
+  @Test func `a key may arrive in pieces`() {
     var keys = PickKeys()
     #expect(keys.take([0x1B]).isEmpty && keys.isWaiting)
     #expect(keys.take([0x5B]).isEmpty && keys.take([0x41]) == [.up])
     #expect(keys.take([0xC3]).isEmpty && keys.take([0xA9]) == [.text("é")])
   }
 
-  @Test func `what is no UTF-8 types nothing`() {
+  @Test func `bytes that are not UTF-8 type nothing`() {
     var keys = PickKeys()
     #expect(keys.take([0xFF, 0xC3, 0x28, 0x61, 0x61, 0x61]).allSatisfy { $0 == .text("a") })
   }

@@ -15,23 +15,23 @@ import Vault
     return lines
   }
 
-  @Test func `with colours the dark modules are drawn in black on white`() throws {
+  @Test func `with colour the dark modules are black on white`() throws {
     let lines = try drawing(of: "HELLO", colour: true)
     let begin = "\u{1B}[30;47m"
     let end = "\u{1B}[0m"
     #expect(lines.allSatisfy { $0.hasPrefix(begin) && $0.hasSuffix(end) })
     #expect(lines[0] == begin + String(repeating: " ", count: 29) + end)
-    // Two rows of the upper left finder begin behind the quiet zone.
+    // The first two rows of the upper left finder begin after the quiet zone.
     #expect(lines[2].hasPrefix(begin + "    █▀▀▀▀▀█ "))
   }
 
-  @Test func `without colours the light modules are drawn`() throws {
+  @Test func `without colour the light modules are drawn`() throws {
     let lines = try drawing(of: "HELLO", colour: false)
     #expect(lines[0] == String(repeating: "█", count: 29))
     #expect(lines[2].hasPrefix("████ ▄▄▄▄▄ █"))
   }
 
-  @Test func `what no code holds is refused`() throws {
+  @Test func `a value too large for a code is refused`() throws {
     let failure = #expect(throws: Failure.self) { try drawing(of: String(repeating: "x", count: 2_954), colour: false) }
     #expect(failure?.status == .overLimit)
   }
