@@ -1,3 +1,6 @@
+internal import Glibc
+import Sealing
+
 /// What can go wrong with a group file. No payload holds a name, an attribute or a value.
 package enum GroupFileError: Error, Equatable, Sendable {
   /// The level at which bytes were refused, in the order in which a reader checks them (format article, "Outcomes").
@@ -83,4 +86,88 @@ package enum GroupFileError: Error, Equatable, Sendable {
     /// An application's issue is lower than one that the roster names; the numbers are issues, not epochs.
     case issue
   }
+}
+
+/// What the system failed at; the raw value is how a message says it.
+package enum StorageFailure: String, Equatable, Sendable {
+  case full = "the disk is full"
+  case readOnly = "the file system is read-only"
+  case inputOutput = "reading or writing failed"
+  /// Syncing failed after everything was written: the change may be found later, or not.
+  case unconfirmed = "the disk did not confirm the change, which may have been made or not"
+  case memory = "there is too little memory"
+  case tooManyFiles = "too many files are open"
+  case pathTooLong = "the path of the store is too long"
+  case stateFolder = "the state folder cannot be written"
+  case forked = "the process that opened the file has forked"
+}
+
+/// What the system's permissions refuse, looked for after a call failed: an error number names no path.
+enum DeniedPath {
+  /// The first thing that this process may not do on its way to the group in `folder`, such as "entering '/srv/store'".
+  static func words(folder: String, toWrite: Bool) -> String {
+    var path = ""
+    for part in folder.split(separator: "/") {
+      path += (folder.hasPrefix("/") || !path.isEmpty ? "/" : "") + part
+      if isRefused(path, X_OK) { return "entering '\(path)'" }
+    }
+    let file = "\(folder)/\(ContainerPlace.groupFileName)"
+    if isRefused(file, R_OK) { return "reading '\(file)'" }
+    for path in toWrite ? [file, file + "-wal", file + "-shm"] : [] where isRefused(path, W_OK) {
+      return "writing '\(path)'"
+    }
+    for path in [file + "-wal", file + "-shm"] + (toWrite ? ["\(folder)/lock"] : []) where isRefused(path, R_OK) {
+      return "reading '\(path)'"
+    }
+    return isRefused(folder, W_OK) ? "making a file in '\(folder)'" : "using '\(folder)'"
+  }
+
+  private static func isRefused(_ path: String, _ what: CInt) -> Bool {
+    unsafe faccessat(AT_FDCWD, path, what, AT_EACCESS) != 0 && (errno == EACCES || errno == EPERM)
+  }
+}
+
+/// The versions of the format that a file needs: who reads must know the first, who writes both (format article, "The roster").
+package struct FormatVersion: Equatable, Sendable {
+  package var read: UInt16
+  package var write: UInt16
+
+  /// What this code reads and writes.
+  package static let known = FormatVersion(read: 1, write: 1)
+
+  /// Throws `newerFormat` where `access` needs a program that knows more than this one.
+  func check(_ access: Connection.Access) throws(GroupFileError) {
+    if read > FormatVersion.known.read || access == .writing && write > FormatVersion.known.write {
+      throw .newerFormat(read: read, write: write)
+    }
+  }
+}
+
+/// The limits of one group file (format article, "Limits"). Each is checked before memory is taken.
+package enum GroupLimits {
+  /// A value's largest size: 1 MiB.
+  package static let secretByteCount = 1 << 20
+  /// All encoded attributes of one item: 64 KiB.
+  package static let attributesByteCount = 64 << 10
+  /// An item's name, in bytes of its NFC form.
+  package static let nameByteCount = 1_024
+  /// An item of this version cannot be changed any more: the next would be no counter.
+  package static let lastVersion = ByteReader.counterLimit - 1
+  /// Pairs in one item's attributes.
+  package static let attributeCount = 64
+  /// A sealed secret up to this size stands in its row; a longer one in a blob of its own.
+  package static let inlineSecretByteCount = 512
+  /// Manifests that the chain keeps.
+  package static let chainLength: UInt64 = 4_096
+  /// Versions a group may keep of one item, the current one included.
+  package static let keptVersions: ClosedRange<UInt16> = 1...1_000
+  /// How far an application's states may be above the roster's first: more than anybody writes in earnest, and so little that
+  /// one who writes on purpose leaves the owner room for thousands of new rosters.
+  package static let epochsPerRoster: UInt64 = 1 << 40
+  /// Members of one group.
+  package static let memberCount = 4_096
+  /// Entries about removed members.
+  package static let removedCount = 4_096
+  /// A stored roster's largest size.
+  package static let rosterByteCount = 1 << 20
 }

@@ -70,3 +70,81 @@ extension PublicKey {
     }
   }
 }
+
+/// Thirty-two bytes held in place: a digest, a public key, a group id or a commitment.
+///
+/// Compares in byte order. Not for secrets: values are copied freely, and comparison stops at the first difference.
+package struct Bytes32: Hashable, Sendable, Comparable {
+  // Big-endian words, so that comparing the words compares the bytes.
+  @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// Thirty-two zero bytes.
+  package static let zero = Bytes32(words: (0, 0, 0, 0))
+
+  /// The number of bytes: 32.
+  package static let byteCount = 32
+
+  private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
+
+  // Overloads for each kind of bytes instead of one generic initializer, which other modules would call unspecialized.
+
+  /// Makes a value from exactly 32 bytes; `nil` for any other count.
+  package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Bytes32($0) }) }
+
+  /// Makes a value from exactly 32 bytes; `nil` for any other count.
+  package init?(_ bytes: ArraySlice<UInt8>) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Bytes32($0) }) }
+
+  /// Makes a value from exactly 32 bytes; `nil` for any other count.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count == 32 else { return nil }
+    words = unsafe (
+      UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
+    )
+  }
+
+  private init?(_ value: Bytes32?) {
+    guard let value else { return nil }
+    self = value
+  }
+
+  /// Makes a value by letting `fill` write 32 bytes.
+  package init(filledBy fill: (UnsafeMutablePointer<UInt8>) -> Void) {
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    unsafe withUnsafeMutableBytes(of: &words) { buffer in
+      unsafe fill(buffer.baseAddress!.assumingMemoryBound(to: UInt8.self))
+    }
+    self.init(words: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian))
+  }
+
+  /// Lends the 32 bytes in order.
+  @inlinable
+  package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    let inOrder = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
+    return unsafe Swift.withUnsafeBytes(of: inOrder) { unsafe body($0) }
+  }
+
+  /// The 32 bytes as an array.
+  package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+
+  package static func == (left: Bytes32, right: Bytes32) -> Bool { left.words == right.words }
+
+  package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }
+
+  /// Eight of the 32 bytes: enough to tell digests apart in a table, which compares the rest.
+  package var word: UInt64 { words.0 }
+
+  package func hash(into hasher: inout Hasher) {
+    // Digests are uniform, so one word is enough for a hash. Values with equal hashes are still compared in full.
+    hasher.combine(words.0)
+  }
+}
+
+/// A BLAKE2b-256 digest.
+package typealias Digest = Bytes32
+/// An Ed25519 public key.
+package typealias PublicKey = Bytes32
+/// The permanent random id of an access group.
+package typealias GroupID = Bytes32

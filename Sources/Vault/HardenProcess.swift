@@ -1,5 +1,7 @@
 internal import CSystem
 internal import Glibc
+internal import GroupFile
+internal import Sealing
 
 /// Keeps this process's memory out of core dumps and crash reports; a service that opens a store calls it first thing.
 ///
@@ -12,4 +14,26 @@ public func hardenProcess() {
   for signal in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS] {
     csystem_take_default_action(signal)
   }
+}
+
+/// The system's clock, which may be set back: dates inform, they decide nothing.
+enum SystemClock {
+  /// Milliseconds since 1970-01-01 UTC; 0 before that.
+  static func milliseconds() -> UInt64 {
+    var time = timespec()
+    guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0, time.tv_sec >= 0 else { return 0 }
+    return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
+  }
+}
+
+/// What this build reads and writes, and the system libraries that it runs on: a static executable carries its own.
+public enum BuildVersions {
+  /// The version of the format.
+  public static var format: Int { Int(FormatVersion.known.write) }
+
+  /// libsodium's version.
+  public static var sodium: String { LibraryVersions.sodium }
+
+  /// SQLite's version.
+  public static var sqlite: String { ContainerLibrary.version }
 }

@@ -1,4 +1,5 @@
 internal import GroupFile
+@_spi(_Unicode) internal import Swift
 
 /// What a group tells about one item without opening its secret.
 public struct Item: Sendable, Equatable {
@@ -78,5 +79,140 @@ extension Item {
   private static func name(_ stored: String) throws(VaultError) -> Name {
     if let name = Name(stored: stored) { return name }
     throw unnamable
+  }
+}
+
+// Foundation's normalization would bring all of Foundation along: half of the executable and of its start.
+
+extension Item {
+  /// A valid name of an item: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
+  ///
+  /// `/` has no meaning but to people. Two spellings that Unicode calls canonically equal are one name.
+  public struct Name: Sendable, Hashable, CustomStringConvertible {
+    /// The name in NFC.
+    public let description: String
+
+    /// Checks and normalizes `text`.
+    ///
+    /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)``.
+    public init(_ text: String) throws(VaultError) {
+      if Name.isPlain(text) {
+        description = text
+        return
+      }
+      let normal = Name.composed(text)
+      guard !normal.isEmpty else { throw .invalid("an item's name must not be empty") }
+      guard normal.utf8.count <= 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
+      for scalar in normal.unicodeScalars {
+        guard !Name.isControl(scalar) else { throw .invalid("an item's name must not hold control characters") }
+        guard Name.isStable(scalar) else {
+          throw .invalid("an item's name holds a character that Unicode 15.0 does not know")
+        }
+      }
+      description = normal
+    }
+
+    /// A name that was stored, and must be one that could be asked for.
+    ///
+    /// - Returns: `nil` if it is not valid, or not in NFC.
+    init?(stored text: String) {
+      if Name.isPlain(text) {
+        description = text
+      } else {
+        // The bytes are compared, because `==` would find any spelling equal.
+        guard let name = try? Name(text), name.description.utf8.elementsEqual(text.utf8) else { return nil }
+        self = name
+      }
+    }
+
+    /// Whether it is of printable ASCII, as nearly every name is: then it is in NFC and nothing else can be wrong with it.
+    private static func isPlain(_ text: String) -> Bool {
+      guard (1...1_024).contains(text.utf8.count) else { return false }
+      var text = text
+      return text.withUTF8 { unsafe $0.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
+    }
+
+    private static func composed(_ text: String) -> String {
+      var scalars = String.UnicodeScalarView()
+      scalars.append(contentsOf: text._nfc)
+      return String(scalars)
+    }
+
+    static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+      scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
+    }
+
+    /// NFC may change for characters that are assigned later, and with it the place of the item.
+    private static func isStable(_ scalar: Unicode.Scalar) -> Bool {
+      // Noncharacters have an age although no version assigns them.
+      guard let age = scalar.properties.age, scalar.properties.generalCategory != .unassigned else { return false }
+      return age.major <= 15 && (age.major < 15 || age.minor == 0)
+    }
+  }
+}
+
+/// What to do with one detail of an item when a new version of it is written.
+public enum Change<Value: Sendable & Equatable>: Sendable, Equatable {
+  /// As in the version before.
+  case keep
+  case remove
+  case to(Value)
+}
+
+/// What a new version of an item says besides its value.
+public struct Details: Sendable, Equatable {
+  /// A text for people, at most 65,535 bytes, without control characters.
+  public var label: Change<String>
+  /// Attributes to set, or with `nil` to remove; the others stay. At most 64 in the end.
+  public var attributes: [String: String?]
+  /// When the value should no longer be used. It belongs to the value: a new value without one does not expire.
+  public var expires: Change<Timestamp>
+
+  public init(
+    label: Change<String> = .keep, attributes: [String: String?] = [:], expires: Change<Timestamp> = .keep
+  ) {
+    self.label = label
+    self.attributes = attributes
+    self.expires = expires
+  }
+
+  /// Refuses control characters, which would let a label move the cursor of whoever lists it.
+  func validate() throws(VaultError) {
+    if case .to(let text) = label { try Details.refuseControls(in: text, "a label") }
+    for (key, value) in attributes {
+      guard !key.isEmpty else { throw .invalid("an attribute's key must not be empty") }
+      try Details.refuseControls(in: key, "an attribute's key")
+      if let value { try Details.refuseControls(in: value, "an attribute's value") }
+    }
+    if case .to(let time) = expires, time.milliseconds >= 1 << 53 { throw .invalid("the expiry is too far away") }
+  }
+
+  private static func refuseControls(in text: String, _ subject: String) throws(VaultError) {
+    guard !text.unicodeScalars.contains(where: Item.Name.isControl) else {
+      throw .invalid("\(subject) must not hold control characters")
+    }
+  }
+
+  /// The attributes of the next version after `old`, which may be a tombstone or absent.
+  func applied(
+    to old: StoredItem?, name: String, value: NewValue?, at time: UInt64
+  ) -> Attributes {
+    let present = old.flatMap { $0.isPresent ? $0.attributes : nil }
+    var next = Attributes(
+      name: name, label: present?.label, pairs: present?.pairs ?? [:], created: present?.created ?? time, changed: time,
+      expires: value == nil ? present?.expires : nil, valueKind: value?.kind.rawValue ?? present?.valueKind ?? 0,
+      typeName: value == nil ? present?.typeName : value?.typeName, valueEpoch: present?.valueEpoch ?? 0)
+    switch label {
+    case .keep: break
+    case .remove: next.label = nil
+    case .to(let text): next.label = text
+    }
+    for (key, value) in attributes { next.pairs[key] = value }
+    switch expires {
+    case .keep: break
+    case .remove: next.expires = nil
+    case .to(let time): next.expires = time.milliseconds
+    }
+    return next
   }
 }

@@ -215,3 +215,8 @@ internal import Glibc
     for kept in statements { kept.statement.reset() }
   }
 }
+
+/// The SQLite that this build runs on.
+package enum ContainerLibrary {
+  package static var version: String { unsafe String(cString: sqlite3_libversion()) }
+}

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 package import Sealing
 
 /// A prepared statement whose values are looked at before they are used: no type and no length is taken on trust.
@@ -167,4 +168,139 @@ package import Sealing
   }
 
   private static let wrongType = GroupFileError.altered("a value has not the type or length that the format says")
+}
+
+/// One open SQLite handle, closed with its last user; in a forked child it is left alone.
+@safe final class Handle {
+  let database: OpaquePointer
+  private let watch: UnsafeMutablePointer<csqlite_watch>
+  private let forkGeneration = csqlite_fork_generation()
+  /// How many instructions one statement may run.
+  var stepLimit: Int = Handle.defaultStepLimit
+
+  private(set) var isClosed = false
+
+  package static let defaultStepLimit = 200_000
+
+  /// Opens `path`, which is absolute and free of links, for reading or writing.
+  ///
+  /// - Parameter isFrozen: Nobody can write the file where it lies, and it has no log: SQLite takes no locks.
+  init(path: String, writable: Bool, isFrozen: Bool) throws(GroupFileError) {
+    let flags =
+      (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
+      | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
+    var opened: OpaquePointer?
+    var systemError: Int32 = 0
+    let code =
+      isFrozen
+      ? unsafe csqlite_open(Handle.frozenURI(path), flags | SQLITE_OPEN_URI, &opened, &systemError)
+      : unsafe csqlite_open(path, flags, &opened, &systemError)
+    guard code == SQLITE_OK, let opened = unsafe opened else {
+      throw ResultCode.error(code, systemError: systemError)
+    }
+    unsafe database = opened
+    unsafe watch = UnsafeMutablePointer.allocate(capacity: 1)
+    unsafe watch.initialize(to: csqlite_watch(budget: Int64(stepLimit), commits: 0, log_pages: 0))
+    unsafe csqlite_watch(database, watch)
+  }
+
+  private static func frozenURI(_ path: String) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    let encoded = path.utf8.flatMap { byte in
+      byte == UInt8(ascii: "/") ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+    return "file://" + String(decoding: encoded, as: UTF8.self) + "?immutable=1"
+  }
+
+  deinit { close() }
+
+  /// Closes the handle and ends its statements; later calls do nothing.
+  func close() {
+    // In a child this would touch locks, shared memory and mutexes that belong to the parent.
+    guard !isClosed, !isForked else { return }
+    isClosed = true
+    while let statement = unsafe sqlite3_next_stmt(database, nil) { _ = unsafe sqlite3_finalize(statement) }
+    _ = unsafe sqlite3_close(database)
+    unsafe watch.deallocate()
+  }
+
+  /// Whether this process is a child of the one that opened the handle.
+  var isForked: Bool { forkGeneration != csqlite_fork_generation() }
+
+  /// Grants the next call of `sqlite3_step` a statement's whole work.
+  func refillBudget() { unsafe watch.pointee.budget = Int64(stepLimit) }
+
+  /// How many transactions this handle made durable.
+  var commitCount: Int { unsafe Int(watch.pointee.commits) }
+
+  /// How many pages the log held after the last of them; 0 before the first.
+  var logPageCount: Int { unsafe Int(watch.pointee.log_pages) }
+
+  /// Turns a result code into an error, unless it is `SQLITE_OK`.
+  func check(_ code: Int32) throws(GroupFileError) {
+    if code != SQLITE_OK { throw error(code) }
+  }
+
+  /// The error that `code`, just returned for this handle, stands for.
+  func error(_ code: Int32) -> GroupFileError {
+    let error = unsafe ResultCode.error(code, systemError: sqlite3_system_errno(database))
+    // It was there when it was opened.
+    return error == .missing ? .moved : error
+  }
+}
+
+/// SQLite's result codes as errors of the container.
+enum ResultCode {
+  /// The error that `code`, extended or not, stands for; `systemError` is the errno of the call that failed, or 0.
+  static func error(_ code: Int32, systemError: Int32) -> GroupFileError {
+    switch code & 0xff {
+    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy
+    case SQLITE_FULL: .storage(.full)
+    case SQLITE_NOMEM: .storage(.memory)
+    case SQLITE_IOERR: inputOutputError(code, systemError: systemError)
+    case SQLITE_READONLY: code == readOnlyMoved ? .moved : .storage(.readOnly)
+    case SQLITE_CANTOPEN: openError(systemError)
+    case SQLITE_PERM, SQLITE_AUTH: .denied
+    case SQLITE_INTERRUPT: .altered("a table does not end where it should")
+    case SQLITE_TOOBIG: .altered("a value is longer than the format allows")
+    case SQLITE_CONSTRAINT: .altered("a table holds a row that it should not")
+    case SQLITE_NOTADB: .altered("it is not a vault file")
+    default: .altered("SQLite finds the file malformed")
+    }
+  }
+
+  /// The error of a system call that failed with `number`.
+  static func error(errno number: Int32) -> GroupFileError {
+    switch number {
+    case ENOENT: .missing
+    case EACCES, EPERM: .denied
+    case EEXIST: .exists
+    case ELOOP, ENOTDIR, EISDIR, ENXIO: .altered("a file of the group is not a regular file")
+    case ENOSPC, EDQUOT: .storage(.full)
+    case EROFS: .storage(.readOnly)
+    case ENOMEM: .storage(.memory)
+    case EMFILE, ENFILE: .storage(.tooManyFiles)
+    case ENAMETOOLONG: .storage(.pathTooLong)
+    default: .storage(.inputOutput)
+    }
+  }
+
+  private static func inputOutputError(_ code: Int32, systemError: Int32) -> GroupFileError {
+    if code == noMemoryForIO { return .storage(.memory) }
+    // A page that the file should have and has not: the file was cut short.
+    if code == syncFailed || code == folderSyncFailed { return .storage(.unconfirmed) }
+    if code == shortRead { return .altered("the file is cut short") }
+    return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)
+  }
+
+  private static func openError(_ systemError: Int32) -> GroupFileError {
+    systemError == 0 ? .altered("a file of the group is not a regular file") : error(errno: systemError)
+  }
+
+  // SQLite's header builds these with macros, which Swift does not import.
+  private static let syncFailed = SQLITE_IOERR | 4 << 8
+  private static let folderSyncFailed = SQLITE_IOERR | 5 << 8
+  private static let shortRead = SQLITE_IOERR | 2 << 8
+  private static let noMemoryForIO = SQLITE_IOERR | 12 << 8
+  private static let readOnlyMoved = SQLITE_READONLY | 4 << 8
 }

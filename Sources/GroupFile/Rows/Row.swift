@@ -1,4 +1,4 @@
-import Sealing
+package import Sealing
 
 /// One version of one item as it is stored: the very bytes that the tree hashes, and where its parts lie in them.
 ///
@@ -100,4 +100,138 @@ extension Label {
   static let row = Label("vault1.row")
   static let rowHash = Label("vault1.row.hash")
   static let blob = Label("vault1.blob")
+}
+
+/// The associated data of one half of a row: 88 bytes that tie it to its group, generation, name, version and state.
+///
+/// A half copied to another place, version or group does not open there (format article, "Rows").
+struct RowBinding: Sendable {
+  /// Which half of a row is sealed.
+  enum Half: UInt32 {
+    case attributes = 1
+    case secret = 2
+  }
+
+  private let start: [UInt8]
+
+  private static let byteCount = 88
+
+  /// What all rows of a group's generation share.
+  init(groupID: GroupID, generation: UInt64) {
+    var writer = ByteWriter(reservingCapacity: 56)
+    writer.write(Label.row)
+    writer.write(groupID)
+    writer.write(generation)
+    start = writer.bytes
+  }
+
+  /// The 88 bytes for `half` of a row.
+  func bytes(token: Token, version: UInt64, state: Row.State, half: Half) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: RowBinding.byteCount) { buffer, initializedCount in
+      let bytes = UnsafeMutableRawBufferPointer(buffer)
+      unsafe start.span.withUnsafeBytes { unsafe bytes.copyMemory(from: $0) }
+      unsafe bytes.storeBytes(of: token.high.bigEndian, toByteOffset: 56, as: UInt64.self)
+      unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 64, as: UInt64.self)
+      unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 72, as: UInt64.self)
+      unsafe bytes.storeBytes(of: half.rawValue.bigEndian, toByteOffset: 80, as: UInt32.self)
+      unsafe bytes.storeBytes(of: UInt32(state.rawValue).bigEndian, toByteOffset: 84, as: UInt32.self)
+      initializedCount = RowBinding.byteCount
+    }
+  }
+}
+
+/// Where an item stands in its group: 16 bytes that only a member can compute from its name.
+///
+/// `token = MAC(token key, "vault1.token", NFC name)[0..<16]` (format article, "Keys").
+package struct Token: Hashable, Sendable, Comparable {
+  /// The first and the last eight bytes, big-endian.
+  package let high, low: UInt64
+
+  package init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Takes the first 16 bytes of `digest`.
+  package init(prefixOf digest: Bytes32) {
+    self = unsafe digest.withUnsafeBytes { unsafe Token(loadingFrom: $0) }
+  }
+
+  /// Reads 16 bytes from the start of `bytes`, which holds at least that many.
+  init(loadingFrom bytes: UnsafeRawBufferPointer) {
+    precondition(bytes.count >= Token.byteCount)
+    high = unsafe UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self))
+    low = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+  }
+
+  package static let byteCount = 16
+
+  /// Lends the 16 bytes in order.
+  func withUnsafeBytes<Result, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let inOrder = (high.bigEndian, low.bigEndian)
+    return try unsafe Swift.withUnsafeBytes(of: inOrder) { (bytes) throws(Failure) in try unsafe body(bytes) }
+  }
+
+  /// The 16 bytes in order.
+  package var bytes: [UInt8] {
+    var writer = ByteWriter(reservingCapacity: Token.byteCount)
+    writer.write(self)
+    return writer.bytes
+  }
+
+  /// The 16 bytes as 32 digits.
+  package var hexadecimal: String { Token.digits(high) + Token.digits(low) }
+
+  private static func digits(_ half: UInt64) -> String {
+    let digits = String(half, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  /// Reads 32 hexadecimal digits; `nil` for anything else.
+  package init?(hexadecimal text: String) {
+    guard text.utf8.count == 32, text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
+      let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.dropFirst(16), radix: 16)
+    else { return nil }
+    self.init(high: high, low: low)
+  }
+
+  package static func < (left: Token, right: Token) -> Bool {
+    left.high != right.high ? left.high < right.high : left.low < right.low
+  }
+
+  /// The nibble at `depth` 0...31, the most significant first.
+  func nibble(at depth: Int) -> Int {
+    depth < 16 ? Int(high >> (60 - 4 * UInt64(depth)) & 15) : Int(low >> (124 - 4 * UInt64(depth)) & 15)
+  }
+
+  /// The first `depth` nibbles (0...32), the others zero.
+  func prefix(_ depth: Int) -> Token {
+    if depth >= 32 { return self }
+    if depth >= 16 { return Token(high: high, low: depth == 16 ? 0 : low & ~(UInt64.max >> (4 * UInt64(depth - 16)))) }
+    return Token(high: depth == 0 ? 0 : high & ~(UInt64.max >> (4 * UInt64(depth))), low: 0)
+  }
+
+  /// This prefix with `nibble` set at `depth`.
+  func appending(_ nibble: Int, at depth: Int) -> Token {
+    depth < 16
+      ? Token(high: high | UInt64(nibble) << (60 - 4 * UInt64(depth)), low: low)
+      : Token(high: high, low: low | UInt64(nibble) << (124 - 4 * UInt64(depth)))
+  }
+}
+
+extension ByteWriter {
+  /// Appends the 16 bytes of `token`.
+  mutating func write(_ token: Token) {
+    write(token.high)
+    write(token.low)
+  }
+}
+
+extension ByteReader {
+  /// Reads 16 bytes as a token.
+  mutating func readToken() throws(Failure) -> Token {
+    Token(high: try read(UInt64.self), low: try read(UInt64.self))
+  }
 }

@@ -1,4 +1,4 @@
-import Sealing
+package import Sealing
 
 /// The keys of one group and generation, all derived from the group key (format article, "Keys").
 package final class GroupKeys: Sendable {
@@ -88,4 +88,138 @@ extension Label {
   fileprivate static let keyCommitment = Label("vault1.keycommit")
   fileprivate static let device = Label("vault1.device")
   fileprivate static let token = Label("vault1.token")
+}
+
+/// The group key sealed for one member: `u8 kind ‖ N 24 ‖ seal(wrap key, N, binding, G)` (format article, "Wraps").
+package enum Wrap {
+  /// The only kind so far: a seed that the owner derived.
+  private static let kind: UInt8 = 1
+  static let byteCount = 1 + Nonce.byteCount + Key.byteCount + SealedBox.overhead
+
+  /// Wraps `groupKey` for the member of `seed`.
+  static func seal(
+    _ groupKey: borrowing Key, for seed: MemberSeed, groupID: GroupID, generation: UInt64, nonce: Nonce = Nonce()
+  ) throws(SealingError) -> [UInt8] {
+    let slotID = seed.slotID(group: groupID, generation: generation)
+    let wrapKey = try seed.wrapKey(group: groupID, generation: generation)
+    let binding = Wrap.binding(groupID, generation, slotID)
+    let box = unsafe groupKey.withUnsafeBytes {
+      unsafe SealedBox.seal($0, key: wrapKey, nonce: nonce, binding: binding)
+    }
+    return [kind] + nonce.bytes + box
+  }
+
+  /// Opens a wrap.
+  ///
+  /// - Throws: `damaged(.wrap, …)`.
+  static func open(
+    _ stored: [UInt8], for seed: MemberSeed, groupID: GroupID, generation: UInt64
+  ) throws(GroupFileError) -> Key {
+    guard stored.count == byteCount, stored[0] == kind, let nonce = Nonce(stored[1..<25]) else {
+      throw .damaged(.wrap, "layout")
+    }
+    let slotID = seed.slotID(group: groupID, generation: generation)
+    do {
+      let wrapKey = try seed.wrapKey(group: groupID, generation: generation)
+      return try Key(
+        SealedBox.open(
+          Array(stored[25...]), key: wrapKey, nonce: nonce, binding: binding(groupID, generation, slotID)))
+    } catch .outOfMemory {
+      throw .storage(.memory)
+    } catch {
+      throw .damaged(.wrap, "seal")
+    }
+  }
+
+  /// What the roster says of a wrap.
+  static func digest(_ stored: [UInt8], slotID: [UInt8]) -> Digest { Hash.digest(.wrapHash, slotID + stored) }
+
+  private static func binding(_ groupID: GroupID, _ generation: UInt64, _ slotID: [UInt8]) -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 73)
+    writer.write(Label.wrap)
+    writer.write(groupID)
+    writer.write(generation)
+    writer.write(slotID)
+    writer.write(kind)
+    return writer.bytes
+  }
+}
+
+extension Label {
+  fileprivate static let wrap = Label("vault1.wrap")
+  fileprivate static let wrapHash = Label("vault1.wrap.hash")
+}
+
+/// The key of one machine: groups that are bound to it open beside this key and nowhere else (format article, "Keys").
+package final class DeviceKey: Sendable {
+  package let key: Key
+  /// What rosters call the key; 16 bytes.
+  package let id: [UInt8]
+
+  /// What a roster says where the group is bound to no device.
+  static let noID = [UInt8](repeating: 0, count: 16)
+
+  package init(_ key: consuming Key) {
+    id = Array(key.mac(.deviceID, []).bytes.prefix(16))
+    self.key = key
+  }
+}
+
+extension Label {
+  fileprivate static let deviceID = Label("vault1.device.id")
+}
+
+/// What makes somebody a member of groups: 32 bytes that his signing key and his wrap keys follow from (format article,
+/// "Keys").
+///
+/// The owner derives it from his root seed, for himself and for each application; an application finds it in its credential.
+package final class MemberSeed: Sendable {
+  private let seed: Key
+  private let signing: SigningKey
+
+  /// Makes the member of `seed`; the same seed gives the same member.
+  ///
+  /// - Throws: `outOfMemory`.
+  package init(_ seed: consuming Key) throws(SealingError) {
+    signing = try SigningKey(seed: try seed.derive(.memberSigning))
+    self.seed = seed
+  }
+
+  /// The key that the roster knows this member by.
+  package var signingPublicKey: PublicKey { signing.publicKey }
+
+  /// The key that signs manifests, and nothing else.
+  package func signingKey() -> SigningKey { signing.copy() }
+
+  /// The key that the group's key of one generation is wrapped with for this member.
+  ///
+  /// - Throws: `outOfMemory`.
+  package func wrapKey(group: GroupID, generation: UInt64) throws(SealingError) -> Key {
+    try seed.derive(.memberWrap, MemberSeed.place(group, generation))
+  }
+
+  /// The 16 bytes under which that wrap is filed; without the seed they say nothing about the member.
+  package func slotID(group: GroupID, generation: UInt64) -> [UInt8] {
+    Array(seed.mac(.memberSlot, MemberSeed.place(group, generation)).bytes.prefix(16))
+  }
+
+  /// Lends the seed's 32 bytes: for a credential or the kernel's keyring.
+  package func withUnsafeBytes<Result: ~Copyable, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe seed.withUnsafeBytes(body)
+  }
+
+  private static func place(_ group: GroupID, _ generation: UInt64) -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 40)
+    writer.write(group)
+    writer.write(generation)
+    return writer.bytes
+  }
+}
+
+extension Label {
+  fileprivate static let memberSigning = Label("vault1.mem.sign")
+  fileprivate static let memberWrap = Label("vault1.mem.wrap")
+  fileprivate static let memberSlot = Label("vault1.mem.slot")
 }

@@ -191,3 +191,109 @@ extension Label {
   static let roster = Label("vault1.roster")
   static let rosterHash = Label("vault1.ros.hash")
 }
+
+/// A roster with its signature, and the form in which it is stored.
+///
+/// `N 24 ‖ seal(meta key, N, binding, u32 length ‖ body ‖ signature ‖ zeros to a multiple of 256)`: the padding hides how
+/// many members there are to within a few (format article, "The roster").
+package struct SignedRoster: Sendable, Equatable {
+  package let roster: Roster
+  let signed: [UInt8]
+
+  /// `H("vault1.ros.hash", body ‖ signature)`: what manifests name.
+  package let digest: Digest
+
+  /// Signs `roster`.
+  package init(_ roster: Roster, by owner: borrowing SigningKey) {
+    let body = roster.body()
+    self.roster = roster
+    signed = body + owner.sign(body)
+    digest = Hash.digest(.rosterHash, signed)
+  }
+
+  /// Opens a stored roster and checks that `ownerKey` signed it.
+  init(opening stored: [UInt8], with keys: GroupKeys, ownerKey: PublicKey) throws(GroupFileError) {
+    guard let content = keys.openMeta(stored, .rosterBinding) else { throw .damaged(.roster, "seal") }
+    var reader = ByteReader(content)
+    guard content.count % SignedRoster.block == 0,
+      let signed = try? reader.readCounted32(limit: GroupLimits.rosterByteCount), signed.count > 64,
+      (try? reader.expectZeros(reader.remaining)) != nil,
+      content.count == SignedRoster.paddedCount(signed.count)
+    else { throw .damaged(.roster, "padding") }
+    let body = Array(signed.dropLast(64))
+    // Who the owner is never comes from the file: the caller's key decides.
+    guard ownerKey.verifies(Array(signed.suffix(64)), of: body) else { throw .damaged(.roster, "signature") }
+    roster = try Roster(parsing: body)
+    guard roster.ownerKey == ownerKey else { throw .damaged(.roster, "owner") }
+    self.signed = signed
+    digest = Hash.digest(.rosterHash, signed)
+  }
+
+  /// The stored form under `keys`.
+  func sealed(with keys: GroupKeys, nonce: Nonce = Nonce()) -> [UInt8] {
+    var content = ByteWriter(reservingCapacity: SignedRoster.paddedCount(signed.count))
+    content.writeCounted32(signed)
+    content.writeZeros(SignedRoster.paddedCount(signed.count) - 4 - signed.count)
+    return keys.sealMeta(content.bytes, .rosterBinding, nonce: nonce)
+  }
+
+  private static let block = 256
+
+  private static func paddedCount(_ count: Int) -> Int { (4 + count + block - 1) / block * block }
+}
+
+extension Label {
+  fileprivate static let rosterBinding = Label("vault1.meta.ros")
+}
+
+/// One entry of a roster: who may read or write a group, and how its key is wrapped for him.
+package struct Member: Sendable, Equatable {
+  package enum Kind: UInt8, Sendable {
+    /// The owner, by his personal member seed (in the owner's registry: by the registry seed).
+    case owner = 0
+    /// An application whose seed the owner derives.
+    case application = 1
+  }
+
+  package enum Rights: UInt8, Sendable, Comparable {
+    case read = 1
+    case write = 2
+
+    package static func < (left: Rights, right: Rights) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  package var kind: Kind
+  package var rights: Rights
+  /// The issue number of an application's seed; 0 for the owner.
+  package var issue: UInt32
+  /// The application's id; empty for the owner.
+  package var application: String
+  /// The key that signs this member's manifests.
+  package var signingKey: PublicKey
+  /// Where this member's wrap stands: 16 bytes.
+  package var slotID: [UInt8]
+  /// `H("vault1.wrap.hash", slot id ‖ wrap)`.
+  package var wrapDigest: Digest
+
+  /// The member as the writer of a version.
+  package var asWriter: Attributes.Writer {
+    Attributes.Writer(kind: kind, issue: issue, application: application)
+  }
+}
+
+/// A member that a roster no longer has, kept so that it can be told what he could read.
+package struct RemovedMember: Sendable, Equatable {
+  package var issue: UInt32
+  package var application: String
+  /// The last generation whose key he held.
+  package var lastGeneration: UInt64
+  /// The epoch at which he was removed.
+  package var epoch: UInt64
+
+  package init(issue: UInt32, application: String, lastGeneration: UInt64, epoch: UInt64) {
+    self.issue = issue
+    self.application = application
+    self.lastGeneration = lastGeneration
+    self.epoch = epoch
+  }
+}

@@ -1,3 +1,4 @@
+internal import Glibc
 import Sealing
 
 /// A row to be written, as far as it is known before it is sealed.
@@ -117,5 +118,109 @@ struct SealingQueue {
     let rows = try result.get()
     for sealed in rows { doneByteCount += sealed.row.encoded.count + (sealed.blob?.count ?? 0) }
     done += rows
+  }
+}
+
+/// A thread beside the caller's, for work on what the caller has read already: sealing and opening rows.
+///
+/// It does one job at a time, and ends with the value. Where the system gives no thread, the caller does the work.
+@safe package final class SecondThread: Sendable {
+  private let bench = Bench()
+
+  package init() {}
+
+  deinit { bench.end() }
+
+  /// Begins `job`; the one before has been waited for.
+  package func begin(_ job: @escaping @Sendable () -> Void) {
+    if !bench.offer(job) { job() }
+  }
+
+  /// Waits until the job that was begun last is done.
+  package func wait() { bench.wait() }
+
+  /// Where the two threads meet. It outlives the value until the thread has seen the end.
+  @safe private final class Bench: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var job: (@Sendable () -> Void)?
+    private var isStarted = false
+    private var isEnded = false
+
+    init() {
+      unsafe pthread_mutex_init(mutex, nil)
+      unsafe pthread_cond_init(changed, nil)
+    }
+
+    deinit {
+      unsafe pthread_cond_destroy(changed)
+      unsafe pthread_mutex_destroy(mutex)
+      unsafe changed.deallocate()
+      unsafe mutex.deallocate()
+    }
+
+    func offer(_ new: @escaping @Sendable () -> Void) -> Bool {
+      if !isStarted { isStarted = DetachedThread.start { self.run() } }
+      guard isStarted else { return false }
+      locked { job = new }
+      return true
+    }
+
+    func wait() {
+      unsafe pthread_mutex_lock(mutex)
+      while job != nil { unsafe pthread_cond_wait(changed, mutex) }
+      unsafe pthread_mutex_unlock(mutex)
+    }
+
+    func end() { locked { isEnded = true } }
+
+    private func locked(_ change: () -> Void) {
+      unsafe pthread_mutex_lock(mutex)
+      change()
+      unsafe pthread_cond_broadcast(changed)
+      unsafe pthread_mutex_unlock(mutex)
+    }
+
+    private func run() {
+      while true {
+        unsafe pthread_mutex_lock(mutex)
+        while job == nil, !isEnded { unsafe pthread_cond_wait(changed, mutex) }
+        let next = job
+        unsafe pthread_mutex_unlock(mutex)
+        guard let next else { return }
+        next()
+        locked { job = nil }
+      }
+    }
+  }
+}
+
+/// Threads that nobody waits for.
+enum DetachedThread {
+  private final class Body {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+
+  /// Runs `body` in a new thread; `false` if the system has no thread to give, and `body` is not run then.
+  static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+    // The program's signal handlers run in the program's own threads.
+    var all = sigset_t()
+    var before = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let retained = unsafe Unmanaged.passRetained(Body(body))
+    let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
+      if let argument = unsafe argument { unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
+      return nil
+    }
+    var thread = pthread_t()
+    guard unsafe pthread_create(&thread, nil, main, retained.toOpaque()) == 0 else {
+      unsafe retained.release()
+      return false
+    }
+    pthread_detach(thread)
+    return true
   }
 }

@@ -32,3 +32,92 @@ extension Connection {
   /// All bodies in rising order of their keys, unproved.
   func nodes() throws(GroupFileError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
 }
+
+/// Nodes that were proved once, by their own digest.
+///
+/// A digest names one content for ever, so a node stays true whatever other processes commit; nothing is ever dropped for
+/// being out of date. Two halves: when the younger is full it becomes the older, and the older is let go.
+final class NodeCache: Sendable {
+  private struct Halves {
+    var young = NodeTable()
+    var old = NodeTable()
+  }
+
+  private let halves = Locked(Halves())
+  private let halfByteCount: Int
+
+  /// Makes a cache of at most about `byteCount` bytes: the tree of a million items.
+  init(byteCount: Int = 128 << 20) { halfByteCount = byteCount / 2 }
+
+  subscript(_ digest: Digest) -> TreeNode? {
+    halves.withLock { halves in
+      if let node = halves.young[digest] { return node }
+      guard let node = halves.old[digest] else { return nil }
+      keep(node, digest, in: &halves)
+      return node
+    }
+  }
+
+  /// Keeps a node whose digest was computed from its bytes.
+  func keep(_ node: TreeNode, _ digest: Digest) {
+    halves.withLock { keep(node, digest, in: &$0) }
+  }
+
+  private func keep(_ node: TreeNode, _ digest: Digest, in halves: inout Halves) {
+    halves.young.insert(node, digest)
+    if halves.young.byteCount > halfByteCount {
+      halves.old = halves.young
+      halves.young = NodeTable()
+    }
+  }
+}
+
+/// A hash table from digests to nodes. A `Dictionary` would hash the digest again, and take 50 µs to set up its types in a
+/// process that reads one item.
+private struct NodeTable {
+  private struct Slot {
+    var digest = Digest.zero
+    var node: TreeNode?
+  }
+
+  private var slots = [Slot](repeating: Slot(), count: 16)
+  private var count = 0
+  // Drawn anew for each table: a hostile writer, who can choose digests that look alike, cannot make them meet.
+  private let multiplier = UInt64.random(in: .min ... .max) | 1
+  /// About how many bytes the nodes take.
+  private(set) var byteCount = 0
+
+  subscript(_ digest: Digest) -> TreeNode? { slots[index(of: digest)].node }
+
+  mutating func insert(_ node: TreeNode, _ digest: Digest) {
+    let index = index(of: digest)
+    guard slots[index].node == nil else { return }
+    slots[index] = Slot(digest: digest, node: node)
+    count += 1
+    byteCount += 160 + node.byteCount
+    if count * 4 > slots.count * 3 { grow() }
+  }
+
+  /// Where `digest` stands, or would stand.
+  private func index(of digest: Digest) -> Int {
+    let mask = slots.count - 1
+    var index = Int(truncatingIfNeeded: (digest.word &* multiplier) >> 32) & mask
+    while slots[index].node != nil, slots[index].digest != digest { index = (index + 1) & mask }
+    return index
+  }
+
+  private mutating func grow() {
+    let full = slots
+    slots = [Slot](repeating: Slot(), count: full.count * 2)
+    for slot in full where slot.node != nil { slots[index(of: slot.digest)] = slot }
+  }
+}
+
+extension TreeNode {
+  fileprivate var byteCount: Int {
+    switch self {
+    case .leaf(let entries): entries.count * 48
+    case .branch(_, let children): children.count * 32
+    }
+  }
+}

@@ -51,3 +51,170 @@ extension Label {
   fileprivate static let applicationRoot = Label("vault1.app.root")
   fileprivate static let applicationSeed = Label("vault1.app.seed")
 }
+
+/// What the identity file says: who the owner is, and the slots that open his root seed (format article, "The identity file").
+struct IdentityFile: Equatable, Sendable {
+  /// The owner's signing key.
+  let ownerKey: PublicKey
+  /// By rising number; one at least, and at most one for a passphrase.
+  private(set) var slots: [Slot]
+
+  /// The most slots of a file.
+  static let slotLimit = 64
+  /// The most bytes of a file.
+  static let byteLimit = 50 + slotLimit * Slot.byteCount + Digest.byteCount
+
+  /// The file of a new store, with one slot.
+  init(ownerKey: PublicKey, first: Slot) {
+    self.ownerKey = ownerKey
+    slots = [first]
+  }
+
+  // MARK: - Opening
+
+  /// Opens the root seed with a passphrase.
+  ///
+  /// - Throws: `locked` without a passphrase slot; what ``Slot/open(passphrase:ownerKey:)`` throws.
+  func open(passphrase: GuardedBytes) throws(IdentityError) -> Identity {
+    try unlock(passphrase: passphrase).identity
+  }
+
+  /// Opens the root seed with a passphrase, and tells its slot.
+  ///
+  /// - Throws: as ``open(passphrase:)``.
+  func unlock(passphrase: GuardedBytes) throws(IdentityError) -> (identity: Identity, slot: Slot) {
+    guard let slot = slots.first(where: { $0.use == .passphrase }) else { throw .locked(.noSlot(.passphrase)) }
+    return (try slot.open(passphrase: passphrase, ownerKey: ownerKey), slot)
+  }
+
+  /// Opens the root seed with a key.
+  ///
+  /// - Throws: `locked` without a slot of this use; `wrongKey` if none of them is the key's; what
+  ///   ``Slot/open(key:ownerKey:)`` throws.
+  func open(key: borrowing Key, use: Slot.Use) throws(IdentityError) -> Identity {
+    try unlock(key: key, use: use).identity
+  }
+
+  /// Opens the root seed with a key, and tells which slot is the key's.
+  ///
+  /// - Throws: as ``open(key:use:)``.
+  func unlock(key: borrowing Key, use: Slot.Use) throws(IdentityError) -> (identity: Identity, slot: Slot) {
+    var error = IdentityError.locked(.noSlot(use))
+    for slot in slots where slot.use == use {
+      do throws(IdentityError) {
+        return (try slot.open(key: key, ownerKey: ownerKey), slot)
+      } catch .wrongKey(use) {
+        error = .wrongKey(use)
+      }
+    }
+    throw error
+  }
+
+  /// Opens the root seed with a recovery code as it was typed, and tells which slot is the code's.
+  ///
+  /// - Throws: `mistypedCode` before any work; as ``open(key:use:)``.
+  func unlock(recoveryCode text: GuardedBytes) throws(IdentityError) -> (identity: Identity, slot: Slot) {
+    let code = try RecoveryCode(parsing: text)
+    let key = try sealing { () throws(SealingError) in try code.key() }
+    return try unlock(key: key, use: .recoveryCode)
+  }
+
+  // MARK: - Changing
+
+  /// The number that the next slot gets.
+  ///
+  /// - Throws: `overLimit`.
+  func nextNumber() throws(IdentityError) -> UInt16 {
+    guard slots.count < IdentityFile.slotLimit, let last = slots.last?.number, last < UInt16.max else {
+      throw .overLimit("\(IdentityFile.slotLimit) slots")
+    }
+    return last + 1
+  }
+
+  /// Adds a slot whose number is ``nextNumber()``.
+  ///
+  /// - Throws: `exists` for a second passphrase.
+  mutating func add(_ slot: Slot) throws(IdentityError) {
+    if slot.use == .passphrase, slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
+    let number = try nextNumber()
+    precondition(slot.number == number)
+    slots.append(slot)
+  }
+
+  /// Puts a slot in the place of the one that has its number; the others stay byte for byte.
+  ///
+  /// - Throws: `noSlot`; `exists` for a second passphrase.
+  mutating func replace(_ slot: Slot) throws(IdentityError) {
+    guard let index = slots.firstIndex(where: { $0.number == slot.number }) else { throw .noSlot(Int(slot.number)) }
+    let others = slots.filter { $0.number != slot.number }
+    if slot.use == .passphrase, others.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
+    slots[index] = slot
+  }
+
+  /// Replaces the passphrase, or adds one.
+  ///
+  /// - Parameter least: what the new slot costs at least; costs that were higher stay.
+  /// - Throws: `overLimit`, `storage`.
+  mutating func setPassphrase(
+    _ passphrase: GuardedBytes, cost least: Passphrase.Cost = .moderate, of identity: Identity
+  ) throws(IdentityError) {
+    let old = slots.first { $0.use == .passphrase }
+    let number = if let old { old.number } else { try nextNumber() }
+    let cost = old?.cost.raised(to: least) ?? least
+    let slot = try Slot(number: number, passphrase: passphrase, cost: cost, sealing: identity)
+    if old != nil { try replace(slot) } else { try add(slot) }
+  }
+
+  /// Removes a slot.
+  ///
+  /// - Throws: `noSlot`; `lastSlot`.
+  mutating func remove(number: UInt16) throws(IdentityError) {
+    guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .noSlot(Int(number)) }
+    guard slots.count > 1 else { throw .lastSlot }
+    slots.remove(at: index)
+  }
+
+  // MARK: - Bytes
+
+  /// The file's bytes.
+  func serialized() -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: IdentityFile.byteLimit)
+    writer.write(.identity)
+    writer.write(ownerKey)
+    writer.write(UInt16(slots.count))
+    for slot in slots { slot.write(to: &writer) }
+    writer.write(Hash.digest(.identityHash, writer.bytes))
+    return writer.bytes
+  }
+
+  /// Reads a file's bytes.
+  ///
+  /// - Throws: `damaged`; `newerFormat`.
+  init(parsing bytes: [UInt8]) throws(IdentityError) {
+    guard let covered = try CheckedFile.covered(bytes, .identity, hash: .identityHash, level: .identity) else {
+      throw .damaged(.identity, "it is not a vault identity, or was altered")
+    }
+    do {
+      var reader = ByteReader(covered)
+      try reader.expect(.identity)
+      ownerKey = try reader.readBytes32()
+      let count = Int(try reader.read(UInt16.self))
+      slots = []
+      for _ in 0..<count { slots.append(try Slot(from: &reader)) }
+      try reader.finish()
+    } catch Slot.Failure.newerKind {
+      throw .newerFormat(.slot)
+    } catch {
+      throw .damaged(.identity, "its fields do not follow the format")
+    }
+    guard (1...IdentityFile.slotLimit).contains(slots.count),
+      zip(slots, slots.dropFirst()).allSatisfy({ $0.number < $1.number }),
+      slots.count(where: { $0.use == .passphrase }) <= 1
+    else { throw .damaged(.identity, "its list of slots does not follow the format") }
+  }
+}
+
+extension Label {
+  static let identity = Label("vault1.identity")
+  fileprivate static let identityHash = Label("vault1.id.hash")
+}

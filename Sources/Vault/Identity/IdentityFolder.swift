@@ -1,5 +1,6 @@
 internal import Glibc
 internal import GroupFile
+internal import Sealing
 
 /// The folder `identity` of a store: reads, makes and changes the identity file in it.
 ///
@@ -221,5 +222,46 @@ struct IdentityFolder: Sendable {
       guard unsafe access(path, F_OK) != 0, path != "/", path != "." else { return }
       path = CanonicalPath.split(path).folder
     }
+  }
+}
+
+/// What the identity, the credential and the settings have in common: a label first, a hash of all before it last.
+enum CheckedFile {
+  /// The bytes before the hash.
+  ///
+  /// - Returns: `nil` if the label or the hash is wrong.
+  /// - Throws: `newerFormat` if the label is one of a later format.
+  static func covered(
+    _ bytes: [UInt8], _ label: Label, hash: Label, level: IdentityError.Level
+  ) throws(IdentityError) -> [UInt8]? {
+    if isNewer(bytes.prefix(16), than: label) { throw .newerFormat(level) }
+    guard bytes.count >= 16 + Digest.byteCount, bytes.starts(with: label.padded) else { return nil }
+    let covered = Array(bytes.dropLast(Digest.byteCount))
+    return Hash.digest(hash, covered) == Digest(bytes.suffix(Digest.byteCount)) ? covered : nil
+  }
+
+  /// Whether `found` is `label` with a higher number after `vault`.
+  static func isNewer(_ found: some Collection<UInt8>, than label: Label) -> Bool {
+    let name = label.padded.drop { $0 != UInt8(ascii: ".") }.prefix { $0 != 0 }
+    let foundName = found.drop { $0 != UInt8(ascii: ".") }.prefix { $0 != 0 }
+    guard found.starts(with: "vault".utf8), foundName.elementsEqual(name) else { return false }
+    let number = String(decoding: found.dropFirst(5).prefix { $0 != UInt8(ascii: ".") }, as: UTF8.self)
+    return number.utf8.allSatisfy { (48...57).contains($0) } && Int(number) ?? 0 > 1
+  }
+}
+
+/// The rule for names of groups and applications, which name folders and files too: `[a-z0-9][a-z0-9._-]{0,127}`, no `..`.
+///
+/// A name that breaks it is refused, never folded: two names must not mean one folder.
+enum FolderName {
+  static func isValid(_ name: String) -> Bool {
+    let bytes = Array(name.utf8)
+    guard let first = bytes.first, bytes.count <= 128, isAlphanumeric(first) else { return false }
+    return bytes.allSatisfy { isAlphanumeric($0) || ".-_".utf8.contains($0) }
+      && !zip(bytes, bytes.dropFirst()).contains { $0 == UInt8(ascii: ".") && $1 == UInt8(ascii: ".") }
+  }
+
+  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 }

@@ -129,3 +129,40 @@ extension StoreLocation {
     do { return try body() } catch { throw VaultError(error) }
   }
 }
+
+/// How a new access group shall be.
+public struct NewGroup: Sendable {
+  /// How many versions of an item stay, the present one included: 1...1,000.
+  public var keep: Int
+  /// What becomes of the group when its application is uninstalled.
+  public var lifetime: GroupLifetime
+  /// Whether the group opens beside this machine's state folder and nowhere else. It cannot be shared with a Unix group.
+  public var isThisDeviceOnly: Bool
+  /// The Unix group that may use the group's files; `nil` leaves them to the user who makes it.
+  public var unixGroup: UnixGroup?
+
+  public init(
+    keep: Int = 10, lifetime: GroupLifetime = .survives, isThisDeviceOnly: Bool = false,
+    unixGroup: UnixGroup? = nil
+  ) {
+    self.keep = keep
+    self.lifetime = lifetime
+    self.isThisDeviceOnly = isThisDeviceOnly
+    self.unixGroup = unixGroup
+  }
+}
+
+extension SecretStore {
+  /// Makes `passphrase` the one that opens the store: replaces the old one's slot, or adds the first.
+  ///
+  /// What each guess costs is raised to what is usual today, and never lowered. Nothing else is written: the data and the other
+  /// slots stay as they are. Old copies of the identity file still open with the old passphrase.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, ``VaultError/invalid(_:)`` for an empty one,
+  ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
+  public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
+    guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
+    let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
+    try changeIdentity { (file, identity) throws(IdentityError) in try file.setPassphrase(bytes, of: identity) }
+  }
+}

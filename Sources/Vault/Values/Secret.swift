@@ -48,3 +48,97 @@ public struct Secret: ~Copyable, Sendable {
     unsafe withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
   }
 }
+
+/// A value that an item can hold: text, bytes, or a scalar, each with a kind that stands in the sealed attributes.
+public protocol SecretValue {
+  /// What the value is.
+  var secretKind: SecretKind { get }
+
+  /// Lends the value's bytes.
+  func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result
+}
+
+/// What an item's value is. The numbers stand in files and never change.
+public struct SecretKind: RawRepresentable, Sendable, Hashable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Bytes of no declared type.
+  public static let bytes = SecretKind(rawValue: 1)
+  /// UTF-8 text.
+  public static let string = SecretKind(rawValue: 2)
+  /// `true` or `false`.
+  public static let bool = SecretKind(rawValue: 3)
+  /// A decimal integer of 64 bits.
+  public static let int = SecretKind(rawValue: 4)
+  /// A decimal number that reads back to the same bits.
+  public static let double = SecretKind(rawValue: 5)
+
+  /// A moment in UTC as ISO 8601 writes it, with as many digits as it needs.
+  public static let date = SecretKind(rawValue: 6)
+  /// A URL's text.
+  public static let url = SecretKind(rawValue: 7)
+  /// A UUID's text, in upper case.
+  public static let uuid = SecretKind(rawValue: 8)
+  /// A JSON text.
+  public static let json = SecretKind(rawValue: 9)
+  /// A keyed archive, binary or XML.
+  public static let archive = SecretKind(rawValue: 10)
+
+  /// The kind's name, as `vault info` shows it; "data" is another name for bytes.
+  public var name: String { SecretKind.names[self] ?? "kind \(rawValue)" }
+
+  /// The kind that `vault set --type` calls by `name`; nil where there is none, or none that text can be.
+  public init?(named name: String) {
+    guard let kind = SecretKind.names.first(where: { $0.value == name })?.key ?? (name == "data" ? .bytes : nil),
+      kind != .archive
+    else { return nil }
+    self = kind
+  }
+
+  private static let names: [SecretKind: String] = [
+    .bytes: "bytes", .string: "string", .bool: "bool", .int: "int", .double: "double", .date: "date", .url: "url",
+    .uuid: "uuid", .json: "json", .archive: "archive",
+  ]
+}
+
+extension String: SecretValue {
+  public var secretKind: SecretKind { .string }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    var copy = self
+    return try copy.withUTF8 { try unsafe body(UnsafeRawBufferPointer($0)) }
+  }
+}
+
+extension [UInt8]: SecretValue {
+  public var secretKind: SecretKind { .bytes }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe withUnsafeBytes { try unsafe body($0) }
+  }
+}
+
+extension Bool: SecretValue {
+  public var secretKind: SecretKind { .bool }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe (self ? "true" : "false").withSecretBytes(body)
+  }
+}
+
+extension Int: SecretValue {
+  public var secretKind: SecretKind { .int }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe String(self).withSecretBytes(body)
+  }
+}
+
+extension Double: SecretValue {
+  public var secretKind: SecretKind { .double }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe String(self).withSecretBytes(body)
+  }
+}

@@ -87,3 +87,211 @@ extension Connection {
     return false
   }
 }
+
+/// Finds the signed state of a damaged file among all records that could be a part of it.
+///
+/// Anybody who can write the file can add records, so each is tried once and not with each of the others: a header leads to
+/// the wraps of its generation, the keys to the rosters, and a manifest names its roster.
+struct StateSearch {
+  /// A group key that a wrap led to.
+  private struct Opened {
+    let keys: GroupKeys
+    /// `nil` if it was another member's.
+    let wrap: [UInt8]?
+  }
+
+  private typealias Rosters = [Digest: (signed: SignedRoster, entry: (member: Member, sealed: [UInt8]))]
+
+  private let context: GroupContext
+  private let witness: WitnessReading
+  private let members: [MemberSeed]
+  private var failure = GroupFileError.damaged(.container, "a part of the state is missing")
+  /// Why the key of a device that a header names is not here.
+  private var deviceFailure: GroupFileError?
+
+  private init(_ context: GroupContext, _ witness: WitnessReading, _ members: [MemberSeed]) {
+    self.context = context
+    self.witness = witness
+    self.members = members
+  }
+
+  /// The state that every reader of the file would find, if it verifies; otherwise the one with the highest epoch that does.
+  ///
+  /// A state that contradicts `witness` is passed over for one that does not: damage must not hide that a state is an older
+  /// one, or a fork. A manifest whose only fault is its versions counts.
+  ///
+  /// - Parameters:
+  ///   - members: applications that may be members. Where the owner's wrap is gone, one of theirs leads to the key: by taking it
+  ///     away nobody keeps the owner out.
+  ///   - isTaken: whether a state that contradicts the witness is taken where there is no other: the newest of them by key, roster
+  ///     and epoch. One of another group never is.
+  /// - Returns: the state, and whether it contradicts the witness.
+  /// - Throws: what is wrong with the state; there is nothing signed to go on from then. `rolledBack` where each state
+  ///   contradicts the witness; `newerFormat` where the owner signed that a later program is needed.
+  static func run(
+    _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed],
+    taking isTaken: (VerifiedState) -> Bool = { _ in false }
+  ) throws(GroupFileError) -> (state: VerifiedState, isRefused: Bool) {
+    var search = StateSearch(context, witness, members)
+    var refusal: GroupFileError?
+    var taken: VerifiedState?
+    let chain = index.chain
+    let descendants = search.descendants(chain)
+    // A higher generation is a later one: those before it are not looked at.
+    for generation in search.generations(index) {
+      for state in try search.states(index, try search.opened(generation.headers, index)) {
+        do throws(GroupFileError) {
+          _ = try WitnessRule.check(state, against: witness, strict: true) { (_) throws(GroupFileError) in
+            descendants.contains(state.link)
+          }
+          return (state, false)
+        } catch {
+          refusal = refusal ?? error
+          guard error != .anotherGroup, isTaken(state) else { continue }
+          let newest = taken.map { ($0.manifest.generation, $0.manifest.rosterRevision) } ?? (0, 0)
+          if (state.manifest.generation, state.manifest.rosterRevision) > newest { taken = state }
+        }
+      }
+    }
+    if let taken { return (taken, true) }
+    throw refusal ?? search.deviceFailure ?? search.failure
+  }
+
+  /// The links that follow the witnessed one.
+  private func descendants(_ chain: [UInt64: Digest]) -> Set<Digest> {
+    guard case .valid(let record) = witness else { return [] }
+    var link = record.link
+    var links: Set<Digest> = []
+    for (_, rest) in chain.filter({ $0.key > record.epoch }).sorted(by: { $0.key < $1.key }) {
+      link = Manifest.link(after: link, rest: rest)
+      links.insert(link)
+    }
+    return links
+  }
+
+  /// All headers, by falling generation.
+  private mutating func generations(_ index: borrowing SalvageIndex) -> [(number: UInt64, headers: [StateHeader])] {
+    var headers: [StateHeader] = []
+    for bytes in index.parts[StatePart.header.rawValue] ?? [] {
+      if let header = try? StateHeader(parsing: bytes) { headers.append(header) }
+    }
+    // The header says nothing that this machine has not seen, unless the group got a new key since.
+    if case .valid(let record) = witness { headers.append(StateHeader(of: record)) }
+    return Dictionary(grouping: headers) { $0.generation }.sorted { $0.key > $1.key }.map { ($0.key, $0.value) }
+  }
+
+  /// The keys that the wraps of one generation lead to.
+  private mutating func opened(
+    _ headers: [StateHeader], _ index: borrowing SalvageIndex
+  ) throws(GroupFileError) -> [Opened] {
+    var opened: [Opened] = []
+    for headers in Dictionary(grouping: headers, by: { $0.groupID }).values {
+      let own = try keys(of: context.seed, headers, index)
+      opened += own
+      guard own.isEmpty, headers.contains(where: isExpected(index.stored.header)) else { continue }
+      for seed in members {
+        opened += try keys(of: seed, headers, index).map { Opened(keys: $0.keys, wrap: nil) }
+      }
+    }
+    return opened
+  }
+
+  /// Whether a header is the stored one, or of the generation that this machine has seen: of no others are the members tried.
+  private func isExpected(_ stored: [UInt8]?) -> (StateHeader) -> Bool {
+    { header in
+      if header.serialized() == stored { return true }
+      guard case .valid(let record) = witness else { return false }
+      return (header.groupID, header.generation) == (record.groupID, record.generation)
+    }
+  }
+
+  /// The keys that the wraps of one member and one generation lead to.
+  private mutating func keys(
+    of seed: MemberSeed, _ headers: [StateHeader], _ index: borrowing SalvageIndex
+  ) throws(GroupFileError) -> [Opened] {
+    let (groupID, generation) = (headers[0].groupID, headers[0].generation)
+    let wraps = index.wraps[seed.slotID(group: groupID, generation: generation)] ?? []
+    if wraps.isEmpty, seed === context.seed { failure = .damaged(.wrap, "the owner's wrap is missing") }
+    let devices = Set(headers.filter { $0.flags.contains(.thisDeviceOnly) }.map(\.deviceKeyID))
+    var opened: [Opened] = []
+    for wrap in wraps {
+      do throws(GroupFileError) {
+        let groupKey = try Wrap.open(wrap, for: seed, groupID: groupID, generation: generation)
+        opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap: wrap))
+        for device in devices {
+          guard let deviceKey = try deviceKey(device) else { continue }
+          opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: deviceKey), wrap: wrap))
+        }
+      } catch {
+        if case .storage = error { throw error }
+        failure = error
+      }
+    }
+    return opened
+  }
+
+  private mutating func deviceKey(_ id: [UInt8]) throws(GroupFileError) -> Key? {
+    do throws(GroupFileError) {
+      return try context.deviceKey(id)
+    } catch {
+      guard case .otherDevice = error else { throw error }
+      deviceFailure = error
+      return nil
+    }
+  }
+
+  /// The states that verify under some of the keys: first the one whose parts are the stored ones, then by falling epoch.
+  private mutating func states(
+    _ index: borrowing SalvageIndex, _ opened: [Opened]
+  ) throws(GroupFileError) -> [VerifiedState] {
+    var states: [VerifiedState] = []
+    for candidate in opened {
+      let rosters = try rosters(index.parts[StatePart.roster.rawValue] ?? [], candidate)
+      guard !rosters.isEmpty else { continue }
+      for sealed in index.parts[StatePart.manifest.rawValue] ?? [] where sealed.count == SignedManifest.byteCount {
+        do throws(GroupFileError) {
+          let (manifest, entry) = try SignedManifest.open(sealed, with: candidate.keys) { rosters[$0] }
+          guard let signed = rosters[manifest.rosterDigest]?.signed else { continue }
+          states.append(
+            VerifiedState(
+              keys: candidate.keys, signedRoster: signed, manifest: manifest, member: entry.member,
+              sealedManifest: sealed, sealedRoster: entry.sealed, header: StateHeader(of: signed.roster).serialized()))
+        } catch {
+          failure = error
+        }
+      }
+    }
+    let stored = index.stored.manifest
+    return states.sorted { left, right in
+      if (left.sealedManifest == stored) != (right.sealedManifest == stored) { return left.sealedManifest == stored }
+      return left.manifest.epoch > right.manifest.epoch
+    }
+  }
+
+  private mutating func rosters(_ parts: Set<[UInt8]>, _ opened: Opened) throws(GroupFileError) -> Rosters {
+    var rosters: Rosters = [:]
+    for sealed in parts {
+      do throws(GroupFileError) {
+        let signed = try SignedRoster(opening: sealed, with: opened.keys, ownerKey: context.ownerKey)
+        try signed.roster.flags.version.check(.writing)
+        let member = try signed.roster.member(context, under: opened.keys, opened.wrap)
+        rosters[signed.digest] = (signed, (member, sealed))
+      } catch {
+        if case .newerFormat = error { throw error }
+        failure = error
+      }
+    }
+    if rosters.isEmpty, parts.isEmpty { failure = .damaged(.container, "a part of the state is missing") }
+    return rosters
+  }
+}
+
+extension StateHeader {
+  /// What is left of it on a machine that has verified the group.
+  fileprivate init(of record: WitnessRecord) {
+    groupID = record.groupID
+    generation = record.generation
+    flags = []
+    deviceKeyID = DeviceKey.noID
+  }
+}

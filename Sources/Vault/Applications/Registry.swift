@@ -1,6 +1,125 @@
 internal import GroupFile
 internal import Sealing
 
+/// The owner's list of his groups: itself a sealed, signed and witnessed group, `vault.owner`, of which he is the only
+/// member.
+///
+/// It tells a group that was never there from one whose file is gone, and keeps the issue numbers of applications. Items:
+/// `group/NAME` and `app/ID`.
+struct Registry {
+  let group: AccessGroup
+
+  /// The registry of `identity`'s store.
+  init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
+    let name = AccessGroup.Name.registry
+    let seed: MemberSeed
+    do { seed = try identity.registryMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
+    let witnesses = WitnessFolder(
+      stateFolder: location.places.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
+    let file = AccessGroupFile(
+      folder: location.places.groupFolder(name.description),
+      context: GroupContext(groupName: name.description, ownerKey: identity.ownerKey, seed: seed),
+      witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
+    self.init(group: AccessGroup(name, file, notices))
+  }
+
+  init(group: AccessGroup) { self.group = group }
+
+  /// What the owner knows of one group.
+  struct Entry: Equatable {
+    var groupID: GroupID
+    var presence: Presence
+    /// When the group was made; milliseconds since 1970-01-01 UTC.
+    var created: UInt64
+  }
+
+  /// Whether the group's file should be there.
+  enum Presence: UInt8 {
+    case present = 1
+    case absent = 2
+    /// Being made or removed: it may be there or not. What a killed process leaves.
+    case changing = 3
+  }
+
+  private static let prefix = "group/"
+
+  /// All groups that ever were, by name.
+  func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
+    var entries: [AccessGroup.Name: Entry] = [:]
+    let list = try group.list(prefix: Registry.prefix)
+    while let item = try list.next() {
+      guard let name = try? AccessGroup.Name(String(item.name.description.dropFirst(Registry.prefix.count))) else {
+        throw Registry.damaged
+      }
+      entries[name] = try entry(of: name)
+    }
+    return entries
+  }
+
+  /// What is known of `name`; `nil` if there never was such a group.
+  func entry(of name: AccessGroup.Name) throws(VaultError) -> Entry? {
+    try entry(Registry.prefix + name.description).map { (bytes) throws(VaultError) in try Entry(parsing: bytes) }
+  }
+
+  /// The bytes of one entry, which are no secret.
+  func entry(_ name: String) throws(VaultError) -> [UInt8]? {
+    do {
+      return try unsafe group.get(name).withUnsafeBytes { unsafe Array($0) }
+    } catch .notFound(.item) {
+      return nil
+    }
+  }
+
+  /// What an entry is that nobody wrote so.
+  static let damaged = VaultError.damaged(
+    group: AccessGroup.Name.registry.description, level: "registry", detail: "entry")
+
+  /// Writes what is known of `name`.
+  func record(_ entry: Entry, of name: AccessGroup.Name) throws(VaultError) {
+    try group.set(Registry.prefix + name.description, to: entry.serialized())
+  }
+}
+
+extension Registry.Entry {
+  private enum Tag: UInt8 {
+    case groupID = 1
+    case presence, created
+  }
+
+  func serialized() -> [UInt8] {
+    var fields = FieldWriter()
+    fields.write(Tag.groupID.rawValue, groupID.bytes)
+    fields.write(Tag.presence.rawValue, [presence.rawValue])
+    fields.write(Tag.created.rawValue, created)
+    return fields.bytes
+  }
+
+  init(parsing bytes: [UInt8]) throws(VaultError) {
+    do {
+      var reader = FieldReader(bytes, in: bytes.indices, limit: 1_024)
+      var groupID: GroupID?
+      var presence: Registry.Presence?
+      var created: UInt64?
+      while let (tag, field) = try reader.next() {
+        switch Tag(rawValue: tag) {
+        case .groupID: groupID = GroupID(field)
+        case .presence: presence = field.count == 1 ? field.first.flatMap(Registry.Presence.init(rawValue:)) : nil
+        case .created: created = try FieldReader.number(field)
+        case nil: throw VaultError.newerFormat(read: 2, write: 2)
+        }
+      }
+      guard let groupID, let presence, let created else {
+        throw Registry.damaged
+      }
+      self.init(groupID: groupID, presence: presence, created: created)
+    } catch let error as VaultError {
+      throw error
+    } catch {
+      throw Registry.damaged
+    }
+  }
+}
+
 extension Registry {
   /// What the owner's registry says of one application; item `app/ID`.
   struct RegisteredApplication: Equatable {
