@@ -1,15 +1,37 @@
 internal import Glibc
 import Sealing
 
+/// The check that refused bytes; a reader of a group goes through those of groups in this order (format article, "Outcomes").
+@nonexhaustive
+public enum VerificationLevel: String, Sendable {
+  case container, wrap, roster, manifest, witness, chain, tree, row
+  case store, identity, slot, credential, settings, state, registry, backup
+}
+
+/// How a state contradicts what was verified before.
+@nonexhaustive
+public enum RollbackReason: String, Sendable {
+  case olderState = "epoch"
+  case olderRoster = "roster"
+  case olderKey = "generation"
+  /// Two states of one epoch, or one that does not descend from the known one.
+  case fork
+  /// A removed group came back.
+  case broughtBack = "removed"
+  /// The file is gone.
+  case vanished
+  /// An application's issue is lower than one that a group's list of members names; the numbers are issues, not epochs.
+  case olderIssue = "issue"
+}
+
 /// What can go wrong with a group file. No payload holds a name, an attribute or a value.
 package enum GroupFileError: Error, Equatable, Sendable {
-  /// The level at which bytes were refused, in the order in which a reader checks them (format article, "Outcomes").
-  package enum Level: String, Sendable {
-    case container, wrap, roster, manifest, witness, chain, tree, row
-  }
-
   /// The bytes are not what was written: wrong key, wrong place and altered bytes are one error per level.
-  case damaged(Level, String)
+  case damaged(VerificationLevel, String)
+  /// What this machine has seen of the group cannot be read, and it was to be proved against it; the text says why.
+  case witnessUnavailable(String)
+  /// The file is another group's than the one that is known under this name.
+  case anotherGroup
   /// The file, or one that lies beside it, is not the container that was written; the text says which rule it breaks.
   case altered(String)
   /// A higher version of the format is needed.
@@ -31,7 +53,7 @@ package enum GroupFileError: Error, Equatable, Sendable {
   /// The file at the path is no longer the one that was opened.
   case moved
   /// The state is older than, or not a descendant of, one this machine has verified.
-  case rolledBack(found: UInt64, known: UInt64, RollbackKind)
+  case rolledBack(found: UInt64, known: UInt64, RollbackReason)
   /// Another process holds the file for too long.
   case busy
   /// The storage failed: disk full, read-only, I/O.
@@ -56,6 +78,8 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case exists
   /// More than the format allows.
   case overLimit(String)
+  /// An application's state would be too far above the roster's first one; a new roster begins anew.
+  case statesPerRoster
 
   /// Whether the group's own files are not what was written, so that they can be made new of what is still proved.
   package var isRepairable: Bool {
@@ -66,30 +90,11 @@ package enum GroupFileError: Error, Equatable, Sendable {
     }
   }
 
-  /// An application's state would be too far above the roster's first one; a new roster begins anew.
-  package static let statesPerRoster = GroupFileError.overLimit("2^40 states under one list of members")
-
-  /// How a state contradicts what was verified before.
-  package enum RollbackKind: String, Sendable {
-    /// The group's state is older.
-    case epoch
-    /// The roster is older.
-    case roster
-    /// The key is older.
-    case generation
-    /// Two states of one epoch, or one that does not descend from the known one.
-    case fork
-    /// A removed group came back.
-    case removed
-    /// The file is gone.
-    case vanished
-    /// An application's issue is lower than one that the roster names; the numbers are issues, not epochs.
-    case issue
-  }
 }
 
 /// What the system failed at; the raw value is how a message says it.
-package enum StorageFailure: String, Equatable, Sendable {
+@nonexhaustive
+public enum StorageFailure: String, Sendable {
   case full = "the disk is full"
   case readOnly = "the file system is read-only"
   case inputOutput = "reading or writing failed"
@@ -100,6 +105,8 @@ package enum StorageFailure: String, Equatable, Sendable {
   case pathTooLong = "the path of the store is too long"
   case stateFolder = "the state folder cannot be written"
   case forked = "the process that opened the file has forked"
+  case replaced = "the group's file was replaced meanwhile"
+  case noBackupFolder = "the folder above the backup's is not there"
 }
 
 /// What the system's permissions refuse, looked for after a call failed: an error number names no path.

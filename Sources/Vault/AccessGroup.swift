@@ -156,7 +156,7 @@ public final class AccessGroup: Sendable {
   public func restore(_ name: String, version: UInt64? = nil) throws(VaultError) -> UInt64 {
     let name = try Item.Name(name)
     let restored = try writing { (edit) throws(GroupFileError) in try edit.restore(name, version: version) }
-    guard let restored else { throw .contradiction("the item is present; name the version to bring back") }
+    guard let restored else { throw .contradiction(.presentItem) }
     return restored
   }
 

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 
 /// What a group says about itself.
 public struct GroupInfo: Sendable {
@@ -30,14 +30,8 @@ public struct GroupInfo: Sendable {
 
 /// A member of a group.
 public struct GroupMember: Sendable, Equatable {
-  public let who: Item.Writer
-  public let rights: Rights
-
-  /// What a member may do.
-  public enum Rights: String, Sendable {
-    case read
-    case write
-  }
+  public let who: Writer
+  public let rights: MemberRights
 }
 
 extension AccessGroup {
@@ -59,17 +53,7 @@ extension AccessGroup {
 
 extension GroupMember {
   init(_ member: Member) {
-    self.init(who: Item.Writer(member.asWriter), rights: Rights(member.rights))
-  }
-}
-
-extension Item.Writer {
-  init(_ writer: Attributes.Writer) {
-    self =
-      switch writer.kind {
-      case .owner: .owner
-      case .application: .application(writer.application, issue: writer.issue)
-      }
+    self.init(who: member.asWriter, rights: member.rights)
   }
 }
 

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 @_spi(_Unicode) internal import Swift
 
 /// What a group tells about one item without opening its secret.
@@ -30,21 +30,10 @@ public struct Item: Sendable, Equatable {
   /// Whether this version says that the item was removed.
   public let isRemoved: Bool
 
-  /// The member that wrote a version.
-  public enum Writer: Sendable, Equatable {
-    case owner
-    case application(String, issue: UInt32)
-  }
+  public typealias Writer = GroupFile.Writer
 }
 
-/// A moment in milliseconds since 1970-01-01 00:00 UTC.
-public struct Timestamp: Sendable, Hashable, Comparable {
-  public let milliseconds: UInt64
-
-  public init(milliseconds: UInt64) { self.milliseconds = milliseconds }
-
-  public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
-
+extension Timestamp {
   /// The present moment, by the system's clock.
   public static var now: Timestamp { Timestamp(milliseconds: SystemClock.milliseconds()) }
 }
@@ -56,7 +45,7 @@ extension Item {
   }
 
   /// - Parameter signer: who signed the state that shows the item.
-  init(_ row: Row, _ attributes: Attributes, signedBy signer: Attributes.Writer?) throws(VaultError) {
+  init(_ row: Row, _ attributes: Attributes, signedBy signer: Writer?) throws(VaultError) {
     name = try Item.name(attributes.name)
     label = attributes.label
     self.attributes = attributes.pairs
@@ -67,12 +56,12 @@ extension Item {
     expires = attributes.expires.map(Timestamp.init(milliseconds:))
     kind = SecretKind(rawValue: attributes.valueKind)
     typeName = attributes.typeName
-    writer = Writer(attributes.writer)
+    writer = attributes.writer
     isWriterClaimed = signer != attributes.writer
     isRemoved = row.state != .present
   }
 
-  static let unnamable = VaultError.damaged(group: nil, level: "row", detail: "a name that no item can have")
+  static let unnamable = VaultError.damaged(group: nil, level: .row, detail: "a name that no item can have")
 
   /// A stored name that nobody could ask for, or that would move the cursor of whoever lists it, is damage: only
   /// a writer's own program can have signed it.

@@ -38,7 +38,7 @@ public final class ItemList {
   /// - Throws: ``VaultError/damaged(group:level:detail:)`` and ``VaultError/storage(_:)``.
   public func next() throws(VaultError) -> Item? {
     if let item = try nextItem() { return item }
-    guard strangeRows.isEmpty else { throw .strangeRows(in: group) }
+    guard strangeRows.isEmpty else { throw .strangeRows(group: group) }
     return nil
   }
 
@@ -123,7 +123,7 @@ private struct RowOpener: Sendable {
   }
 
   let state: VerifiedState
-  let signer: Attributes.Writer?
+  let signer: Writer?
   let prefix: String
   let listsRemoved: Bool
 
@@ -189,7 +189,7 @@ extension AccessGroup {
     prefix: String = "", progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> [Item] {
     let (items, strange) = try listing(prefix: prefix, progress: progress)
-    guard strange.isEmpty else { throw .strangeRows(in: name.description) }
+    guard strange.isEmpty else { throw .strangeRows(group: name.description) }
     return items
   }
 

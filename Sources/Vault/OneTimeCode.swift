@@ -92,7 +92,7 @@ extension Secret {
     let encoded = alphabet.characters.map { Array(String($0).utf8) }
     let longest = encoded.map(\.count).max() ?? 1
     let drawn: GuardedBytes
-    do { drawn = try GuardedBytes(count: length * longest) } catch { throw .storage(StorageFailure.memory.rawValue) }
+    do { drawn = try GuardedBytes(count: length * longest) } catch { throw .storage(.memory) }
     var count = 0
     unsafe drawn.withUnsafeMutableBytes { drawn in
       for _ in 0..<length {

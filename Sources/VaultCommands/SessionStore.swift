@@ -44,7 +44,7 @@ extension Session {
     case nil:
       guard asking else {
         return .automatic(prompt: { () throws(VaultError) in
-          throw .locked("the store opens with a passphrase, and this command does not ask for one")
+          throw .locked(.nobodyToAsk("the store opens with a passphrase, and this command does not ask for one"))
         })
       }
       let prompt = passphrasePrompt

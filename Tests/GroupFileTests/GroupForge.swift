@@ -69,7 +69,7 @@ struct GroupForge {
   }
 
   /// Adds `seed` to the group as an application.
-  func addMember(_ seed: MemberSeed, _ rights: Member.Rights, application: String = "com.example.notes") throws {
+  func addMember(_ seed: MemberSeed, _ rights: MemberRights, application: String = "com.example.notes") throws {
     let slotID = seed.slotID(group: group.groupID, generation: 1)
     let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: group.groupID, generation: 1)
     try group.tamper { try $0.storeWrap(slotID, wrap) }

@@ -15,8 +15,8 @@ import Vault
     (.notFound(.version(3)), 10, "version 3 of the item is not kept", "see what is kept: vault history NAME"),
     (.notFound(.group), 10, "no such group", "see what there is: vault group list"),
     (
-      .locked("there is no terminal to ask for the passphrase"), 11,
-      "locked: there is no terminal to ask for the passphrase",
+      .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")), 11,
+      "locked: there is no terminal to ask for the passphrase on",
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     ),
     (
@@ -36,15 +36,15 @@ import Vault
       "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     ),
     (
-      .locked("the credential is not there"), 11, "locked: the credential is not there",
+      .locked(.credential(.missing)), 11, "locked: the credential is not there",
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     ),
     (
-      .damaged(group: nil, level: "credential", detail: "cut"), 13, "damaged or altered (credential: cut)",
+      .damaged(group: nil, level: .credential, detail: "cut"), 13, "damaged or altered (credential: cut)",
       "write it again: vault app issue APP --output FILE --again"
     ),
     (
-      .damaged(group: "team", level: "witness", detail: "the state folder is not there"), 13,
+      .witnessUnavailable(group: "team", reason: "the state folder is not there"), 13,
       "'team' cannot be shown to be its newest state (witness: the state folder is not there)",
       "make the state folder, for you alone (mode 700); where it should be: vault paths"
     ),
@@ -54,17 +54,17 @@ import Vault
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
     ),
     (
-      .damaged(group: "team", level: "manifest", detail: "signature"), 13,
+      .damaged(group: "team", level: .manifest, detail: "signature"), 13,
       "'team' is damaged or was altered (manifest: signature)",
       "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     ),
     (
-      .damaged(group: "team", level: "witness", detail: "neither record is valid"), 13,
+      .damaged(group: "team", level: .witness, detail: "neither record is valid"), 13,
       "'team' cannot be shown to be its newest state (witness: neither record is valid)",
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
     ),
     (
-      .damaged(group: nil, level: "identity", detail: "hash"), 13, "damaged or altered (identity: hash)",
+      .damaged(group: nil, level: .identity, detail: "hash"), 13, "damaged or altered (identity: hash)",
       "nothing was changed; put a backup back"
     ),
     (
@@ -99,9 +99,9 @@ import Vault
       .busy(group: nil), 15, "the store is in use by another process",
       "try again; see who holds it: fuser -v on all files of the group's folder"
     ),
-    (.wrongKey("passphrase"), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
+    (.wrongKey(.passphrase), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
     (
-      .mistypedCode("group 3 of the recovery code is mistyped"), 16, "group 3 of the recovery code is mistyped",
+      .mistypedCode(.mistyped([3])), 16, "group 3 of the recovery code is mistyped",
       "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
     ),
     (
@@ -114,17 +114,41 @@ import Vault
     (.notFound(.slot(3)), 10, "there is no slot 3", "see which there are: vault slot list"),
     (.overLimit("1,024 bytes in an item's name"), 20, "more than 1,024 bytes in an item's name", nil),
     (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or name its place: VAULT_HOME"),
-    (.exists("a group of this name"), 22, "a group of this name exists already", nil),
+    (
+      .tooManyStates, 20, "more than 2^40 states under one list of members",
+      "the owner begins anew: vault group rotate GROUP"
+    ),
+    (
+      .anotherGroup("team"), 13,
+      "'team' cannot be shown to be its newest state (witness: another group under a known name)",
+      "if you put another group there yourself: vault group accept GROUP --another-group; otherwise find out who did"
+    ),
+    (
+      .strangeRows(group: "team"), 13,
+      "'team' is damaged or was altered (row: a writer signed rows that no item can be)",
+      "see which they are: vault list; the owner removes them: vault remove --row TOKEN"
+    ),
+    (
+      .rolledBack(group: "team", found: 1, known: 2, reason: .olderIssue), 14,
+      "the list of applications is older than 'team': it names issue 1 of the application, the group issue 2",
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
+    ),
+    (.newerFormat(read: nil, write: nil), 17, "made by a newer version", "use a newer vault"),
+    (
+      .contradiction(.recovering), 18, "the recovery of this store did not end",
+      "run it again: vault init --recover DIR"
+    ),
+    (.exists(.group), 22, "a group of this name exists already", nil),
     (
       .noStore(path: ""), 21, "no home folder is known, so nothing says where the store is",
       "name its place: VAULT_HOME"
     ),
     (
-      .storage("the disk did not confirm the change, which may have been made or not"), 23,
+      .storage(.unconfirmed), 23,
       "the disk did not confirm the change, which may have been made or not",
       "see whether it was made: vault history NAME"
     ),
-    (.storage("the disk is full"), 23, "the disk is full", "nothing was changed by the failed command"),
+    (.storage(.full), 23, "the disk is full", "nothing was changed by the failed command"),
     (.declined, 130, "nothing was accepted", nil),
     (.invalid("an item's name must not be empty"), 64, "an item's name must not be empty", nil),
     (.unexpected("a list that does not end"), 1, "a list that does not end", nil),
@@ -148,7 +172,7 @@ import Vault
 
   @Test func `an error in JSON is one object`() throws {
     let descriptor = Pipe.nameless()
-    let error = VaultError.damaged(group: "team", level: "manifest", detail: "signature")
+    let error = VaultError.damaged(group: "team", level: .manifest, detail: "signature")
     try ErrorReport(error).write(to: Output(descriptor: descriptor))
     let text = String(decoding: Pipe.contents(of: descriptor), as: UTF8.self)
     #expect(

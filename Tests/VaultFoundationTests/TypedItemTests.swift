@@ -85,11 +85,11 @@ import VaultFoundation
     let owner = try group.get("owner", as: Person.self, allowing: [Address.self])
     #expect(owner.name == "太郎" && owner.address?.city == "東京")
     let item = try group.item("owner")
-    #expect(item.kind == .archive && item.typeName == "VaultTests.TypedItemTests.Person")
+    #expect(item.kind == .archive && item.typeName == "VaultFoundationTests.TypedItemTests.Person")
     #expect(
       throws: VaultError.archive(
         .classRefused(
-          name: "VaultTests.TypedItemTests.Address", allowed: ["VaultTests.TypedItemTests.Person"],
+          name: "VaultFoundationTests.TypedItemTests.Address", allowed: ["VaultFoundationTests.TypedItemTests.Person"],
           at: ArchivePath([.key("root"), .key("address")])))
     ) { try group.get("owner", as: Person.self) }
     #expect(throws: VaultError.self) { try group.get("owner", as: Address.self, allowing: [Person.self]) }
@@ -111,15 +111,15 @@ import VaultFoundation
     try group.set("names", to: ["a": 1])
     #expect(try group.get("names", as: [String: Int].self) == ["a": 1])
     #expect(
-      throws: VaultError.otherType(found: "VaultTests.TypedItemTests.Flags", expected: "string")
+      throws: VaultError.otherType(found: "VaultFoundationTests.TypedItemTests.Flags", expected: "string")
     ) { try group.get("flags", as: String.self) }
     #expect(
       throws: VaultError.otherType(
-        found: "VaultTests.TypedItemTests.Flags", expected: "Swift.Array<VaultTests.TypedItemTests.Flags>")
+        found: "VaultFoundationTests.TypedItemTests.Flags", expected: "Swift.Array<VaultTests.TypedItemTests.Flags>")
     ) { try group.get("flags", as: [Flags].self) }
     try group.set("text", to: "s3cret")
     #expect(throws: VaultError.otherType(found: "string", expected: "int")) { try group.get("text", as: Int.self) }
-    #expect(throws: VaultError.otherType(found: "string", expected: "VaultTests.TypedItemTests.Flags")) {
+    #expect(throws: VaultError.otherType(found: "string", expected: "VaultFoundationTests.TypedItemTests.Flags")) {
       try group.get("text", as: Flags.self)
     }
     struct Local: Codable {}

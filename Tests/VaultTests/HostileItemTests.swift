@@ -13,7 +13,7 @@ struct HostileItemTests {
     try group.set("item", to: "value")
     try put(name, in: group)
     #expect(
-      throws: VaultError.damaged(group: "default", level: "row", detail: "a writer signed rows that no item can be")
+      throws: VaultError.strangeRows(group: "default")
     ) {
       try group.items()
     }
@@ -26,7 +26,7 @@ struct HostileItemTests {
     #expect(throws: VaultError.self) { try list.next() }
     #expect(try store.value("item") == "value")
     // Verifying refuses what a list refuses.
-    #expect(throws: VaultError.strangeRows(in: "default")) {
+    #expect(throws: VaultError.strangeRows(group: "default")) {
       try store.open().verify(groups: ["default"])[0].result.get()
     }
   }
@@ -41,7 +41,7 @@ struct HostileItemTests {
     var leftOut: [String: VaultError] = [:]
     let exposed = try open.exposure(leftOut: { leftOut[$0] = $1 })
     #expect(exposed.map(\.item.description) == ["a", "b"])
-    #expect(leftOut == ["default": .strangeRows(in: "default")])
+    #expect(leftOut == ["default": .strangeRows(group: "default")])
   }
 
   private func put(_ name: String, in group: AccessGroup) throws {

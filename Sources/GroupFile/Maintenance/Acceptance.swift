@@ -26,7 +26,7 @@ package struct OfferedState {
     /// An older state of the same roster and key, or one of another branch.
     case older
     /// An older roster or key: whoever left since comes back.
-    case olderRoster(GroupFileError.RollbackKind)
+    case olderRoster(RollbackReason)
     /// The owner removed the group.
     case removed
     /// It is another group than the one that is known under the name.
@@ -56,11 +56,6 @@ package struct OwnersAcceptance {
     self.isRemoved = isRemoved
     self.revokes = revokes
   }
-}
-
-extension GroupFileError {
-  /// A file is not the group that is known under its name.
-  package static let anotherGroup = GroupFileError.damaged(.witness, "another group under a known name")
 }
 
 extension AccessGroupFile {
@@ -160,11 +155,11 @@ extension AccessGroupFile {
   /// How the state contradicts the roster or the key that was seen; `nil` if it does not.
   private static func olderRoster(
     _ state: VerifiedState, _ record: WitnessRecord
-  ) -> GroupFileError.RollbackKind? {
-    if state.manifest.rosterRevision < record.rosterRevision { return .roster }
-    if state.manifest.generation < record.generation { return .generation }
+  ) -> RollbackReason? {
+    if state.manifest.rosterRevision < record.rosterRevision { return .olderRoster }
+    if state.manifest.generation < record.generation { return .olderKey }
     let isSameRevision = state.manifest.rosterRevision == record.rosterRevision && record.rosterDigest != .zero
-    return isSameRevision && state.signedRoster.digest != record.rosterDigest ? .roster : nil
+    return isSameRevision && state.signedRoster.digest != record.rosterDigest ? .olderRoster : nil
   }
 
   /// Gives a state a roster, a key and an epoch above all that was seen.

@@ -24,7 +24,7 @@ extension AccessGroupFile {
   /// - Returns: `nil` for a group that is bound to this device: no copy of it could be opened elsewhere.
   /// - Throws: what a reader finds, and what is wrong with the copy; there is no copy then.
   package func backUp(
-    to folder: String, progress: (CopyStep) -> Void = { _ in }
+    to folder: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(GroupFileError) -> CopiedGroup? {
     let transaction = try beginReading()
     guard !transaction.view.state.roster.flags.contains(.thisDeviceOnly) else { return nil }
@@ -90,7 +90,7 @@ package final class RestingGroup {
   }
 
   /// Copies the file into `folder`, which is there and empty.
-  func copy(to folder: String, mode: UInt32, progress: (CopyStep) -> Void) throws(GroupFileError) {
+  func copy(to folder: String, mode: UInt32, progress: (MaintenanceProgress) -> Void) throws(GroupFileError) {
     try view.checkSize()
     try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
@@ -119,4 +119,16 @@ extension Snapshot {
   private static let basePageCount: Int64 = 4_096
   /// The largest attributes and the largest value, with their nodes and keys.
   private static let rowPageCount: Int64 = 400
+}
+
+/// How far a backup, a restoration, a repair or a new key has come with one group.
+@nonexhaustive
+public enum MaintenanceProgress: Sendable, Equatable {
+  case copied(bytes: UInt64, of: UInt64)
+  /// So many items were proved.
+  case proved(UInt64)
+  /// So many items were proved and sealed under a new key.
+  case sealed(UInt64)
+  /// So many of them were written.
+  case written(UInt64)
 }

@@ -221,7 +221,7 @@ extension AccessGroupFile {
     for notice in transaction.view.notices {
       switch notice {
       case .witnessInvalid: throw .damaged(.witness, "neither record is valid")
-      case .witnessUnavailable(let reason): throw .damaged(.witness, reason)
+      case .witnessUnavailable(let reason): throw .witnessUnavailable(reason)
       case .gap: break
       }
     }

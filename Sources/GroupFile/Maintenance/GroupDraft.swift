@@ -41,7 +41,8 @@ package struct GroupDraft: Sendable {
   }
 
   /// Copies `group` into the draft.
-  package func fill(from group: RestingGroup, progress: (CopyStep) -> Void = { _ in }) throws(GroupFileError) {
+  package func fill(from group: RestingGroup, progress: (MaintenanceProgress) -> Void = { _ in }) throws(GroupFileError)
+  {
     try group.copy(to: folder, mode: fileMode, progress: progress)
     // Log and index lie beside the file, empty, so that those who may only read the folder can open it.
     try Connection(at: ContainerPlace(folder: folder), access: .writing).close()

@@ -6,9 +6,9 @@ package struct RosterChange: Sendable {
   package struct Grant: Sendable, Equatable {
     package var application: String
     package var issue: UInt32
-    package var rights: Member.Rights
+    package var rights: MemberRights
 
-    package init(application: String, issue: UInt32, rights: Member.Rights) {
+    package init(application: String, issue: UInt32, rights: MemberRights) {
       self.application = application
       self.issue = issue
       self.rights = rights
@@ -78,7 +78,7 @@ struct RosterPlan {
     let issues = roster.issues
     for grant in change.grants {
       guard let known = issues[grant.application], known > grant.issue else { continue }
-      throw .rolledBack(found: UInt64(grant.issue), known: UInt64(known), .issue)
+      throw .rolledBack(found: UInt64(grant.issue), known: UInt64(known), .olderIssue)
     }
     var staying: [Member] = []
     for member in roster.members {

@@ -1,13 +1,5 @@
 import Sealing
 
-/// How far a change of a group's key has come.
-package enum RotationStep: Sendable {
-  /// So many items were proved and sealed under the new key.
-  case sealed(UInt64)
-  /// So many items were written.
-  case written(UInt64)
-}
-
 /// Where a group's file is made new that is too damaged to be changed where it lies.
 package struct SalvagePlaces: Sendable {
   /// A path on the store's file system that is free; one with `.salvage` at its end is taken, too.
@@ -36,7 +28,7 @@ extension AccessGroupFile {
   @discardableResult
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
-    progress: (RotationStep) -> Void = { _ in }
+    progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(GroupFileError) -> ChangedRoster {
     guard context.kind == .owner else { throw .ownerOnly }
     let session = try beginSession()
@@ -94,7 +86,7 @@ struct RosterWriting {
   ///
   /// - Parameter left: gets what a new key leaves behind.
   func write(
-    _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (RotationStep) -> Void
+    _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> VerifiedState? {
     let plan = try RosterPlan(change, on: old.roster, authority)
     guard plan.isChange || !old.hasOwnersVersion || connection.version != old.roster.flags.version else { return nil }
@@ -130,7 +122,7 @@ struct RosterWriting {
   }
 
   private func rotate(
-    under keys: GroupKeys, dropping dropped: Set<Token>, _ progress: (RotationStep) -> Void
+    under keys: GroupKeys, dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Rotation.Outcome {
     if let draftRoot {
       return try Rotation.run(view, from: draftRoot, under: keys, dropping: dropped, progress)

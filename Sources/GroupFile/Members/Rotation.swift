@@ -32,7 +32,7 @@ struct Rotation {
   /// - Throws: `damaged`, `altered` where something that it names cannot be proved.
   static func run(
     _ view: Snapshot, from root: Digest, under keys: GroupKeys, dropping dropped: Set<Token>,
-    _ progress: (RotationStep) -> Void
+    _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Outcome {
     var rotation = Rotation(view: view, seal: RowSeal(keys), dropped: dropped)
     // Before the new ones are among them.
@@ -55,7 +55,7 @@ struct Rotation {
   ///
   /// - Returns: the number of the tree's nodes.
   private mutating func proveRows(
-    below root: Digest, _ progress: (RotationStep) -> Void
+    below root: Digest, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> UInt64 {
     let rows = try connection.currentRows()
     defer { rows.reset() }
@@ -153,7 +153,7 @@ struct Rotation {
 
   /// Puts the new rows in the place of the old ones, in the order of the file.
   private mutating func write(
-    in oldBlobs: [Int64], _ progress: (RotationStep) -> Void
+    in oldBlobs: [Int64], _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Outcome {
     for rowID in oldBlobs { try connection.dropBlob(rowID: rowID) }
     try connection.empty("DELETE FROM item")

@@ -2,24 +2,6 @@ package import Sealing
 
 /// What is sealed beside a value: its name and everything a listing shows.
 package struct Attributes: Sendable, Equatable {
-  /// Who wrote a version, as he stated it: another writer of the group can misstate it.
-  package struct Writer: Sendable, Hashable {
-    package var kind: Member.Kind
-    /// The issue number of an application's seed; 0 for the owner.
-    package var issue: UInt32
-    /// The application's id; empty for the owner.
-    package var application: String
-
-    package init(kind: Member.Kind, issue: UInt32, application: String) {
-      self.kind = kind
-      self.issue = issue
-      self.application = application
-    }
-
-    /// The owner himself: what is not said otherwise.
-    package static let owner = Writer(kind: .owner, issue: 0, application: "")
-  }
-
   /// The item's name in NFC.
   package var name: String
   package var label: String?
@@ -286,4 +268,30 @@ package struct FieldReader {
     guard number < ByteReader.counterLimit else { throw .unexpected(offset: 0) }
     return number
   }
+}
+
+/// The member that wrote a version, as they stated it: another writer of the group can misstate it.
+public enum Writer: Sendable, Hashable {
+  case owner
+  /// An application, by its id, and the issue number of the seed it wrote with.
+  case application(String, issue: UInt32)
+
+  package init(kind: Member.Kind, issue: UInt32, application: String) {
+    self = kind == .owner ? .owner : .application(application, issue: issue)
+  }
+
+  package var kind: Member.Kind { if case .owner = self { .owner } else { .application } }
+  /// 0 for the owner.
+  package var issue: UInt32 { if case .application(_, let issue) = self { issue } else { 0 } }
+  /// Empty for the owner.
+  package var application: String { if case .application(let id, _) = self { id } else { "" } }
+}
+
+/// A moment in milliseconds since 1970-01-01 00:00 UTC.
+public struct Timestamp: Sendable, Hashable, Comparable {
+  public let milliseconds: UInt64
+
+  public init(milliseconds: UInt64) { self.milliseconds = milliseconds }
+
+  public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 }

@@ -71,7 +71,7 @@ extension Roster {
     writer.write(UInt32(members.count))
     for member in members {
       writer.write(member.kind.rawValue)
-      writer.write(member.rights.rawValue)
+      writer.write(member.rights.code)
       writer.write(member.issue)
       writer.writeCounted16(Array(member.application.utf8))
       writer.write(member.signingKey)
@@ -137,7 +137,7 @@ extension Roster {
     var members: [Member] = []
     for _ in 0..<count {
       guard let kind = Member.Kind(rawValue: try reader.read(UInt8.self)),
-        let rights = Member.Rights(rawValue: try reader.read(UInt8.self))
+        let rights = MemberRights(code: try reader.read(UInt8.self))
       else { throw GroupFileError.damaged(.roster, "member") }
       let member = Member(
         kind: kind, rights: rights, issue: try reader.read(UInt32.self),
@@ -246,6 +246,25 @@ extension Label {
   fileprivate static let rosterBinding = Label("vault1.meta.ros")
 }
 
+/// What a member may do in a group.
+public enum MemberRights: String, Sendable, Comparable {
+  case read
+  /// To read and to write.
+  case write
+
+  public static func < (left: Self, right: Self) -> Bool { left == .read && right == .write }
+
+  init?(code: UInt8) {
+    switch code {
+    case 1: self = .read
+    case 2: self = .write
+    default: return nil
+    }
+  }
+
+  var code: UInt8 { self == .read ? 1 : 2 }
+}
+
 /// One entry of a roster: who may read or write a group, and how its key is wrapped for him.
 package struct Member: Sendable, Equatable {
   package enum Kind: UInt8, Sendable {
@@ -255,15 +274,8 @@ package struct Member: Sendable, Equatable {
     case application = 1
   }
 
-  package enum Rights: UInt8, Sendable, Comparable {
-    case read = 1
-    case write = 2
-
-    package static func < (left: Rights, right: Rights) -> Bool { left.rawValue < right.rawValue }
-  }
-
   package var kind: Kind
-  package var rights: Rights
+  package var rights: MemberRights
   /// The issue number of an application's seed; 0 for the owner.
   package var issue: UInt32
   /// The application's id; empty for the owner.
@@ -276,8 +288,8 @@ package struct Member: Sendable, Equatable {
   package var wrapDigest: Digest
 
   /// The member as the writer of a version.
-  package var asWriter: Attributes.Writer {
-    Attributes.Writer(kind: kind, issue: issue, application: application)
+  package var asWriter: Writer {
+    Writer(kind: kind, issue: issue, application: application)
   }
 }
 

@@ -41,7 +41,7 @@ extension VerifiedState {
   }
 
   /// Who signed this state, as attributes name a writer.
-  package var signer: Attributes.Writer? { roster.member(signing: manifest.writerKey)?.asWriter }
+  package var signer: Writer? { roster.member(signing: manifest.writerKey)?.asWriter }
 
   /// Reads and verifies the state in `connection`'s transaction, in the order of the format's rule 10.
   ///

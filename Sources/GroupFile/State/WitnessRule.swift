@@ -51,13 +51,13 @@ enum WitnessRule {
     }
     guard record.ownerKey == state.roster.ownerKey else { throw .damaged(.witness, "another owner's group") }
     guard record.groupID == manifest.groupID else { throw .anotherGroup }
-    func rolledBack(_ kind: GroupFileError.RollbackKind) -> GroupFileError {
+    func rolledBack(_ kind: RollbackReason) -> GroupFileError {
       .rolledBack(found: manifest.epoch, known: record.epoch, kind)
     }
-    if record.flags.contains(.removed) { throw rolledBack(.removed) }
-    if manifest.rosterRevision < record.rosterRevision { throw rolledBack(.roster) }
-    if manifest.generation < record.generation { throw rolledBack(.generation) }
-    if manifest.epoch < record.epoch { throw rolledBack(.epoch) }
+    if record.flags.contains(.removed) { throw rolledBack(.broughtBack) }
+    if manifest.rosterRevision < record.rosterRevision { throw rolledBack(.olderRoster) }
+    if manifest.generation < record.generation { throw rolledBack(.olderKey) }
+    if manifest.epoch < record.epoch { throw rolledBack(.olderState) }
     // A floor does not know the roster's digest.
     if manifest.rosterRevision == record.rosterRevision, manifest.rosterDigest != record.rosterDigest,
       record.rosterDigest != .zero

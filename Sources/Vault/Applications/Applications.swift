@@ -28,7 +28,7 @@ public struct Applications: Sendable {
     _ = try application(id)
     return try memberships(of: id).map { membership in
       ApplicationGroup(
-        name: membership.name.description, rights: GroupMember.Rights(membership.member.rights),
+        name: membership.name.description, rights: membership.member.rights,
         lifetime: GroupLifetime(membership.state.roster.flags))
     }
   }
@@ -142,12 +142,6 @@ extension SecretStore {
   public var applications: Applications { Applications(store: self) }
 }
 
-extension GroupMember.Rights {
-  init(_ rights: Member.Rights) { self = rights == .write ? .write : .read }
-
-  var inRoster: Member.Rights { self == .write ? .write : .read }
-}
-
 extension GroupLifetime {
   init(_ flags: Roster.Flags) { self = flags.contains(.purgedAtUninstall) ? .purged : .survives }
 }
@@ -192,7 +186,7 @@ public struct Application: Sendable, Equatable {
 public struct ApplicationGroup: Sendable, Equatable {
   /// The group's name.
   public let name: String
-  public let rights: GroupMember.Rights
+  public let rights: MemberRights
   /// What the group was declared to do when its application is uninstalled.
   public let lifetime: GroupLifetime
 }
@@ -218,7 +212,7 @@ public struct IssuedCredential: Sendable, Equatable {
 public struct Admission: Sendable, Equatable {
   /// The group's name.
   public let group: String
-  public let rights: GroupMember.Rights
+  public let rights: MemberRights
   /// Items, removed ones included.
   public let itemCount: UInt64
   /// Older versions that are kept: a new reader gets them too.

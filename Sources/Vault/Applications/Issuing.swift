@@ -16,9 +16,9 @@ extension Applications {
   public struct Grant: Sendable, Equatable {
     /// The group's name.
     public var group: String
-    public var rights: GroupMember.Rights
+    public var rights: MemberRights
 
-    public init(_ rights: GroupMember.Rights, in group: String) {
+    public init(_ rights: MemberRights, in group: String) {
       self.group = group
       self.rights = rights
     }
@@ -75,9 +75,7 @@ extension Applications {
     for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
     let credential = Credential(
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
-      member: try store.location.opening { () throws(IdentityError) in
-        try sealing { () throws(SealingError) in try identity.applicationMember(id: id, issue: entry.issue) }
-      },
+      member: try sealing { () throws(SealingError) in try identity.applicationMember(id: id, issue: entry.issue) },
       floors: try floors(of: id))
     try place.write(credential)
     // As long as a group may know the old credential, the same command is to be repeated.
@@ -110,7 +108,7 @@ extension Applications {
       let group = try registry.entry(of: name)
       guard group == nil || group?.presence == .absent,
         !AccessGroupFile.exists(in: store.location.places.groupFolder(name.description))
-      else { throw .exists("a group of this name") }
+      else { throw .exists(.group) }
       // A registry that is older than the groups may not know the application.
       let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
       return Registry.RegisteredApplication(
@@ -123,16 +121,13 @@ extension Applications {
     let wasReplaced = known.wasReplaced
     switch issuance {
     case .first:
-      guard known.issued == 0 else { throw Applications.isIssued }
+      guard known.issued == 0 else { throw .exists(.applicationID) }
       try refuseReplaced(known.issue, of: name.description)
     case .again:
       guard !wasReplaced else {
-        throw .contradiction(
-          "replacing the application's credential was interrupted; finish it: vault app issue APP --replace")
+        throw .contradiction(.interruptedReplacement)
       }
-      guard known.standing != .revoked else {
-        throw .contradiction("the application's credentials were revoked; a new one: vault app issue APP --replace")
-      }
+      guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
       try refuseReplaced(known.issue, of: name.description)
     case .replacing:
       let seen = try knownIssues()[name.description]?.issue ?? 0
@@ -148,8 +143,6 @@ extension Applications {
     guard issue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
     return issue + 1
   }
-
-  static let isIssued = VaultError.exists("an application of this id")
 
   /// The states that the owner knows of the application's groups, of the private one in any case.
   private func floors(of id: String) throws(VaultError) -> [Credential.Floor] {

@@ -18,23 +18,23 @@ extension SecretStore {
   ///   newer credential of it than the registry; ``VaultError/denied(_:)`` for anybody but the owner.
   @discardableResult
   public func grant(
-    _ rights: GroupMember.Rights, in group: String, to application: String,
+    _ rights: MemberRights, in group: String, to application: String,
     accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
     guard let known = try registry().application(application) else { throw .notFound(.application) }
     guard known.standing != .revoked else {
-      throw .contradiction("the application's credentials were revoked; a new one first: vault app issue APP --replace")
+      throw .contradiction(.revokedApplication)
     }
     try applications.refuseReplaced(known.issue, of: application)
     return try grant(rights, in: group, to: application, known, accepting: confirm)
   }
 
   func grant(
-    _ rights: GroupMember.Rights, in group: String, to application: String,
+    _ rights: MemberRights, in group: String, to application: String,
     _ known: Registry.RegisteredApplication, accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
     let name = try self.group(group).name
-    let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights.inRoster)
+    let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights)
     let registry = try registry()
     var change = RosterChange(grants: [grant])
     // Whoever replaces or revokes the application notes it first, and then goes through all groups, one writer at a time.
@@ -143,7 +143,7 @@ extension SecretStore {
     if let confirm { acceptance = try ownersAcceptance(of: name, asking: confirm) }
     do throws(GroupFileError) {
       return try note(
-        file.changeRoster(change, accepting: acceptance, by: identity) { progress(MaintenanceProgress($0)) }, name, nil)
+        file.changeRoster(change, accepting: acceptance, by: identity) { progress($0) }, name, nil)
     } catch {
       // With the turn to write ours, nobody but a process that wants to hold it up has SQLite's lock on the file: who may only
       // read it can. A new file has none.
@@ -155,7 +155,7 @@ extension SecretStore {
       return try note(
         file.changeRoster(
           change, accepting: acceptance, salvagingAt: places, by: identity, members: memberSeeds(identity)
-        ) { progress(MaintenanceProgress($0)) }, name, places
+        ) { progress($0) }, name, places
       )
     } catch {
       throw VaultError(error, group: name.description)
@@ -224,7 +224,7 @@ extension SecretStore {
       do {
         let (values, isComplete) = try group.file.exposure { Item.Name(stored: $0) != nil }
         found += values.compactMap { Exposure($0, in: name) }
-        if !isComplete { leftOut(name, .strangeRows(in: name)) }
+        if !isComplete { leftOut(name, .strangeRows(group: name)) }
       } catch {
         let problem = VaultError(error, group: name)
         notices.post(.groupLeftOut(group: name, reason: problem.message))

@@ -13,7 +13,7 @@ struct Registry {
   init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
     let name = AccessGroup.Name.registry
     let seed: MemberSeed
-    do { seed = try identity.registryMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
+    do { seed = try identity.registryMember() } catch { throw .storage(.memory) }
     let witnesses = WitnessFolder(
       stateFolder: location.places.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
     let file = AccessGroupFile(
@@ -72,7 +72,7 @@ struct Registry {
 
   /// What an entry is that nobody wrote so.
   static let damaged = VaultError.damaged(
-    group: AccessGroup.Name.registry.description, level: "registry", detail: "entry")
+    group: AccessGroup.Name.registry.description, level: .registry, detail: "entry")
 
   /// Writes what is known of `name`.
   func record(_ entry: Entry, of name: AccessGroup.Name) throws(VaultError) {
@@ -105,7 +105,7 @@ extension Registry.Entry {
         case .groupID: groupID = GroupID(field)
         case .presence: presence = field.count == 1 ? field.first.flatMap(Registry.Presence.init(rawValue:)) : nil
         case .created: created = try FieldReader.number(field)
-        case nil: throw VaultError.newerFormat(read: 2, write: 2)
+        case nil: throw VaultError.newerFormat(read: nil, write: nil)
         }
       }
       guard let groupID, let presence, let created else {
@@ -210,7 +210,7 @@ extension Registry.RegisteredApplication {
         case .highestIssue:
           highestIssue = UInt32(exactly: try FieldReader.number(field))
           guard let highestIssue, let issue, highestIssue > issue else { throw Registry.damaged }
-        case nil: throw VaultError.newerFormat(read: 2, write: 2)
+        case nil: throw VaultError.newerFormat(read: nil, write: nil)
         }
       }
       guard let issue, issue > 0, let standing, let lifetime, let created, let issued else { throw Registry.damaged }

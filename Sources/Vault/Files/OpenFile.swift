@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// An open file or folder; closed when the value ends.
@@ -173,7 +173,8 @@ enum SecretFile {
 }
 
 /// Why a file or folder is not taken as it is. A caller says what that means for the thing the file holds.
-enum FileFault: Error, Equatable {
+@nonexhaustive
+public enum FileFault: Error, Sendable, Equatable {
   /// There is nothing at the path.
   case missing
   /// There is something at the path already.

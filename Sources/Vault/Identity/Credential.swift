@@ -44,7 +44,7 @@ struct Credential: Sendable {
   /// The credential's bytes, in guarded memory because the seed is among them.
   ///
   /// - Throws: `storage`.
-  func serialized() throws(IdentityError) -> GuardedBytes {
+  func serialized() throws(VaultError) -> GuardedBytes {
     var writer = ByteWriter()
     writer.write(.credential)
     writer.write(Credential.version)
@@ -77,7 +77,7 @@ struct Credential: Sendable {
   /// Reads a credential's bytes.
   ///
   /// - Throws: `damaged`; `newerFormat`; `storage`.
-  init(parsing bytes: GuardedBytes) throws(IdentityError) {
+  init(parsing bytes: GuardedBytes) throws(VaultError) {
     let open = try Credential.openPart(of: bytes)
     do throws(ByteReader.Failure) {
       var reader = ByteReader(open)
@@ -111,14 +111,14 @@ struct Credential: Sendable {
   }
 
   /// All before the hash, with zeros for the seed: what may lie in ordinary memory.
-  private static func openPart(of bytes: GuardedBytes) throws(IdentityError) -> [UInt8] {
+  private static func openPart(of bytes: GuardedBytes) throws(VaultError) -> [UInt8] {
     let start = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(18)) }
-    if CheckedFile.isNewer(start.prefix(16), than: .credential) { throw .newerFormat(.credential) }
+    if CheckedFile.isNewer(start.prefix(16), than: .credential) { throw .newerFormat(read: nil, write: nil) }
     let count = bytes.count - Digest.byteCount
     guard count >= seedRange.upperBound, bytes.count <= byteLimit, start.starts(with: Label.credential.padded) else {
       throw .damaged(.credential, "it is not a vault credential")
     }
-    guard start.suffix(2).elementsEqual([0, UInt8(version)]) else { throw .newerFormat(.credential) }
+    guard start.suffix(2).elementsEqual([0, UInt8(version)]) else { throw .newerFormat(read: nil, write: nil) }
     let isWhole = unsafe bytes.withUnsafeBytes { bytes in
       let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])
       return unsafe Hash.digest(.credentialHash, covered) == Digest(UnsafeRawBufferPointer(rebasing: bytes[count...]))
@@ -170,14 +170,13 @@ enum CredentialFile {
   /// The path may be a link, as Kubernetes makes them for a Secret, if nobody but root and `user` could have put it there.
   ///
   /// - Throws: `locked` with the reason if the file is gone or not as it must be; what ``Credential/init(parsing:)`` throws.
-  static func read(_ path: String, user: uid_t = geteuid()) throws(IdentityError) -> Credential {
+  static func read(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> Credential {
     let bytes: GuardedBytes
     do throws(FileFault) {
       let path = try CanonicalPath.followingLinks(path, user: user)
       bytes = try SecretFile.read(path, .handedOver(user: user), size: 0...Credential.byteLimit)
     } catch {
-      if case .storage(let failure) = error { throw .storage(failure) }
-      throw .locked(.credential(error))
+      throw VaultError(error, VaultError.Lock.credential)
     }
     return try Credential(parsing: bytes)
   }
@@ -218,8 +217,7 @@ enum CredentialFile {
     ///
     /// - Throws: as `init`; there is no file then.
     func write(_ credential: Credential) throws(VaultError) {
-      let bytes: GuardedBytes
-      do { bytes = try credential.serialized() } catch { throw VaultError(error) }
+      let bytes = try credential.serialized()
       do throws(FileFault) {
         try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe draft?.place(bytes) }
       } catch {
@@ -229,9 +227,9 @@ enum CredentialFile {
 
     private static func error(_ fault: FileFault) -> VaultError {
       switch fault {
-      case .taken: .exists("a file at the credential's place")
+      case .taken: .exists(.credentialPlace)
       case .missing, .wrongKind: .invalid("the folder that the credential is to be written to is not there")
-      case .storage(let failure): .storage(failure.rawValue)
+      case .storage(let failure): .storage(failure)
       default: .denied(.permissions("the credential's folder \(fault.reason)"))
       }
     }

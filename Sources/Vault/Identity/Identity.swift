@@ -75,14 +75,14 @@ struct IdentityFile: Equatable, Sendable {
   /// Opens the root seed with a passphrase.
   ///
   /// - Throws: `locked` without a passphrase slot; what ``Slot/open(passphrase:ownerKey:)`` throws.
-  func open(passphrase: GuardedBytes) throws(IdentityError) -> Identity {
+  func open(passphrase: GuardedBytes) throws(VaultError) -> Identity {
     try unlock(passphrase: passphrase).identity
   }
 
   /// Opens the root seed with a passphrase, and tells its slot.
   ///
   /// - Throws: as ``open(passphrase:)``.
-  func unlock(passphrase: GuardedBytes) throws(IdentityError) -> (identity: Identity, slot: Slot) {
+  func unlock(passphrase: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     guard let slot = slots.first(where: { $0.use == .passphrase }) else { throw .locked(.noSlot(.passphrase)) }
     return (try slot.open(passphrase: passphrase, ownerKey: ownerKey), slot)
   }
@@ -91,17 +91,17 @@ struct IdentityFile: Equatable, Sendable {
   ///
   /// - Throws: `locked` without a slot of this use; `wrongKey` if none of them is the key's; what
   ///   ``Slot/open(key:ownerKey:)`` throws.
-  func open(key: borrowing Key, use: Slot.Use) throws(IdentityError) -> Identity {
+  func open(key: borrowing Key, use: SlotInfo.Kind) throws(VaultError) -> Identity {
     try unlock(key: key, use: use).identity
   }
 
   /// Opens the root seed with a key, and tells which slot is the key's.
   ///
   /// - Throws: as ``open(key:use:)``.
-  func unlock(key: borrowing Key, use: Slot.Use) throws(IdentityError) -> (identity: Identity, slot: Slot) {
-    var error = IdentityError.locked(.noSlot(use))
+  func unlock(key: borrowing Key, use: SlotInfo.Kind) throws(VaultError) -> (identity: Identity, slot: Slot) {
+    var error = VaultError.locked(.noSlot(use))
     for slot in slots where slot.use == use {
-      do throws(IdentityError) {
+      do throws(VaultError) {
         return (try slot.open(key: key, ownerKey: ownerKey), slot)
       } catch .wrongKey(use) {
         error = .wrongKey(use)
@@ -113,7 +113,7 @@ struct IdentityFile: Equatable, Sendable {
   /// Opens the root seed with a recovery code as it was typed, and tells which slot is the code's.
   ///
   /// - Throws: `mistypedCode` before any work; as ``open(key:use:)``.
-  func unlock(recoveryCode text: GuardedBytes) throws(IdentityError) -> (identity: Identity, slot: Slot) {
+  func unlock(recoveryCode text: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     let code = try RecoveryCode(parsing: text)
     let key = try sealing { () throws(SealingError) in try code.key() }
     return try unlock(key: key, use: .recoveryCode)
@@ -124,7 +124,7 @@ struct IdentityFile: Equatable, Sendable {
   /// The number that the next slot gets.
   ///
   /// - Throws: `overLimit`.
-  func nextNumber() throws(IdentityError) -> UInt16 {
+  func nextNumber() throws(VaultError) -> UInt16 {
     guard slots.count < IdentityFile.slotLimit, let last = slots.last?.number, last < UInt16.max else {
       throw .overLimit("\(IdentityFile.slotLimit) slots")
     }
@@ -134,7 +134,7 @@ struct IdentityFile: Equatable, Sendable {
   /// Adds a slot whose number is ``nextNumber()``.
   ///
   /// - Throws: `exists` for a second passphrase.
-  mutating func add(_ slot: Slot) throws(IdentityError) {
+  mutating func add(_ slot: Slot) throws(VaultError) {
     if slot.use == .passphrase, slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
     let number = try nextNumber()
     precondition(slot.number == number)
@@ -144,8 +144,10 @@ struct IdentityFile: Equatable, Sendable {
   /// Puts a slot in the place of the one that has its number; the others stay byte for byte.
   ///
   /// - Throws: `noSlot`; `exists` for a second passphrase.
-  mutating func replace(_ slot: Slot) throws(IdentityError) {
-    guard let index = slots.firstIndex(where: { $0.number == slot.number }) else { throw .noSlot(Int(slot.number)) }
+  mutating func replace(_ slot: Slot) throws(VaultError) {
+    guard let index = slots.firstIndex(where: { $0.number == slot.number }) else {
+      throw .notFound(.slot(Int(slot.number)))
+    }
     let others = slots.filter { $0.number != slot.number }
     if slot.use == .passphrase, others.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
     slots[index] = slot
@@ -157,7 +159,7 @@ struct IdentityFile: Equatable, Sendable {
   /// - Throws: `overLimit`, `storage`.
   mutating func setPassphrase(
     _ passphrase: GuardedBytes, cost least: Passphrase.Cost = .moderate, of identity: Identity
-  ) throws(IdentityError) {
+  ) throws(VaultError) {
     let old = slots.first { $0.use == .passphrase }
     let number = if let old { old.number } else { try nextNumber() }
     let cost = old?.cost.raised(to: least) ?? least
@@ -168,9 +170,9 @@ struct IdentityFile: Equatable, Sendable {
   /// Removes a slot.
   ///
   /// - Throws: `noSlot`; `lastSlot`.
-  mutating func remove(number: UInt16) throws(IdentityError) {
-    guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .noSlot(Int(number)) }
-    guard slots.count > 1 else { throw .lastSlot }
+  mutating func remove(number: UInt16) throws(VaultError) {
+    guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .notFound(.slot(Int(number))) }
+    guard slots.count > 1 else { throw .contradiction(.lastSlot) }
     slots.remove(at: index)
   }
 
@@ -190,7 +192,7 @@ struct IdentityFile: Equatable, Sendable {
   /// Reads a file's bytes.
   ///
   /// - Throws: `damaged`; `newerFormat`.
-  init(parsing bytes: [UInt8]) throws(IdentityError) {
+  init(parsing bytes: [UInt8]) throws(VaultError) {
     guard let covered = try CheckedFile.covered(bytes, .identity, hash: .identityHash, level: .identity) else {
       throw .damaged(.identity, "it is not a vault identity, or was altered")
     }
@@ -203,7 +205,7 @@ struct IdentityFile: Equatable, Sendable {
       for _ in 0..<count { slots.append(try Slot(from: &reader)) }
       try reader.finish()
     } catch Slot.Failure.newerKind {
-      throw .newerFormat(.slot)
+      throw .newerFormat(read: nil, write: nil)
     } catch {
       throw .damaged(.identity, "its fields do not follow the format")
     }

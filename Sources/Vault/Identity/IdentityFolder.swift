@@ -32,9 +32,9 @@ struct IdentityFolder: Sendable {
   ///
   /// - Throws: `noStore`; `damaged`, also where groups are left and the identity is gone; `newerFormat`; `recovering`; `denied`;
   ///   `networkFileSystem`; `storage`.
-  func read() throws(IdentityError) -> IdentityFile {
+  func read() throws(VaultError) -> IdentityFile {
     let home = try openHome()
-    do throws(IdentityError) {
+    do throws(VaultError) {
       return try IdentityFile(parsing: try bytes(in: home))
     } catch {
       guard let file = try? IdentityFile(parsing: bytes(in: home, .visible(user: user))),
@@ -48,12 +48,12 @@ struct IdentityFolder: Sendable {
   ///
   /// - Throws: `exists`; `damaged` where groups of another identity are left; `denied`; `busy`; `networkFileSystem`;
   ///   `storage`. Nothing that was there is changed.
-  func create(_ file: IdentityFile) throws(IdentityError) {
+  func create(_ file: IdentityFile) throws(VaultError) {
     let home = try makeHome()
     let folder = try identityFolder(in: home)
     let lock = try lock(folder)
     defer { lock.unlock() }
-    if folder.contains(IdentityFolder.recoveryMarkName) { throw .exists(.recovery) }
+    if folder.contains(IdentityFolder.recoveryMarkName) { throw .exists(.storeInRecovery) }
     if folder.contains(IdentityFolder.fileName) { throw .exists(.store) }
     try refuseOrphanedGroups(home)
     try replace(file, in: folder)
@@ -63,8 +63,8 @@ struct IdentityFolder: Sendable {
   ///
   /// - Throws: what ``read()`` throws, what `body` throws, `busy`. The file is not changed then.
   func change<Result>(
-    _ body: (inout IdentityFile) throws(IdentityError) -> Result
-  ) throws(IdentityError) -> Result {
+    _ body: (inout IdentityFile) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
     let home = try openHome()
     // Before the lock: where there is no store, none of its files is made.
     _ = try bytes(in: home)
@@ -83,7 +83,7 @@ struct IdentityFolder: Sendable {
   /// Throws where a store is that is not one whose recovery was begun.
   ///
   /// - Throws: `exists`.
-  func refuseStore() throws(IdentityError) {
+  func refuseStore() throws(VaultError) {
     guard let home = try? openHome(),
       let folder = try? home.folder(IdentityFolder.folderName, .secret(user: user)),
       folder.contains(IdentityFolder.fileName), !folder.contains(IdentityFolder.recoveryMarkName)
@@ -103,7 +103,7 @@ struct IdentityFolder: Sendable {
   ///
   /// - Returns: the mark, which no other process can take while this value lives.
   /// - Throws: as ``create(_:)``; `busy` while another process recovers the store.
-  func beginRecovery(_ file: IdentityFile) throws(IdentityError) -> OpenFile {
+  func beginRecovery(_ file: IdentityFile) throws(VaultError) -> OpenFile {
     let home = try makeHome()
     let folder = try identityFolder(in: home)
     let lock = try lock(folder)
@@ -127,7 +127,7 @@ struct IdentityFolder: Sendable {
   }
 
   /// Removes the mark: the store is whole.
-  func finishRecovery() throws(IdentityError) {
+  func finishRecovery() throws(VaultError) {
     let home = try openHome()
     try atLevel(.identity) { () throws(FileFault) in
       let folder = try home.folder(IdentityFolder.folderName, .secret(user: user))
@@ -141,7 +141,7 @@ struct IdentityFolder: Sendable {
   // MARK: - Steps
 
   /// Makes the folders of a store, as far as they are not there.
-  private func makeHome() throws(IdentityError) -> Folder {
+  private func makeHome() throws(VaultError) -> Folder {
     try refuseNetworkFileSystem()
     try atLevel(.store) { () throws(FileFault) in try Folder.make(store) }
     let home = try openHome()
@@ -152,69 +152,69 @@ struct IdentityFolder: Sendable {
     return home
   }
 
-  private func identityFolder(in home: borrowing Folder) throws(IdentityError) -> Folder {
+  private func identityFolder(in home: borrowing Folder) throws(VaultError) -> Folder {
     do throws(FileFault) {
       return try home.folder(IdentityFolder.folderName, .secret(user: user))
     } catch {
-      throw IdentityError(error, at: .identity)
+      throw VaultError(error, at: .identity)
     }
   }
 
-  private func openHome() throws(IdentityError) -> Folder {
+  private func openHome() throws(VaultError) -> Folder {
     try refuseNetworkFileSystem()
     do throws(FileFault) {
       return try Folder(store, .visible(user: user), followingLink: true)
     } catch {
-      throw error == .missing ? .noStore(path: store) : IdentityError(error, at: .store)
+      throw error == .missing ? .noStore(path: store) : VaultError(error, at: .store)
     }
   }
 
   /// - Parameter whole: refuses a store that is being recovered.
   private func bytes(
     in home: borrowing Folder, _ trust: FileTrust? = nil, whole: Bool = true
-  ) throws(IdentityError) -> [UInt8] {
+  ) throws(VaultError) -> [UInt8] {
     let trust = trust ?? .secret(user: user)
     do throws(FileFault) {
       let folder = try home.folder(IdentityFolder.folderName, trust)
       let bytes = try folder.read(IdentityFolder.fileName, trust, limit: IdentityFile.byteLimit)
       if !whole || !folder.contains(IdentityFolder.recoveryMarkName) { return bytes }
     } catch {
-      guard error == .missing else { throw IdentityError(error, at: .identity) }
+      guard error == .missing else { throw VaultError(error, at: .identity) }
       try refuseOrphanedGroups(home)
       throw .noStore(path: store)
     }
-    throw .recovering
+    throw .contradiction(.recovering)
   }
 
   /// A store without its identity file, but with groups, is not an empty place.
-  private func refuseOrphanedGroups(_ home: borrowing Folder) throws(IdentityError) {
+  private func refuseOrphanedGroups(_ home: borrowing Folder) throws(VaultError) {
     do throws(FileFault) {
       let groups = try home.folder(IdentityFolder.groupsName, .visible(user: user))
       if try groups.names(limit: 1).isEmpty { return }
     } catch {
       if error == .missing { return }
-      throw IdentityError(error, at: .store)
+      throw VaultError(error, at: .store)
     }
     throw .damaged(.identity, "it is gone, but its groups are here")
   }
 
-  private func lock(_ folder: borrowing Folder) throws(IdentityError) -> OpenFile {
+  private func lock(_ folder: borrowing Folder) throws(VaultError) -> OpenFile {
     do throws(FileFault) {
       return try folder.lockFile(IdentityFolder.lockName, waiting: waiting)
     } catch {
-      throw IdentityError(error, at: .identity)
+      throw VaultError(error, at: .identity)
     }
   }
 
-  private func replace(_ file: IdentityFile, in folder: borrowing Folder) throws(IdentityError) {
+  private func replace(_ file: IdentityFile, in folder: borrowing Folder) throws(VaultError) {
     do throws(FileFault) {
       try folder.replace(IdentityFolder.fileName, with: file.serialized())
     } catch {
-      throw IdentityError(error, at: .identity)
+      throw VaultError(error, at: .identity)
     }
   }
 
-  private func refuseNetworkFileSystem() throws(IdentityError) {
+  private func refuseNetworkFileSystem() throws(VaultError) {
     var path = store
     while true {
       if let kind = NetworkFileSystem.kind(of: path) { throw .networkFileSystem(kind) }
@@ -232,9 +232,9 @@ enum CheckedFile {
   /// - Returns: `nil` if the label or the hash is wrong.
   /// - Throws: `newerFormat` if the label is one of a later format.
   static func covered(
-    _ bytes: [UInt8], _ label: Label, hash: Label, level: IdentityError.Level
-  ) throws(IdentityError) -> [UInt8]? {
-    if isNewer(bytes.prefix(16), than: label) { throw .newerFormat(level) }
+    _ bytes: [UInt8], _ label: Label, hash: Label, level: VaultError.Level
+  ) throws(VaultError) -> [UInt8]? {
+    if isNewer(bytes.prefix(16), than: label) { throw .newerFormat(read: nil, write: nil) }
     guard bytes.count >= 16 + Digest.byteCount, bytes.starts(with: label.padded) else { return nil }
     let covered = Array(bytes.dropLast(Digest.byteCount))
     return Hash.digest(hash, covered) == Digest(bytes.suffix(Digest.byteCount)) ? covered : nil

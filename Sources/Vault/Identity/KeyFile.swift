@@ -9,7 +9,7 @@ enum KeyFile {
   /// - Parameter store: the store's folder; a key inside it would be copied with what it opens.
   /// - Throws: `locked` with the reason: gone, a link, not a regular file, not ours or root's, open to others, or not of
   ///   exactly 32 bytes; `storage`.
-  static func read(_ path: String, outside store: String, user: uid_t = geteuid()) throws(IdentityError) -> Key {
+  static func read(_ path: String, outside store: String, user: uid_t = geteuid()) throws(VaultError) -> Key {
     try refuseInside(path, store)
     do throws(FileFault) {
       let size = Key.byteCount...Key.byteCount
@@ -24,7 +24,7 @@ enum KeyFile {
   ///
   /// - Throws: `locked(.keyFile(.taken))` if anything is there; `locked` also where its folder is not there or the key
   ///   would lie inside the store; `storage`. There is no new file then.
-  static func make(_ path: String, outside store: String) throws(IdentityError) -> Key {
+  static func make(_ path: String, outside store: String) throws(VaultError) -> Key {
     try refuseInside(path, store)
     let key = try sealing { () throws(SealingError) in try Key.random() }
     do throws(FileFault) {
@@ -39,14 +39,14 @@ enum KeyFile {
   }
 
   /// Reads a key file, or makes it if nothing is there, with the folders above it that are missing.
-  static func readOrMake(_ path: String, outside store: String) throws(IdentityError) -> Key {
-    do throws(IdentityError) {
+  static func readOrMake(_ path: String, outside store: String) throws(VaultError) -> Key {
+    do throws(VaultError) {
       return try read(path, outside: store)
     } catch .locked(.keyFile(.missing)) {
       do throws(FileFault) { try Folder.make(Locations.absolute(CanonicalPath.split(path).folder)) } catch {
         throw .locked(.keyFileFolder(error))
       }
-      do throws(IdentityError) {
+      do throws(VaultError) {
         return try make(path, outside: store)
       } catch .locked(.keyFile(.taken)) {
         // Somebody else made it just now.
@@ -55,12 +55,11 @@ enum KeyFile {
     }
   }
 
-  private static func fault(_ fault: FileFault) -> IdentityError {
-    if case .storage(let failure) = fault { return .storage(failure) }
-    return .locked(.keyFile(fault))
+  private static func fault(_ fault: FileFault) -> VaultError {
+    return VaultError(fault, VaultError.Lock.keyFile)
   }
 
-  private static func refuseInside(_ path: String, _ store: String) throws(IdentityError) {
+  private static func refuseInside(_ path: String, _ store: String) throws(VaultError) {
     let isInside: Bool
     do throws(FileFault) {
       let folder = try CanonicalPath.of(CanonicalPath.split(path).folder)
@@ -96,7 +95,7 @@ enum DeviceKeyFile {
   /// Reads the device key, or makes it, durably, if there is none. One that is there is never replaced: groups would be lost.
   ///
   /// - Throws: `locked` with what is wrong with the file or its folder; `storage`.
-  static func readOrMake(in stateFolder: String) throws(IdentityError) -> DeviceKey {
+  static func readOrMake(in stateFolder: String) throws(VaultError) -> DeviceKey {
     do throws(FileFault) {
       if let key = try read(in: stateFolder) { return key }
       // The state folder must be ours, and nobody else may write to it.
@@ -112,8 +111,7 @@ enum DeviceKeyFile {
       guard let key = try read(in: stateFolder) else { throw .missing }
       return key
     } catch {
-      if case .storage(let failure) = error { throw .storage(failure) }
-      throw .locked(.deviceKey(error))
+      throw VaultError(error, VaultError.Lock.deviceKey)
     }
   }
 
@@ -149,14 +147,13 @@ enum SystemdCredential {
   /// Reads the file; `nil` if it is not there, and then nothing was named.
   ///
   /// - Throws: `locked` where the file is not as it must be, `damaged` where it is neither of the two.
-  static func read(_ path: String) throws(IdentityError) -> SystemdCredential? {
+  static func read(_ path: String) throws(VaultError) -> SystemdCredential? {
     let bytes: GuardedBytes
     do throws(FileFault) {
       bytes = try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit)
     } catch {
       if error == .missing { return nil }
-      if case .storage(let failure) = error { throw .storage(failure) }
-      throw .locked(.credential(error))
+      throw VaultError(error, VaultError.Lock.credential)
     }
     if bytes.count == Key.byteCount {
       return .slotKey(SlotKey(try sealing { () throws(SealingError) in try Key(bytes) }))

@@ -29,7 +29,7 @@ struct Locations: Equatable, Sendable {
   /// - Throws: `noHome` if nothing says where the store is.
   init(
     environment: [String: String], user: uid_t = geteuid(), homeFolder: (uid_t) -> String? = UserList.homeFolder
-  ) throws(IdentityError) {
+  ) throws(VaultError) {
     func named(_ variable: String) -> String? {
       guard let value = environment[variable], !value.isEmpty else { return nil }
       return Locations.absolute(value)
@@ -42,7 +42,9 @@ struct Locations: Equatable, Sendable {
       return (rooted("HOME") ?? homeFolder(user)).map { Locations.join($0, "\(below)/vault") }
     }
     let namedHome = named("VAULT_HOME")
-    guard let home = namedHome ?? usual("XDG_DATA_HOME", ".local/share", root: "/var/lib/vault") else { throw .noHome }
+    guard let home = namedHome ?? usual("XDG_DATA_HOME", ".local/share", root: "/var/lib/vault") else {
+      throw .noStore(path: "")
+    }
     self.home = home
     if let state = named("VAULT_STATE") {
       self.state = .folder(state)
@@ -65,7 +67,7 @@ struct Locations: Equatable, Sendable {
   /// Makes the state folder; one that is there is left as it is.
   ///
   /// - Throws: `denied`, `damaged`, `storage`.
-  func makeStateFolder(of ownerKey: PublicKey) throws(IdentityError) {
+  func makeStateFolder(of ownerKey: PublicKey) throws(VaultError) {
     guard let path = stateFolder(of: ownerKey) else { return }
     try atLevel(.state) { () throws(FileFault) in try Folder.make(path) }
   }
@@ -135,7 +137,7 @@ public struct StoreLocation: Sendable {
   ///
   /// - Throws: ``VaultError/noStore(path:)`` if nothing says where the store is.
   public init(environment: [String: String]) throws(VaultError) {
-    do { places = try Locations(environment: environment) } catch { throw VaultError(error) }
+    places = try Locations(environment: environment)
     self.environment = environment
   }
 
@@ -244,6 +246,6 @@ extension StoreLocation {
 
   /// Whose store it is; `nil` where there is none.
   private func ownerKey() throws(VaultError) -> PublicKey? {
-    do { return try identityFolder.read().ownerKey } catch .noStore { return nil } catch { throw VaultError(error) }
+    do { return try identityFolder.read().ownerKey } catch .noStore { return nil }
   }
 }

@@ -16,18 +16,6 @@ struct RecoveryCode: Sendable {
   /// The length of the text, with a hyphen between two groups.
   static let textLength = groupCount * (groupLength + 1) - 1
 
-  /// What is wrong with a text before any key is tried: no secret, because the check characters follow from the others.
-  enum Defect: Error, Equatable {
-    /// These groups, counted from 1, do not agree with their check characters.
-    case mistyped([Int])
-    /// These groups are right, but in one another's places.
-    case misplaced([Int])
-    /// One group has another number of characters than five.
-    case groupLength(Int, count: Int)
-    /// There are not 40 characters.
-    case length(Int)
-  }
-
   /// A new code.
   static func random() throws(SealingError) -> RecoveryCode {
     // A key is where random bytes are made in guarded memory.
@@ -74,7 +62,7 @@ struct RecoveryCode: Sendable {
   /// Reads what was typed: in either case, with spaces, hyphens or nothing between groups, `O` for 0, `I` and `L` for 1.
   ///
   /// - Throws: `mistypedCode`, which names the groups; `storage`.
-  init(parsing text: GuardedBytes) throws(IdentityError) {
+  init(parsing text: GuardedBytes) throws(VaultError) {
     let typed = try sealing { () throws(SealingError) in try Typed(text) }
     if let defect = typed.defect { throw .mistypedCode(defect) }
     bits = try sealing { () throws(SealingError) in try typed.bits() }
@@ -116,7 +104,7 @@ struct RecoveryCode: Sendable {
       }
     }
 
-    var defect: Defect? {
+    var defect: RecoveryCodeDefect? {
       if parts.count == groupCount, let group = parts.firstIndex(where: { $0 != groupLength }) {
         return .groupLength(group + 1, count: parts[group])
       }
@@ -195,4 +183,17 @@ struct RecoveryCode: Sendable {
 
 extension Label {
   fileprivate static let recovery = Label("vault1.recovery")
+}
+
+/// What is wrong with a text before any key is tried: no secret, because the check characters follow from the others.
+@nonexhaustive
+public enum RecoveryCodeDefect: Error, Sendable, Equatable {
+  /// These groups, counted from 1, do not agree with their check characters.
+  case mistyped([Int])
+  /// These groups are right, but in one another's places.
+  case misplaced([Int])
+  /// One group has another number of characters than five.
+  case groupLength(Int, count: Int)
+  /// There are not 40 characters.
+  case length(Int)
 }

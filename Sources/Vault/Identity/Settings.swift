@@ -38,7 +38,7 @@ struct Settings: Equatable, Sendable {
   /// Reads a file's bytes.
   ///
   /// - Throws: `damaged`; `newerFormat`.
-  init(parsing bytes: [UInt8]) throws(IdentityError) {
+  init(parsing bytes: [UInt8]) throws(VaultError) {
     guard let covered = try CheckedFile.covered(bytes, .settings, hash: .settingsHash, level: .settings) else {
       throw .damaged(.settings, "they are not vault settings, or were altered")
     }
@@ -64,20 +64,20 @@ struct Settings: Equatable, Sendable {
   /// Reads the settings; a state folder or a file that is not there means none.
   ///
   /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
-  static func read(in stateFolder: String, user: uid_t = geteuid()) throws(IdentityError) -> Settings {
+  static func read(in stateFolder: String, user: uid_t = geteuid()) throws(VaultError) -> Settings {
     let folder: Folder
     do throws(FileFault) {
       folder = try Folder(stateFolder, .state(user: user), followingLink: true)
     } catch {
       if error == .missing { return Settings() }
-      throw IdentityError(error, at: .state)
+      throw VaultError(error, at: .state)
     }
     let bytes: [UInt8]
     do throws(FileFault) {
       bytes = try folder.read(fileName, .state(user: user), limit: byteLimit)
     } catch {
       if error == .missing { return Settings() }
-      throw IdentityError(error, at: .settings)
+      throw VaultError(error, at: .settings)
     }
     return try Settings(parsing: bytes)
   }
@@ -87,7 +87,7 @@ struct Settings: Equatable, Sendable {
   /// - Throws: `denied`, `busy`, `storage`; the settings are not changed then.
   static func change(
     in stateFolder: String, user: uid_t = geteuid(), _ body: (inout Settings) -> Void
-  ) throws(IdentityError) {
+  ) throws(VaultError) {
     do throws(FileFault) {
       let folder = try Folder(stateFolder, .state(user: user), followingLink: true)
       try folder.file.lock(waiting: 10_000)
@@ -96,7 +96,7 @@ struct Settings: Equatable, Sendable {
       body(&settings)
       if settings != before { try folder.replace(fileName, with: settings.serialized()) }
     } catch {
-      throw IdentityError(error, at: .settings)
+      throw VaultError(error, at: .settings)
     }
   }
 }

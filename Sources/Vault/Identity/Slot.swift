@@ -3,14 +3,7 @@ internal import Sealing
 /// One way to open the root seed: a passphrase, or a key with all its entropy (format article, "Slots").
 struct Slot: Equatable, Sendable {
   /// What opens the slot. All but a passphrase are keys of 32 bytes.
-  enum Use: UInt8, Sendable {
-    case passphrase = 1
-    case keyFile = 2
-    case recoveryCode = 3
-    case systemd = 4
-  }
-
-  let use: Use
+  let use: SlotInfo.Kind
   /// Names the slot; rises within the file.
   let number: UInt16
   /// What a passphrase is stretched with; zeros for a key.
@@ -29,7 +22,7 @@ struct Slot: Equatable, Sendable {
   init(
     number: UInt16, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, sealing identity: Identity,
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
-  ) throws(IdentityError) {
+  ) throws(VaultError) {
     let key = try Vault.sealing { () throws(SealingError) in
       try Passphrase.stretch(passphrase, salt: salt, cost: cost)
     }
@@ -41,18 +34,18 @@ struct Slot: Equatable, Sendable {
   ///
   /// - Throws: `storage`.
   init(
-    number: UInt16, key: borrowing Key, use: Use, sealing identity: Identity,
+    number: UInt16, key: borrowing Key, use: SlotInfo.Kind, sealing identity: Identity,
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
-  ) throws(IdentityError) {
+  ) throws(VaultError) {
     precondition(use != .passphrase)
     let slotKey: Key
-    do { slotKey = try key.derive(.slotKey, salt) } catch { throw IdentityError(error) }
+    do { slotKey = try key.derive(.slotKey, salt) } catch { throw VaultError(error) }
     self.init(
       use: use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
   }
 
   private init(
-    use: Use, number: UInt16, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
+    use: SlotInfo.Kind, number: UInt16, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
     sealing identity: Identity, nonce: Nonce
   ) {
     self.use = use
@@ -73,7 +66,7 @@ struct Slot: Equatable, Sendable {
   ///
   /// - Throws: `wrongKey` for another passphrase; `damaged` if it is the right one and the rest does not follow;
   ///   `overLimit` for costs that nobody pays; `storage`.
-  func open(passphrase: GuardedBytes, ownerKey: PublicKey) throws(IdentityError) -> Identity {
+  func open(passphrase: GuardedBytes, ownerKey: PublicKey) throws(VaultError) -> Identity {
     let key = try Vault.sealing { () throws(SealingError) in
       try Passphrase.stretch(passphrase, salt: salt, cost: cost)
     }
@@ -83,13 +76,13 @@ struct Slot: Equatable, Sendable {
   /// Opens a key's slot.
   ///
   /// - Throws: `wrongKey` for another key; `damaged` if it is the right one and the rest does not follow; `storage`.
-  func open(key: borrowing Key, ownerKey: PublicKey) throws(IdentityError) -> Identity {
+  func open(key: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
     let slotKey: Key
-    do { slotKey = try key.derive(.slotKey, salt) } catch { throw IdentityError(error) }
+    do { slotKey = try key.derive(.slotKey, salt) } catch { throw VaultError(error) }
     return try open(slotKey: slotKey, ownerKey: ownerKey)
   }
 
-  private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(IdentityError) -> Identity {
+  private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
     let header = Slot.header(use, number, cost, salt, ownerKey)
     // In a time that tells nothing about where they differ.
     let difference = zip(Slot.check(slotKey, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
@@ -100,7 +93,7 @@ struct Slot: Equatable, Sendable {
       guard identity.ownerKey == ownerKey else { throw SealingError.doesNotOpen }
       return identity
     } catch {
-      if error == .outOfMemory { throw IdentityError(error) }
+      if error == .outOfMemory { throw VaultError(error) }
       throw .damaged(.slot, "the key is right, but the slot does not open the owner's seed")
     }
   }
@@ -112,7 +105,7 @@ struct Slot: Equatable, Sendable {
   }
 
   private static func header(
-    _ use: Use, _ number: UInt16, _ cost: Passphrase.Cost, _ salt: [UInt8], _ ownerKey: PublicKey
+    _ use: SlotInfo.Kind, _ number: UInt16, _ cost: Passphrase.Cost, _ salt: [UInt8], _ ownerKey: PublicKey
   ) -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: 76)
     writer.write(.slot)
@@ -122,7 +115,7 @@ struct Slot: Equatable, Sendable {
   }
 
   private static func write(
-    _ use: Use, _ number: UInt16, _ cost: Passphrase.Cost, _ salt: [UInt8], to writer: inout ByteWriter
+    _ use: SlotInfo.Kind, _ number: UInt16, _ cost: Passphrase.Cost, _ salt: [UInt8], to writer: inout ByteWriter
   ) {
     writer.write(use.kind)
     writer.write(use.rawValue)
@@ -149,7 +142,9 @@ struct Slot: Equatable, Sendable {
   init(from reader: inout ByteReader) throws(Failure) {
     do {
       let kind = try reader.read(UInt8.self)
-      guard let use = Use(rawValue: try reader.read(UInt8.self)), use.kind == kind else { throw Failure.newerKind }
+      guard let use = SlotInfo.Kind(rawValue: try reader.read(UInt8.self)), use.kind == kind else {
+        throw Failure.newerKind
+      }
       self.use = use
       number = try reader.read(UInt16.self)
       cost = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
@@ -166,7 +161,7 @@ struct Slot: Equatable, Sendable {
   }
 }
 
-extension Slot.Use {
+extension SlotInfo.Kind {
   /// 1 for a passphrase, 2 for a key with all its entropy.
   fileprivate var kind: UInt8 { self == .passphrase ? 1 : 2 }
 }
@@ -199,11 +194,19 @@ public struct SlotInfo: Sendable, Equatable {
 
   /// What opens a slot.
   @nonexhaustive
-  public enum Kind: String, Sendable {
-    case passphrase
-    case keyFile = "key file"
-    case recoveryCode = "recovery code"
-    case systemdCredential = "systemd credential"
+  public enum Kind: UInt8, Sendable {
+    case passphrase = 1
+    case keyFile, recoveryCode, systemdCredential
+
+    /// What people call it, such as "key file".
+    public var name: String {
+      switch self {
+      case .passphrase: "passphrase"
+      case .keyFile: "key file"
+      case .recoveryCode: "recovery code"
+      case .systemdCredential: "systemd credential"
+      }
+    }
   }
 
   /// What each guess of a passphrase costs: Argon2id.
@@ -218,19 +221,8 @@ public struct SlotInfo: Sendable, Equatable {
 extension SlotInfo {
   init(_ slot: Slot) {
     number = Int(slot.number)
-    kind = Kind(slot.use)
+    kind = slot.use
     let cost = Cost(passes: Int(slot.cost.passes), memoryKiB: Int(slot.cost.memoryKiB))
     self.cost = slot.use == .passphrase ? cost : nil
-  }
-}
-
-extension SlotInfo.Kind {
-  init(_ use: Slot.Use) {
-    switch use {
-    case .passphrase: self = .passphrase
-    case .keyFile: self = .keyFile
-    case .recoveryCode: self = .recoveryCode
-    case .systemd: self = .systemdCredential
-    }
   }
 }

@@ -50,7 +50,7 @@ extension SecretStore {
     let path = try location.outside(path)
     let identity = try location.identityFile()
     guard identity.ownerKey == access.ownerKey else {
-      throw .damaged(group: nil, level: "identity", detail: "it was replaced by another store's meanwhile")
+      throw .damaged(group: nil, level: .identity, detail: "it was replaced by another store's meanwhile")
     }
     let folder = try BackupFolder(at: path)
     do throws(VaultError) {
@@ -83,7 +83,7 @@ extension SecretStore {
     if !isWhole { groups.append(try copyRegistryUnproved(to: folder)) }
     guard groups.contains(where: { if case .copied = $0.outcome { true } else { false } }) else {
       for case .failed(let error) in groups.map(\.outcome) { throw error }
-      throw .contradiction("there is nothing that could be backed up")
+      throw .contradiction(.nothingToBackUp)
     }
     return groups
   }
@@ -128,7 +128,7 @@ extension SecretStore {
   ) throws(VaultError) -> StoreBackup.Outcome {
     let draft = try folder.makeGroup(name)
     do throws(GroupFileError) {
-      guard let copied = try file.backUp(to: draft, progress: { progress(MaintenanceProgress($0)) }) else {
+      guard let copied = try file.backUp(to: draft, progress: progress) else {
         folder.dropGroup(name)
         return .leftOut
       }
@@ -271,10 +271,10 @@ struct BackupFolder: ~Copyable {
 
   private static func error(_ fault: FileFault) -> VaultError {
     switch fault {
-    case .taken: .exists("a file or folder in the backup's place")
-    case .missing: .storage("the folder above the backup's is not there")
-    case .busy: .contradiction("another backup is being made in this folder")
-    case .storage(let failure): .storage(failure.rawValue)
+    case .taken: .exists(.backupPlace)
+    case .missing: .storage(.noBackupFolder)
+    case .busy: .contradiction(.backupInProgress)
+    case .storage(let failure): .storage(failure)
     default: .denied(.permissions("the backup's folder \(fault.reason)"))
     }
   }
@@ -295,33 +295,5 @@ extension Folder {
     let inner = try folder(name, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0))
     for entry in try inner.names(hidden: true) { try inner.removeTree(entry) }
     guard unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 else { throw FileFault(errno: errno) }
-  }
-}
-
-/// How far a backup, a restoration, a repair or a new key has come with one group.
-@nonexhaustive
-public enum MaintenanceProgress: Sendable, Equatable {
-  case copied(bytes: UInt64, of: UInt64)
-  /// So many items were proved.
-  case proved(UInt64)
-  /// So many items were proved and sealed under a new key.
-  case sealed(UInt64)
-  /// So many of them were written.
-  case written(UInt64)
-
-  init(_ step: CopyStep) {
-    self =
-      switch step {
-      case .copied(let bytes, let all): .copied(bytes: bytes, of: all)
-      case .proved(let count): .proved(count)
-      }
-  }
-
-  init(_ step: RotationStep) {
-    self =
-      switch step {
-      case .sealed(let count): .sealed(count)
-      case .written(let count): .written(count)
-      }
   }
 }

@@ -30,11 +30,9 @@ extension SecretStore {
       return try SecretStore(
         location,
         .owner(
-          location.opening { () throws(IdentityError) in
-            try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
-          }))
+          file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)))
     }
-    return try make(location) { (identity) throws(IdentityError) in
+    return try make(location) { (identity) throws(VaultError) in
       let key = try KeyFile.readOrMake(path, outside: location.home)
       return try Slot(number: 1, key: key, use: .keyFile, sealing: identity)
     }
@@ -44,17 +42,15 @@ extension SecretStore {
     -> SecretStore
   {
     if let file = try unfinished(location) {
-      let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
+      let bytes = try passphrase.guarded()
       return try SecretStore(
         location,
         .owner(
-          location.opening { () throws(IdentityError) in
-            try file.open(passphrase: bytes)
-          }))
+          file.open(passphrase: bytes)))
     }
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-    let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
-    return try make(location) { (identity) throws(IdentityError) in
+    let bytes = try passphrase.guarded()
+    return try make(location) { (identity) throws(VaultError) in
       try Slot(number: 1, passphrase: bytes, sealing: identity)
     }
   }
@@ -63,14 +59,12 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/exists(_:)`` for a store that is whole.
   private static func unfinished(_ location: StoreLocation) throws(VaultError) -> IdentityFile? {
-    if location.identityFolder.isRecovering { throw VaultError(IdentityError.exists(.recovery)) }
+    if location.identityFolder.isRecovering { throw VaultError.exists(.storeInRecovery) }
     let file: IdentityFile
     do {
       file = try location.identityFolder.read()
     } catch .noStore {
       return nil
-    } catch {
-      throw VaultError(error)
     }
     // The group `default` comes last. Where its owner removed it, only the registry knows that it once was there.
     let folder = location.places.groupFolder(AccessGroup.Name.default.description)
@@ -85,17 +79,13 @@ extension SecretStore {
     }
   }
 
-  private static let storeExists = VaultError.exists("a store at this place")
+  private static let storeExists = VaultError.exists(.storeAtPlace)
 
   private static func make(
-    _ location: StoreLocation, _ slot: (Identity) throws(IdentityError) -> Slot
+    _ location: StoreLocation, _ slot: (Identity) throws(VaultError) -> Slot
   ) throws(VaultError) -> SecretStore {
-    let identity = try location.opening { () throws(IdentityError) in
-      let identity = try sealing { () throws(SealingError) in try Identity.random() }
-      let file = IdentityFile(ownerKey: identity.ownerKey, first: try slot(identity))
-      try location.identityFolder.create(file)
-      return identity
-    }
+    let identity = try sealing { () throws(SealingError) in try Identity.random() }
+    try location.identityFolder.create(IdentityFile(ownerKey: identity.ownerKey, first: try slot(identity)))
     return try SecretStore(location, .owner(identity))
   }
 
@@ -103,9 +93,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/exists(_:)`` if nothing was missing.
   private func makeFirstGroups(keyFile path: String? = nil) throws(VaultError) {
-    try location.opening { () throws(IdentityError) in
-      try location.places.makeStateFolder(of: access.ownerKey)
-    }
+    try location.places.makeStateFolder(of: access.ownerKey)
     let registry = try registry()
     if !AccessGroupFile.exists(in: registry.group.file.folder) {
       let groups = try location.lockedGroups()
@@ -118,15 +106,6 @@ extension SecretStore {
     guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }
     if let path { location.remember(keyFile: path, of: access.ownerKey) }
     try createGroup(AccessGroup.Name.default.description)
-  }
-}
-
-extension StoreLocation {
-  /// Runs `body` and says what its errors mean to users.
-  func opening<Result: ~Copyable>(
-    _ body: () throws(IdentityError) -> Result
-  ) throws(VaultError) -> Result {
-    do { return try body() } catch { throw VaultError(error) }
   }
 }
 
@@ -162,7 +141,7 @@ extension SecretStore {
   ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-    let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
-    try changeIdentity { (file, identity) throws(IdentityError) in try file.setPassphrase(bytes, of: identity) }
+    let bytes = try passphrase.guarded()
+    try changeIdentity { (file, identity) throws(VaultError) in try file.setPassphrase(bytes, of: identity) }
   }
 }

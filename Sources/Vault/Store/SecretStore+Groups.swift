@@ -43,7 +43,7 @@ extension SecretStore {
   public func createGroup(_ name: String, _ new: NewGroup) throws(VaultError) -> AccessGroup {
     let name = try AccessGroup.Name(name)
     guard !name.isReserved else { throw .invalid("names that begin with 'vault.' are the store's own") }
-    guard try registry().application(name.description) == nil else { throw .exists("an application of this name") }
+    guard try registry().application(name.description) == nil else { throw .exists(.applicationName) }
     var creation = try creation(of: name, new)
     if new.isThisDeviceOnly { creation.device = try deviceKey() }
     return try createGroup(name, creation)
@@ -83,12 +83,10 @@ extension SecretStore {
 
   private func deviceKey() throws(VaultError) -> DeviceKey {
     guard let state = location.places.stateFolder(of: access.ownerKey) else {
-      throw .locked("no state folder is known for the device key; name it: VAULT_STATE")
+      throw .locked(.noStateFolder)
     }
-    return try location.opening { () throws(IdentityError) in
-      try location.places.makeStateFolder(of: access.ownerKey)
-      return try DeviceKeyFile.readOrMake(in: state)
-    }
+    try location.places.makeStateFolder(of: access.ownerKey)
+    return try DeviceKeyFile.readOrMake(in: state)
   }
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
@@ -155,12 +153,12 @@ extension SecretStore {
   /// A name whose last file vanished is not free, nor is one whose group is here.
   private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
     guard !AccessGroupFile.exists(in: location.places.groupFolder(name.description)) else {
-      throw .exists("a group of this name")
+      throw .exists(.group)
     }
     switch witness(name).read() {
     case .valid(let record) where !record.flags.contains(.removed):
       throw .rolledBack(group: name.description, found: 0, known: record.epoch, reason: .vanished)
-    case .invalid: throw .damaged(group: name.description, level: "witness", detail: "neither record is valid")
+    case .invalid: throw .damaged(group: name.description, level: .witness, detail: "neither record is valid")
     default: break
     }
   }
@@ -194,7 +192,7 @@ extension StoreLocation {
       switch error {
       case .missing: throw .noStore(path: home)
       case .denied: throw mayNotList
-      default: throw VaultError(IdentityError(error, at: .store))
+      default: throw VaultError(error, at: .store)
       }
     }
   }

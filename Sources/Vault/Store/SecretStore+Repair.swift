@@ -1,36 +1,5 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
-
-/// What repairing a group came to.
-public struct GroupRepair: Sendable {
-  /// Items that were kept, removed ones included.
-  public let kept: UInt64
-  /// Items that were lost, of those that the last signed state held.
-  public let lost: UInt64
-  /// The names of lost items, as far as they can be known; sorted.
-  public let lostNames: [String]
-  /// Older versions that were lost of items that were kept.
-  public let lostVersions: UInt64
-  /// Values that open and that the signed state does not prove, sorted by name: damage took their proof, or somebody who may
-  /// only read made them.
-  public let unproved: [Unproved]
-  /// Whether the history of the group's states was lost: machines that have not seen its last one must accept it.
-  public let losesChain: Bool
-  /// The number of the state that the repair made.
-  public let epoch: UInt64
-  /// Where the damaged files are.
-  public let keptAside: String
-
-  /// A value that opens and is not proved.
-  public struct Unproved: Sendable, Equatable {
-    public let name: String
-    public let version: UInt64
-    /// When it was written, as it says.
-    public let changed: Timestamp
-    /// Whether it was kept, because it was named.
-    public let isKept: Bool
-  }
-}
 
 extension SecretStore {
   /// Makes a damaged group anew of every item that its last signed state proves, with a roster and a manifest signed anew.
@@ -60,16 +29,20 @@ extension SecretStore {
     let drafts = try DraftFolder.make(in: location.home)
     let kept = drafts.keepingPath(of: name)
     do throws(GroupFileError) {
-      let repaired = try file.repair(
+      var repair = try file.repair(
         at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity,
         members: memberSeeds(identity)
-      ) { progress(MaintenanceProgress($0)) }
-      if let repaired { return GroupRepair(repaired, keptAside: kept) }
+      ) { progress($0) }
+      if repair != nil {
+        repair?.keptAside = kept
+        return repair
+      }
       guard !wanted.isEmpty else { return nil }
       // An earlier repair listed them; only then are their names known.
       guard let aside = drafts.lastKept(of: name) else { throw .noItem }
-      return GroupRepair(
-        try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage"), keptAside: aside)
+      var adoption = try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage")
+      adoption.keptAside = aside
+      return adoption
     } catch {
       throw SecretStore.repairError(error, name.description)
     }
@@ -89,20 +62,8 @@ extension SecretStore {
   private static func repairError(_ error: GroupFileError, _ name: String) -> VaultError {
     switch error {
     case .damaged(let level, let detail) where level != .witness:
-      .damaged(group: name, level: level.rawValue, detail: "\(detail); no signed state is left to repair it from")
+      .damaged(group: name, level: level, detail: "\(detail); no signed state is left to repair it from")
     default: VaultError(error, group: name)
     }
-  }
-}
-
-extension GroupRepair {
-  fileprivate init(_ group: RepairedGroup, keptAside: String) {
-    self.init(
-      kept: group.kept, lost: group.lost, lostNames: group.lostNames, lostVersions: group.lostVersions,
-      unproved: group.unproved.map {
-        Unproved(
-          name: $0.name, version: $0.version, changed: Timestamp(milliseconds: $0.changed), isKept: $0.isKept)
-      },
-      losesChain: group.losesChain, epoch: group.epoch, keptAside: keptAside)
   }
 }

@@ -29,10 +29,10 @@ extension SecretStore {
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> StoreRestoration {
     let names = try groups(names, inBackup: location.outside(path))
-    try location.opening { () throws(IdentityError) in try location.places.makeStateFolder(of: access.ownerKey) }
+    try location.places.makeStateFolder(of: access.ownerKey)
     let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
     guard unsafe mkdir(groupsFolder, 0o700) == 0 || errno == EEXIST else {
-      throw VaultError(IdentityError(FileFault(errno: errno), at: .store))
+      throw VaultError(FileFault(errno: errno), at: .store)
     }
     let drafts = try DraftFolder.make(in: location.home)
     var steps: [Restoration] = []
@@ -59,17 +59,17 @@ extension SecretStore {
     do {
       identity = try backup.identityFile()
     } catch .noStore {
-      throw .damaged(group: nil, level: "backup", detail: "there is none in this folder, or not a whole one")
+      throw .damaged(group: nil, level: .backup, detail: "there is none in this folder, or not a whole one")
     }
     guard identity.ownerKey == access.ownerKey else {
-      throw .contradiction("the backup is another store's; a lost machine's comes back with: vault init --recover DIR")
+      throw .contradiction(.anotherStoresBackup)
     }
     var names: [AccessGroup.Name] = []
     for name in try backup.groupNames() { names.append(try AccessGroup.Name(name)) }
     if AccessGroupFile.exists(in: backup.places.groupFolder(AccessGroup.Name.registry.description)) {
       names.append(.registry)
     }
-    guard !names.isEmpty else { throw .damaged(group: nil, level: "backup", detail: "it holds no group") }
+    guard !names.isEmpty else { throw .damaged(group: nil, level: .backup, detail: "it holds no group") }
     guard wanted.allSatisfy({ name in names.contains { $0.description == name } }) else { throw .notFound(.group) }
     return wanted.isEmpty ? names : names.filter { wanted.contains($0.description) }
   }
@@ -200,7 +200,7 @@ struct Restoration {
     _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
     _ witness: WitnessReading, _ owner: Identity, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Prepared {
-    try draft.fill(from: source) { progress(MaintenanceProgress($0)) }
+    try draft.fill(from: source) { progress($0) }
     let drafted = AccessGroupFile(
       folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
     let isRenewed: Bool
@@ -209,7 +209,7 @@ struct Restoration {
     case .absent:
       isRenewed = true
       try drafted.changeRoster(RosterChange(rotates: true, above: .init(source.state, live)), by: owner) {
-        progress(MaintenanceProgress($0))
+        progress($0)
       }
     case .valid, .invalid: isRenewed = false
     }

@@ -63,7 +63,7 @@ extension StoreLocation {
       try folder.file.lock(waiting: 10_000)
       return folder
     } catch {
-      throw error == .missing ? .noStore(path: home) : VaultError(IdentityError(error, at: .store))
+      throw error == .missing ? .noStore(path: home) : VaultError(error, at: .store)
     }
   }
 
@@ -83,7 +83,7 @@ extension StoreLocation {
       try groups.file.settleEntrance(isShared)
       if isShared { try store.file.settleEntrance(isShared) }
     } catch {
-      throw VaultError(IdentityError(error, at: .store))
+      throw VaultError(error, at: .store)
     }
   }
 
@@ -112,7 +112,7 @@ extension StoreLocation {
         try trust.check(status)
       }
     } catch {
-      throw VaultError(IdentityError(error, at: .store))
+      throw VaultError(error, at: .store)
     }
     return store.st_uid
   }
@@ -121,7 +121,7 @@ extension StoreLocation {
     switch fault {
     case .missing, .wrongKind: .noStore(path: home)
     case .denied: .denied(.permissions("entering '\(path)'"))
-    default: VaultError(IdentityError(fault, at: .store))
+    default: VaultError(fault, at: .store)
     }
   }
 }

@@ -12,8 +12,8 @@ extension SecretStore {
   @discardableResult
   public func addPassphrase(_ passphrase: borrowing Secret) throws(VaultError) -> SlotInfo {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-    let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
-    return try changeIdentity { (file, identity) throws(IdentityError) in
+    let bytes = try passphrase.guarded()
+    return try changeIdentity { (file, identity) throws(VaultError) in
       // Before the passphrase is stretched.
       if file.slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
       let slot = try Slot(number: file.nextNumber(), passphrase: bytes, sealing: identity)
@@ -32,7 +32,7 @@ extension SecretStore {
   ///   ``removeSlot(_:)`` otherwise.
   @discardableResult
   public func addKeyFile(_ path: String) throws(VaultError) -> SlotInfo {
-    try changeIdentity { (file, identity) throws(IdentityError) in
+    try changeIdentity { (file, identity) throws(VaultError) in
       let number = try file.nextNumber()
       let key = try KeyFile.readOrMake(path, outside: location.home)
       if (try? file.open(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
@@ -55,12 +55,10 @@ extension SecretStore {
     do {
       key = SystemdCredential.SlotKey(try KeyFile.make(path, outside: location.home))
     } catch .locked(.keyFile(.taken)) {
-      throw VaultError(IdentityError.exists(.file))
-    } catch {
-      throw VaultError(error)
+      throw .exists(.file)
     }
     do {
-      return try add(key, .systemd).slot
+      return try add(key, .systemdCredential).slot
     } catch {
       unsafe unlink(path)
       throw error
@@ -79,7 +77,7 @@ extension SecretStore {
       key = SystemdCredential.SlotKey(try code.key())
       text = try code.text()
     } catch {
-      throw VaultError(IdentityError(error))
+      throw VaultError(error)
     }
     let secret = try unsafe text.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
     let added = try add(key, .recoveryCode)
@@ -93,8 +91,8 @@ extension SecretStore {
   ///   ``VaultError/busy(group:)``, ``VaultError/damaged(group:level:detail:)``, ``VaultError/storage(_:)``. The identity is
   ///   not changed then.
   public func removeSlot(_ number: Int) throws(VaultError) {
-    let file = try changeIdentity { (file, _) throws(IdentityError) in
-      guard let number = UInt16(exactly: number) else { throw .noSlot(number) }
+    let file = try changeIdentity { (file, _) throws(VaultError) in
+      guard let number = UInt16(exactly: number) else { throw .notFound(.slot(number)) }
       try file.remove(number: number)
       return file
     }
@@ -105,9 +103,9 @@ extension SecretStore {
 
   /// Adds a slot for a key; `others` are the slots of its use that were there before.
   private func add(
-    _ key: SystemdCredential.SlotKey, _ use: Slot.Use
+    _ key: SystemdCredential.SlotKey, _ use: SlotInfo.Kind
   ) throws(VaultError) -> (slot: SlotInfo, others: [Int]) {
-    try changeIdentity { (file, identity) throws(IdentityError) in
+    try changeIdentity { (file, identity) throws(VaultError) in
       let others = file.slots.filter { $0.use == use }.map { Int($0.number) }
       let slot = try Slot(number: file.nextNumber(), key: key.key, use: use, sealing: identity)
       try file.add(slot)
@@ -117,16 +115,14 @@ extension SecretStore {
 
   /// Changes the identity file, which must still be that of this store's owner, while no other process can.
   func changeIdentity<Result>(
-    _ body: (inout IdentityFile, Identity) throws(IdentityError) -> Result
+    _ body: (inout IdentityFile, Identity) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let identity = try owner()
-    return try location.opening { () throws(IdentityError) in
-      try location.identityFolder.change { (file) throws(IdentityError) in
-        guard file.ownerKey == identity.ownerKey else {
-          throw .damaged(.identity, "it was replaced by another store's meanwhile")
-        }
-        return try body(&file, identity)
+    return try location.identityFolder.change { (file) throws(VaultError) in
+      guard file.ownerKey == identity.ownerKey else {
+        throw .damaged(.identity, "it was replaced by another store's meanwhile")
       }
+      return try body(&file, identity)
     }
   }
 }

@@ -32,7 +32,7 @@ public final class SecretStore: Sendable {
       member = unlocked.member
     case .owner(let identity):
       folderOwner = nil
-      do { member = try identity.personalMember() } catch { throw .storage(StorageFailure.memory.rawValue) }
+      do { member = try identity.personalMember() } catch { throw .storage(.memory) }
     }
   }
 
@@ -122,7 +122,7 @@ public final class SecretStore: Sendable {
         entry = try Registry(of: identity, at: location, notices).entry(of: name)
       } catch {
         switch error {
-        case .storage(let reason): throw StorageFailure(rawValue: reason).map(GroupFileError.storage) ?? .moved
+        case .storage(let failure): throw .storage(failure)
         case .busy: throw .busy
         default: throw .damaged(.witness, "the owner's list of groups does not open")
         }
@@ -130,7 +130,7 @@ public final class SecretStore: Sendable {
       guard let entry else { return }
       guard entry.groupID == state.manifest.groupID else { throw .anotherGroup }
       if entry.presence == .absent {
-        throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, .removed)
+        throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, .broughtBack)
       }
     }
   }
@@ -202,7 +202,8 @@ extension VaultError {
   /// Whether a group that is just being made or removed can look like this.
   fileprivate var canPass: Bool {
     switch self {
-    case .notFound(.group), .rolledBack, .damaged(_, "witness", _), .damaged(_, "container", _): true
+    case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
+    case .damaged(_, .witness, _), .damaged(_, .container, _): true
     case .denied(.permissions): true
     default: self == VaultError(.moved, group: "")
     }

@@ -82,57 +82,41 @@ extension StoreAccess {
     let takesKeyFiles = file.slots.contains { $0.use == .keyFile }
     if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, keyFile: path) }
     guard file.slots.contains(where: { $0.use == .passphrase }) else {
-      throw .locked("the store opens with \(file.waysToOpen), and none was named\(remembered.reason)")
+      throw .locked(.nothingNamed(file.kinds, remembered.unknown?.message))
     }
-    guard let prompt else { throw .locked("there is no terminal to ask for the passphrase on") }
+    guard let prompt else { throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")) }
     return try identity(location, try prompt())
   }
 
   private static func application(_ path: String) throws(VaultError) -> StoreAccess {
-    do { return .application(try CredentialFile.read(path)) } catch { throw VaultError(error) }
+    .application(try CredentialFile.read(path))
   }
 
   /// What systemd put there decides by its content: a credential, or the 32 bytes of a slot's key.
   private static func systemd(_ location: StoreLocation, _ path: String) throws(VaultError) -> StoreAccess? {
-    do {
-      guard let content = try SystemdCredential.read(path) else { return nil }
-      switch content {
-      case .application(let credential): return .application(credential)
-      case .slotKey(let key): return .owner(try location.identityFolder.read().open(key: key.key, use: .systemd))
-      }
-    } catch {
-      throw VaultError(error)
+    switch try SystemdCredential.read(path) {
+    case .application(let credential): .application(credential)
+    case .slotKey(let key): .owner(try location.identityFile().open(key: key.key, use: .systemdCredential))
+    case nil: nil
     }
   }
 
   private static func identity(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> Identity {
-    do {
-      // The store first: a key file for nothing is no error to begin with.
-      let file = try location.identityFolder.read()
-      return try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
-    } catch {
-      throw VaultError(error)
-    }
+    // Read the store before the key file, so that a missing store is reported as such.
+    let file = try location.identityFile()
+    return try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
   }
 
   private static func identity(
     _ location: StoreLocation, _ passphrase: borrowing Secret
   ) throws(VaultError) -> Identity {
-    do {
-      return try location.identityFolder.read().open(passphrase: passphrase.guarded())
-    } catch {
-      throw VaultError(error)
-    }
+    try location.identityFile().open(passphrase: passphrase.guarded())
   }
 
   private static func identity(
     _ location: StoreLocation, recoveryCode: borrowing Secret
   ) throws(VaultError) -> Identity {
-    do {
-      return try location.identityFolder.read().unlock(recoveryCode: recoveryCode.guarded()).identity
-    } catch {
-      throw VaultError(error)
-    }
+    try location.identityFile().unlock(recoveryCode: recoveryCode.guarded()).identity
   }
 }
 
@@ -146,13 +130,13 @@ extension StoreLocation {
   var identityFolder: IdentityFolder { IdentityFolder(store: home) }
 
   func identityFile() throws(VaultError) -> IdentityFile {
-    do { return try identityFolder.read() } catch { throw VaultError(error) }
+    try identityFolder.read()
   }
 
   /// The key file that opened the store on this machine, or why it cannot be looked up.
   func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
     guard let folder = places.stateFolder(of: ownerKey) else { return .success(nil) }
-    return Result { () throws(VaultError) in try opening { () throws(IdentityError) in try Settings.read(in: folder) } }
+    return Result { () throws(VaultError) in try Settings.read(in: folder) }
       .map(\.keyFile)
   }
 
@@ -164,18 +148,16 @@ extension StoreLocation {
 }
 
 extension IdentityFile {
-  /// What opens the store: "a key file or a recovery code".
-  fileprivate var waysToOpen: String {
-    var ways: [String] = []
-    for slot in slots where !ways.contains("a \(slot.use.words)") { ways.append("a \(slot.use.words)") }
-    return ways.joined(separator: " or ")
+  /// What opens the store, each kind once.
+  fileprivate var kinds: [SlotInfo.Kind] {
+    slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.use) { kinds.append(slot.use) } }
   }
 }
 
 extension Secret {
   /// The bytes in a guarded slot of their own.
-  func guarded() throws(IdentityError) -> GuardedBytes {
-    try unsafe withUnsafeBytes { (bytes) throws(IdentityError) in
+  func guarded() throws(VaultError) -> GuardedBytes {
+    try unsafe withUnsafeBytes { (bytes) throws(VaultError) in
       try sealing { () throws(SealingError) in try unsafe GuardedBytes(copying: bytes) }
     }
   }
@@ -183,10 +165,7 @@ extension Secret {
 
 extension Result<String?, VaultError> {
   /// Why the one that was used before is not known.
-  fileprivate var reason: String {
-    guard case .failure(let error) = self else { return "" }
-    return "; the one that was used before is not known: \(error.message)"
-  }
+  fileprivate var unknown: VaultError? { if case .failure(let error) = self { error } else { nil } }
 }
 
 /// How a store is opened. A source that is named is final: if it fails, nothing else is tried.

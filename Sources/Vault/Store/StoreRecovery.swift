@@ -47,25 +47,19 @@ public struct StoreRecovery: Sendable {
       try location.identityFolder.refuseStore()
       file = try IdentityFolder(store: backup).read()
     } catch .noStore {
-      throw .damaged(group: nil, level: "backup", detail: "there is none in this folder, or not a whole one")
-    } catch {
-      throw VaultError(error)
+      throw .damaged(group: nil, level: .backup, detail: "there is none in this folder, or not a whole one")
     }
     let key = try key(Set(file.slots.map { SlotInfo($0).kind }))
-    do {
-      switch consume key {
-      case .recoveryCode(let code):
-        (identity, slot) = try file.unlock(recoveryCode: code.guarded())
-        keyFile = nil
-      case .passphrase(let passphrase):
-        (identity, slot) = try file.unlock(passphrase: passphrase.guarded())
-        keyFile = nil
-      case .keyFile(let path):
-        (identity, slot) = try file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
-        keyFile = path
-      }
-    } catch {
-      throw VaultError(error)
+    switch consume key {
+    case .recoveryCode(let code):
+      (identity, slot) = try file.unlock(recoveryCode: code.guarded())
+      keyFile = nil
+    case .passphrase(let passphrase):
+      (identity, slot) = try file.unlock(passphrase: passphrase.guarded())
+      keyFile = nil
+    case .keyFile(let path):
+      (identity, slot) = try file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+      keyFile = path
     }
   }
 
@@ -90,14 +84,14 @@ public struct StoreRecovery: Sendable {
     switch consume slot {
     case nil: return try makeStore(remembering: keyFile, progress, nil)
     case .keyFile(let path)?:
-      return try makeStore(remembering: path, progress) { (number) throws(IdentityError) in
+      return try makeStore(remembering: path, progress) { (number) throws(VaultError) in
         let key = try KeyFile.readOrMake(path, outside: location.home)
         return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
       }
     case .passphrase(let passphrase)?:
       guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-      let bytes = try location.opening { () throws(IdentityError) in try passphrase.guarded() }
-      return try makeStore(remembering: keyFile, progress) { (number) throws(IdentityError) in
+      let bytes = try passphrase.guarded()
+      return try makeStore(remembering: keyFile, progress) { (number) throws(VaultError) in
         try Slot(number: number, passphrase: bytes, sealing: identity)
       }
     }
@@ -105,17 +99,14 @@ public struct StoreRecovery: Sendable {
 
   private func makeStore(
     remembering keyFile: String?, _ progress: (String, MaintenanceProgress) -> Void,
-    _ new: ((UInt16) throws(IdentityError) -> Slot)?
+    _ new: ((UInt16) throws(VaultError) -> Slot)?
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
     let folder = location.identityFolder
     var file = IdentityFile(ownerKey: identity.ownerKey, first: slot)
-    let mark = try location.opening { () throws(IdentityError) in
-      if let new { try file.add(new(file.nextNumber())) }
-      let mark = try folder.beginRecovery(file)
-      try location.places.makeStateFolder(of: identity.ownerKey)
-      return mark
-    }
+    if let new { try file.add(new(file.nextNumber())) }
+    let mark = try folder.beginRecovery(file)
     defer { mark.unlock() }
+    try location.places.makeStateFolder(of: identity.ownerKey)
     let store = try SecretStore(location, .owner(identity))
     let restoration = try store.restoreBackup(from: backup, progress: progress)
     // Without the owner's list the store is not whole; another backup may have it.
@@ -124,12 +115,12 @@ public struct StoreRecovery: Sendable {
       for group in restoration.groups where group.name == registry {
         if case .failed(let error) = group.outcome { throw error }
       }
-      throw .damaged(group: nil, level: "backup", detail: "it lacks the list of groups")
+      throw .damaged(group: nil, level: .backup, detail: "it lacks the list of groups")
     }
     location.forgetKeyFile(unless: file)
     if let keyFile { location.remember(keyFile: keyFile, of: identity.ownerKey) }
     // The last step: whatever was not done before it is done by the next call.
-    try location.opening { () throws(IdentityError) in try folder.finishRecovery() }
+    try folder.finishRecovery()
     return (store, restoration)
   }
 }
@@ -149,7 +140,7 @@ struct DraftFolder: ~Copyable {
 
   /// Makes the folder in the store at `home`.
   static func make(in home: String) throws(VaultError) -> DraftFolder {
-    do throws(FileFault) { return try DraftFolder(home) } catch { throw VaultError(IdentityError(error, at: .store)) }
+    do throws(FileFault) { return try DraftFolder(home) } catch { throw VaultError(error, at: .store) }
   }
 
   private init(_ home: String) throws(FileFault) {

@@ -54,7 +54,7 @@ extension SecretStore {
       results.append(verification)
     }
     if access.lacksIdentity {
-      let reason = VaultError.ownerNeeded("the list of groups was not proved")
+      let reason = VaultError.ownerNeeded(.unprovedRegistry)
       results.append(
         GroupVerification(
           name: AccessGroup.Name.registry.description, result: .failure(reason), needsOwner: true))
@@ -82,7 +82,7 @@ extension SecretStore {
       guard let report else { return nil }
       notices.post(report.notices, of: group.name)
       // Proved as it is, and yet not what `list` would show.
-      guard !report.holdsStrangeRows else { throw .strangeRows(in: name) }
+      guard !report.holdsStrangeRows else { throw .strangeRows(group: name) }
       let counts = GroupVerification.Counts(
         items: report.items, removed: report.tombstones, versions: report.versions, epoch: report.epoch)
       return GroupVerification(name: name, result: .success(counts))
@@ -142,7 +142,7 @@ extension SecretStore {
   }
 
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {
-    func damaged(_ detail: String) -> VaultError { .damaged(group: name, level: "registry", detail: detail) }
+    func damaged(_ detail: String) -> VaultError { .damaged(group: name, level: .registry, detail: detail) }
     guard AccessGroupFile.exists(in: location.places.groupFolder(name)) else { return nil }
     guard let entry else { return damaged("the owner never made this group") }
     if entry.presence == .changing { return nil }

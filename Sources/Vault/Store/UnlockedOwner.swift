@@ -16,7 +16,7 @@ final class UnlockedOwner: Sendable {
   ) throws(VaultError) {
     self.ownerKey = ownerKey
     self.open = open
-    do { member = try record.member() } catch { throw .storage(StorageFailure.memory.rawValue) }
+    do { member = try record.member() } catch { throw .storage(.memory) }
   }
 
   /// What the keyring has for the owner of this key; `nil` where that is nothing.
@@ -40,7 +40,7 @@ final class UnlockedOwner: Sendable {
       if let opened { return opened }
       let identity: Identity
       do throws(VaultError) { identity = try open() } catch .locked(let reason) { throw .ownerNeeded(reason) }
-      guard identity.ownerKey == ownerKey else { throw .contradiction("another store was put in this one's place") }
+      guard identity.ownerKey == ownerKey else { throw .contradiction(.anotherStore) }
       opened = identity
       return identity
     }
@@ -200,7 +200,7 @@ extension SecretStore {
     do {
       record = try UnlockedRecord(identity.ownerKey, try identity.personalMember(), until: deadline)
     } catch {
-      throw .storage(StorageFailure.memory.rawValue)
+      throw .storage(.memory)
     }
     do { try record.keep(for: UInt32(seconds), as: identity.ownerKey) } catch { throw .noKeyring(error.reason) }
     return Timestamp(milliseconds: deadline)

@@ -113,14 +113,14 @@ extension Session {
     // refuse them.
     guard line.value(of: "--passphrase-fd") == nil, line.value(of: "--recovery-fd") == nil,
       keyFile == nil || credential == nil
-    else { throw VaultError.locked("completion reads no descriptor") }
+    else { throw VaultError.locked(.nobodyToAsk("completion reads no descriptor")) }
     let unlocking: Unlocking =
       if let keyFile {
         .keyFile(keyFile)
       } else if let credential {
         .credential(credential)
       } else {
-        .automatic(prompt: { () throws(VaultError) in throw .locked("completion asks nobody") })
+        .automatic(prompt: { () throws(VaultError) in throw .locked(.nobodyToAsk("completion asks nobody")) })
       }
     return try SecretStore.open(at: StoreLocation(environment: environment), unlocking: unlocking)
   }

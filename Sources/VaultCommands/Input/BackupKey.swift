@@ -70,7 +70,7 @@ struct BackupKey {
         (kinds) throws(VaultError) in
         do { return try key(kinds) } catch {
           failure = error
-          throw error as? VaultError ?? .locked("nothing was given")
+          throw error as? VaultError ?? .locked(.nobodyToAsk("nothing was given"))
         }
       }
     } catch {

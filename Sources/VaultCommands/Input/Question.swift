@@ -23,13 +23,13 @@ final class Question: Sendable {
     } catch {
       let failure = error as? Failure ?? Failure(.unexpected, "something unexpected happened")
       state.withLock { $0.failure = failure }
-      throw .locked(failure.message)
+      throw .locked(.nobodyToAsk(failure.message))
     }
   }
 
   /// - Parameter reason: why the store stays locked if there is no terminal.
   static func ask(_ prompt: String, on path: String, else reason: String) throws -> Secret {
-    guard let terminal = Terminal(path: path) else { throw VaultError.locked(reason) }
+    guard let terminal = Terminal(path: path) else { throw VaultError.locked(.nobodyToAsk(reason)) }
     return try terminal.ask(prompt).secret()
   }
 }

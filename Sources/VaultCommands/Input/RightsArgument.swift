@@ -3,8 +3,8 @@ internal import Vault
 /// `read` or `write`, alone or after a group's name.
 enum RightsArgument {
   /// - Throws: `usage`. The typed text is not repeated.
-  static func parse(_ text: some StringProtocol) throws(Failure) -> GroupMember.Rights {
-    guard let rights = GroupMember.Rights(rawValue: String(text)) else {
+  static func parse(_ text: some StringProtocol) throws(Failure) -> MemberRights {
+    guard let rights = MemberRights(rawValue: String(text)) else {
       throw .usage("rights are 'read' or 'write'")
     }
     return rights

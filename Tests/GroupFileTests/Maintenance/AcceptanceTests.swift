@@ -117,7 +117,7 @@ import Testing
     #expect(try group.open().beginReading().view.state.roster.revision == 2)
     try group.replace(with: copy)
     let witness = group.witness.reading
-    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 2, .roster))
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 2, .olderRoster))
     #expect(group.witness.reading == witness)
   }
 

@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test func `a member who put back an older roster is removed in the step that accepts it`() throws {
-    let outcome = try expectPutOut(putBack(), .olderRoster(.roster))
+    let outcome = try expectPutOut(putBack(), .olderRoster(.olderRoster))
     #expect(outcome.left.isNothing, "\(outcome.left)")
   }
 
@@ -78,7 +78,7 @@ import Testing
     for make in [forked, putBack] {
       let group = try make()
       try group.tamper { try $0.run("DELETE FROM item WHERE token = (SELECT min(token) FROM item WHERE place = 2)") }
-      let reason: OfferedState.Reason = group.witness.record?.generation == 2 ? .olderRoster(.roster) : .older
+      let reason: OfferedState.Reason = group.witness.record?.generation == 2 ? .olderRoster(.olderRoster) : .older
       let outcome = try expectPutOutOfDamage(group, reason)
       #expect(outcome.left.lost == 1 && outcome.left.isReplaced)
     }

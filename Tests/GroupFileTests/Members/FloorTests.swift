@@ -21,7 +21,7 @@ import Testing
     try group.replace(with: copy)
     #expect(try group.open("com.example.api").value("name") == "old")
     let error = failure { try group.open("com.example.api", floor: floor).value("name") }
-    #expect(error == .rolledBack(found: 3, known: 4, .epoch))
+    #expect(error == .rolledBack(found: 3, known: 4, .olderState))
     let unusable = MemoryWitness(.unavailable(reason: "gone"))
     #expect(failure { try group.open("com.example.api", witness: unusable, floor: floor).value("name") } == error)
   }
@@ -72,7 +72,7 @@ import Testing
     let floor = Floor(try group.open().beginReading().view.state)
     try group.replace(with: copy)
     guard
-      case .rolledBack(_, 5, .roster) = failure({
+      case .rolledBack(_, 5, .olderRoster) = failure({
         try group.open("com.example.api", witness: witness, floor: floor).value("name")
       })
     else {
@@ -81,6 +81,6 @@ import Testing
     }
     #expect(
       failure { try group.open("com.example.api", witness: witness, floor: floor).accept() }
-        == .rolledBack(found: 4, known: 5, .roster))
+        == .rolledBack(found: 4, known: 5, .olderRoster))
   }
 }

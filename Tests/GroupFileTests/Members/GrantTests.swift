@@ -24,7 +24,7 @@ import Testing
     try group.open("com.example.web").set(["name": "value"])
     #expect(try group.value("name") == "value")
     let writer = try group.open().beginReading().present("name").attributes.writer
-    #expect(writer == Attributes.Writer(kind: .application, issue: 1, application: "com.example.web"))
+    #expect(writer == Writer(kind: .application, issue: 1, application: "com.example.web"))
   }
 
   @Test func `a non-member learns only that they are not a member`() throws {
@@ -43,7 +43,7 @@ import Testing
     let group = try GroupFixture()
     try group.grant("com.example.api", .read)
     try group.grant("com.example.api", .read, issue: 3)
-    let older = GroupFileError.rolledBack(found: 2, known: 3, .issue)
+    let older = GroupFileError.rolledBack(found: 2, known: 3, .olderIssue)
     #expect(failure { try group.grant("com.example.api", .read, issue: 2) } == older)
     #expect(failure { try group.change(RosterChange(reissue: ("com.example.api", 2))) } == older)
     try group.revoke("com.example.api")

@@ -28,8 +28,8 @@ import Testing
     let group = try putBack()
     for application in ["com.example.api", "com.example.web"] {
       let file = try group.open(application, witness: MemoryWitness(group.witness.reading))
-      #expect(failure { try file.value("name") } == .rolledBack(found: 4, known: 6, .roster))
-      #expect(failure { try file.accept() } == .rolledBack(found: 4, known: 6, .roster))
+      #expect(failure { try file.value("name") } == .rolledBack(found: 4, known: 6, .olderRoster))
+      #expect(failure { try file.accept() } == .rolledBack(found: 4, known: 6, .olderRoster))
     }
   }
 
@@ -42,7 +42,7 @@ import Testing
       announced = offered.state.roster.members.map(\.application).sorted()
       roster =
         (try? group.peek { try VerifiedState.open($0, as: group.open().context, known: nil) })?.roster.revision ?? 0
-      return offered.reason == .olderRoster(.roster)
+      return offered.reason == .olderRoster(.olderRoster)
     }
     #expect(accepted == .newState(epoch: 7))
     #expect(announced == ["", "com.example.api", "com.example.web"] && roster == 3)

@@ -134,7 +134,7 @@ import Testing
     try GroupForge(group, from: state).storeManifest(by: seed) { $0.epoch = 1 << 40 }
     group.witness.reading = after
     let error = failure { try group.value("item/1") }
-    guard case .rolledBack(_, _, .roster) = error else {
+    guard case .rolledBack(_, _, .olderRoster) = error else {
       Issue.record("\(String(describing: error))")
       return
     }

@@ -72,7 +72,7 @@ extension GroupFixture {
   }
 
   /// Repairs the group without keeping the damaged files.
-  func repair() throws -> RepairedGroup? {
+  func repair() throws -> GroupRepair? {
     let draft = folder + ".draft"
     let aside = folder + ".aside"
     defer {
@@ -87,7 +87,7 @@ extension GroupFixture {
   }
 
   @discardableResult
-  func grant(_ application: String, _ rights: Member.Rights, issue: UInt32 = 1) throws -> VerifiedState {
+  func grant(_ application: String, _ rights: MemberRights, issue: UInt32 = 1) throws -> VerifiedState {
     try change(RosterChange(grants: [.init(application: application, issue: issue, rights: rights)]))
   }
 

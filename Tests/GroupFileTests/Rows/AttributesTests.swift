@@ -9,7 +9,7 @@ import Testing
     Attributes(
       name: "db/password", label: "Database", pairs: ["host": "db.example", "port": "5432"], created: 1, changed: 2,
       expires: 3, valueKind: 2, typeName: "Person", valueEpoch: 4,
-      writer: Attributes.Writer(kind: .application, issue: 5, application: "com.example.notes"))
+      writer: Writer(kind: .application, issue: 5, application: "com.example.notes"))
   }
 
   /// A field as tag, length and bytes.

@@ -6,7 +6,7 @@ import Testing
 /// Rosters, manifests and wraps made by people who have some keys but not the right ones.
 @Suite struct VerifiedStateTests {
   private func expectRefused(
-    _ group: GroupFixture, _ level: GroupFileError.Level, _ sourceLocation: SourceLocation = #_sourceLocation
+    _ group: GroupFixture, _ level: VerificationLevel, _ sourceLocation: SourceLocation = #_sourceLocation
   ) {
     for error in [failure { try group.value("name") }, failure { try group.set(["name": "new"]) }] {
       guard case .damaged(level, _) = error else {

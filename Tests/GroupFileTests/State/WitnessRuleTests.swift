@@ -7,7 +7,7 @@ import Testing
 /// What the storage shows of a group, compared with what this machine remembers.
 @Suite struct WitnessRuleTests {
   private func rollback(
-    _ group: GroupFixture, _ kind: GroupFileError.RollbackKind, found: UInt64, known: UInt64,
+    _ group: GroupFixture, _ kind: RollbackReason, found: UInt64, known: UInt64,
     _ sourceLocation: SourceLocation = #_sourceLocation
   ) {
     let expected = GroupFileError.rolledBack(found: found, known: known, kind)
@@ -24,7 +24,7 @@ import Testing
     for value in ["new", "newer"] { try group.set(["name": value]) }
     let newest = try group.files()
     try group.replace(with: copy)
-    rollback(group, .epoch, found: 2, known: 4)
+    rollback(group, .olderState, found: 2, known: 4)
     #expect(try group.files().main == copy.main && group.files().log == copy.log, "nothing was written")
     try group.replace(with: newest)
     #expect(try group.value("name") == "newer")
@@ -38,8 +38,8 @@ import Testing
     try group.set(["name": "new"])
     #expect(try file.value("name") == "new")
     try group.replace(with: copy)
-    #expect(failure { try file.value("name") } == .rolledBack(found: 2, known: 3, .epoch))
-    #expect(failure { try file.beginWriting() } == .rolledBack(found: 2, known: 3, .epoch))
+    #expect(failure { try file.value("name") } == .rolledBack(found: 2, known: 3, .olderState))
+    #expect(failure { try file.beginWriting() } == .rolledBack(found: 2, known: 3, .olderState))
   }
 
   @Test func `two states with the same epoch are a fork, whichever was seen first`() throws {
@@ -152,7 +152,7 @@ import Testing
     #expect(try group.open().beginReading().view.state.roster.keep == 5)
     let old = try forge.storeRoster { _ in }
     try forge.storeManifest(roster: old) { $0.epoch = 50 }
-    rollback(group, .roster, found: 50, known: 2)
+    rollback(group, .olderRoster, found: 50, known: 2)
   }
 
   @Test func `a different roster with the same revision is a fork even though the owner signed both`() throws {
@@ -161,7 +161,7 @@ import Testing
     let other = try forge.storeRoster { $0.keep = 3 }
     try forge.storeManifest(roster: other) { $0.epoch = 2 }
     rollback(group, .fork, found: 2, known: 1)
-    #expect(failure { try group.open().accept() } == .rolledBack(found: 2, known: 1, .roster))
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 2, known: 1, .olderRoster))
   }
 
   @Test func `an older generation is a rollback`() throws {
@@ -170,8 +170,8 @@ import Testing
     record.generation = 2
     record.link = .zero
     group.witness.reading = .valid(record)
-    rollback(group, .generation, found: 1, known: 1)
-    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 1, .generation))
+    rollback(group, .olderKey, found: 1, known: 1)
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 1, .olderKey))
   }
 
   // MARK: Missing and restored groups
@@ -217,7 +217,7 @@ import Testing
     #expect(group.witness.record?.flags == .removed)
     #expect(throws: GroupFileError.missing) { try group.open().beginReading() }
     try copy.put(into: group.folder)
-    rollback(group, .removed, found: 2, known: 2)
+    rollback(group, .broughtBack, found: 2, known: 2)
     #expect(try group.open().accept() == .newState(epoch: 3))
     #expect(try group.value("name") == "value")
   }

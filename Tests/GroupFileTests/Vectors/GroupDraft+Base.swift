@@ -23,7 +23,7 @@ extension GroupDraft {
       case .none: false
       }
     let keys = try VectorSeeds.keys(deviceKey: device)
-    let members: [(Member.Kind, Member.Rights, UInt32, String, MemberSeed)] = [
+    let members: [(Member.Kind, MemberRights, UInt32, String, MemberSeed)] = [
       (.owner, .write, 0, "", try MemberSeed(VectorSeeds.personal())),
       (.application, .write, 1, "com.example.writer", try writerSeed()),
       (.application, .read, 3, "com.example.reader", try readerSeed()),
@@ -76,7 +76,7 @@ extension GroupDraft {
     full.pairs = ["host": "example.com", "user": "anna", "ä": "ö"]
     full.expires = VectorSeeds.time + 1_000
     full.typeName = "Example"
-    full.writer = Attributes.Writer(kind: .application, issue: 1, application: "com.example.writer")
+    full.writer = Writer(kind: .application, issue: 1, application: "com.example.writer")
     items["full"] = [RowDraft(full, Array("all attributes".utf8), keys: keys)]
     items["history"] = (2...4 as ClosedRange<UInt64>).map { version in
       var draft = RowDraft(attributes("history", kind: 2), Array("version \(version)".utf8), keys: keys)

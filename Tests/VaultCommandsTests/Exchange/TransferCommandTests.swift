@@ -102,7 +102,7 @@ import Vault
     let gone = "the item was copied; somebody else removed it from its old place meanwhile"
     #expect(Transfer.leftBehind(.notFound(.item)) == Failure(.notFound, gone))
     #expect(Transfer.leftBehind(.conflict(expected: 1, present: 0)) == Failure(.conflict, gone))
-    let kept = Transfer.leftBehind(.storage("the disk is full")).message
+    let kept = Transfer.leftBehind(.storage(.full)).message
     #expect(kept == "the item was copied and is still in its old place: the disk is full")
   }
 

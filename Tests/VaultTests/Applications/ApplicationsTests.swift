@@ -100,10 +100,7 @@ extension SecretStore {
     let report = try store.open().applications.uninstall("com.example.api", revoking: true)
     #expect(report.revoked == ["com.example.api", "team.shared"] && report.kept.isEmpty)
     for group in report.revoked { #expect(throws: notMember) { try api.group(group).items() } }
-    #expect(
-      throws: VaultError.contradiction(
-        "the application's credentials were revoked; a new one: vault app issue APP --replace")
-    ) {
+    #expect(throws: VaultError.contradiction(.revokedApplication)) {
       try store.issue("com.example.api", .again)
     }
     #expect(throws: VaultError.self) { try store.open().grant(.read, in: "team.shared", to: "com.example.api") }
@@ -146,15 +143,15 @@ extension SecretStore {
   @Test func `an id that is taken, reserved or invalid is refused`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")
-    #expect(throws: VaultError.exists("a group of this name")) { try store.issue("team.shared") }
+    #expect(throws: VaultError.exists(.group)) { try store.issue("team.shared") }
     try store.issue("com.example.api")
-    #expect(throws: VaultError.exists("an application of this id")) { try store.issue("com.example.api") }
-    #expect(throws: VaultError.exists("an application of this name")) {
+    #expect(throws: VaultError.exists(.applicationID)) { try store.issue("com.example.api") }
+    #expect(throws: VaultError.exists(.applicationName)) {
       try store.open().createGroup("com.example.api")
     }
     try store.open().applications.uninstall("com.example.api", revoking: true)
     try store.open().removeGroup("com.example.api")
-    #expect(throws: VaultError.exists("an application of this name")) {
+    #expect(throws: VaultError.exists(.applicationName)) {
       try store.open().createGroup("com.example.api")
     }
     for id in ["default", "owner", "vault.owner", "vault.app", "", "../up", "a/b", "A", "a..b", ".a"] {
@@ -181,7 +178,7 @@ extension SecretStore {
     let store = try StoreFixture()
     let taken = store.path("taken")
     try Data("mine".utf8).write(to: URL(fileURLWithPath: taken))
-    #expect(throws: VaultError.exists("a file at the credential's place")) {
+    #expect(throws: VaultError.exists(.credentialPlace)) {
       _ = try store.open().applications.issue("com.example.api", to: taken)
     }
     for path in ["no/folder", "home/inside", "home/groups/inside", "folder/"] {
@@ -210,14 +207,14 @@ extension SecretStore {
   @Test func `a missing credential that was named is an error and no other source is tried`() throws {
     let store = try StoreFixture()
     try store.open().group("default").set("a", to: "owner's")
-    #expect(throws: VaultError.locked("the credential is not there")) {
+    #expect(throws: VaultError.locked(.credential(.missing))) {
       try SecretStore.open(at: store.location, credential: store.path("missing"))
     }
     let location = try StoreLocation(environment: [
       "VAULT_HOME": store.folder + "/home", "VAULT_STATE": store.folder + "/state",
       "VAULT_CREDENTIAL": store.path("missing"), "VAULT_KEY_FILE": store.keyFile,
     ])
-    #expect(throws: VaultError.locked("the credential is not there")) { try SecretStore.open(at: location) }
+    #expect(throws: VaultError.locked(.credential(.missing))) { try SecretStore.open(at: location) }
   }
 
   @Test func `a group that does not verify is left out of answers about all groups and named`() throws {

@@ -72,7 +72,7 @@ import Testing
     let failure = #expect(throws: VaultError.self) {
       try SecretStore.open(at: store.location, credential: path).group(application).items()
     }
-    guard case .damaged(_, "roster", _) = failure else {
+    guard case .damaged(_, .roster, _) = failure else {
       Issue.record("\(String(describing: failure))")
       return
     }

@@ -35,30 +35,30 @@ import Testing
     for bit in 0..<ForeignBytes.credential.count * 8 {
       var altered = ForeignBytes.credential
       altered[bit / 8] ^= 1 << (bit % 8)
-      #expect(throws: IdentityError.self) { try parse(altered) }
+      #expect(throws: VaultError.self) { try parse(altered) }
     }
   }
 
   @Test func `a credential of any other length is refused`() {
     for count in 0..<ForeignBytes.credential.count {
-      #expect(throws: IdentityError.self) { try parse(Array(ForeignBytes.credential.prefix(count))) }
+      #expect(throws: VaultError.self) { try parse(Array(ForeignBytes.credential.prefix(count))) }
     }
-    #expect(throws: IdentityError.self) { try parse(ForeignBytes.credential + [0]) }
+    #expect(throws: VaultError.self) { try parse(ForeignBytes.credential + [0]) }
   }
 
   @Test func `a later version number or label is a newer format`() {
     var later = ForeignBytes.credential
     later[17] = 2
-    #expect(throws: IdentityError.newerFormat(.credential)) { try parse(later) }
+    #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try parse(later) }
     later = ForeignBytes.credential
     later[5] = UInt8(ascii: "2")
-    #expect(throws: IdentityError.newerFormat(.credential)) { try parse(later) }
+    #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try parse(later) }
   }
 
   @Test func `an unknown flag is refused`() {
     var covered = Array(ForeignBytes.credential.dropLast(32))
     covered[19] = 1
-    #expect(throws: IdentityError.damaged(.credential, "it has an unknown flag")) { try parse(hashed(covered)) }
+    #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "it has an unknown flag")) { try parse(hashed(covered)) }
   }
 
   @Test func `invalid names, floors out of order and counters out of range are refused`() throws {
@@ -80,7 +80,7 @@ import Testing
       head + counted("app") + [0, 1] + floor("a/b"), head + counted("app") + [0, 1] + floor("a", epoch: 0x20),
       head + counted("app") + [1, 1] + (0..<257).flatMap { floor("g\(1000 + $0)") },
     ] {
-      #expect(throws: IdentityError.damaged(.credential, "its fields do not follow the format")) {
+      #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "its fields do not follow the format")) {
         try parse(hashed(wrong))
       }
     }
@@ -103,15 +103,15 @@ import Testing
     let path = temporary.write("credential", ForeignBytes.credential, mode: 0o400)
     #expect(try CredentialFile.read(path).application == "com.example.notes")
     temporary.setMode("credential", 0o444)
-    #expect(throws: IdentityError.locked(.credential(.openToOthers(mode: 0o444)))) { try CredentialFile.read(path) }
-    #expect(throws: IdentityError.locked(.credential(.missing))) { try CredentialFile.read(temporary.file("gone")) }
-    #expect(throws: IdentityError.locked(.credential(.wrongKind))) {
+    #expect(throws: VaultError.locked(.credential(.openToOthers(mode: 0o444)))) { try CredentialFile.read(path) }
+    #expect(throws: VaultError.locked(.credential(.missing))) { try CredentialFile.read(temporary.file("gone")) }
+    #expect(throws: VaultError.locked(.credential(.wrongKind))) {
       try CredentialFile.read(temporary.makeFIFO("FIFO"))
     }
-    #expect(throws: IdentityError.locked(.credential(.wrongSize))) {
+    #expect(throws: VaultError.locked(.credential(.wrongSize))) {
       try CredentialFile.read(temporary.write("long", [UInt8](repeating: 0, count: 65_537)))
     }
-    #expect(throws: IdentityError.damaged(.credential, "it is not a vault credential")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "it is not a vault credential")) {
       try CredentialFile.read(temporary.write("empty", []))
     }
   }
@@ -145,12 +145,12 @@ import Testing
     }
     for mode: mode_t in [0o777, 0o720, 0o702] {
       temporary.setMode("secret", mode)
-      #expect(throws: IdentityError.locked(.credential(.link))) { try CredentialFile.read(path) }
+      #expect(throws: VaultError.locked(.credential(.link))) { try CredentialFile.read(path) }
     }
-    #expect(throws: IdentityError.locked(.credential(.link))) {
+    #expect(throws: VaultError.locked(.credential(.link))) {
       try CredentialFile.read(temporary.makeLink("circle", to: "circle"))
     }
-    #expect(throws: IdentityError.locked(.credential(.missing))) {
+    #expect(throws: VaultError.locked(.credential(.missing))) {
       try CredentialFile.read(temporary.makeLink("dangling", to: "nothing"))
     }
   }

@@ -52,7 +52,7 @@ import Testing
   @Test(arguments: [0, 31, 33]) func `a device key of another size is neither used nor replaced`(_ count: Int) {
     let bytes = [UInt8](repeating: 7, count: count)
     folder.write("device.key", bytes)
-    #expect(throws: IdentityError.locked(.deviceKey(.wrongSize))) { try DeviceKeyFile.readOrMake(in: folder.path) }
+    #expect(throws: VaultError.locked(.deviceKey(.wrongSize))) { try DeviceKeyFile.readOrMake(in: folder.path) }
     #expect(reason() == "the device key here has the wrong size")
     #expect(folder.read("device.key") == bytes)
   }
@@ -69,7 +69,7 @@ import Testing
 
   @Test func `no device key is made in a state folder that others can write to`() {
     folder.setMode(".", 0o777)
-    #expect(throws: IdentityError.locked(.deviceKey(.openToOthers(mode: 0o777)))) {
+    #expect(throws: VaultError.locked(.deviceKey(.openToOthers(mode: 0o777)))) {
       try DeviceKeyFile.readOrMake(in: folder.path)
     }
     #expect(folder.names().isEmpty)

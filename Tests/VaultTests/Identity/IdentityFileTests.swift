@@ -49,8 +49,8 @@ import Testing
       altered[bit / 8] ^= 1 << (bit % 8)
       // Some flipped bits raise the format's number in the label.
       let isNewer = bit / 8 == 5 && (UInt8(ascii: "2")...UInt8(ascii: "9")).contains(altered[5])
-      let expected: IdentityError =
-        isNewer ? .newerFormat(.identity) : .damaged(.identity, "it is not a vault identity, or was altered")
+      let expected: VaultError =
+        isNewer ? .newerFormat(read: nil, write: nil) : .damaged(.identity, "it is not a vault identity, or was altered")
       #expect(throws: expected) { try IdentityFile(parsing: altered) }
     }
   }
@@ -58,19 +58,19 @@ import Testing
   @Test func `a file of any other length is refused`() {
     let bytes = file.serialized()
     for count in 0..<bytes.count {
-      #expect(throws: IdentityError.self) { try IdentityFile(parsing: Array(bytes.prefix(count))) }
+      #expect(throws: VaultError.self) { try IdentityFile(parsing: Array(bytes.prefix(count))) }
     }
-    #expect(throws: IdentityError.self) { try IdentityFile(parsing: bytes + [0]) }
+    #expect(throws: VaultError.self) { try IdentityFile(parsing: bytes + [0]) }
   }
 
   @Test(arguments: ["vault2.identity", "vault10.identity"])
   func `a later label is a newer format`(label: String) {
-    #expect(throws: IdentityError.newerFormat(.identity)) { try IdentityFile(parsing: relabelled(label)) }
+    #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try IdentityFile(parsing: relabelled(label)) }
   }
 
   @Test(arguments: ["vault0.identity", "vaultx.identity", "vault.identity", "vault2.app.cred", "fault2.identity"])
   func `any other label is not an identity`(label: String) {
-    #expect(throws: IdentityError.damaged(.identity, "it is not a vault identity, or was altered")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is not a vault identity, or was altered")) {
       try IdentityFile(parsing: relabelled(label))
     }
   }
@@ -78,7 +78,7 @@ import Testing
   @Test func `an unknown kind of slot is a newer format`() {
     var covered = Array(file.serialized().dropLast(32))
     covered[50] = 3
-    #expect(throws: IdentityError.newerFormat(.slot)) { try IdentityFile(parsing: hashed(covered)) }
+    #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try IdentityFile(parsing: hashed(covered)) }
   }
 
   @Test func `unsorted slots, missing slots and two passphrase slots are refused`() {
@@ -96,14 +96,14 @@ import Testing
       list([second, first]), list([first, first]), list([second, second]), list([]), list([first, passphraseAgain]),
       list([first, second], count: 3), list([first, second], count: 1), list([first, second], count: 0),
     ] {
-      #expect(throws: IdentityError.self) { try IdentityFile(parsing: bytes) }
+      #expect(throws: VaultError.self) { try IdentityFile(parsing: bytes) }
     }
   }
 
   @Test func `a key's slot has zero costs`() {
     var covered = Array(file.serialized().dropLast(32))
     covered[166 + 7] = 1
-    #expect(throws: IdentityError.damaged(.identity, "its fields do not follow the format")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "its fields do not follow the format")) {
       try IdentityFile(parsing: hashed(covered))
     }
   }
@@ -117,12 +117,12 @@ import Testing
   }
 
   @Test func `a wrong key and a missing slot have different errors`() throws {
-    #expect(throws: IdentityError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("shut")) }
-    #expect(throws: IdentityError.wrongKey(.keyFile)) { try file.open(key: key(9), use: .keyFile) }
-    #expect(throws: IdentityError.locked(.noSlot(.systemd))) { try file.open(key: key(2), use: .systemd) }
+    #expect(throws: VaultError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("shut")) }
+    #expect(throws: VaultError.wrongKey(.keyFile)) { try file.open(key: key(9), use: .keyFile) }
+    #expect(throws: VaultError.locked(.noSlot(.systemdCredential))) { try file.open(key: key(2), use: .systemdCredential) }
     let other = IdentityFile(
       ownerKey: identity.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: identity))
-    #expect(throws: IdentityError.locked(.noSlot(.passphrase))) { try other.open(passphrase: passphrase("open")) }
+    #expect(throws: VaultError.locked(.noSlot(.passphrase))) { try other.open(passphrase: passphrase("open")) }
   }
 
   // MARK: - Changing
@@ -136,7 +136,7 @@ import Testing
     #expect(before[54..<166] != after[54..<166])
     #expect(before[166..<398] == after[166..<398])
     #expect(try file.open(passphrase: passphrase("new")).testSeed == identity.testSeed)
-    #expect(throws: IdentityError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("open")) }
+    #expect(throws: VaultError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("open")) }
   }
 
   @Test mutating func `a passphrase can be added only if there is none`() throws {
@@ -144,25 +144,25 @@ import Testing
     try file.setPassphrase(try passphrase("first"), cost: cheap, of: identity)
     #expect(file.slots.map(\.number) == [2, 3, 4])
     let second = try Slot(number: 5, passphrase: passphrase("second"), cost: cheap, sealing: identity)
-    #expect(throws: IdentityError.exists(.passphraseSlot)) { try file.add(second) }
+    #expect(throws: VaultError.exists(.passphraseSlot)) { try file.add(second) }
     let instead = try Slot(number: 2, passphrase: passphrase("second"), cost: cheap, sealing: identity)
-    #expect(throws: IdentityError.exists(.passphraseSlot)) { try file.replace(instead) }
+    #expect(throws: VaultError.exists(.passphraseSlot)) { try file.replace(instead) }
     #expect(try IdentityFile(parsing: file.serialized()) == file)
   }
 
   @Test mutating func `the last slot cannot be removed`() throws {
-    #expect(throws: IdentityError.noSlot(9)) { try file.remove(number: 9) }
+    #expect(throws: VaultError.notFound(.slot(9))) { try file.remove(number: 9) }
     try file.remove(number: 2)
     try file.remove(number: 1)
-    #expect(throws: IdentityError.lastSlot) { try file.remove(number: 3) }
+    #expect(throws: VaultError.contradiction(.lastSlot)) { try file.remove(number: 3) }
     #expect(file.slots.map(\.number) == [3])
   }
 
   @Test mutating func `there are at most 64 slots`() throws {
     while file.slots.count < 64 {
-      try file.add(try Slot(number: file.nextNumber(), key: key(1), use: .systemd, sealing: identity))
+      try file.add(try Slot(number: file.nextNumber(), key: key(1), use: .systemdCredential, sealing: identity))
     }
-    #expect(throws: IdentityError.overLimit("64 slots")) { try file.nextNumber() }
+    #expect(throws: VaultError.overLimit("64 slots")) { try file.nextNumber() }
     #expect(file.serialized().count == IdentityFile.byteLimit)
     #expect(try IdentityFile(parsing: file.serialized()) == file)
   }

@@ -40,7 +40,7 @@ import Testing
     let bytes = temporary.read(path)
     let other = IdentityFile(
       ownerKey: identity.ownerKey, first: try Slot(number: 1, key: key(2), use: .keyFile, sealing: identity))
-    #expect(throws: IdentityError.exists(.store)) { try folder.create(other) }
+    #expect(throws: VaultError.exists(.store)) { try folder.create(other) }
     #expect(temporary.read(path) == bytes)
   }
 
@@ -48,7 +48,7 @@ import Testing
     temporary.makeFolder("store")
     temporary.makeFolder("store/identity")
     temporary.makeLink(path, to: "/nowhere")
-    #expect(throws: IdentityError.exists(.store)) { try folder.create(file) }
+    #expect(throws: VaultError.exists(.store)) { try folder.create(file) }
     #expect(temporary.names(in: "store/identity") == ["identity", "lock"])
   }
 
@@ -56,7 +56,7 @@ import Testing
     let made = Locked(0)
     let (folder, file) = (folder, file)
     onThreads(8) { _ in
-      do throws(IdentityError) {
+      do throws(VaultError) {
         try folder.create(file)
         made.withLock { $0 += 1 }
       } catch {
@@ -70,12 +70,12 @@ import Testing
   // MARK: - Reading
 
   @Test func `reading or changing a missing store reports that and creates nothing`() throws {
-    #expect(throws: IdentityError.noStore(path: store)) { try folder.read() }
-    #expect(throws: IdentityError.noStore(path: store)) { try folder.change { _ in } }
+    #expect(throws: VaultError.noStore(path: store)) { try folder.read() }
+    #expect(throws: VaultError.noStore(path: store)) { try folder.change { _ in } }
     temporary.makeFolder("store")
-    #expect(throws: IdentityError.noStore(path: store)) { try folder.read() }
+    #expect(throws: VaultError.noStore(path: store)) { try folder.read() }
     temporary.makeFolder("store/identity")
-    #expect(throws: IdentityError.noStore(path: store)) { try folder.change { _ in } }
+    #expect(throws: VaultError.noStore(path: store)) { try folder.change { _ in } }
     #expect(temporary.names(in: "store/identity").isEmpty)
   }
 
@@ -83,7 +83,7 @@ import Testing
     try folder.create(file)
     temporary.makeFolder("store/groups/default")
     temporary.remove(path)
-    let expected = IdentityError.damaged(.identity, "it is gone, but its groups are here")
+    let expected = VaultError.damaged(group: nil, level: .identity, detail: "it is gone, but its groups are here")
     #expect(throws: expected) { try folder.read() }
     #expect(throws: expected) { try folder.create(file) }
     temporary.remove("store/identity")
@@ -105,15 +105,15 @@ import Testing
     temporary.write("elsewhere", file.serialized())
     temporary.remove(path)
     temporary.makeLink(path, to: temporary.file("elsewhere"))
-    #expect(throws: IdentityError.damaged(.identity, "it is a symbolic link")) { try folder.read() }
+    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is a symbolic link")) { try folder.read() }
     temporary.remove(path)
     temporary.makeFIFO(path)
-    #expect(throws: IdentityError.damaged(.identity, "it is not the kind of file or folder that belongs here")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is not the kind of file or folder that belongs here")) {
       try folder.read()
     }
     temporary.remove(path)
     temporary.makeFolder(path)
-    #expect(throws: IdentityError.damaged(.identity, "it is not the kind of file or folder that belongs here")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is not the kind of file or folder that belongs here")) {
       try folder.read()
     }
   }
@@ -129,15 +129,15 @@ import Testing
 
   @Test(
     arguments: [
-      ("store", 0o777, IdentityError.Level.store), ("store", 0o770, .store), ("store/identity", 0o770, .identity),
+      ("store", 0o777, VaultError.Level.store), ("store", 0o770, .store), ("store/identity", 0o770, .identity),
       ("store/identity", 0o703, .identity), ("store/identity/identity", 0o660, .identity),
       ("store/identity/identity", 0o606, .identity),
-    ] as [(String, mode_t, IdentityError.Level)])
-  func `an identity that others can write is refused`(name: String, mode: mode_t, level: IdentityError.Level) throws {
+    ] as [(String, mode_t, VaultError.Level)])
+  func `an identity that others can write is refused`(name: String, mode: mode_t, level: VaultError.Level) throws {
     try folder.create(file)
     temporary.setMode(name, mode)
-    #expect(throws: IdentityError.denied(level, .openToOthers(mode: mode))) { try folder.read() }
-    #expect(throws: IdentityError.denied(level, .openToOthers(mode: mode))) { try folder.change { _ in } }
+    #expect(throws: VaultError.denied(.file(level, .openToOthers(mode: mode)))) { try folder.read() }
+    #expect(throws: VaultError.denied(.file(level, .openToOthers(mode: mode)))) { try folder.change { _ in } }
   }
 
   @Test(
@@ -151,7 +151,7 @@ import Testing
     try folder.create(file)
     temporary.setMode(name, mode)
     #expect(try folder.read() == file)
-    #expect(throws: IdentityError.denied(.identity, .openToOthers(mode: mode))) { try folder.change { _ in } }
+    #expect(throws: VaultError.denied(.file(.identity, .openToOthers(mode: mode)))) { try folder.change { _ in } }
   }
 
   @Test(arguments: ["store", "store/identity", "store/identity/identity"])
@@ -159,7 +159,7 @@ import Testing
     try folder.create(file)
     let user = temporary.giveAway(name)
     #expect { try IdentityFolder(store: store, user: user).read() } throws: { error in
-      if case IdentityError.denied(_, .foreignOwner) = error { true } else { false }
+      if case VaultError.denied(.file(_, .foreignOwner)) = error { true } else { false }
     }
   }
 
@@ -176,7 +176,7 @@ import Testing
     try folder.create(file)
     temporary.write("store/identity/.identity.new", [1, 2, 3])
     let new = try passphrase("new")
-    let count = try folder.change { (file) throws(IdentityError) in
+    let count = try folder.change { (file) throws(VaultError) in
       try file.setPassphrase(new, cost: cheap, of: identity)
       return file.slots.count
     }
@@ -188,11 +188,11 @@ import Testing
 
   @Test func `a failing change leaves the identity unchanged`() throws {
     try folder.create(file)
-    let slot = try Slot(number: 2, key: key(2), use: .systemd, sealing: identity)
-    #expect(throws: IdentityError.lastSlot) {
-      try folder.change { (file) throws(IdentityError) in
+    let slot = try Slot(number: 2, key: key(2), use: .systemdCredential, sealing: identity)
+    #expect(throws: VaultError.contradiction(.lastSlot)) {
+      try folder.change { (file) throws(VaultError) in
         try file.add(slot)
-        throw .lastSlot
+        throw .contradiction(.lastSlot)
       }
     }
     #expect(try folder.read() == file)
@@ -203,10 +203,10 @@ import Testing
     let folder = folder
     let identity = identity
     onThreads(16) { _ in
-      do throws(IdentityError) {
-        try folder.change { (file) throws(IdentityError) in
+      do throws(VaultError) {
+        try folder.change { (file) throws(VaultError) in
           let key = try sealing { () throws(SealingError) in try Key.random() }
-          try file.add(try Slot(number: file.nextNumber(), key: key, use: .systemd, sealing: identity))
+          try file.add(try Slot(number: file.nextNumber(), key: key, use: .systemdCredential, sealing: identity))
         }
       } catch {
         Issue.record(error)
@@ -219,7 +219,7 @@ import Testing
     try folder.create(file)
     let held = try OpenFile(store + "/identity/lock", O_RDWR)
     try held.lock(waiting: 0)
-    #expect(throws: IdentityError.busy) { try IdentityFolder(store: store, waiting: 50).change { _ in } }
+    #expect(throws: VaultError.busy(group: nil)) { try IdentityFolder(store: store, waiting: 50).change { _ in } }
     held.unlock()
     #expect(throws: Never.self) { try IdentityFolder(store: store, waiting: 50).change { _ in } }
   }
@@ -245,8 +245,8 @@ import Testing
   }
 
   /// The level of the damage that `body` throws, or `nil` if it throws none.
-  private func damage<Result>(_ body: () throws -> Result) -> IdentityError.Level? {
-    do { _ = try body() } catch IdentityError.damaged(let level, _) { return level } catch {}
+  private func damage<Result>(_ body: () throws -> Result) -> VaultError.Level? {
+    do { _ = try body() } catch VaultError.damaged(_, let level, _) { return level } catch {}
     return nil
   }
 }
@@ -263,9 +263,9 @@ private enum ChildProcess {
     signal(SIGXFSZ, SIG_IGN)
     var little = rlimit(rlim_cur: 100, rlim_max: 100)
     try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &little) == 0)
-    let slot = try Slot(number: 2, key: key(2), use: .systemd, sealing: identity)
-    #expect(throws: IdentityError.storage(.inputOutput)) {
-      try folder.change { (file) throws(IdentityError) in try file.add(slot) }
+    let slot = try Slot(number: 2, key: key(2), use: .systemdCredential, sealing: identity)
+    #expect(throws: VaultError.storage(.inputOutput)) {
+      try folder.change { (file) throws(VaultError) in try file.add(slot) }
     }
     #expect(try folder.read() == file)
     #expect(temporary.names(in: "store/identity") == ["identity", "lock"])
@@ -282,15 +282,15 @@ private enum ChildProcess {
     temporary.setMode("store/identity", 0o500)
     temporary.setMode("store", 0o500)
     #expect(try folder.read() == file)
-    let slot = try Slot(number: 2, key: key(2), use: .systemd, sealing: identity)
-    #expect(throws: IdentityError.denied(.identity, .denied)) {
-      try folder.change { (file) throws(IdentityError) in try file.add(slot) }
+    let slot = try Slot(number: 2, key: key(2), use: .systemdCredential, sealing: identity)
+    #expect(throws: VaultError.denied(.file(.identity, .denied))) {
+      try folder.change { (file) throws(VaultError) in try file.add(slot) }
     }
-    #expect(throws: IdentityError.denied(.store, .denied)) {
+    #expect(throws: VaultError.denied(.file(.store, .denied))) {
       try IdentityFolder(store: temporary.file("store/deeper")).create(file)
     }
     temporary.setMode("store", 0o000)
-    #expect(throws: IdentityError.denied(.store, .denied)) { try folder.read() }
+    #expect(throws: VaultError.denied(.file(.store, .denied))) { try folder.read() }
     temporary.setMode("store", 0o700)
     temporary.setMode("store/identity", 0o700)
   }

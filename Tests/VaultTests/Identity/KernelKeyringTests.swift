@@ -102,10 +102,10 @@ private enum Keyring {
     #expect(try unlocked.status().unlockedUntil != nil)
     try FileManager.default.removeItem(atPath: store.keyFile)
     #expect(try SecretStore.open(at: store.location).group("default").items().map(\.name.description) == ["a"])
-    #expect(throws: VaultError.ownerNeeded("the key file is not there")) {
+    #expect(throws: VaultError.ownerNeeded(.keyFile(.missing))) {
       try SecretStore.open(at: store.location).createGroup("other")
     }
     #expect(try SecretStore.lock(at: store.location))
-    #expect(throws: VaultError.locked("the key file is not there")) { try SecretStore.open(at: store.location) }
+    #expect(throws: VaultError.locked(.keyFile(.missing))) { try SecretStore.open(at: store.location) }
   }
 }

@@ -16,7 +16,7 @@ import Testing
   private func expectLocked(
     _ fault: FileFault, _ path: String, user: uid_t = geteuid(), sourceLocation: SourceLocation = #_sourceLocation
   ) {
-    #expect(throws: IdentityError.locked(.keyFile(fault)), sourceLocation: sourceLocation) {
+    #expect(throws: VaultError.locked(.keyFile(fault)), sourceLocation: sourceLocation) {
       _ = try KeyFile.read(path, outside: store, user: user)
     }
   }
@@ -67,7 +67,7 @@ import Testing
   func `a key file inside its own store is refused, both when it is made and when it is read`(name: String) {
     temporary.makeFolder("store/groups")
     temporary.makeLink("linked", to: store)
-    let expected = IdentityError.locked(.keyFileInsideStore)
+    let expected = VaultError.locked(.keyFileInsideStore)
     #expect(throws: expected) { _ = try KeyFile.make(temporary.file(name), outside: store) }
     temporary.write(name, bytes)
     #expect(throws: expected) { _ = try KeyFile.read(temporary.file(name), outside: store) }
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test func `a key file inside a store that does not exist yet is refused too`() {
-    #expect(throws: IdentityError.locked(.keyFileInsideStore)) {
+    #expect(throws: VaultError.locked(.keyFileInsideStore)) {
       _ = try KeyFile.make(temporary.file("later/key"), outside: temporary.file("later"))
     }
   }
@@ -98,7 +98,7 @@ import Testing
     temporary.write("key", bytes)
     temporary.makeLink("link", to: temporary.file("target"))
     for name in ["key", "link"] {
-      #expect(throws: IdentityError.locked(.keyFile(.taken))) {
+      #expect(throws: VaultError.locked(.keyFile(.taken))) {
         _ = try KeyFile.make(temporary.file(name), outside: store)
       }
     }
@@ -114,7 +114,7 @@ import Testing
 
   @Test func `a key file is not made below a file`() {
     temporary.write("file", bytes)
-    #expect(throws: IdentityError.self) { _ = try KeyFile.readOrMake(temporary.file("file/key"), outside: store) }
+    #expect(throws: VaultError.self) { _ = try KeyFile.readOrMake(temporary.file("file/key"), outside: store) }
     #expect(temporary.read("file") == bytes)
   }
 
@@ -122,7 +122,7 @@ import Testing
     let made = try KeyFile.readOrMake(temporary.file("key"), outside: store)
     #expect(try KeyFile.readOrMake(temporary.file("key"), outside: store).testBytes == made.testBytes)
     temporary.setMode("key", 0o644)
-    #expect(throws: IdentityError.locked(.keyFile(.openToOthers(mode: 0o644)))) {
+    #expect(throws: VaultError.locked(.keyFile(.openToOthers(mode: 0o644)))) {
       _ = try KeyFile.readOrMake(temporary.file("key"), outside: store)
     }
   }
@@ -145,7 +145,7 @@ private enum ChildProcess {
     signal(SIGXFSZ, SIG_IGN)
     var little = rlimit(rlim_cur: 16, rlim_max: 16)
     try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &little) == 0)
-    #expect(throws: IdentityError.storage(.inputOutput)) {
+    #expect(throws: VaultError.storage(.inputOutput)) {
       _ = try KeyFile.make(temporary.file("key"), outside: temporary.file("store"))
     }
     #expect(temporary.names().isEmpty)

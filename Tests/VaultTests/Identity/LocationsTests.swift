@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test func `without a home folder there is no store, or no state folder`() throws {
-    #expect(throws: IdentityError.noHome) { try Locations(environment: [:], user: 1000) { _ in nil } }
+    #expect(throws: VaultError.noStore(path: "")) { try Locations(environment: [:], user: 1000) { _ in nil } }
     try expect(["VAULT_HOME": "/v"], home: "/v", state: nil)
     try expect(["XDG_DATA_HOME": "/d"], home: "/d/vault", state: nil)
   }
@@ -99,7 +99,7 @@ import Testing
     #expect(temporary.mode("a/state") == 0o700)
     temporary.write("file", [])
     let blocked = try Locations(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("file/state")])
-    #expect(throws: IdentityError.damaged(.state, "it is not the kind of file or folder that belongs here")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .state, detail: "it is not the kind of file or folder that belongs here")) {
       try blocked.makeStateFolder(of: ownerKey)
     }
   }

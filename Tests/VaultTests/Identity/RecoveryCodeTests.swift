@@ -7,10 +7,10 @@ import Testing
 @Suite struct RecoveryCodeTests {
   private static let code = ReferenceCode.groups([UInt8](countingFrom: 0x41, count: 20))
 
-  private func defect(_ groups: [String]) -> RecoveryCode.Defect? {
+  private func defect(_ groups: [String]) -> RecoveryCodeDefect? {
     do {
       _ = try RecoveryCode(typing: groups.joined(separator: "-"))
-    } catch IdentityError.mistypedCode(let defect) {
+    } catch VaultError.mistypedCode(let defect) {
       return defect
     } catch {
       Issue.record(error)
@@ -74,7 +74,7 @@ import Testing
 
   @Test func `an error about a code repeats nothing of the code`() throws {
     func message(_ groups: [String]) -> String? {
-      defect(groups).map { VaultError(IdentityError.mistypedCode($0)).message }
+      defect(groups).map { VaultError.mistypedCode($0).message }
     }
     var groups = Self.code
     groups[2] = "00000"

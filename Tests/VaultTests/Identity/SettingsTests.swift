@@ -30,9 +30,9 @@ import Testing
     for bit in 0..<bytes.count * 8 {
       var altered = bytes
       altered[bit / 8] ^= 1 << (bit % 8)
-      #expect(throws: IdentityError.self) { try Settings(parsing: altered) }
+      #expect(throws: VaultError.self) { try Settings(parsing: altered) }
     }
-    #expect(throws: IdentityError.self) { try Settings(parsing: []) }
+    #expect(throws: VaultError.self) { try Settings(parsing: []) }
   }
 
   @Test func `a path that is not UTF-8 or is too long is refused`() {
@@ -42,7 +42,7 @@ import Testing
       writer.writeCounted16(path)
       writer.write(UInt64(0))
       writer.write(Hash.digest(Label("vault1.set.hash"), writer.bytes))
-      #expect(throws: IdentityError.damaged(.settings, "their fields do not follow the format")) {
+      #expect(throws: VaultError.damaged(group: nil, level: .settings, detail: "their fields do not follow the format")) {
         try Settings(parsing: writer.bytes)
       }
     }
@@ -63,7 +63,7 @@ import Testing
 
   @Test func `damaged settings are reported and replaced by the next change`() throws {
     temporary.write("settings", [1, 2, 3])
-    #expect(throws: IdentityError.damaged(.settings, "they are not vault settings, or were altered")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .settings, detail: "they are not vault settings, or were altered")) {
       try Settings.read(in: temporary.path)
     }
     try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
@@ -73,19 +73,19 @@ import Testing
   @Test func `a state folder or file that others can change is refused`() throws {
     try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
     temporary.setMode("settings", 0o622)
-    #expect(throws: IdentityError.denied(.settings, .openToOthers(mode: 0o622))) {
+    #expect(throws: VaultError.denied(.file(.settings, .openToOthers(mode: 0o622)))) {
       try Settings.read(in: temporary.path)
     }
     temporary.setMode("settings", 0o600)
     temporary.setMode(".", 0o777)
-    #expect(throws: IdentityError.denied(.settings, .openToOthers(mode: 0o777))) {
+    #expect(throws: VaultError.denied(.file(.settings, .openToOthers(mode: 0o777)))) {
       try Settings.change(in: temporary.path) { $0.lastBackup = 1 }
     }
   }
 
   @Test func `a FIFO in place of the settings is damage and does not hang the reader`() {
     temporary.makeFIFO("settings")
-    #expect(throws: IdentityError.damaged(.settings, "it is not the kind of file or folder that belongs here")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .settings, detail: "it is not the kind of file or folder that belongs here")) {
       try Settings.read(in: temporary.path)
     }
   }
@@ -93,7 +93,7 @@ import Testing
   @Test func `changes of the settings by many threads are all kept`() throws {
     let path = temporary.path
     onThreads(20) { _ in
-      do throws(IdentityError) {
+      do throws(VaultError) {
         try Settings.change(in: path) { $0.lastBackup = ($0.lastBackup ?? 0) + 1 }
       } catch {
         Issue.record(error)

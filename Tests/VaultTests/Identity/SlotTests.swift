@@ -24,7 +24,7 @@ import Testing
       try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity),
       try Slot(number: 2, key: key(1), use: .keyFile, sealing: identity),
       try Slot(number: 3, key: key(1), use: .recoveryCode, sealing: identity),
-      try Slot(number: 65_535, key: key(1), use: .systemd, sealing: identity),
+      try Slot(number: 65_535, key: key(1), use: .systemdCredential, sealing: identity),
     ] {
       #expect(bytes(slot).count == Slot.byteCount)
       #expect(try parsed(bytes(slot)) == slot)
@@ -41,7 +41,7 @@ import Testing
     let slot = try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity)
     #expect(try slot.open(passphrase: passphrase("open"), ownerKey: identity.ownerKey).testSeed == identity.testSeed)
     for wrong in ["", "Open", "open "] {
-      #expect(throws: IdentityError.wrongKey(.passphrase)) {
+      #expect(throws: VaultError.wrongKey(.passphrase)) {
         try slot.open(passphrase: passphrase(wrong), ownerKey: identity.ownerKey)
       }
     }
@@ -49,14 +49,14 @@ import Testing
 
   @Test func `only its key opens a slot`() throws {
     let identity = try Identity.random()
-    let slot = try Slot(number: 1, key: key(1), use: .systemd, sealing: identity)
+    let slot = try Slot(number: 1, key: key(1), use: .systemdCredential, sealing: identity)
     #expect(try slot.open(key: key(1), ownerKey: identity.ownerKey).testSeed == identity.testSeed)
-    #expect(throws: IdentityError.wrongKey(.systemd)) { try slot.open(key: key(2), ownerKey: identity.ownerKey) }
+    #expect(throws: VaultError.wrongKey(.systemdCredential)) { try slot.open(key: key(2), ownerKey: identity.ownerKey) }
   }
 
   @Test func `a slot of another owner is reported as a wrong key`() throws {
     let slot = try Slot(number: 1, key: key(1), use: .keyFile, sealing: Identity.random())
-    #expect(throws: IdentityError.wrongKey(.keyFile)) { try slot.open(key: key(1), ownerKey: .zero) }
+    #expect(throws: VaultError.wrongKey(.keyFile)) { try slot.open(key: key(1), ownerKey: .zero) }
   }
 
   /// A change before the nonce alters the slot's key or its check, so it looks like a wrong key. A change from the nonce on is damage,
@@ -72,7 +72,7 @@ import Testing
       return
     }
     let slot = try parsed(altered)
-    let expected: IdentityError =
+    let expected: VaultError =
       offset < 44
       ? .wrongKey(.keyFile) : .damaged(.slot, "the key is right, but the slot does not open the owner's seed")
     #expect(throws: expected) { try slot.open(key: key(1), ownerKey: identity.ownerKey) }
@@ -87,7 +87,7 @@ import Testing
     let nonce = Nonce()
     let box = SealedBox.seal(try Identity.testing().testSeed, key: slotKey, nonce: nonce, binding: header)
     let slot = try parsed(fields + check + nonce.bytes + box)
-    #expect(throws: IdentityError.damaged(.slot, "the key is right, but the slot does not open the owner's seed")) {
+    #expect(throws: VaultError.damaged(group: nil, level: .slot, detail: "the key is right, but the slot does not open the owner's seed")) {
       try slot.open(key: key(1), ownerKey: .zero)
     }
   }
@@ -109,10 +109,10 @@ import Testing
     var altered = bytes(try Slot(number: 1, passphrase: passphrase("open"), cost: cheap, sealing: identity))
     altered.replaceSubrange(4..<12, with: writer.bytes)
     let slot = try parsed(altered)
-    #expect(throws: IdentityError.overLimit("the costs of a passphrase, or its length")) {
+    #expect(throws: VaultError.overLimit("the costs of a passphrase, or its length")) {
       try slot.open(passphrase: passphrase("open"), ownerKey: identity.ownerKey)
     }
-    #expect(throws: IdentityError.overLimit("the costs of a passphrase, or its length")) {
+    #expect(throws: VaultError.overLimit("the costs of a passphrase, or its length")) {
       let cost = Passphrase.Cost(passes: passes, memoryKiB: memoryKiB)
       _ = try Slot(number: 1, passphrase: passphrase("open"), cost: cost, sealing: identity)
     }

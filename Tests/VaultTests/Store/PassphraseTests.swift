@@ -9,7 +9,7 @@ struct StorePassphraseTests {
     try store.open().changePassphrase(to: secret("second"))
     let opened = try SecretStore.open(at: store.location, unlocking: .passphrase(secret("second")))
     #expect(try text(of: opened.group("default").get("a")) == "1")
-    #expect(throws: VaultError.wrongKey("passphrase")) {
+    #expect(throws: VaultError.wrongKey(.passphrase)) {
       try SecretStore.open(at: store.location, unlocking: .passphrase(secret("first")))
     }
     #expect(try store.value("a") == "1")

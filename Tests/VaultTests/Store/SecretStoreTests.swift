@@ -41,7 +41,7 @@ struct SecretStoreTests {
   @Test func `a second store at the same place is refused, and the first one is unchanged`() throws {
     let store = try StoreFixture()
     try store.open().group("default").set("a", to: 1)
-    #expect(throws: VaultError.exists("a store at this place")) {
+    #expect(throws: VaultError.exists(.storeAtPlace)) {
       try SecretStore.create(at: store.location, with: .keyFile(store.keyFile))
     }
     #expect(try store.value("a") == "1")
@@ -51,7 +51,7 @@ struct SecretStoreTests {
     let store = try StoreFixture()
     #expect(try SecretStore.open(at: store.location).group("default").items().isEmpty)
     try FileManager.default.removeItem(atPath: store.keyFile)
-    #expect(throws: VaultError.locked("the key file is not there")) { try SecretStore.open(at: store.location) }
+    #expect(throws: VaultError.locked(.keyFile(.missing))) { try SecretStore.open(at: store.location) }
     let status = try SecretStore.status(at: store.location)
     #expect(status.lock != nil && status.groups.map(\.name) == ["default"] && status.groups[0].epoch == 1)
   }
@@ -131,7 +131,7 @@ struct SecretStoreTests {
     let open = try store.open()
     try open.createGroup("team.shared", keep: 3).set("x", to: "y")
     #expect(try open.groupNames() == ["default", "team.shared"])
-    #expect(throws: VaultError.exists("a group of this name")) { try open.createGroup("team.shared") }
+    #expect(throws: VaultError.exists(.group)) { try open.createGroup("team.shared") }
     for group in try open.verify() { #expect(throws: Never.self) { try group.result.get() } }
     try FileManager.default.removeItem(atPath: store.location.home + "/groups/team.shared")
     #expect(throws: VaultError.self) { try open.createGroup("team.shared") }

@@ -93,13 +93,13 @@ import Testing
 
   @Test func `the last slot of any kind cannot be removed`() throws {
     let owner = try store.open()
-    #expect(throws: VaultError.contradiction("the last slot cannot be removed: nothing would open the store")) {
+    #expect(throws: VaultError.contradiction(.lastSlot)) {
       try owner.removeSlot(1)
     }
     _ = try owner.createRecoveryCode()
     try owner.removeSlot(1)
     let before = try bytes
-    #expect(throws: VaultError.contradiction("the last slot cannot be removed: nothing would open the store")) {
+    #expect(throws: VaultError.contradiction(.lastSlot)) {
       try owner.removeSlot(2)
     }
     #expect(try bytes == before)
@@ -118,9 +118,9 @@ import Testing
     let kept = try owner.createRecoveryCode()
     #expect(kept.others == [made.slot])
     try owner.removeSlot(made.slot)
-    #expect(throws: VaultError.wrongKey("recovery code")) { try opened(by: .recoveryCode(Secret(code))) }
+    #expect(throws: VaultError.wrongKey(.recoveryCode)) { try opened(by: .recoveryCode(Secret(code))) }
     try owner.removeSlot(kept.slot)
-    #expect(throws: VaultError.locked("the store has no slot for a recovery code")) {
+    #expect(throws: VaultError.locked(.noSlot(.recoveryCode))) {
       try opened(by: .recoveryCode(Secret(code)))
     }
   }
@@ -132,7 +132,7 @@ import Testing
     #expect(try SecretStore.open(at: store.location).groupNames() == ["default"])
     try owner.addKeyFile(store.folder + "/second")
     try owner.removeSlot(1)
-    #expect(throws: VaultError.locked("the store opens with a key file, and none was named")) {
+    #expect(throws: VaultError.locked(.nothingNamed([.keyFile], nil))) {
       try SecretStore.open(at: store.location)
     }
   }
@@ -151,8 +151,8 @@ import Testing
   @Test func `a store has at most one passphrase and one key file slot`() throws {
     let owner = try store.open()
     try owner.addPassphrase(Secret("one"))
-    #expect(throws: VaultError.exists("a passphrase slot")) { try owner.addPassphrase(Secret("two")) }
-    #expect(throws: VaultError.exists("a slot for this key file")) { try owner.addKeyFile(store.keyFile) }
+    #expect(throws: VaultError.exists(.passphraseSlot)) { try owner.addPassphrase(Secret("two")) }
+    #expect(throws: VaultError.exists(.keyFileSlot)) { try owner.addKeyFile(store.keyFile) }
     #expect(throws: VaultError.invalid("a passphrase must not be empty")) { try owner.addPassphrase(Secret("")) }
     #expect(try slots.count == 2)
   }
@@ -163,7 +163,7 @@ import Testing
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     #expect(attributes[.size] as? Int == 32 && attributes[.posixPermissions] as? Int == 0o600)
     let before = try Data(contentsOf: URL(fileURLWithPath: path))
-    #expect(throws: VaultError.exists("a file of this name")) { try store.open().addSystemdCredential(at: path) }
+    #expect(throws: VaultError.exists(.file)) { try store.open().addSystemdCredential(at: path) }
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     #expect(try slots.count == 2)
   }
@@ -173,7 +173,7 @@ import Testing
     let identity = try owner.owner()
     var file = try file()
     while file.slots.count < IdentityFile.slotLimit {
-      try file.add(try Slot(number: file.nextNumber(), key: key(7), use: .systemd, sealing: identity))
+      try file.add(try Slot(number: file.nextNumber(), key: key(7), use: .systemdCredential, sealing: identity))
     }
     try write(file)
     let path = store.folder + "/new"
@@ -228,7 +228,7 @@ import Testing
     try write(try IdentityFile(parsing: covered + Hash.digest(Label("vault1.id.hash"), covered).bytes))
     #expect(
       throws: VaultError.damaged(
-        group: nil, level: "slot", detail: "the key is right, but the slot does not open the owner's seed")
+        group: nil, level: .slot, detail: "the key is right, but the slot does not open the owner's seed")
     ) { try opened(by: .recoveryCode(Secret(code))) }
     #expect(try opened(by: .keyFile(store.keyFile)))
   }
@@ -252,7 +252,7 @@ import Testing
       IdentityFile(ownerKey: other.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: other)))
     let before = try bytes
     let expected = VaultError.damaged(
-      group: nil, level: "identity", detail: "it was replaced by another store's meanwhile")
+      group: nil, level: .identity, detail: "it was replaced by another store's meanwhile")
     #expect(throws: expected) { try owner.changePassphrase(to: Secret("new")) }
     #expect(throws: expected) { try owner.addKeyFile(store.folder + "/new") }
     #expect(throws: expected) { try owner.removeSlot(1) }

@@ -26,7 +26,7 @@ import Testing
     }
     #expect(unsafe slot.key.withUnsafeBytes { unsafe Array($0) } == [UInt8](1...32))
     for other in [[], [UInt8](1...31), [UInt8](1...33), Array(ForeignBytes.credential.dropLast())] {
-      #expect(throws: IdentityError.self) { try read(other) }
+      #expect(throws: VaultError.self) { try read(other) }
     }
     #expect(try SystemdCredential.read(temporary.file("gone")) == nil)
   }
@@ -36,12 +36,12 @@ import Testing
     if geteuid() == 0 {
       #expect(application(try read(ForeignBytes.credential, mode: 0o440)) == "com.example.notes")
     } else {
-      #expect(throws: IdentityError.locked(.credential(.openToOthers(mode: 0o440)))) {
+      #expect(throws: VaultError.locked(.credential(.openToOthers(mode: 0o440)))) {
         try read(ForeignBytes.credential, mode: 0o440)
       }
     }
     for mode in [UInt32(0o404), 0o420, 0o460] {
-      #expect(throws: IdentityError.locked(.credential(.openToOthers(mode: mode)))) {
+      #expect(throws: VaultError.locked(.credential(.openToOthers(mode: mode)))) {
         try read(ForeignBytes.credential, mode: mode)
       }
     }

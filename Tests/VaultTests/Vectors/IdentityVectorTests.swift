@@ -23,7 +23,7 @@ import Testing
           #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
           return
         }
-        guard let number = vector.use, let use = Slot.Use(rawValue: number), let secret = vector.secret else { return }
+        guard let number = vector.use, let use = SlotInfo.Kind(rawValue: number), let secret = vector.secret else { return }
         let bytes = try GuardedBytes(testing: [UInt8](hex: secret))
         let identity = use == .passphrase ? try file.open(passphrase: bytes) : try file.open(key: Key(bytes), use: use)
         #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
@@ -126,11 +126,7 @@ import Testing
 
   private func expect(_ name: String, _ refusal: Refusal?, _ body: () throws -> Void) {
     var found: Refusal?
-    do { try body() } catch let error as IdentityError {
-      found = Refusal(VaultError(error))
-    } catch {
-      found = (error as? VaultError).map(Refusal.init)
-    }
+    do { try body() } catch { found = (error as? VaultError).map(Refusal.init) }
     #expect(found?.outcome == refusal?.outcome && found?.level == refusal?.level, "\(name)")
   }
 }

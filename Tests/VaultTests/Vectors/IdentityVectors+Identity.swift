@@ -33,13 +33,13 @@ extension IdentityVectors {
     let code = try base.recoveryCode.testText
     let other = try RecoveryCode(testing: [UInt8](repeating: 1, count: 20)).testText
     func typed(_ name: String, _ refusal: Refusal?, _ code: String) -> Opening {
-      Opening(name: name, bytes: whole.hex, use: Slot.Use.recoveryCode.rawValue, code: code, refusal: refusal)
+      Opening(name: name, bytes: whole.hex, use: SlotInfo.Kind.recoveryCode.rawValue, code: code, refusal: refusal)
     }
     func parsed(_ name: String, _ refusal: Refusal, _ bytes: [UInt8]) -> Opening {
       Opening(name: name, bytes: bytes.hex, refusal: refusal)
     }
     func opened(
-      _ name: String, _ refusal: Refusal?, _ use: Slot.Use, _ secret: [UInt8], _ bytes: [UInt8]? = nil
+      _ name: String, _ refusal: Refusal?, _ use: SlotInfo.Kind, _ secret: [UInt8], _ bytes: [UInt8]? = nil
     ) -> Opening {
       Opening(name: name, bytes: (bytes ?? whole).hex, use: use.rawValue, secret: secret.hex, refusal: refusal)
     }
@@ -49,7 +49,7 @@ extension IdentityVectors {
     return [
       opened("the passphrase", nil, .passphrase, base.passphrase),
       opened("the key file", nil, .keyFile, keyTwo),
-      opened("the systemd credential", nil, .systemd, [UInt8](repeating: 3, count: 32)),
+      opened("the systemd credential", nil, .systemdCredential, [UInt8](repeating: 3, count: 32)),
       typed("the recovery code", nil, code),
       typed("another recovery code", Refusal(107, "wrong-key"), other),
       opened(
@@ -95,7 +95,7 @@ extension IdentityVectors {
         base.changed { $0.replaceSubrange(54..<62, with: [0, 0, 0, 5, 0, 0x10, 0, 0]) }),
       opened("another passphrase", Refusal(107, "wrong-key"), .passphrase, Array("wrong horse".utf8)),
       opened("another key", Refusal(107, "wrong-key"), .keyFile, [UInt8](repeating: 9, count: 32)),
-      opened("a key under another use", Refusal(107, "wrong-key"), .systemd, keyTwo),
+      opened("a key under another use", Refusal(107, "wrong-key"), .systemdCredential, keyTwo),
       opened(
         "an altered salt", Refusal(107, "wrong-key"), .keyFile, keyTwo, base.changed { $0[slot + 12] ^= 1 }),
       opened("another owner key", Refusal(107, "wrong-key"), .keyFile, keyTwo, base.changed { $0[16] ^= 1 }),

@@ -1,33 +1,35 @@
 import Sealing
 
-/// What a repair kept of a group, and what not.
-package struct RepairedGroup: Sendable {
-  /// Items of the signed state that were kept, removed ones included.
-  package internal(set) var kept: UInt64 = 0
-  /// Items of the signed state that were lost.
-  package internal(set) var lost: UInt64 = 0
+/// What repairing a group came to.
+public struct GroupRepair: Sendable {
+  /// Items of the last signed state that were kept, removed ones included.
+  public internal(set) var kept: UInt64 = 0
+  /// Items of the last signed state that were lost.
+  public internal(set) var lost: UInt64 = 0
   /// The names of lost items, as far as they can be known; sorted.
-  package internal(set) var lostNames: [String] = []
+  public internal(set) var lostNames: [String] = []
   /// Older versions that were lost of items that were kept.
-  package internal(set) var lostVersions: UInt64 = 0
-  /// Values that open and that no signature proves: a reader could have written them. Sorted by name.
-  package internal(set) var unproved: [UnprovedItem] = []
+  public internal(set) var lostVersions: UInt64 = 0
+  /// Values that open and that the signed state does not prove, sorted by name: damage took their proof, or somebody who may
+  /// only read made them.
+  public internal(set) var unproved: [UnprovedItem] = []
   /// Whether the history of the group's states was lost: machines that have not seen its last one must accept it.
-  package internal(set) var losesChain = false
+  public internal(set) var losesChain = false
   /// The number of the state that the repair made.
-  package internal(set) var epoch: UInt64 = 0
-  /// Whether the damaged files were kept.
+  public internal(set) var epoch: UInt64 = 0
+  /// Where the damaged files are.
+  public package(set) var keptAside = ""
   package internal(set) var isKeptAside = false
 }
 
-/// A value that opens under the group's key, and that its signed state does not prove.
-package struct UnprovedItem: Sendable, Equatable {
-  package let name: String
-  package let version: UInt64
-  /// When it was written, as it says; milliseconds since 1970-01-01 UTC.
-  package let changed: UInt64
+/// A value that opens under the group's key and that its signed state does not prove.
+public struct UnprovedItem: Sendable, Equatable {
+  public let name: String
+  public let version: UInt64
+  /// When it was written, as it says.
+  public let changed: Timestamp
   /// Whether it was kept, because the owner named it.
-  package let isKept: Bool
+  public let isKept: Bool
 }
 
 /// What was taken out of a damaged file, in the tables of a new one.
@@ -45,7 +47,7 @@ struct SalvagedGroup {
 
 extension LeftBehind {
   /// What a new file lacks of the damaged one.
-  fileprivate init(_ group: RepairedGroup) {
+  fileprivate init(_ group: GroupRepair) {
     lost = group.lost
     lostNames = group.lostNames
     lostVersions = group.lostVersions
@@ -68,8 +70,8 @@ extension AccessGroupFile {
   package func repair(
     at draft: String, keeping kept: String, unproved names: [String] = [], by authority: any RosterAuthority,
     members: [MemberSeed] = [],
-    progress: (CopyStep) -> Void = { _ in }
-  ) throws(GroupFileError) -> RepairedGroup? {
+    progress: (MaintenanceProgress) -> Void = { _ in }
+  ) throws(GroupFileError) -> GroupRepair? {
     guard context.kind == .owner else { throw .ownerOnly }
     let place = try ContainerPlace(folder: folder)
     guard AccessGroupFile.exists(in: folder) else { throw .missing }
@@ -99,7 +101,7 @@ extension AccessGroupFile {
   ///   not say that it may be dropped; `damaged` where no signed state is left. Nothing is changed then.
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: SalvagePlaces,
-    by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (RotationStep) -> Void = { _ in }
+    by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(GroupFileError) -> ChangedRoster {
     guard context.kind == .owner else { throw .ownerOnly }
     let lock = try WriterLock(at: ContainerPlace(folder: folder))
@@ -107,7 +109,7 @@ extension AccessGroupFile {
     var change = change
     change.rotates = true
     var left = LeftBehind()
-    func sign(_ salvaged: borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup {
+    func sign(_ salvaged: borrowing SalvagedGroup) throws(GroupFileError) -> GroupRepair {
       let group = salvaged.rows.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
         throw .unproved(items: group.lost, versions: group.lostVersions)
@@ -129,7 +131,7 @@ extension AccessGroupFile {
   }
 
   /// - Throws: whatever is wrong that a repair does not help against.
-  private func isDamaged(_ progress: (CopyStep) -> Void) throws(GroupFileError) -> Bool {
+  private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(GroupFileError) -> Bool {
     do throws(GroupFileError) {
       let transaction = try beginReading()
       _ = try FullProof.run(transaction.view) { progress(.proved($0)) }
@@ -145,9 +147,9 @@ extension AccessGroupFile {
   /// - Parameter sign: writes the state that follows.
   private func makeNew(
     at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
-    accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed], progress: (CopyStep) -> Void,
-    sign: (borrowing SalvagedGroup) throws(GroupFileError) -> RepairedGroup
-  ) throws(GroupFileError) -> (group: RepairedGroup, state: VerifiedState) {
+    accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed], progress: (MaintenanceProgress) -> Void,
+    sign: (borrowing SalvagedGroup) throws(GroupFileError) -> GroupRepair
+  ) throws(GroupFileError) -> (group: GroupRepair, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
@@ -156,11 +158,11 @@ extension AccessGroupFile {
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
     let connection = try Connection.create(folder: draft.folder, fileMode: draft.fileMode)
-    var group: RepairedGroup
+    var group: GroupRepair
     var offered: OfferedState?
     do throws(GroupFileError) {
       let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
-      let index = try SalvageIndex(of: salvage, stored) { progress(.copied($0, of: $1)) }
+      let index = try SalvageIndex(of: salvage, stored) { progress(.copied(bytes: $0, of: $1)) }
       try connection.begin(.immediate)
       let (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
         acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
@@ -212,20 +214,20 @@ extension AccessGroupFile {
   /// - Throws: `noItem` where a name has no value there that opens under the group's present key; nothing is changed then.
   package func adopt(
     _ names: [String], from aside: String, at salvage: String
-  ) throws(GroupFileError) -> RepairedGroup {
+  ) throws(GroupFileError) -> GroupRepair {
     guard context.kind == .owner else { throw .ownerOnly }
     defer { SalvageCopy.remove(salvage) }
     let transaction = try beginWriting()
     let stored = try SalvageCopy.make(
       of: ContainerPlace(folder: aside), at: salvage, header: transaction.view.connection.header())
     let index = try SalvageIndex(of: salvage, stored) { _, _ in }
-    var group = RepairedGroup()
+    var group = GroupRepair()
     group.kept = transaction.view.state.manifest.itemCount
     for name in names {
       let (attributes, secret, version) = try value(name, RowSeal(transaction.view.state.keys), index)
       try transaction.put(attributes, secret)
       group.unproved.append(
-        UnprovedItem(name: name, version: version, changed: attributes.changed, isKept: true))
+        UnprovedItem(name: name, version: version, changed: Timestamp(milliseconds: attributes.changed), isKept: true))
     }
     group.epoch = transaction.epoch
     try transaction.commit()

@@ -2,7 +2,7 @@ import Sealing
 
 /// Writes what can be kept of the items: all that the signed root proves, and what the owner names besides.
 struct SalvagedRows {
-  private(set) var group = RepairedGroup()
+  private(set) var group = GroupRepair()
   /// Rows written to `item`.
   private(set) var itemCount: UInt64 = 0
   /// Rows written to `version`.
@@ -134,7 +134,9 @@ struct SalvagedRows {
     let attributes = try view.attributes(of: row)
     let isKept = wanted.contains(row.token)
     group.unproved.append(
-      UnprovedItem(name: attributes.name, version: row.version, changed: attributes.changed, isKept: isKept))
+      UnprovedItem(
+        name: attributes.name, version: row.version, changed: Timestamp(milliseconds: attributes.changed),
+        isKept: isKept))
     if isKept {
       try insert(row.keeping(from: row.version))
     } else if row.place == .blob {

@@ -80,7 +80,7 @@ extension GroupRepair {
   }
 }
 
-extension GroupRepair.Unproved {
+extension UnprovedItem {
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("name", name)

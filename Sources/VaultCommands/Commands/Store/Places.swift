@@ -77,7 +77,7 @@ extension IdentityInfo {
   fileprivate var lines: [(title: String, text: String)] {
     var lines = [("owner", ownerKey), ("name", shortName)]
     for slot in slots {
-      lines.append(("slot \(slot.number)", slot.kind.rawValue + (slot.cost.map { ", \($0.text)" } ?? "")))
+      lines.append(("slot \(slot.number)", slot.kind.name + (slot.cost.map { ", \($0.text)" } ?? "")))
     }
     return lines + places.map { ($0.what, $0.path) }
   }

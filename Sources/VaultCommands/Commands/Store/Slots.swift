@@ -26,7 +26,7 @@ struct ListSlots: Command {
       }
     }
     var table = Table("SLOT", "KIND", "COST")
-    for slot in slots { table.add(String(slot.number), slot.kind.rawValue, slot.cost?.text ?? "") }
+    for slot in slots { table.add(String(slot.number), slot.kind.name, slot.cost?.text ?? "") }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
@@ -35,7 +35,7 @@ extension SlotInfo {
   func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.number("number", number)
-      try json.string("kind", kind.rawValue)
+      try json.string("kind", kind.name)
       guard let cost else { return }
       try json.number("passes", cost.passes)
       try json.number("memoryKiB", cost.memoryKiB)
@@ -186,7 +186,7 @@ struct RemoveSlot: Command {
         try consent.confirm("only a recovery code would open the store then", in: session)
       } else if left.count == 1 {
         try consent.confirm(
-          "only slot \(first.number) (\(first.kind.rawValue)) would open the store then", in: session)
+          "only slot \(first.number) (\(first.kind.name)) would open the store then", in: session)
       }
     }
     try store.removeSlot(number)

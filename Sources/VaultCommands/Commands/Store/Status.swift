@@ -40,7 +40,7 @@ struct Status: Command {
 extension StoreStatus {
   fileprivate var lines: [(title: String, text: String)] {
     var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
-    for slot in slots { lines.append(("slot \(slot.number)", slot.kind.rawValue)) }
+    for slot in slots { lines.append(("slot \(slot.number)", slot.kind.name)) }
     if !slots.isEmpty, !slots.contains(where: { $0.kind == .recoveryCode }) {
       lines.append(("recovery code", "none; make one: vault recovery create"))
     }

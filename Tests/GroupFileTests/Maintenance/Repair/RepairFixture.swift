@@ -47,7 +47,7 @@ struct RepairFixture {
 
   func repair(
     keeping names: [String] = [], members: [String: MemberSeed] = [:], witness: (any Witnessing)? = nil
-  ) throws -> RepairedGroup? {
+  ) throws -> GroupRepair? {
     try? FileManager.default.removeItem(atPath: aside)
     let group = group
     let owner = Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: members)

@@ -1,0 +1,204 @@
+internal import GroupFile
+internal import KeyedArchives
+
+extension VaultError: CustomStringConvertible {
+  /// The status with which the command ends for this error.
+  public var exitStatus: ExitStatus {
+    switch self {
+    case .notFound: .notFound
+    case .locked, .ownerNeeded, .noKeyring, .otherDevice: .locked
+    case .denied: .denied
+    case .damaged, .unproved, .anotherGroup, .strangeRows, .witnessUnavailable: .damaged
+    case .rolledBack: .rolledBack
+    case .busy: .busy
+    case .wrongKey, .mistypedCode: .wrongKey
+    case .newerFormat: .newerFormat
+    case .conflict, .contradiction, .otherType: .conflict
+    case .overLimit, .tooManyStates: .overLimit
+    case .noStore: .noStore
+    case .exists, .otherState: .exists
+    case .storage, .networkFileSystem: .storage
+    case .invalid: .usage
+    case .declined: .interrupted
+    case .archive(let error): ExitStatus(rawValue: error.status) ?? .damaged
+    case .unexpected: .unexpected
+    }
+  }
+
+  /// The exit status as a number.
+  public var status: Int32 { exitStatus.rawValue }
+
+  /// The error's stable name, such as `not-found`.
+  public var name: String { exitStatus.name }
+
+  /// The check that refused damaged bytes, such as `manifest`; `nil` for other errors.
+  public var level: String? {
+    switch self {
+    case .damaged(_, let level, _): level.rawValue
+    case .unproved, .strangeRows: Level.row.rawValue
+    case .anotherGroup, .witnessUnavailable: Level.witness.rawValue
+    default: nil
+    }
+  }
+
+  public var description: String { message }
+
+  /// What happened: lower case, no full stop, nothing secret.
+  public var message: String {
+    switch self {
+    case .notFound(.item): "no such item"
+    case .notFound(.version(let version)): "version \(version) of the item is not kept"
+    case .notFound(.group): "no such group"
+    case .notFound(.application): "no such application"
+    case .notFound(.member): "the application is not a member of this group"
+    case .notFound(.slot(let number)): "there is no slot \(number)"
+    case .locked(let reason): "locked: \(reason.words)"
+    case .ownerNeeded(let reason): "the store is unlocked for items alone, and this needs its owner: \(reason.words)"
+    case .noKeyring(let reason): "the kernel keeps no key for this user: \(reason)"
+    case .otherDevice(let group, let reason): "locked: '\(group)' opens only on the machine it was made on; \(reason)"
+    case .denied(.notAMember): "not a member of this group"
+    case .denied(.readOnly): "this member may only read"
+    case .denied(.ownerOnly): "only the owner may do this"
+    case .denied(.permissions(let subject)): "the system's permissions do not allow it: \(subject)"
+    case .denied(.file(let level, let fault)):
+      "the system's permissions do not allow it: the \(level.subject) \(fault.reason)"
+    case .damaged(let group?, .witness, let detail): VaultError.unshown(group, detail)
+    case .anotherGroup(let group): VaultError.unshown(group, "another group under a known name")
+    case .witnessUnavailable(let group, let reason): VaultError.unshown(group, reason)
+    case .damaged(let group?, let level, let detail):
+      "'\(group)' is damaged or was altered (\(level.rawValue): \(detail))"
+    case .strangeRows(let group):
+      "'\(group)' is damaged or was altered (row: a writer signed rows that no item can be)"
+    case .damaged(nil, let level, let detail): "damaged or altered (\(level.rawValue): \(detail))"
+    case .unproved(let group, let items, 0): "of '\(group)' \(items) items cannot be proved any more"
+    case .unproved(let group, let items, let versions):
+      "of '\(group)' \(items) items and \(versions) older versions cannot be proved any more"
+    case .rolledBack(let group, _, let known, .vanished):
+      "'\(group)' was last seen at epoch \(known), and its file is gone"
+    case .rolledBack(let group, let found, _, .broughtBack):
+      "'\(group)' was removed, and its file is back (epoch \(found))"
+    case .rolledBack(let group, let found, let known, .fork):
+      "'\(group)' (epoch \(found)) does not descend from the state seen last (epoch \(known))"
+    case .rolledBack(let group, let found, let known, .olderIssue):
+      "the list of applications is older than '\(group)': it names issue \(found) of the application, the group issue \(known)"
+    case .rolledBack(let group, let found, let known, _):
+      "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
+    case .busy(let group?): "'\(group)' is in use by another process"
+    case .busy(nil): "the store is in use by another process"
+    case .wrongKey(let kind): "wrong \(kind.name)"
+    case .mistypedCode(let defect): defect.words
+    case .newerFormat(let read?, let write?): "made by a newer version (format \(read), for writing \(write))"
+    case .newerFormat: "made by a newer version"
+    case .conflict(_, 0): "there is no present version"
+    case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
+    case .contradiction(let contradiction): contradiction.words
+    case .otherState(let group): "'\(group)' is here in another state than in the backup"
+    case .declined: "nothing was accepted"
+    case .overLimit(let limit): "more than \(limit)"
+    case .tooManyStates: "more than 2^40 states under one list of members"
+    case .noStore(""): "no home folder is known, so nothing says where the store is"
+    case .noStore(let path): "no store at '\(path)'"
+    case .exists(let what): "\(what.words) exists already"
+    case .storage(let failure): failure.rawValue
+    case .networkFileSystem(let kind): "\(kind) is a network file system, where locks are not kept reliably"
+    case .invalid(let text): text
+    case .otherType(let found, let expected):
+      "the item holds a value of type '\(Printable.name(found))', not '\(Printable.name(expected))'"
+    case .archive(let error): error.message
+    case .unexpected(let text): text
+    }
+  }
+}
+
+extension VaultError {
+  fileprivate static func unshown(_ group: String, _ detail: String) -> String {
+    "'\(group)' cannot be shown to be its newest state (witness: \(detail))"
+  }
+}
+
+extension VaultError.Lock {
+  /// Why the store stays locked: lower case, no full stop.
+  public var words: String {
+    switch self {
+    case .keyFile(let fault): "the key file \(fault.reason)"
+    case .keyFileFolder(let fault): "the key file's folder \(fault.reason)"
+    case .keyFileInsideStore: "the key file must lie outside of the store that it opens"
+    case .credential(let fault): "the credential \(fault.reason)"
+    case .deviceKey(let fault): "the device key \(fault.reason)"
+    case .noStateFolder: "no state folder is known for the device key; name it: VAULT_STATE"
+    case .noSlot(let kind): "the store has no slot for a \(kind.name)"
+    case .nothingNamed(let kinds, let unknown):
+      "the store opens with \(kinds.map { "a \($0.name)" }.joined(separator: " or ")), and none was named"
+        + (unknown.map { "; the one that was used before is not known: \($0)" } ?? "")
+    case .nobodyToAsk(let why): why
+    case .unprovedRegistry: "the list of groups was not proved"
+    }
+  }
+}
+
+extension VaultError.Contradiction {
+  fileprivate var words: String {
+    switch self {
+    case .lastSlot: "the last slot cannot be removed: nothing would open the store"
+    case .recovering: "the recovery of this store did not end"
+    case .anotherStoresBackup: "the backup is another store's"
+    case .anotherStore: "another store was put in this one's place"
+    case .nothingToBackUp: "there is nothing that could be backed up"
+    case .backupInProgress: "another backup is being made in this folder"
+    case .revokedApplication: "the application's credentials were revoked"
+    case .interruptedReplacement: "replacing the application's credential was interrupted"
+    case .superseded: "the application was replaced or revoked meanwhile; nothing was changed"
+    case .presentItem: "the item is present; name the version to bring back"
+    }
+  }
+}
+
+extension VaultError.Existing {
+  fileprivate var words: String {
+    switch self {
+    case .store: "a store"
+    case .storeAtPlace: "a store at this place"
+    case .storeInRecovery: "a store whose recovery was begun"
+    case .passphraseSlot: "a passphrase slot"
+    case .keyFileSlot: "a slot for this key file"
+    case .group: "a group of this name"
+    case .applicationName: "an application of this name"
+    case .applicationID: "an application of this id"
+    case .file: "a file of this name"
+    case .credentialPlace: "a file at the credential's place"
+    case .backupPlace: "a file or folder in the backup's place"
+    }
+  }
+}
+
+extension VerificationLevel {
+  /// What a sentence calls a file of this level.
+  fileprivate var subject: String {
+    switch self {
+    case .state: "state folder"
+    case .settings: "settings file"
+    default: rawValue
+    }
+  }
+}
+
+extension RecoveryCodeDefect {
+  /// What is wrong, and in which group; never the characters themselves.
+  fileprivate var words: String {
+    switch self {
+    case .mistyped(let groups):
+      "\(Self.named(groups)) of the recovery code \(groups.count == 1 ? "is" : "are") mistyped"
+    case .misplaced(let groups): "\(Self.named(groups)) of the recovery code are in each other's places"
+    case .groupLength(let group, let count):
+      "group \(group) of the recovery code has \(count) characters instead of \(RecoveryCode.groupLength)"
+    case .length(let count): "a recovery code has 40 characters, and this one \(count)"
+    }
+  }
+
+  /// "group 3", "groups 3 and 5", "groups 1, 3 and 5".
+  private static func named(_ groups: [Int]) -> String {
+    let names = groups.map { String($0) }
+    guard let last = names.last, names.count > 1 else { return "group \(names.joined())" }
+    return "groups \(names.dropLast().joined(separator: ", ")) and \(last)"
+  }
+}
