@@ -25,11 +25,11 @@ static int is_foreign(const char *name) {
   return lstat(name, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-// The descriptor that this thread's last call of open gave; -1 after one that failed.
+// The descriptor from this thread's last call of open; -1 after a failed call.
 static _Thread_local int last_opened = -1;
 
-// Between the look at a path and its opening somebody may put a FIFO there, and opening that would wait for ever. This takes
-// the place of open for the whole of SQLite's VFS; nobody else who uses it has a reason to open a FIFO.
+// After a path was checked and before it is opened, somebody may put a FIFO there, and opening that would block. This
+// replaces open in SQLite's whole VFS; no other user of the VFS has a reason to open a FIFO.
 static int open_at_once(const char *name, int flags, int mode) {
   struct stat status;
   last_opened = open(name, flags | O_NONBLOCK, mode);
@@ -58,17 +58,17 @@ static int base_file_size;
 
 enum { log_header_size = 32, frame_header_size = 24, page_size = 4096, pending_size = 16 * (frame_header_size + page_size) };
 
-// Frames of a log that SQLite appended, two calls for each, and that are written with one. They are at most those of one
-// transaction that is not complete: nobody else may read them yet, and what this connection reads, syncs or cuts, it
-// writes first.
+// Frames that SQLite appended to a log with two calls each, and that are written with one call. They belong to one
+// incomplete transaction, so nobody else may read them yet. Before this connection reads, syncs or truncates the log,
+// it writes them.
 struct pending {
   char *bytes;
   int count;
-  int commits; // whether the frame that is being written ends a transaction
+  int commits; // whether the frame being written ends a transaction
   sqlite3_int64 offset, end;
 };
 
-// Behind what SQLite's VFS keeps of a file.
+// This follows the data that SQLite's VFS keeps for a file.
 struct own {
   int descriptor;
   struct pending pending;
@@ -123,7 +123,7 @@ static int cut_log(sqlite3_file *file, sqlite3_int64 size) {
 }
 
 static int close_log(sqlite3_file *file) {
-  // What is left is of a transaction that was not completed.
+  // The rest belongs to an incomplete transaction.
   sqlite3_free(pending_of(file)->bytes);
   pending_of(file)->bytes = NULL;
   pending_of(file)->count = 0;

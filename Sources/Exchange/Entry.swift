@@ -1,8 +1,8 @@
 internal import KeyedArchives
 
-/// A record of another store with everything that was kept in it, before it becomes items.
+/// A record of another store with all of its content, before it becomes items.
 package struct Entry: Sendable, Equatable {
-  /// A named text: a member of the item that the entry becomes.
+  /// A named text, which becomes a field of the entry's item.
   package struct Field: Sendable, Hashable {
     package var name: String
     package var text: String
@@ -13,20 +13,20 @@ package struct Entry: Sendable, Equatable {
     }
   }
 
-  /// What the entry held at one time.
+  /// The entry's content at one time.
   package struct Version: Sendable, Equatable {
-    /// The most fields that are kept; no program makes as many.
+    /// The maximum number of fields that are kept. No program makes this many.
     package static let mostFields = 1_000
 
     package private(set) var fields: [Field] = []
-    /// How many fields there are beyond ``mostFields``.
+    /// The number of fields above ``mostFields``.
     package private(set) var lostFields = 0
     /// When it was written, in milliseconds since 1970.
     package var modified: Int64?
 
     package init() {}
 
-    /// Adds a field that is not empty. A field whose name is taken gets a number behind it.
+    /// Adds a field that is not empty. If its name is taken, a number is appended.
     package mutating func add(_ name: String, _ text: String) {
       guard !text.isEmpty else { return }
       guard fields.count < Self.mostFields else {
@@ -70,13 +70,13 @@ package struct Entry: Sendable, Equatable {
   /// Its position in the file: `entry 3`.
   package var place: String
   package var current = Version()
-  /// What it held before, the oldest first.
+  /// Its former contents, oldest first.
   package var history: [Version] = []
   package var attachments: [Attachment] = []
   package var attributes: [String: String] = [:]
   /// When it expires, in milliseconds since 1970.
   package var expires: UInt64?
-  /// What is lost of it, without a value.
+  /// Its losses, without values.
   package var losses: [String] = []
 
   package init(_ name: String, at place: String) {
@@ -88,8 +88,8 @@ package struct Entry: Sendable, Equatable {
 }
 
 extension ImportedItems {
-  /// The items of entries. Entries that share a name get the user's name added, and a number if that is not enough.
-  /// An attachment becomes an item below its entry.
+  /// The items made from entries. If entries share a name, the user's name is appended, and a number if that is not
+  /// enough. An attachment becomes an item below its entry.
   package init(entries: [Entry], losses: [String]) {
     self.init()
     self.losses = losses
@@ -123,7 +123,7 @@ extension ImportedItems {
     }
   }
 
-  /// A name without the control characters that no item's name may hold.
+  /// A name without control characters, which an item's name must not contain.
   private static func cleaned(_ name: String) -> String {
     guard name.unicodeScalars.contains(where: \.isControl) else { return name }
     var cleaned = String.UnicodeScalarView()
@@ -132,7 +132,7 @@ extension ImportedItems {
   }
 }
 
-/// Finds a free name for each thing that wants one.
+/// Finds an unused name.
 private struct DistinctNames {
   private var taken: Set<String>
   private var numbers: [String: Int] = [:]
@@ -153,7 +153,7 @@ private struct DistinctNames {
 }
 
 extension Entry {
-  /// What makes two entries of one name the same.
+  /// The content by which two entries with the same name are equal.
   fileprivate struct Content: Hashable {
     let fields: [Field]
     let older: [[Field]]
@@ -171,7 +171,7 @@ extension Entry {
     if !user.isEmpty, user.utf8.count <= 1_024, !user.unicodeScalars.contains(where: \.isControl) { item.label = user }
     item.attributes = attributes.merging(current.attributes) { $1 }
     item.expires = expires
-    // A version may differ from the next one in what no item keeps.
+    // A version may differ from the next one only in parts that no item keeps.
     let next = history.dropFirst() + [current]
     for (version, next) in zip(history, next) where version.fields != next.fields {
       item.older.append(ImportedItem.Older(value: version.json, attributes: version.attributes))

@@ -1,9 +1,9 @@
 internal import KeyedArchives
 
-/// Writes entries in the forms that other password managers import.
+/// Writes entries in formats that other password managers import.
 package struct EntryExport {
   private let entries: [Entry]
-  /// What the form does not hold, each with the name of its entry and without a value.
+  /// The losses in this format, each with the name of its entry and without a value.
   package private(set) var losses: [String] = []
 
   package init(_ entries: [Entry]) { self.entries = entries }
@@ -33,7 +33,7 @@ package struct EntryExport {
       ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
   }
 
-  /// What neither of the forms holds.
+  /// The parts that neither format can contain.
   private static func lostAlways(_ entry: Entry) -> [String] {
     var lost: [String] = []
     if !entry.attachments.isEmpty { lost.append("its bytes") }
@@ -44,7 +44,7 @@ package struct EntryExport {
 
   // MARK: Bitwarden
 
-  /// The JSON that Bitwarden imports, in the clear.
+  /// The unencrypted JSON that Bitwarden imports.
   package mutating func bitwarden() -> [UInt8] {
     var folders: [String: Int] = [:]
     for entry in entries {
@@ -116,7 +116,7 @@ package struct EntryExport {
     return (parts.dropLast().joined(separator: "/"), String(title))
   }
 
-  /// Bitwarden wants UUIDs, and only that they differ.
+  /// Bitwarden requires UUIDs that differ.
   private static func identifier(_ number: Int) -> String {
     let digits = String(number, radix: 16)
     return "00000000-0000-4000-8000-" + String(repeating: "0", count: max(0, 12 - digits.count)) + digits

@@ -1,11 +1,11 @@
 internal import KeyedArchives
 
-/// The form in which `vault-exchange` hands entries over: a JSON object on each line, and a last one that says how it ended.
+/// The format in which `vault-exchange` passes entries: a JSON object on each line, and a last one with the outcome.
 ///
 /// A line is `{"entry":{…}}`, `{"value":{…}}`, `{"notKept":"…"}`, `{"fault":{…}}` or `{"end":true}`. Nothing follows the last two.
 package enum EntryLine: Sendable, Equatable {
   case entry(Entry)
-  /// A single value, of a store that knows no entries.
+  /// A single value from a store without entries.
   case value(String, ImportedItem.Kind, String, at: String)
   case loss(String)
   case fault(ImportFault)

@@ -8,26 +8,26 @@ package struct QRCode: Sendable {
   /// 1 to 40.
   package private(set) var version: Int
   package private(set) var level: Level
-  /// Which of the eight patterns was laid over the data.
+  /// The mask, one of eight patterns.
   package private(set) var mask: Int
-  /// Modules on each side, without the quiet zone.
+  /// The number of modules on each side, without the quiet zone.
   package private(set) var size: Int
   private var modules: [Bool]
-  /// Finder, timing, alignment, format and version modules: no data and no mask is there.
+  /// Whether a module belongs to a finder, timing, alignment, format or version pattern, without data or mask.
   private var isFixed: [Bool]
 
-  /// The most bytes that a code holds: version 40, level L.
+  /// The maximum number of bytes in a code: version 40, level L.
   package static let largestByteCount = 2_953
-  /// How many light modules must surround the code.
+  /// The width of the light border in modules.
   package static let quietZone = 4
 
-  /// Encodes `bytes` in the smallest version; with level M where that takes no larger one.
+  /// Encodes `bytes` in the smallest version, with level M if that needs no larger one.
   ///
   /// - Parameters:
-  ///   - least: the least version to take, 1 to 40.
-  ///   - level: nil to have the level chosen.
-  ///   - mask: 0 to 7; nil takes the one that readers see best.
-  /// - Returns: nil where the bytes do not fit.
+  ///   - least: the smallest version to use, 1 to 40.
+  ///   - level: nil to choose the level automatically.
+  ///   - mask: 0 to 7; nil uses the one with the lowest penalty.
+  /// - Returns: nil if the bytes do not fit.
   package init?(_ bytes: [UInt8], least: Int = 1, level: Level? = nil, mask: Int? = nil) {
     let needed = level ?? .low
     guard
@@ -39,7 +39,7 @@ package struct QRCode: Sendable {
     self.init(bytes, version, isRoomy ? .medium : needed, mask)
   }
 
-  /// Whether the module is dark; places outside of the code are light.
+  /// Whether the module is dark. Places outside the code are light.
   package func isDark(column: Int, row: Int) -> Bool {
     (0..<size).contains(column) && (0..<size).contains(row) && modules[row * size + column]
   }
@@ -110,7 +110,7 @@ package struct QRCode: Sendable {
     }
   }
 
-  /// Squares around a place: those at the distances in `dark`, and light between them.
+  /// Concentric squares around a place: dark at the distances in `dark`, and light otherwise.
   private mutating func drawRings(around x: Int, _ y: Int, _ dark: Set<Int>, reach: Int) {
     for row in max(y - reach, 0)...min(y + reach, size - 1) {
       for column in max(x - reach, 0)...min(x + reach, size - 1) {
@@ -123,7 +123,8 @@ package struct QRCode: Sendable {
     let bits = QRCode.withRemainder(level.rawValue << 3 | mask, bits: 10, 0x537) ^ 0x5412
     for index in 0..<15 {
       let isDark = bits >> index & 1 == 1
-      // Around the upper left finder, past the timing patterns; and once more along the other two.
+      // The format goes around the upper left finder, skipping the timing patterns, and again along the other two
+      // finders.
       let step = index < 6 ? index : index < 8 ? index + 1 : 0
       switch index {
       case 0..<8: fix(8, step, isDark)
@@ -135,7 +136,7 @@ package struct QRCode: Sendable {
     fix(8, size - 8, true)
   }
 
-  /// Zigzag in columns of two from the lower right corner.
+  /// The data goes in a zigzag through columns of two from the lower right corner.
   private mutating func draw(codewords: [UInt8]) {
     var bit = 0
     var right = size - 1
@@ -172,7 +173,7 @@ package struct QRCode: Sendable {
     return sum + abs(dark * 20 - modules.count * 10) / modules.count * 10
   }
 
-  /// Of one row or column: runs of one colour, and what looks like a finder.
+  /// The penalty of one row or column, for runs of one colour and patterns like a finder.
   private func penalty(_ isDark: (Int) -> Bool) -> Int {
     var (sum, run, window) = (0, 0, 0)
     for place in 0..<size {
@@ -188,14 +189,14 @@ package struct QRCode: Sendable {
 // MARK: - Codewords
 
 extension QRCode {
-  /// How many bytes a version holds.
+  /// The number of bytes that a version can hold.
   private static func capacity(version: Int, _ level: Level) -> Int {
     dataCount(version, level) - (version < 10 ? 2 : 3)
   }
 
-  /// Mode, length and bytes, filled up, cut into blocks, with each block's error correction, interleaved.
+  /// The codewords: mode, length and bytes, padded, split into blocks with error correction, and interleaved.
   private static func codewords(_ bytes: [UInt8], _ version: Int, _ level: Level) -> [UInt8] {
-    // Four bits of mode before the length shift everything by half a byte.
+    // The four bits of the mode shift everything after them by half a byte.
     var nibbles: [UInt8] = [4]
     for shift in stride(from: version < 10 ? 4 : 12, through: 0, by: -4) {
       nibbles.append(UInt8(bytes.count >> shift & 15))
@@ -210,7 +211,7 @@ extension QRCode {
     let generator = generator(correction)
     var (blocks, checks): ([ArraySlice<UInt8>], [[UInt8]]) = ([], [])
     for number in 0..<count {
-      // The last blocks are one longer where the data does not divide evenly.
+      // If the data does not divide evenly, the last blocks are one codeword longer.
       let length = wanted / count + (number >= count - wanted % count ? 1 : 0)
       let start = blocks.last?.endIndex ?? 0
       blocks.append(data[start..<start + length])
@@ -229,12 +230,12 @@ extension QRCode {
     return moduleCount(version) / 8 - count * correction
   }
 
-  /// Modules that are left for data and error correction.
+  /// The number of modules for data and error correction.
   private static func moduleCount(_ version: Int) -> Int {
     let size = 17 + 4 * version
     let alignments = alignmentPlaces(version).count
-    // Three finders with their light edges, the timing patterns, the format and the dark module; then the alignment
-    // patterns, of which two rows share five modules each with the timing patterns.
+    // Subtract the three finders with their light edges, the timing patterns, the format and the dark module; then the
+    // alignment patterns, of which two rows share five modules each with the timing patterns.
     var count = size * size - 3 * 64 - 2 * (size - 16) - 31
     if alignments > 0 { count -= 25 * (alignments * alignments - 3) - 10 * (alignments - 2) }
     return version >= 7 ? count - 36 : count
@@ -244,12 +245,12 @@ extension QRCode {
     guard version > 1 else { return [] }
     let count = version / 7 + 2
     let last = 10 + 4 * version
-    // The standard's table is even steps from the last one, of which version 32 alone differs.
+    // The standard's table has even steps from the last position, except for version 32.
     let step = version == 32 ? 26 : (version * 4 + count * 2 + 1) / (count * 2 - 2) * 2
     return [6] + (0..<count - 1).reversed().map { last - $0 * step }
   }
 
-  /// `value`, and the remainder of its division by a generator of `bits` bits behind it (BCH).
+  /// `value` followed by the remainder of its division by a generator of `bits` bits (BCH).
   private static func withRemainder(_ value: Int, bits: Int, _ generator: Int) -> Int {
     var rest = value
     for _ in 0..<bits { rest = rest << 1 ^ (rest >> (bits - 1)) * generator }
@@ -267,7 +268,7 @@ extension QRCode {
     return result
   }
 
-  /// Without its first coefficient, which is 1.
+  /// The generator without its first coefficient, which is 1.
   private static func generator(_ degree: Int) -> [UInt8] {
     var coefficients = [UInt8](repeating: 0, count: degree - 1) + [1]
     var root: UInt8 = 1
@@ -290,7 +291,7 @@ extension QRCode {
     return rest
   }
 
-  /// How many blocks, and how many codewords of error correction in each (ISO/IEC 18004, table 9).
+  /// The number of blocks, and of error correction codewords in each (ISO/IEC 18004, table 9).
   private static func blocks(_ version: Int, _ level: Level) -> (count: Int, correction: Int) {
     level == .low ? low[version - 1] : medium[version - 1]
   }

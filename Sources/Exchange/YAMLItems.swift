@@ -1,18 +1,18 @@
-/// Flat YAML 1.2: one object of names and single values, as people write it by hand and ``line(_:_:)`` does.
+/// Flat YAML 1.2: one object of names and single values, as people and ``line(_:_:)`` write it.
 ///
-/// Plain, quoted and literal (`|`) texts are read. What needs more of YAML is refused, not guessed: nesting, lists, anchors,
-/// tags, folded texts, several documents, and a name that stands twice.
+/// Plain, quoted and literal (`|`) texts are read. Other YAML is refused instead of guessed: nesting, lists, anchors,
+/// tags, folded texts, several documents, and duplicate names.
 package enum YAMLItems {
-  /// Each member is an item of text, or a truth value (`true`, `false`). A number keeps the text that was written. What is
-  /// `null` is a loss.
+  /// Each member becomes a text item, or a boolean (`true`, `false`). A number keeps its text. A `null` is reported as
+  /// lost.
   ///
-  /// - Throws: the first fault, with its line.
+  /// - Throws: the first fault and its line.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
     var parser = Parser(text)
     return try parser.document()
   }
 
-  /// One member with its line break. Every reader of YAML and of its older version 1.1 gets exactly these texts.
+  /// One member with its line break. Every reader of YAML, including the older version 1.1, reads exactly these texts.
   package static func line(_ name: String, _ value: String) -> [UInt8] {
     let isPlain =
       name.utf8.first.map(isLetter) == true && !words.contains(name.lowercased())
@@ -20,7 +20,7 @@ package enum YAMLItems {
     return (isPlain ? Array(name.utf8) : quoted(name)) + [UInt8(ascii: ":"), UInt8(ascii: " ")] + quoted(value) + [0x0A]
   }
 
-  /// What some version of YAML takes for a truth value or for nothing.
+  /// Words that some version of YAML reads as a boolean or as null.
   private static let words: Set = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"]
 
   private static func isLetter(_ byte: UInt8) -> Bool {
@@ -55,16 +55,16 @@ extension YAMLItems {
     }
 
     private var lines: [[Unicode.Scalar]] = [[]]
-    /// Whether a line break stands behind the last line.
+    /// Whether the last line ends with a line break.
     private let isEnded: Bool
-    /// The line that is read, and the place in it.
+    /// The line that is being read, and the position in it.
     private var number = 0
     private var place = 0
 
     init(_ text: String) {
       var before: Unicode.Scalar?
       for scalar in text.unicodeScalars {
-        // The byte-order mark that some editors write is no text.
+        // The byte-order mark that some editors write is not part of the text.
         let isMark = before == nil && scalar == "\u{FEFF}"
         switch scalar {
         case "\n" where before == "\r": break
@@ -174,7 +174,7 @@ extension YAMLItems {
       return String(text)
     }
 
-    /// The text between quotes; `place` is behind them then.
+    /// The text between quotes. Afterwards `place` is after them.
     private mutating func quoted() throws(ImportFault) -> String {
       let quote = lines[number][place]
       place += 1
@@ -220,7 +220,7 @@ extension YAMLItems {
 
     // MARK: Literal texts
 
-    /// The lines behind `|`, without their indentation. `number` is their last one then.
+    /// The lines after `|`, without their indentation. Afterwards `number` is the last of them.
     private mutating func literal() throws(ImportFault) -> String {
       place += 1
       var (ending, indentation) = (Unicode.Scalar(" "), Int?.none)
@@ -269,7 +269,7 @@ extension YAMLItems {
 
     private func isSpaceOrEnd(_ place: Int) -> Bool { place >= lines[number].count || isSpace(lines[number][place]) }
 
-    /// Whether only white space and a comment, which has some before it, are left of the line.
+    /// Whether the rest of the line is only white space and possibly a comment after it.
     private var isRestBlank: Bool {
       let line = lines[number]
       guard let next = line[place...].firstIndex(where: { !isSpace($0) }) else { return true }
@@ -282,7 +282,7 @@ extension YAMLItems {
 
     private mutating func skipSpaces() { while let scalar = peek, isSpace(scalar) { place += 1 } }
 
-    /// - Throws: for a character that YAML allows only as an escape.
+    /// - Throws: an error for a character that YAML allows only as an escape.
     private func require(_ scalar: Unicode.Scalar) throws(ImportFault) {
       switch scalar {
       case "\t", " "..."~", "\u{85}", "\u{A0}"..."\u{FFFD}", "\u{10000}"...: return

@@ -22,19 +22,19 @@ struct ByteCursor {
     try take(Number.bitWidth / 8).reversed().reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
   }
 
-  /// A length of 32 bits, which must be there.
+  /// A length of 32 bits. It throws if the bytes end first.
   mutating func field() throws(ImportFault) -> [UInt8] { try take(Int(number(UInt32.self))) }
 }
 
 extension FixedWidthInteger {
-  /// The bytes of the number, the lowest first.
+  /// The bytes of the number in little-endian order.
   var littleEndianBytes: [UInt8] {
     (0..<(Self.bitWidth / 8)).map { UInt8(truncatingIfNeeded: self >> (8 * Self($0))) }
   }
 }
 
 extension [UInt8] {
-  /// The number whose little-endian bytes these are; nil if they are not as many as it has.
+  /// The number with these little-endian bytes; nil if their count is wrong.
   func littleEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
     guard count == Number.bitWidth / 8 else { return nil }
     return reversed().reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }

@@ -1,8 +1,8 @@
 package import Exchange
 
-/// A file that another program wrote, and what opens it.
+/// A file that another program wrote, with the secrets that open it.
 package struct ForeignFile {
-  /// The formats that are read here, by the names that `vault import --from` has for them.
+  /// The supported formats, with their names in `vault import --from`.
   package enum Format: String, CaseIterable, Sendable {
     case kdbx
     case keepassXML = "keepass-xml"
@@ -17,7 +17,7 @@ package struct ForeignFile {
   private let passphrase: [UInt8]?
   private let keyFile: [UInt8]?
 
-  /// - Parameter passphrase: nil where none was given; an empty one is one.
+  /// - Parameter passphrase: nil if none was given. An empty one counts as given.
   package init(_ bytes: [UInt8], passphrase: [UInt8]? = nil, keyFile: [UInt8]? = nil) {
     self.bytes = bytes
     self.passphrase = passphrase
@@ -26,10 +26,11 @@ package struct ForeignFile {
 
   package static var noAge: ImportFault { ImportFault("age is not at hand", .unsupported) }
 
-  /// Hands over what is in it, entry by entry.
+  /// Passes on the content, entry by entry.
   ///
-  /// - Parameter open: opens what age sealed.
-  /// - Throws: what keeps it from being read, or what `found` throws; what was handed over before must not be used then.
+  /// - Parameter open: opens text that age sealed.
+  /// - Throws: the error that kept it from being read, or the error of `found`. Entries that were passed on before must
+  ///   not be used then.
   package func read(
     as format: Format,
     age open: ([UInt8]) throws(ImportFault) -> [UInt8] = { _ throws(ImportFault) in throw ForeignFile.noAge },

@@ -1,8 +1,8 @@
 internal import CGcrypt
 internal import Exchange
 
-/// What the formats of others need of libgcrypt. Each call fails closed: an algorithm that the machine's library refuses,
-/// as one in FIPS mode does, ends in ``refused``.
+/// The parts of libgcrypt that other programs' formats need. Each call fails closed: an algorithm that the machine's
+/// library refuses, for example in FIPS mode, ends in ``refused``.
 enum Gcrypt {
   static var refused: ImportFault { ImportFault("libgcrypt on this machine does not do what it needs", .unsupported) }
 
@@ -45,7 +45,7 @@ enum Gcrypt {
       size: 0, off: 0, len: bytes.count, data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
   }
 
-  /// Compares in a time that does not depend on where the two differ.
+  /// Compares in a time that does not reveal where the two differ.
   static func areEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
     one.count == other.count && zip(one, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }
@@ -57,7 +57,7 @@ enum Gcrypt {
 
   /// Opens AES-256-GCM.
   ///
-  /// - Returns: nil if the tag does not fit.
+  /// - Returns: nil if the tag does not match.
   static func openedGCM(
     _ bytes: [UInt8], tag: [UInt8], key: [UInt8], vector: [UInt8], bound: [UInt8]
   ) throws(ImportFault) -> [UInt8]? {
@@ -133,7 +133,7 @@ enum Gcrypt {
   }
 }
 
-/// One direction of a cipher, which goes on where its last call ended.
+/// One direction of a cipher. Each call continues where the last one ended.
 @safe final class Cipher {
   enum Algorithm {
     case aes256, twofish, chacha20, salsa20
@@ -172,7 +172,7 @@ enum Gcrypt {
 
   deinit { unsafe gcry_cipher_close(handle) }
 
-  /// Changes bytes in place; of a block cipher, whole blocks.
+  /// Encrypts or decrypts bytes in place. A block cipher needs whole blocks.
   func decrypt(_ bytes: inout [UInt8]) throws(ImportFault) {
     guard !bytes.isEmpty else { return }
     guard unsafe gcry_cipher_decrypt(handle, &bytes, bytes.count, nil, 0) == 0 else { throw Gcrypt.refused }
@@ -183,7 +183,7 @@ enum Gcrypt {
     guard unsafe gcry_cipher_encrypt(handle, &bytes, bytes.count, nil, 0) == 0 else { throw Gcrypt.refused }
   }
 
-  /// Decrypts a whole text, and takes the padding of PKCS #7 off that of a block cipher.
+  /// Decrypts a whole text. For a block cipher it removes the PKCS #7 padding.
   ///
   /// - Returns: nil if the padding is wrong, as with a wrong key.
   static func opened(
@@ -217,7 +217,7 @@ enum Gcrypt {
 
   /// `block` encrypted `rounds` times with AES-256.
   ///
-  /// CBC over zeros does just that: each block of its output is the encryption of the block before.
+  /// CBC over zeros does exactly this: each output block is the encryption of the previous one.
   static func repeatedAES(_ block: [UInt8], key: [UInt8], rounds: UInt64) throws(ImportFault) -> [UInt8] {
     guard rounds > 0 else { return block }
     let cipher = try Cipher(.aes256, key: key, vector: block)

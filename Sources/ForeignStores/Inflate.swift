@@ -1,10 +1,10 @@
 internal import CZlib
 internal import Exchange
 
-/// zlib's formats, read within a limit.
+/// Reads zlib's formats within a limit.
 enum Inflate {
   enum Form: Int32 {
-    /// With the header and the sum of gzip (RFC 1952), or zlib's own.
+    /// With the header and checksum of gzip (RFC 1952) or of zlib.
     case gzip = 47
     /// Without either, as in zip files (RFC 1951).
     case raw = -15

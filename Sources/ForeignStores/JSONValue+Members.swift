@@ -1,19 +1,19 @@
 internal import Exchange
 
 extension JSONValue {
-  /// The elements of an array; none of anything else.
+  /// The elements of an array; empty for anything else.
   var elements: [JSONValue] {
     guard case .array(let elements) = self else { return [] }
     return elements
   }
 
-  /// The members of an object; none of anything else.
+  /// The members of an object; empty for anything else.
   var members: [Member] {
     guard case .object(let members) = self else { return [] }
     return members
   }
 
-  /// A string, a number or a truth value as text; nil for anything else.
+  /// A string, number or boolean as text; nil for anything else.
   var scalar: String? {
     switch self {
     case .string(let text), .number(let text): text
@@ -32,7 +32,7 @@ extension JSONValue {
 
   /// Reads a file's text.
   ///
-  /// - Throws: `damaged`, and never with a part of the text.
+  /// - Throws: `damaged`, which contains no part of the text.
   static func read(_ bytes: [UInt8]) throws(ImportFault) -> JSONValue {
     guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
     do throws(ImportFault) { return try JSONValue(parsing: text) } catch {
@@ -41,7 +41,7 @@ extension JSONValue {
   }
 }
 
-/// Counts what no item keeps, so that a thing that each entry has is said once.
+/// Counts the losses, so that a loss in every entry is reported once.
 struct LossCounts {
   private var counts: [String: Int] = [:]
 

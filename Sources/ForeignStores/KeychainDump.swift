@@ -34,7 +34,7 @@ struct KeychainDump {
     while let line = lines.first, !line.hasPrefix("keychain: "), !line.hasPrefix("class: ") {
       lines.removeFirst()
       if line.hasPrefix("data:") {
-        // Notes and keys follow on a line of their own; an empty line is an empty value.
+        // Notes and keys follow on a separate line. An empty line is an empty value.
         data = try Self.value(lines.popFirst() ?? "", at: "entry \(number)")
       } else if line.hasPrefix("    "), let equals = line.firstIndex(of: "="),
         let name = Self.attributeName(line[..<equals])
@@ -106,7 +106,8 @@ struct KeychainDump {
     guard text.count >= 2, text.last == UInt8(ascii: "\"") else {
       throw ImportFault("a value has no end", at: place, .damaged)
     }
-    // A text that is printed in quotes alone has no escapes: one that needs them is printed as hexadecimal digits, too.
+    // A text that is printed only in quotes has no escapes. A text that needs them is also printed as hexadecimal
+    // digits.
     return Array(text.dropFirst().dropLast())
   }
 

@@ -1,7 +1,7 @@
 internal import Exchange
 
-/// Reads the XML that exporters write, one event after the other: elements, their attributes, text, CDATA and the five
-/// entities of XML itself. Declarations of a document's own are refused, so nothing in it can grow.
+/// Reads the XML that exporters write, event by event: elements, attributes, text, CDATA and XML's five entities.
+/// Declarations in the document are refused, so nothing in it can expand.
 struct XMLReader {
   struct Element {
     let name: String
@@ -13,7 +13,7 @@ struct XMLReader {
   enum Event {
     case start(Element)
     case end
-    /// A piece of text, in UTF-8; an element may have several, and white space between elements is one, too.
+    /// A piece of text in UTF-8. An element may have several, and white space between elements counts as one.
     case text([UInt8])
   }
 
@@ -28,7 +28,7 @@ struct XMLReader {
   private var line = 1
   /// The names of the elements that are open.
   private var open: [String] = []
-  /// The end that an element without content still has to have.
+  /// The pending end of an element without content.
   private var endIsDue = false
   private var isBegun = false
 
@@ -133,7 +133,7 @@ struct XMLReader {
     return text
   }
 
-  /// Appends the next byte, or what the next entity means.
+  /// Appends the next byte, or the character of the next entity.
   private mutating func appendCharacter(to text: inout [UInt8]) throws(ImportFault) {
     let byte = bytes[position]
     guard byte == UInt8(ascii: "&") else {

@@ -1,32 +1,32 @@
 internal import CZlib
 internal import Exchange
 
-/// Reads the files of a zip archive: stored or deflated ones, by its directory at the end. An encrypted archive, one in
-/// parts, and one of more than 4 GiB are refused.
+/// Reads stored or deflated files of a zip archive, using the directory at its end. Encrypted archives, multi-part
+/// archives and those above 4 GiB are refused.
 struct ZipFile {
   private struct Place {
     let method: Int
     let sum: UInt32
     let packed: Int
     let unpacked: Int
-    /// Where its own header begins.
+    /// The offset of its own header.
     let start: Int
   }
 
   private let bytes: [UInt8]
   private var places: [String: Place] = [:]
-  /// The bytes that may still be unpacked, over all files.
+  /// The number of bytes that may still be unpacked from all files.
   private var budget: Int
 
   private static let mostFiles = 50_000
 
   private static var damaged: ImportFault { ImportFault("it is not a zip archive, or is damaged", .damaged) }
 
-  /// - Parameter limit: the bytes that all files together may have when they are unpacked.
+  /// - Parameter limit: the maximum unpacked size of all files together.
   init(_ bytes: [UInt8], limit: Int) throws(ImportFault) {
     self.bytes = bytes
     budget = limit
-    // The directory's end is followed by a comment of at most 65,535 bytes.
+    // A comment of at most 65,535 bytes follows the directory.
     let lowest = max(0, bytes.count - 22 - 65_535)
     guard bytes.count >= 22,
       let end = (lowest...(bytes.count - 22)).last(where: { bytes[$0...].starts(with: [0x50, 0x4B, 5, 6]) })
@@ -61,9 +61,9 @@ struct ZipFile {
 
   var names: some Sequence<String> { places.keys }
 
-  /// The content of a file; nil if there is none of that name.
+  /// The content of a file; nil if there is none with that name.
   ///
-  /// - Throws: `damaged`, also where the content has another sum than the directory says; `overLimit`.
+  /// - Throws: `damaged`, also if the content's checksum differs from the directory's; `overLimit`.
   mutating func file(_ name: String) throws(ImportFault) -> [UInt8]? {
     guard let place = places[name] else { return nil }
     guard place.unpacked <= budget else {

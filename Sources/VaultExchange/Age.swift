@@ -1,12 +1,12 @@
 import Exchange
 import Glibc
 
-/// The program `age` (https://age-encryption.org), which opens what was sealed for an identity.
+/// The program `age` (https://age-encryption.org), which opens text that was sealed for an identity.
 struct Age {
   /// A descriptor of the file with the identities.
   let identity: Int32?
 
-  /// - Throws: `wrongKey` where none of the identities opens the text; `unsupported` where there is no such program.
+  /// - Throws: `wrongKey` if none of the identities opens the text; `unsupported` if the program is missing.
   func open(_ sealed: [UInt8]) throws(ImportFault) -> [UInt8] {
     guard let identity else { throw ImportFault("the file with the identities of age is missing", .wrongKey) }
     // Both fit into a pipe, so neither side waits for the other.

@@ -3,23 +3,23 @@ import Exchange
 import ForeignStores
 import Glibc
 
-// Reads and writes what other programs' stores hold, for `vault import` and `vault export`:
+// Reads and writes other programs' stores, for `vault import` and `vault export`:
 //
 //   vault-exchange read FORMAT [--passphrase FD] [--key-file FD]   < FILE   > lines of JSON (EntryLine)
 //   vault-exchange write kdbx --passphrase FD                      < lines of JSON   > FILE
 //
-// It is a program of its own so that hostile files are read where no store is open, and so that `vault` is not linked
-// with what only they need. Secrets come and go through descriptors alone.
+// It is a separate program so that hostile files are read in a process without an open store, and so that `vault` is
+// not linked with libraries that only they need. Secrets are passed only through descriptors.
 
 harden()
 exit(run(Array(CommandLine.arguments.dropFirst())))
 
-/// Keeps this process's memory out of core dumps and crash reports, and bounds it.
+/// Keeps this process's memory out of core dumps and crash reports, and limits its size.
 func harden() {
   _ = csystem_set_dumpable(0)
   var none = rlimit(rlim_cur: 0, rlim_max: 0)
   _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
-  // Argon2 may take 1 GiB; four times as much is more than any file within the limits needs.
+  // Argon2 may need 1 GiB. Four times as much is more than any file within the limits needs.
   var memory = rlimit(rlim_cur: 4 << 30, rlim_max: 4 << 30)
   _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &memory)
   for signal in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS] {
@@ -33,7 +33,7 @@ func run(_ arguments: [String]) -> Int32 {
   do throws(ImportFault) {
     switch (arguments[0], ForeignFile.Format(rawValue: arguments[1])) {
     case ("read", let format?):
-      // An identity of age is for age to read.
+      // Only age reads the identity.
       let keyFile = format == .sops ? nil : descriptors.keyFile.flatMap { contents(of: $0, limit: 1 << 20) }
       let file = ForeignFile(try input(limit: 64 << 20), passphrase: passphrase, keyFile: keyFile)
       let age = Age(identity: descriptors.keyFile)
@@ -50,7 +50,7 @@ func run(_ arguments: [String]) -> Int32 {
     }
     return 0
   } catch {
-    // A file that is written has no place for a fault: it is the reader's guess that there is too little of it.
+    // Written output cannot contain an error, so the reader has to notice that it is incomplete.
     if arguments[0] == "read" { write(.fault(error)) }
     return 1
   }
@@ -72,7 +72,7 @@ func entries(of lines: [UInt8]) throws(ImportFault) -> [Entry] {
   }
 }
 
-/// - Returns: nil for anything but options with descriptors.
+/// - Returns: nil for anything except options with descriptors.
 func descriptors(_ options: ArraySlice<String>) -> (passphrase: Int32?, keyFile: Int32?)? {
   var found: (passphrase: Int32?, keyFile: Int32?)
   var rest = options
@@ -87,7 +87,7 @@ func descriptors(_ options: ArraySlice<String>) -> (passphrase: Int32?, keyFile:
   return found
 }
 
-/// - Returns: nil if the descriptor cannot be read, or holds more than `limit` bytes.
+/// - Returns: nil if the descriptor cannot be read or has more than `limit` bytes.
 func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
   var bytes: [UInt8] = []
   while true {
@@ -103,7 +103,7 @@ func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
 
 func write(_ line: EntryLine) { write(line.json + [0x0A]) }
 
-/// A reader who has gone ends the process.
+/// If the reader is gone, the process ends.
 func write(_ bytes: [UInt8]) {
   var rest = bytes[...]
   while !rest.isEmpty {

@@ -3,13 +3,13 @@ public import SecureCoding
 public import Vault
 
 extension AccessGroup {
-  /// The text, data, number, boolean, date, URL or UUID that the item `name` holds.
+  /// The text, data, number, boolean, date, URL or UUID in the item `name`.
   ///
   /// - Parameters:
   ///   - name: the item's name.
-  ///   - type: what it must be.
+  ///   - type: the required type.
   ///   - version: a kept version; `nil` for the present one.
-  /// - Throws: ``VaultError/otherType(found:expected:)`` where the item says that it holds something else; otherwise as
+  /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type; otherwise the errors of
   ///   ``AccessGroup/get(_:version:)``.
   public func get<Value: SecretScalar>(
     _ name: String, as type: Value.Type, version: UInt64? = nil
@@ -23,12 +23,12 @@ extension AccessGroup {
     return value
   }
 
-  /// The Swift value that the item `name` holds.
+  /// The Swift value in the item `name`.
   ///
   /// - Parameters:
   ///   - name: the item's name.
-  ///   - type: its type; it is all that is allowed in the archive.
-  ///   - typeName: the name that the type was archived under, where it is not its own.
+  ///   - type: its type, which is the only one allowed in the archive.
+  ///   - typeName: the name under which the type was archived, if it differs from the type's own.
   ///   - version: a kept version; `nil` for the present one.
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get<Value: Decodable>(
@@ -45,12 +45,12 @@ extension AccessGroup {
     }
   }
 
-  /// The object that the item `name` holds.
+  /// The object in the item `name`.
   ///
   /// - Parameters:
   ///   - name: the item's name.
   ///   - type: the object's class.
-  ///   - allowed: further classes of yours that its archive holds. Nothing else is built.
+  ///   - allowed: other classes of yours in its archive. No other class is built.
   ///   - version: a kept version; `nil` for the present one.
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get<Object: NSObject & NSSecureCoding>(
@@ -59,14 +59,14 @@ extension AccessGroup {
     try object(name, type, allowed, version)
   }
 
-  /// The object that the item `name` holds, of a class that is both: its `init(coder:)` counts.
+  /// The object in the item `name`, for a class with both codings: its `init(coder:)` is used.
   public func get<Object: NSObject & NSSecureCoding & Decodable>(
     _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
   ) throws(VaultError) -> Object {
     try object(name, type, allowed, version)
   }
 
-  /// The object that the item `name` holds, with other names for its classes: for archives that were made elsewhere.
+  /// The object in the item `name`, with other names for its classes, for archives that were made elsewhere.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, version: UInt64? = nil
   ) throws(VaultError) -> Object {
@@ -76,7 +76,7 @@ extension AccessGroup {
     }
   }
 
-  /// The array of objects that the item `name` holds.
+  /// The array of objects in the item `name`.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
@@ -86,7 +86,7 @@ extension AccessGroup {
     }
   }
 
-  /// The dictionary of objects that the item `name` holds.
+  /// The dictionary of objects in the item `name`.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
   ) throws(VaultError) -> [String: Object] {
@@ -99,7 +99,7 @@ extension AccessGroup {
       objects.map { (String(describing: $0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// What the item `name` holds, as objects of one of `classes`, at any depth.
+  /// The content of the item `name`, with objects of `classes` at any depth.
   ///
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get(
@@ -116,7 +116,7 @@ extension AccessGroup {
   ) throws(VaultError) -> Object {
     let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
     return try found(name) { () throws(ArchiveError) in
-      // What is allowed may stand at the top too, if it is an `Object`: a subclass, or elements of a container.
+      // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
       guard let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data) else {
         return nil
       }
@@ -138,7 +138,7 @@ extension AccessGroup {
 }
 
 extension VaultError {
-  /// What a stored archive's error means for whoever asked for a type.
+  /// Translates a stored archive's error for a caller who requested a type.
   fileprivate init(refusing error: ArchiveError) {
     if case .otherType(let found, let expected) = error {
       self = .otherType(found: found, expected: expected)

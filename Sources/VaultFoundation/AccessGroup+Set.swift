@@ -5,7 +5,7 @@ extension AccessGroup {
   /// Sets `name` to a text, data, number, boolean, date, URL or UUID, which every program can read.
   ///
   /// - Returns: the new version's number.
-  /// - Throws: ``VaultError/invalid(_:)`` for a date that has no text; otherwise as
+  /// - Throws: ``VaultError/invalid(_:)`` for a date without a textual form; otherwise the errors of
   ///   ``AccessGroup/set(_:to:kind:typeName:_:ifVersion:)``.
   @discardableResult
   public func set<Value: SecretScalar>(
@@ -20,17 +20,18 @@ extension AccessGroup {
   /// - Parameters:
   ///   - name: the item's name.
   ///   - value: a structure, an enumeration, or an array or dictionary of such.
-  ///   - typeName: the name of the type in the archive: private, local and generic types have none of their own.
+  ///   - typeName: the name of the type in the archive. Private, local and generic types have none of their own.
   ///   - details: label, attributes and expiry; by default label and attributes stay.
   ///   - expected: the version that must be the present one; 0 if there must be none.
   /// - Returns: the new version's number.
-  /// - Throws: ``VaultError/archive(_:)``; otherwise as ``AccessGroup/set(_:to:kind:typeName:_:ifVersion:)``.
+  /// - Throws: ``VaultError/archive(_:)``; otherwise the errors of
+  ///   ``AccessGroup/set(_:to:kind:typeName:_:ifVersion:)``.
   @discardableResult
   public func set<Value: Encodable>(
     _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
     ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    // Generic code does not know that it holds a text or a number; whoever reads it does.
+    // Generic code does not know that its value is a text or a number, but a reader may.
     if typeName == nil, let scalar = value as? any SecretScalar {
       return try set(name, to: scalar, details, ifVersion: expected)
     }
@@ -47,7 +48,7 @@ extension AccessGroup {
     try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
   }
 
-  /// Sets `name` to an object whose class is both: its `encode(with:)` counts.
+  /// Sets `name` to an object whose class has both codings: its `encode(with:)` is used.
   @discardableResult
   public func set<Object: NSObject & NSSecureCoding & Encodable>(
     _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
@@ -55,7 +56,7 @@ extension AccessGroup {
     try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
   }
 
-  /// Sets `name` to an array of objects; two elements that are one object stay one.
+  /// Sets `name` to an array of objects. Elements that are the same object stay the same.
   @discardableResult
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to objects: [Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
@@ -73,9 +74,9 @@ extension AccessGroup {
     return try set(name, ArchivedValue(object: objects, typeName: typeName), details, expected)
   }
 
-  /// Sets `name` to a dictionary of anything, if all that is in it can be archived.
+  /// Sets `name` to a dictionary of any values, if all of them can be archived.
   ///
-  /// - Throws: ``VaultError/archive(_:)`` for what cannot, with the path to it.
+  /// - Throws: ``VaultError/archive(_:)`` with the path to a value that cannot be archived.
   @discardableResult
   public func set(
     _ name: String, to values: [String: Any], _ details: Details = Details(), ifVersion expected: UInt64? = nil

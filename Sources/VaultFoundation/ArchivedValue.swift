@@ -2,7 +2,7 @@ import Foundation
 import SecureCoding
 import Vault
 
-/// A value on its way into an item: a keyed archive, and the name of what it holds.
+/// A value to be stored in an item: a keyed archive, and the name of its type.
 struct ArchivedValue {
   let data: Data
   let typeName: String
@@ -41,15 +41,15 @@ extension AccessGroup {
       name, to: value.secret(), kind: .archive, typeName: value.typeName, details, ifVersion: expected)
   }
 
-  /// The archive that the item holds.
+  /// The archive in the item.
   ///
-  /// - Throws: ``VaultError/otherType(found:expected:)`` where it holds something else.
+  /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
   func archive(_ name: String, _ version: UInt64?, expecting expected: String) throws(VaultError) -> Data {
     let opened = try open(name, version: version)
     guard opened.item.kind == .archive else {
       throw .otherType(found: opened.item.kind.name, expected: expected)
     }
-    // The library says which containers it stored; of others only the archive knows.
+    // The library records which containers it stored. For others, only the archive knows.
     if let found = opened.item.typeName, found.hasPrefix("["), expected != "archive", found != expected {
       throw .otherType(found: found, expected: expected)
     }

@@ -2,9 +2,9 @@ public import Foundation
 public import Vault
 
 extension Edit {
-  /// Sets `name` to a Swift value in this transaction, as ``AccessGroup/set(_:to:named:_:ifVersion:)``.
+  /// Sets `name` to a Swift value in this transaction, like ``AccessGroup/set(_:to:named:_:ifVersion:)``.
   ///
-  /// - Throws: ``VaultError/archive(_:)``; the transaction goes on without this change if the error is caught.
+  /// - Throws: ``VaultError/archive(_:)``. If the error is caught, the transaction continues without this change.
   public func set<Value: Encodable>(
     _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
     ifVersion expected: UInt64? = nil
@@ -17,14 +17,14 @@ extension Edit {
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
     guard value.isReadable else { return fail(Value.unreadable) }
-    // Known as no more than a secret value, it is not taken for an Encodable one.
+    // As a `SecretValue` it is not taken for an `Encodable`.
     func set(_ value: some SecretValue) { self.set(name, to: value, details, ifVersion: expected) }
     set(value)
   }
 
   /// Sets `name` to an object in this transaction.
   ///
-  /// - Throws: ``VaultError/archive(_:)``; the transaction goes on without this change if the error is caught.
+  /// - Throws: ``VaultError/archive(_:)``. If the error is caught, the transaction continues without this change.
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) {

@@ -1,4 +1,4 @@
-// One import gives the store, the values in it and the archives that they are kept in.
+// One import provides the store, its typed values and their archives.
 @_exported public import KeyedArchives
 @_exported public import SecureCoding
 @_exported public import Vault

@@ -2,19 +2,19 @@ public import Foundation
 import KeyedArchives
 public import Vault
 
-/// A value that an item holds as text or bytes which every program can read, with its kind beside it.
+/// A value that is stored as text or bytes that every program can read, together with its kind.
 ///
-/// `String`, `Data`, `[UInt8]`, `Bool`, `Int`, `Double`, `Date`, `URL` and `UUID` are.
+/// `String`, `Data`, `[UInt8]`, `Bool`, `Int`, `Double`, `Date`, `URL` and `UUID` conform.
 public protocol SecretScalar: SecretValue, Codable {
-  /// What such a value is.
+  /// The kind of such a value.
   static var secretKind: SecretKind { get }
 
-  /// Reads what ``SecretValue/withSecretBytes(_:)`` lent; nil for anything else.
+  /// Reads the form that ``SecretValue/withSecretBytes(_:)`` lends; nil for anything else.
   init?(secretBytes: UnsafeRawBufferPointer)
 }
 
 extension SecretScalar {
-  /// Whether what is stored reads back.
+  /// Whether the stored form reads back.
   var isReadable: Bool { unsafe withSecretBytes { unsafe Self(secretBytes: $0) != nil } }
 
   static var unreadable: VaultError { .invalid("this \(secretKind.name) has no text that could be read back") }

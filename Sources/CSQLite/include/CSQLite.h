@@ -63,5 +63,6 @@ uint32_t csqlite_file_system(const char *path);
 /// Changes the Unix group of the file that the descriptor refers to. On failure it returns -1 and sets errno.
 int csqlite_give_to_group(int descriptor, gid_t group);
 
-/// A descriptor that only names what lies at `path`, and does not follow a link. Closing it ends no lock. -1 sets errno.
+/// A descriptor that only identifies the file at `path`, without following a link. Closing it ends no lock. If it is
+/// -1, errno is set.
 int csqlite_name(const char *path);

@@ -1,14 +1,14 @@
 internal import Exchange
 internal import KeyedArchives
 
-/// Reads what Bitwarden and Vaultwarden export as JSON: in the clear, or encrypted with a passphrase of its own.
+/// Reads JSON exports of Bitwarden and Vaultwarden, unencrypted or encrypted with their own passphrase.
 struct BitwardenExport {
   private let export: JSONValue
   private var lost = LossCounts()
   /// The names of folders and collections by their ids.
   private var folders: [String: String] = [:]
 
-  /// - Throws: `wrongKey`, `damaged`, `overLimit`; `unsupported` for an export that only its account opens.
+  /// - Throws: `wrongKey`, `damaged`, `overLimit`; `unsupported` for an export that only its account can open.
   init(_ bytes: [UInt8], passphrase: [UInt8]?) throws(ImportFault) {
     var export = try JSONValue.read(bytes)
     if export["encrypted"] == .bool(true) {
@@ -77,7 +77,7 @@ struct BitwardenExport {
     return version
   }
 
-  /// Bitwarden keeps former passwords alone, each with the time at which the next one was set.
+  /// Bitwarden keeps only former passwords, each with the time when the next one was set.
   private func history(of item: JSONValue, now: Entry.Version) -> [Entry.Version] {
     (item["passwordHistory"]?.elements ?? []).map { former in
       now.with(

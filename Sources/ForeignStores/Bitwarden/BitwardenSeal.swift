@@ -1,7 +1,7 @@
 internal import Exchange
 internal import KeyedArchives
 
-/// The encryption of an export that has a passphrase of its own: a key of PBKDF2 or Argon2id, AES-256-CBC and HMAC-SHA-256.
+/// The encryption of an export with its own passphrase: a key from PBKDF2 or Argon2id, AES-256-CBC and HMAC-SHA-256.
 struct BitwardenSeal {
   private let export: JSONValue
 
@@ -18,7 +18,7 @@ struct BitwardenSeal {
     }
     guard let passphrase, !passphrase.isEmpty else { throw ImportFault("the passphrase is missing", .wrongKey) }
     let key = try key(passphrase)
-    // A text that proves the key, so that a wrong passphrase is told from a damaged file.
+    // A text that proves the key, which distinguishes a wrong passphrase from a damaged file.
     guard try BitwardenText(export.text("encKeyValidation_DO_NOT_EDIT")).opened(key) != nil else {
       throw ImportFault("the passphrase is wrong", .wrongKey)
     }
@@ -68,7 +68,7 @@ struct BitwardenText {
     }
   }
 
-  /// - Returns: nil if the key is not the one, or a byte was altered.
+  /// - Returns: nil if the key is wrong or a byte was altered.
   func opened(_ key: [UInt8]) throws(ImportFault) -> [UInt8]? {
     let code = try Gcrypt.hmac(key: Self.expanded(key, "mac"), parts[0] + parts[1])
     guard Gcrypt.areEqual(code, parts[2]) else { return nil }

@@ -1,27 +1,27 @@
 package import Exchange
 internal import KeyedArchives
 
-/// Reads the entries of a KeePass document: the XML inside of a database, or what KeePass exports as XML.
+/// Reads the entries of a KeePass document: the XML inside a database, or an XML export of KeePass.
 package struct KeePassDocument {
-  /// The most entries, former ones included.
+  /// The maximum number of entries, including former ones.
   static let mostEntries = 200_000
-  /// The longest name with its folders, in bytes; no item's name may be as long.
+  /// The maximum length of a name with its folders in bytes. No item's name can be this long.
   static let longestName = 4_096
-  /// The bytes that all attachments may have together; one content may stand in many entries.
+  /// The maximum total size of all attachments in bytes. Many entries may share one attachment.
   static let attachmentLimit = 256 << 20
 
   private var reader: XMLReader
-  /// The stream that hides protected texts; nil where they are in the clear. It goes on from text to text in the order
-  /// of the document, so each of them is decrypted, wanted or not.
+  /// The stream that hides protected texts; nil if they are in the clear. It continues from text to text in the order
+  /// of the document, so every text must be decrypted.
   private let stream: Cipher?
   private var binaries: [String: [UInt8]] = [:]
 
   private var elements: [XMLReader.Element] = []
   /// The text of the innermost element.
   private var text: [UInt8] = []
-  /// The folders that are open, the outermost first.
+  /// The open folders, outermost first.
   private var groups: [(name: String, isBin: Bool)] = []
-  /// The entry that is open, and inside of its history a former one.
+  /// The open entry, and within its history a former one.
   private var entries: [OpenEntry] = []
   private var count = 0
   private var recycleBin = ""
@@ -56,7 +56,7 @@ package struct KeePassDocument {
     return nil
   }
 
-  /// Hands over each entry as soon as it is read, and at the end what is lost.
+  /// Passes on each entry as soon as it is read, and the losses at the end.
   package mutating func read(_ found: (EntryLine) throws(ImportFault) -> Void) throws(ImportFault) {
     while let event = try reader.next() {
       switch event {
@@ -81,7 +81,7 @@ package struct KeePassDocument {
 
   private mutating func begin(_ name: String) throws(ImportFault) {
     switch name {
-    // The outermost group is the database itself, whose name says nothing.
+    // The outermost group is the database itself, whose name is ignored.
     case "Group" where elements.dropLast().last?.name == "Group": groups.append(("", groups.last?.isBin ?? false))
     case "Entry":
       count += 1
@@ -97,7 +97,7 @@ package struct KeePassDocument {
     }
   }
 
-  /// - Returns: the entry that ended; its history has gone into it.
+  /// - Returns: the entry that ended, with its history.
   private mutating func end(_ element: XMLReader.Element) throws(ImportFault) -> Entry? {
     let value = try element.name == "Value" || parent == "Binaries" ? content(of: element) : text
     if entries.isEmpty {
@@ -122,11 +122,11 @@ package struct KeePassDocument {
     return nil
   }
 
-  /// A text with what hides it taken off.
+  /// A text after decryption.
   private func content(of element: XMLReader.Element) throws(ImportFault) -> [UInt8] {
     let isProtected = element["Protected"]?.lowercased() == "true" && stream != nil
     let isCompressed = element["Compressed"]?.lowercased() == "true"
-    // Attachments are base64, and so is what is hidden; all other texts are themselves.
+    // Attachments and protected texts are base64. All other texts are plain.
     guard isProtected || isCompressed || parent == "Binaries" || parent == "Binary" && element["Ref"] == nil else {
       return text
     }
@@ -158,7 +158,7 @@ package struct KeePassDocument {
   private mutating func endEntry() throws(ImportFault) -> Entry? {
     let ended = entries.removeLast()
     if !entries.isEmpty {
-      // A former one, in the history of the one around it.
+      // A former version, in the history of the surrounding entry.
       entries[entries.count - 1].history.append(ended)
       return nil
     }

@@ -1,14 +1,14 @@
 package import Exchange
 
-/// Opens a database of KeePass: KDBX 3.1 and 4, as KeePass, KeePassXC and their like write them.
+/// Opens a database of KeePass: KDBX 3.1 and 4, as written by KeePass, KeePassXC and similar programs.
 ///
-/// https://keepass.info/help/kb/kdbx.html. What the file states of lengths and costs is checked before memory is taken.
+/// https://keepass.info/help/kb/kdbx.html. The file's lengths and costs are checked before memory is allocated.
 package struct KeePassFile {
-  /// The document (XML), as ``KeePassDocument`` reads it.
+  /// The XML document, for ``KeePassDocument``.
   let document: [UInt8]
-  /// The contents of attachments, by number; KDBX 3.1 has them in the document.
+  /// The contents of attachments by number. KDBX 3.1 has them in the document.
   let binaries: [[UInt8]]
-  /// The stream that protected texts in the document are combined with.
+  /// The stream cipher that hides protected texts in the document.
   let innerStream: InnerStream
 
   /// The stream that hides single texts in the document.
@@ -39,14 +39,14 @@ package struct KeePassFile {
     }
   }
 
-  /// The largest unpacked content, in bytes.
+  /// The maximum size of the unpacked content in bytes.
   static let limit = 128 << 20
 
   static let signature: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
 
   /// Reads the entries.
   ///
-  /// - Throws: `wrongKey` where neither passphrase nor key file opens it; `damaged`, `overLimit`, `unsupported`.
+  /// - Throws: `wrongKey` if the passphrase and key file do not open it; `damaged`, `overLimit`, `unsupported`.
   package static func read(
     _ file: [UInt8], _ key: KeePassKey, _ found: (EntryLine) throws(ImportFault) -> Void
   ) throws(ImportFault) {
@@ -111,7 +111,7 @@ package struct KeePassFile {
     self = try KeePassFile(content: header.isCompressed ? Inflate.bytes(packed, limit: Self.limit) : packed)
   }
 
-  /// What version 4 keeps under the block cipher: the inner header, and the document.
+  /// The content that version 4 encrypts: the inner header and the document.
   private init(content: [UInt8]) throws(ImportFault) {
     var cursor = ByteCursor(content)
     var stream: UInt32 = 0
@@ -128,14 +128,14 @@ package struct KeePassFile {
         return
       case 1: stream = field.littleEndian() ?? .max
       case 2: streamKey = field
-      // The first byte says whether to keep it protected in memory.
+      // The first byte says whether the content should be protected in memory.
       case 3: binaries.append(Array(field.dropFirst()))
       default: break
       }
     }
   }
 
-  /// The key that authenticates a block; the header counts as the block with the highest number.
+  /// The key that authenticates a block. The header counts as the block with the highest number.
   static func key(ofBlock index: UInt64, _ key: [UInt8]) throws(ImportFault) -> [UInt8] {
     try Gcrypt.sha512(index.littleEndianBytes, key)
   }
@@ -149,7 +149,7 @@ package struct KeePassFile {
     }
     let headerBytes = Array(file[..<cursor.position])
     let transformed = try header.transformation(version: 3).applied(to: key.composite())
-    // Nothing else says whether the key is right: the content begins with bytes that the header states.
+    // This is the only check of the key: the content begins with bytes that the header contains.
     let sealed = try cursor.take(cursor.rest)
     guard header.startBytes.count == 32,
       let opened = try header.opened(sealed, key: Gcrypt.sha256(header.seed, transformed)),
@@ -159,13 +159,13 @@ package struct KeePassFile {
     self.init(
       document: header.isCompressed ? try Inflate.bytes(packed, limit: Self.limit) : packed, binaries: [],
       innerStream: try InnerStream(number: header.streamNumber, key: header.streamKey))
-    // KDBX 3.1 has nothing else that proves the header; 3.0 has nothing at all.
+    // This is the only check of the header in KDBX 3.1; 3.0 has none.
     if let stated = KeePassDocument.headerHash(of: document), try stated != Gcrypt.sha256(headerBytes) {
       throw ImportFault("its header is damaged", .damaged)
     }
   }
 
-  /// The blocks of version 3 put together; each has its hash in front of it.
+  /// The joined blocks of version 3. A hash precedes each block.
   private static func joined(_ opened: [UInt8]) throws(ImportFault) -> [UInt8] {
     var cursor = ByteCursor(opened, at: 32)
     var joined: [UInt8] = []

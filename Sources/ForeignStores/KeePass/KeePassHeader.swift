@@ -1,16 +1,16 @@
 internal import Exchange
 
-/// The header of a database of KeePass, in the clear.
+/// The unencrypted header of a KeePass database.
 struct KeePassHeader {
   private(set) var seed: [UInt8] = []
   private(set) var isCompressed = false
-  /// Only of version 3: the first bytes of the content, and the stream that hides texts in it.
+  /// Only in version 3: the first bytes of the content, and the stream that hides texts in it.
   private(set) var startBytes: [UInt8] = []
   private(set) var streamKey: [UInt8] = []
   private(set) var streamNumber: UInt32 = 0
   private var cipher: Cipher.Algorithm?
   private var vector: [UInt8] = []
-  /// The key derivation: version 3 has its parts here.
+  /// The key derivation. Version 3 has its parameters here.
   private var transformSeed: [UInt8] = []
   private var transformRounds: UInt64?
   private var parameters: [UInt8]?
@@ -22,9 +22,9 @@ struct KeePassHeader {
     [0xAD, 0x68, 0xF2, 0x9F, 0x57, 0x6F, 0x4B, 0xB9, 0xA3, 0x6A, 0xD4, 0x7A, 0xF9, 0x65, 0x34, 0x6C]: .twofish,
   ]
 
-  /// Reads up to and with the field that ends the header.
+  /// Reads up to and including the field that ends the header.
   ///
-  /// - Parameter field: reads a field's length and content, which differ between the versions.
+  /// - Parameter field: reads a field's length and content, whose form differs between the versions.
   init(
     _ cursor: inout ByteCursor, field: (inout ByteCursor) throws(ImportFault) -> [UInt8]
   ) throws(ImportFault) {
@@ -69,7 +69,7 @@ struct KeePassHeader {
   }
 }
 
-/// How a database makes guessing its passphrase dear.
+/// How a database makes guessing its passphrase expensive.
 enum KeePassTransformation {
   case aes(seed: [UInt8], rounds: UInt64)
   case argon2(Gcrypt.Argon2, salt: [UInt8])

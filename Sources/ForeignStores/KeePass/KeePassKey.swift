@@ -1,13 +1,13 @@
 internal import Exchange
 internal import KeyedArchives
 
-/// What opens a database of KeePass: a passphrase, a key file, or both.
+/// The key of a KeePass database: a passphrase, a key file, or both.
 package struct KeePassKey {
   private let passphrase: [UInt8]?
   private let keyFile: [UInt8]?
 
   /// - Parameters:
-  ///   - passphrase: nil where the database has none; an empty one is one.
+  ///   - passphrase: nil if the database has none. An empty one counts as one.
   ///   - keyFile: the bytes of the key file.
   package init(passphrase: [UInt8]?, keyFile: [UInt8]?) {
     self.passphrase = passphrase
@@ -31,7 +31,7 @@ package struct KeePassKey {
     return try Gcrypt.sha256(file)
   }
 
-  /// - Returns: nil if the file is not such XML, and so is a file of any other kind.
+  /// - Returns: nil if the file is not such XML, so that it counts as another kind of file.
   private static func keyInXML(_ file: [UInt8]) throws(ImportFault) -> [UInt8]? {
     guard file.count <= 1 << 16, let text = String(validating: file, as: UTF8.self) else { return nil }
     var reader = XMLReader(Array(text.utf8))

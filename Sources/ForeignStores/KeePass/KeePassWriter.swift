@@ -1,7 +1,7 @@
 package import Exchange
 internal import KeyedArchives
 
-/// Writes a database of KeePass: KDBX 4 with AES-256, and a key of Argon2id over 64 MiB.
+/// Writes a KeePass database: KDBX 4 with AES-256 and a key from Argon2id over 64 MiB.
 package struct KeePassWriter {
   private let root: Folder
   private var xml: [UInt8] = []
@@ -14,7 +14,7 @@ package struct KeePassWriter {
     var entries: [(title: String, entry: Entry)] = []
     var folders: [String: Folder] = [:]
 
-    /// - Parameter path: its names, the outermost first.
+    /// - Parameter path: its names, outermost first.
     func folder(_ path: ArraySlice<Substring>) -> Folder {
       guard let name = path.first.map(String.init) else { return self }
       let inner = folders[name] ?? Folder()
@@ -23,7 +23,7 @@ package struct KeePassWriter {
     }
   }
 
-  /// The deepest folder that is written; the rest of a path goes into the title.
+  /// The maximum depth of folders. The rest of a path becomes part of the title.
   private static let depth = 32
 
   package init(_ entries: [Entry]) throws(ImportFault) {
@@ -82,7 +82,7 @@ package struct KeePassWriter {
     }
   }
 
-  /// The parameters of the key derivation, as ``KeePassTransformation`` reads them.
+  /// The parameters of the key derivation, in the form that ``KeePassTransformation`` reads.
   private static func table(_ cost: Gcrypt.Argon2, salt: [UInt8]) -> [UInt8] {
     func value(_ kind: UInt8, _ name: String, _ bytes: [UInt8]) -> [UInt8] {
       [kind] + UInt32(name.utf8.count).littleEndianBytes + Array(name.utf8) + UInt32(bytes.count).littleEndianBytes
@@ -188,7 +188,7 @@ package struct KeePassWriter {
       case ">": xml += "&gt;".utf8
       case "\r": xml += "&#13;".utf8
       case "\t", "\n": xml.append(UInt8(scalar.value))
-      // XML can hold no other control characters.
+      // XML cannot contain other control characters.
       case _ where scalar.value < 0x20 || scalar.value == 0xFFFE || scalar.value == 0xFFFF: xml += "\u{FFFD}".utf8
       default: xml += String(Character(scalar)).utf8
       }
@@ -196,7 +196,7 @@ package struct KeePassWriter {
     xml += "</\(name)>".utf8
   }
 
-  /// Seconds since the year 1, as version 4 has them.
+  /// Seconds since the year 1, as in version 4.
   private static func moment(_ milliseconds: Int64) -> String {
     base64((milliseconds / 1_000 + 62_135_596_800).littleEndianBytes)
   }

@@ -3,12 +3,12 @@ internal import KeyedArchives
 
 /// An entry of KeePass while it is read.
 struct OpenEntry {
-  /// The name and the value of the text or the attachment that is being read.
+  /// The name and the value of the text or attachment that is being read.
   var key = ""
   var value: [UInt8] = []
   var attachments: [Entry.Attachment] = []
   var history: [OpenEntry] = []
-  /// What of it no item keeps.
+  /// The parts of it that no item keeps.
   private(set) var lost: Set<String> = []
   private var texts: [(name: String, text: String)] = []
   private var tags = ""
@@ -24,7 +24,7 @@ struct OpenEntry {
     if text.contains("{REF:") { lost.insert("references to other entries, which stay as they are written") }
   }
 
-  /// Takes one of the other elements inside of an entry.
+  /// Reads one of the other elements in an entry.
   mutating func take(_ parent: String, _ name: String, _ text: String) {
     switch (parent, name) {
     case ("Times", "LastModificationTime"): modified = Self.moment(text)
@@ -45,7 +45,7 @@ struct OpenEntry {
 
   /// The entry, with its history.
   ///
-  /// - Parameter folder: the folders that it is in; empty for none.
+  /// - Parameter folder: the folders that contain it; empty for none.
   func entry(in folder: String, at place: String) -> Entry {
     let login = version
     var name = texts.first { $0.name == "Title" }?.text ?? ""
@@ -58,7 +58,7 @@ struct OpenEntry {
     if isExpiring, let expires, expires >= 0 { entry.expires = UInt64(expires) }
     if !tags.isEmpty { entry.setAttribute("tags", tags) }
     entry.history = history.map(\.version)
-    // KeePass writes the oldest first, and some programs do not.
+    // KeePass writes the oldest one first, but some programs do not.
     entry.history.sort { ($0.modified ?? .min) < ($1.modified ?? .min) }
     let names = Set(attachments.map(\.name))
     if history.contains(where: { $0.attachments.contains { !names.contains($0.name) } }) {
@@ -67,7 +67,7 @@ struct OpenEntry {
     return entry
   }
 
-  /// What it holds, under the names that logins have here.
+  /// Its fields with the names that logins have here.
   private var version: Entry.Version {
     var version = Entry.Version()
     version.modified = modified
@@ -86,8 +86,8 @@ struct OpenEntry {
     name == "Title" || KeePassWriter.members.contains { $0.0 == name }
   }
 
-  /// The source of one-time codes as `otpauth://`, and the texts that it was made of: KeePassXC has it in `otp`, formerly
-  /// in `TOTP Seed` and `TOTP Settings`; KeePass in `TimeOtp-Secret-Base32` and others.
+  /// The source of one-time codes as `otpauth://`, and the texts from which it was made. KeePassXC has it in `otp`,
+  /// formerly in `TOTP Seed` and `TOTP Settings`; KeePass has it in `TimeOtp-Secret-Base32` and others.
   private static func oneTimeSource(_ texts: [String: String]) -> (code: String, used: Set<String>)? {
     if let source = texts["otp"], source.lowercased().hasPrefix("otpauth://") { return (source, ["otp"]) }
     func url(_ secret: String, _ period: String?, _ digits: String?, _ algorithm: String?) -> String {
@@ -100,7 +100,7 @@ struct OpenEntry {
     }
     if let seed = texts["TOTP Seed"] {
       let settings = (texts["TOTP Settings"] ?? "30;6").split(separator: ";").map(String.init)
-      // Settings of another form, such as Steam's, are kept as they are.
+      // Settings in another form, such as Steam's, are kept unchanged.
       guard settings.count == 2, settings.allSatisfy({ Int($0) != nil }) else { return nil }
       return (url(seed, settings[0], settings[1], nil), ["TOTP Seed", "TOTP Settings"])
     }
@@ -110,7 +110,7 @@ struct OpenEntry {
     return (url(secret, texts[names[1]], texts[names[2]], algorithm), Set(names))
   }
 
-  /// Milliseconds since 1970: of ISO 8601, or in version 4 of the base64 of the seconds since the year 1.
+  /// Milliseconds since 1970, from ISO 8601, or in version 4 from the base64 of the seconds since the year 1.
   private static func moment(_ text: String) -> Int64? {
     if let moment = UTCDate.moment(text) { return moment.milliseconds }
     var bytes: [UInt8] = []

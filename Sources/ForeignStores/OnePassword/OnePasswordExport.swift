@@ -1,7 +1,7 @@
 internal import Exchange
 internal import KeyedArchives
 
-/// Reads what 1Password 8 exports: a `.1pux` file, a zip archive with `export.data` (JSON) and attached files.
+/// Reads an export of 1Password 8: a `.1pux` file, which is a zip archive with `export.data` (JSON) and attached files.
 struct OnePasswordExport {
   private var zip: ZipFile
   private var lost = LossCounts()
@@ -30,7 +30,7 @@ struct OnePasswordExport {
       let folder = vaults.count > 1 ? vault["attrs"]?.text("name") ?? "" : ""
       for item in vault["items"]?.elements ?? [] {
         number += 1
-        // Older exports wrap each item.
+        // Older exports wrap each item in an object.
         try found(.entry(entry(item["item"] ?? item, in: folder)))
       }
     }
@@ -88,7 +88,7 @@ struct OnePasswordExport {
     return version
   }
 
-  /// Adds a field of a section; its value is an object whose one member says what it is.
+  /// Adds a field of a section. Its value is an object whose only member names the kind.
   private mutating func add(_ field: JSONValue, to version: inout Entry.Version, _ files: inout [JSONValue]) {
     let title = field.text("title").isEmpty ? field.text("id") : field.text("title")
     guard let value = field["value"]?.members.first else { return }
@@ -98,7 +98,7 @@ struct OnePasswordExport {
     case ("file", let file): files.append(file)
     case ("reference", _): lost.add("references to other entries")
     case ("date", .number(let seconds)):
-      // A date far from ours is kept as its number.
+      // A date far from the present is kept as its number.
       let moment = Int64(seconds).flatMap { $0.magnitude < 1 << 37 ? UTCDate.text($0 * 1_000) : nil }
       version.add(title, moment.map { String($0.prefix(10)) } ?? seconds)
     case ("sshKey", let key):
@@ -123,7 +123,7 @@ struct OnePasswordExport {
 }
 
 extension Entry.Version {
-  /// The same with a former password: of many stores only that is in the history.
+  /// The same with a former password, because the history of many stores has only that.
   func with(password: String, modified: Int64?) -> Entry.Version {
     var version = Entry.Version()
     version.modified = modified

@@ -3,16 +3,16 @@ internal import KeyedArchives
 
 /// Reads a YAML or JSON file whose values sops encrypted for age, and one without sops.
 ///
-/// https://getsops.io: each value is sealed by itself with AES-256-GCM, bound to the keys above it; a code over all values
-/// in their order, sealed with the time of the last change, binds them together. The data key is sealed for each recipient
-/// of age, whose program opens it.
+/// https://getsops.io: each value is sealed separately with AES-256-GCM and bound to the keys above it. A MAC over all
+/// values in their order, sealed with the time of the last change, binds them together. The data key is sealed for each
+/// recipient of age, and the program age opens it.
 struct SopsFile {
   /// Opens a text that age sealed.
   typealias Opener = ([UInt8]) throws(ImportFault) -> [UInt8]
 
   private let document: JSONValue
 
-  /// - Throws: `damaged`; `wrongKey` where none of the identities opens the file.
+  /// - Throws: `damaged`; `wrongKey` if none of the identities opens the file.
   init(_ bytes: [UInt8], isSealed: Bool, open: Opener) throws(ImportFault) {
     guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
     let start = text.utf8.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
@@ -56,7 +56,7 @@ struct SopsFile {
     for member in document.members { try tell(member.value, member.name, at: "'\(member.name)'", found) }
   }
 
-  /// Recursion is safe: the readers bound how deep values are nested.
+  /// Recursion is safe, because the readers limit how deep values are nested.
   private func tell(
     _ value: JSONValue, _ name: String, at place: String, _ found: (EntryLine) throws(ImportFault) -> Void
   ) throws(ImportFault) {
@@ -75,7 +75,7 @@ struct SopsFile {
   }
 }
 
-/// Opens the values of a file, and gathers them for its code.
+/// Opens the values of a file, and feeds them to its MAC.
 struct SopsValues {
   let key: [UInt8]
   private let onlySealed: Bool
@@ -84,11 +84,11 @@ struct SopsValues {
   init(key: [UInt8], onlySealed: Bool) {
     self.key = key
     self.onlySealed = onlySealed
-    // So that the code of one kind is never that of the other: the SHA-256 of "sops".
+    // The SHA-256 of "sops", which keeps the two kinds of MAC apart.
     gathered = onlySealed ? (try? Gcrypt.sha256(Array("sops".utf8))) ?? [] : []
   }
 
-  /// - Parameter path: the keys above the value; a sequence adds none.
+  /// - Parameter path: the keys above the value. A sequence adds none.
   mutating func opened(_ value: JSONValue, _ path: [String]) throws(ImportFault) -> JSONValue {
     switch value {
     case .object(let members):
@@ -125,7 +125,7 @@ struct SopsValues {
     }
   }
 
-  /// The code over all values so far, as it is sealed: hexadecimal digits.
+  /// The MAC over all values so far, in the hexadecimal form that is sealed.
   func code() throws(ImportFault) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)
     return try Gcrypt.sha512(gathered).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
@@ -133,8 +133,8 @@ struct SopsValues {
 
   /// The value in `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`.
   ///
-  /// - Parameter bound: what the value is bound to.
-  /// - Returns: nil if it is damaged, or bound to something else.
+  /// - Parameter bound: the keys to which the value is bound.
+  /// - Returns: nil if it is damaged or bound to other keys.
   static func opened(
     _ text: String, key: [UInt8], bound: String
   ) throws(ImportFault) -> (bytes: [UInt8], kind: String)? {

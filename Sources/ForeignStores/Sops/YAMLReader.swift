@@ -1,29 +1,29 @@
 internal import Exchange
 
-/// Reads the YAML that settings and secrets are written in: mappings and sequences in blocks, texts plain, in quotes on one
-/// line, or in blocks after `|` and `>`, and JSON within a line. Anchors, tags, several documents, and plain texts of
-/// several lines are refused, so that nothing in a document can grow or mean two things.
+/// Reads the YAML of typical settings and secrets: block mappings and sequences; texts that are plain, in quotes on one
+/// line, or in blocks after `|` and `>`; and JSON within a line. Anchors, tags, several documents, and plain texts of
+/// several lines are refused, so that nothing in a document can expand or be ambiguous.
 struct YAMLReader {
   /// How deep mappings and sequences may be nested.
   static let depth = 64
 
   private struct Line {
     var indent: Int
-    /// What follows the spaces at its beginning, without those at its end.
+    /// Its text without leading and trailing spaces.
     var text: Substring
-    /// The same with those at its end.
+    /// The same with trailing spaces.
     let content: Substring
     let number: Int
 
     var isSequence: Bool { text == "-" || text.hasPrefix("- ") }
-    /// Whether it says nothing: it is empty, or a comment.
+    /// Whether it is empty or a comment.
     var isSilent: Bool { text.isEmpty || text.hasPrefix("#") }
   }
 
   private var lines: [Line] = []
   private var position = 0
 
-  /// - Throws: `damaged` with the line, never with a part of the text; `unsupported` for what is refused.
+  /// - Throws: `damaged` with the line and without any of the text; `unsupported` for refused syntax.
   static func value(of text: String) throws(ImportFault) -> JSONValue {
     var reader = try YAMLReader(text)
     guard let first = reader.next else { return .null }
@@ -39,7 +39,7 @@ struct YAMLReader {
       lines.append(
         Line(indent: raw.utf8.count - content.utf8.count, text: trimmed, content: content, number: index + 1))
     }
-    // What follows the last line break is no line.
+    // After the last line break there is no further line.
     if lines.last?.content.isEmpty == true { lines.removeLast() }
     if let first = lines.firstIndex(where: { !$0.isSilent }), lines[first].text == "---" { position = first + 1 }
     if let more = lines[position...].first(where: { $0.indent == 0 && ($0.text == "---" || $0.text == "...") }) {
@@ -55,7 +55,7 @@ struct YAMLReader {
     ImportFault(words, at: "line \(line.number)", .damaged)
   }
 
-  /// The next line that says something.
+  /// The next line with content.
   private var next: Line? {
     mutating get {
       while position < lines.count, lines[position].isSilent { position += 1 }
@@ -65,7 +65,7 @@ struct YAMLReader {
 
   // MARK: Blocks
 
-  /// A mapping or a sequence whose lines begin at `indent`.
+  /// A mapping or a sequence with the indentation `indent`.
   private mutating func block(_ indent: Int, _ depth: Int) throws(ImportFault) -> JSONValue {
     guard let line = next else { return .null }
     guard depth <= Self.depth else { throw fault(line, "it is nested too deep") }
@@ -86,7 +86,7 @@ struct YAMLReader {
         let inner = next
         elements.append(inner.map { $0.indent > indent } == true ? try block(inner?.indent ?? 0, depth + 1) : .null)
       } else {
-        // What follows the dash is a block of its own, one line lower or not.
+        // The content after the dash is a separate block, on the same line or the next.
         lines[position].indent = indent + (line.text.utf8.count - rest.utf8.count)
         lines[position].text = rest
         elements.append(try element(line, indent, depth))
@@ -114,7 +114,7 @@ struct YAMLReader {
       let value: JSONValue
       if rest.isEmpty || rest.hasPrefix("#") {
         let inner = next
-        // A sequence may stand as far left as its key.
+        // A sequence may have the same indentation as its key.
         if let inner, inner.indent > indent || inner.indent == indent && inner.isSequence {
           value = try block(inner.indent, depth + 1)
         } else {
@@ -129,7 +129,7 @@ struct YAMLReader {
     return members
   }
 
-  /// The key of a line and what follows it; nil if the line has none.
+  /// The key of a line and the rest of the line; nil if the line has no key.
   private func key(_ line: Line) throws(ImportFault) -> (name: String, rest: Substring)? {
     let text = line.text
     if text.hasPrefix("? ") { throw fault(line) }
@@ -208,7 +208,7 @@ struct YAMLReader {
     return .string(text)
   }
 
-  /// The text in quotes at the beginning, and what follows it.
+  /// The quoted text at the start, and the rest of the line.
   private func quoted(_ text: Substring) -> (String, rest: Substring)? {
     guard let quote = text.first else { return nil }
     var content = ""
@@ -245,7 +245,7 @@ struct YAMLReader {
     return String(Character(scalar))
   }
 
-  /// The text of the lines that are indented below the one with `|` or `>`.
+  /// The text of the indented lines below the one with `|` or `>`.
   private mutating func blockText(
     header: Substring, _ line: Line, indent parent: Int
   ) throws(ImportFault) -> String {
@@ -277,7 +277,7 @@ struct YAMLReader {
     return text + String(repeating: "\n", count: marks.contains("+") ? 1 + trailing : 1)
   }
 
-  /// Line breaks become spaces, but for those around empty and further indented lines.
+  /// Line breaks become spaces, except those around empty and further indented lines.
   private static func folded(_ texts: [String]) -> String {
     var folded = ""
     var breaks = 0
