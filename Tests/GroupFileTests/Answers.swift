@@ -82,7 +82,7 @@ extension GroupFileError {
 
   var isDamage: Bool {
     switch self {
-    case .damaged, .altered: true
+    case .damaged, .altered, .anotherGroup, .witnessUnavailable: true
     default: false
     }
   }

@@ -115,7 +115,7 @@ import VaultFoundation
     ) { try group.get("flags", as: String.self) }
     #expect(
       throws: VaultError.otherType(
-        found: "VaultFoundationTests.TypedItemTests.Flags", expected: "Swift.Array<VaultTests.TypedItemTests.Flags>")
+        found: "VaultFoundationTests.TypedItemTests.Flags", expected: "Swift.Array<VaultFoundationTests.TypedItemTests.Flags>")
     ) { try group.get("flags", as: [Flags].self) }
     try group.set("text", to: "s3cret")
     #expect(throws: VaultError.otherType(found: "string", expected: "int")) { try group.get("text", as: Int.self) }

@@ -18,7 +18,7 @@ extension StoreLocation {
       said = try folder.folder(StoreLocation.projectsName, .state()).read(fileName(path), .state(), limit: 8_192)
     } catch {
       if error == .missing { return .unknown }
-      throw VaultError(IdentityError(error, at: .state))
+      throw VaultError(error, at: .state)
     }
     if said == answer(path, nil) { return .denied }
     if said == answer(path, content) { return .allowed }
@@ -50,7 +50,7 @@ extension StoreLocation {
       try projects.lock(waiting: 10_000)
       try body(projects)
     } catch {
-      throw VaultError(IdentityError(error, at: .state))
+      throw VaultError(error, at: .state)
     }
   }
 

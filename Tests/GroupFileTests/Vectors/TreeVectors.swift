@@ -137,6 +137,7 @@ extension Refusal {
     switch error {
     case .damaged(let level, _): self = .damaged(0, level.rawValue)
     case .altered: self = .damaged(0, "container")
+    case .anotherGroup, .witnessUnavailable: self = .damaged(0, "witness")
     case .rolledBack: self.init(0, "rolled-back")
     case .newerFormat: self.init(0, "newer-format")
     case .notAMember: self.init(0, "not-a-member")
