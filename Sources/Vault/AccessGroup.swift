@@ -2,12 +2,12 @@ internal import GroupFile
 
 /// One encrypted file of items that the same members share.
 ///
-/// Safe from any number of threads and processes. Every answer, absence included, is verified against the state that a
-/// writer signed. The store is not changed if an error is thrown. All calls block on file locks for ten seconds at most.
+/// Safe from any number of threads and processes. Every answer, absence included, is verified against the signed
+/// state of the group. If a call throws, the store is unchanged. A call waits ten seconds at most for file locks.
 ///
 /// Any call throws ``VaultError/damaged(group:level:detail:)``, ``VaultError/rolledBack(group:found:known:reason:)``,
 /// ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/busy(group:)`` and
-/// ``VaultError/storage(_:)``; what else it throws stands beside it.
+/// ``VaultError/storage(_:)``; each call lists its other errors.
 public final class AccessGroup: Sendable {
   /// The group's name.
   public let name: Name
@@ -26,13 +26,13 @@ public final class AccessGroup: Sendable {
   ///
   /// - Parameters:
   ///   - name: the item's name.
-  ///   - version: a kept version; `nil` for the present one.
-  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/invalid(_:)`` for a name that cannot be one.
+  ///   - version: a kept version; `nil` for the current one.
+  /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/invalid(_:)`` if `name` is not a valid name.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
     Secret(try opened(name, version).secret)
   }
 
-  /// Opens the secret of `name` and tells what there is to tell about it, from one state.
+  /// Opens the secret of `name` and returns it with the item's metadata, both from one state.
   ///
   /// - Throws: as ``get(_:version:)``.
   public func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
@@ -50,7 +50,7 @@ public final class AccessGroup: Sendable {
     }
   }
 
-  /// Tells about the present item `name` without opening its secret.
+  /// Returns the metadata of the current item `name` without opening its secret.
   ///
   /// - Throws: as ``get(_:version:)``.
   public func item(_ name: String) throws(VaultError) -> Item {
@@ -59,7 +59,7 @@ public final class AccessGroup: Sendable {
     return try Item(item, in: state)
   }
 
-  /// All kept versions of `name`, the newest first; a removed item's begin with the removal.
+  /// All kept versions of `name`, newest first; for a removed item, the first one is the removal.
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
   public func history(_ name: String) throws(VaultError) -> [Item] {
@@ -72,13 +72,13 @@ public final class AccessGroup: Sendable {
 
   // MARK: Writing
 
-  /// Sets `name` to `value` and returns the new version's number; when it returns, the value is durable.
+  /// Sets `name` to `value` and returns the new version's number. The value is durable when the call returns.
   ///
   /// - Parameters:
   ///   - name: the item's name, of 1 to 1,024 bytes.
   ///   - value: at most 1 MiB.
-  ///   - details: label, attributes and expiry; by default label and attributes stay.
-  ///   - expected: the version that must be the present one; 0 if there must be none.
+  ///   - details: label, attributes and expiry; by default label and attributes are kept.
+  ///   - expected: the version that must be the current one; 0 if the item must not exist.
   /// - Throws: ``VaultError/conflict(expected:present:)``, ``VaultError/overLimit(_:)``, ``VaultError/invalid(_:)``.
   @discardableResult
   public func set(
@@ -92,10 +92,10 @@ public final class AccessGroup: Sendable {
   /// - Parameters:
   ///   - name: the item's name, of 1 to 1,024 bytes.
   ///   - secret: at most 1 MiB.
-  ///   - kind: what the bytes are; that they are is not checked.
+  ///   - kind: the kind of data in the bytes, which is not checked.
   ///   - typeName: the name of an archived value's type, at most 65,535 bytes.
-  ///   - details: label, attributes and expiry; by default label and attributes stay.
-  ///   - expected: the version that must be the present one; 0 if there must be none.
+  ///   - details: label, attributes and expiry; by default label and attributes are kept.
+  ///   - expected: the version that must be the current one; 0 if the item must not exist.
   @discardableResult
   public func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
@@ -114,7 +114,7 @@ public final class AccessGroup: Sendable {
     }
   }
 
-  /// Changes what the item says besides its value, as a new version with the same value.
+  /// Changes the item's details, as a new version with the same value.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``.
   @discardableResult
@@ -128,7 +128,7 @@ public final class AccessGroup: Sendable {
     }
   }
 
-  /// Removes the item; its history stays, so ``restore(_:version:)`` can bring it back.
+  /// Removes the item. Its history is kept, so ``restore(_:version:)`` can bring it back.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/conflict(expected:present:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
@@ -144,14 +144,14 @@ public final class AccessGroup: Sendable {
     try writing { (edit) throws(GroupFileError) in try edit.destroy(name) }
   }
 
-  /// Makes an older version's value and details the present ones, as a new version.
+  /// Writes an older version's value and details again, as a new version.
   ///
   /// - Parameters:
   ///   - name: the item's name.
-  ///   - version: a kept version; `nil` for the last one before the removal.
+  ///   - version: a kept version; `nil` for the last one before the item was removed.
   /// - Returns: the new version's number.
-  /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` where the item is present and no version was
-  ///   named.
+  /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` if the item is present and `version` is
+  ///   `nil`.
   @discardableResult
   public func restore(_ name: String, version: UInt64? = nil) throws(VaultError) -> UInt64 {
     let name = try Item.Name(name)
@@ -197,7 +197,7 @@ public struct OpenedItem: ~Copyable, Sendable {
 }
 
 extension OpenedSecret {
-  /// Takes a copy of `value`.
+  /// Copies `value`.
   init(_ value: some SecretValue) throws(VaultError) {
     do {
       self = try unsafe value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }

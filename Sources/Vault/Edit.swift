@@ -1,13 +1,13 @@
 internal import GroupFile
 
-/// The changes of one transaction: all of them, or none.
+/// The changes of one transaction: all of them are made, or none.
 ///
-/// A change that cannot be made is kept as the transaction's error, and those after it do nothing; so a closure that only
-/// sets and removes needs no `try`.
+/// The first change that fails sets the transaction's error, and later changes do nothing; so a closure that only sets
+/// and removes needs no `try`.
 public final class Edit {
   private let transaction: WriteTransaction
   private let group: String
-  /// What kept a change from being made; the transaction will end with it.
+  /// The error of the first change that failed; the transaction will throw it.
   package private(set) var failure: VaultError?
 
   init(_ transaction: WriteTransaction, group: String) {
@@ -52,12 +52,12 @@ public final class Edit {
     }
   }
 
-  /// Opens the secret of `name` as this transaction has left it.
+  /// Opens the secret of `name` as of this point in the transaction.
   ///
-  /// - Throws: ``VaultError/notFound(_:)``, and whatever kept an earlier change from being made.
+  /// - Throws: ``VaultError/notFound(_:)``, and the error of an earlier change that failed.
   public func get(_ name: String) throws(VaultError) -> Secret { Secret(try opened(name).secret) }
 
-  /// Opens the secret of `name` as this transaction has left it, and tells what there is to tell about it.
+  /// Opens the secret of `name` as of this point in the transaction, and returns it with the item's metadata.
   ///
   /// - Throws: as ``get(_:)``.
   public func open(_ name: String) throws(VaultError) -> OpenedItem {
@@ -76,10 +76,10 @@ public final class Edit {
     }
   }
 
-  /// Keeps `error` as what keeps the transaction from being made.
+  /// Makes the transaction fail with `error`, unless it has failed already.
   package func fail(_ error: VaultError) { failure = failure ?? error }
 
-  /// Ends the edit: one that was kept beyond its transaction does nothing and says so.
+  /// Ends the edit. If it is kept beyond its transaction, its calls do nothing and fail.
   func end() { failure = failure ?? .unexpected("the transaction is over") }
 
   private func change(_ body: (WriteTransaction) throws(VaultError) -> Void) {
@@ -93,11 +93,10 @@ public final class Edit {
 }
 
 extension AccessGroup {
-  /// Makes all changes of `body` at once, signed and made durable once; other writers wait until it ends.
+  /// Makes all changes of `body` in one transaction, signed and synced once; other writers wait until it ends.
   ///
   /// - Returns: what `body` returns.
-  /// - Throws: what `body` throws, or the ``VaultError`` of the first change that could not be made; nothing is changed
-  ///   then.
+  /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
   @discardableResult
   public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
     let transaction: WriteTransaction
@@ -114,13 +113,13 @@ extension AccessGroup {
 }
 
 extension AccessGroup {
-  /// Sets many items at once, signed and made durable once: for imports of any size.
+  /// Sets many items in one transaction, signed and synced once: for imports of any size.
   ///
-  /// The items are written in the order in which the file keeps them, so a million cost little more each than one does. Of two
-  /// items with one name the later wins, as a version of its own.
+  /// The items are written in the order of the file, so each of a million costs little more than a single one. If two
+  /// items have the same name, both are written, and the later one is the newer version.
   ///
-  /// - Parameter items: names and values; the collection is gone through twice, and its values one at a time.
-  /// - Throws: what is wrong with the first item that cannot be set; nothing is changed then.
+  /// - Parameter items: names and values. The collection is traversed twice, and one value is held in memory at a time.
+  /// - Throws: the error of the first item that cannot be set; the group is unchanged then.
   public func set<Items: RandomAccessCollection, Value: SecretValue>(
     contentsOf items: Items
   ) throws(VaultError) where Items.Element == (name: String, value: Value) {
@@ -141,7 +140,7 @@ extension AccessGroup {
     notices.post(transaction.view.notices, of: name)
   }
 
-  /// The tokens of `items` in rising order, with the items' positions; equal names stay in their order.
+  /// The tokens and positions of `items`, sorted by token; equal names keep their order.
   private func order<Items: RandomAccessCollection, Value>(
     of items: Items, in transaction: WriteTransaction
   ) throws(VaultError) -> [(token: Token, position: Int)] where Items.Element == (name: String, value: Value) {
@@ -155,7 +154,7 @@ extension AccessGroup {
   }
 }
 
-/// A value to be written: its bytes, and what they are.
+/// A value to be written: its bytes and their kind.
 struct NewValue {
   let secret: OpenedSecret
   let kind: SecretKind
@@ -164,7 +163,7 @@ struct NewValue {
 }
 
 extension AccessGroup {
-  /// Refuses what ``set(_:to:kind:typeName:_:ifVersion:)`` would refuse, and changes and locks nothing.
+  /// Throws the errors that ``set(_:to:kind:typeName:_:ifVersion:)`` would throw, without changing or locking anything.
   package func rehearse(
     _ name: String, to secret: borrowing Secret, kind: SecretKind, typeName: String?, _ details: Details
   ) throws(VaultError) {
@@ -178,7 +177,7 @@ extension AccessGroup {
     }
   }
 
-  /// - Throws: ``VaultError/denied(_:)`` for whoever may only read.
+  /// - Throws: ``VaultError/denied(_:)`` for a member that may only read.
   package func requireWriter() throws(VaultError) {
     try reading { (transaction) throws(GroupFileError) in
       guard transaction.view.state.member.rights >= .write else { throw .readOnlyMember }
@@ -186,11 +185,11 @@ extension AccessGroup {
   }
 }
 
-/// The changes of single items, inside a transaction.
+/// Changes of single items inside a transaction.
 extension WriteTransaction {
-  /// Writes a new value, or with `secret` nil only new details over the present value.
+  /// Writes a new value; if `secret` is nil, writes only new details for the current value.
   ///
-  /// - Parameter token: that of the name, where it is known already.
+  /// - Parameter token: the name's token, if the caller knows it.
   func set(
     _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil
   ) throws(GroupFileError) -> UInt64 {
@@ -203,7 +202,7 @@ extension WriteTransaction {
     return try put(attributes, view.secret(of: old.row), over: old.row, at: token, keepsValue: true)
   }
 
-  /// Writes a tombstone; the history stays.
+  /// Writes a tombstone; the history is kept.
   func remove(_ name: Item.Name, ifVersion expected: UInt64?) throws(GroupFileError) -> UInt64 {
     let old = try present(name.description)
     try require(expected, in: old)
@@ -212,9 +211,9 @@ extension WriteTransaction {
       over: old.row, at: old.row.token)
   }
 
-  /// Writes the value and details of an older version anew; by default those of the last present one before a removal.
+  /// Writes the value and details of an older version again; by default those of the last version before a removal.
   ///
-  /// - Returns: the new version's number; `nil` where the item is present and no version was named.
+  /// - Returns: the new version's number; `nil` if the item is present and `version` is nil.
   func restore(_ name: Item.Name, version: UInt64?) throws(GroupFileError) -> UInt64? {
     let source: StoredItem
     if let version {

@@ -1,30 +1,30 @@
 public import GroupFile
 
-/// What a group says about itself.
+/// A group's metadata.
 public struct GroupInfo: Sendable {
   public let name: String
-  /// The random name of the group, for ever, in hexadecimal digits.
+  /// The group's permanent random identifier, in hexadecimal digits.
   public let id: String
-  /// The number of its state, +1 per change.
+  /// The number of its current state; every change adds 1.
   public let epoch: UInt64
-  /// The number of its key, +1 per rotation.
+  /// The number of its current key; every rotation adds 1.
   public let generation: UInt64
-  /// The number of its roster, +1 per change of members.
+  /// The number of its current roster; every change of members adds 1.
   public let rosterRevision: UInt64
-  /// Its items, removed ones included.
+  /// The number of items, removed ones included.
   public let itemCount: UInt64
-  /// Older versions.
+  /// The number of older versions.
   public let versionCount: UInt64
-  /// How many versions of an item stay, the present one included.
+  /// How many versions of each item are kept, the current one included.
   public let keep: Int
-  /// What becomes of it when its application is uninstalled.
+  /// What happens to the group when its application is uninstalled.
   public let lifetime: GroupLifetime
-  /// Whether it opens beside this machine's device key and nowhere else.
+  /// Whether the group can be opened only with this machine's device key.
   public let isThisDeviceOnly: Bool
-  /// The Unix group that may use its files; `nil` if they are their user's alone.
+  /// The Unix group that may use its files; `nil` if only their owner may.
   public let unixGroup: UnixGroup?
   public let members: [GroupMember]
-  /// When the state was written, by its writer's clock.
+  /// When the state was written, by the writer's clock.
   public let changed: Timestamp
 }
 
@@ -35,7 +35,7 @@ public struct GroupMember: Sendable, Equatable {
 }
 
 extension AccessGroup {
-  /// What the group says about itself.
+  /// The group's metadata.
   public func info() throws(VaultError) -> GroupInfo {
     let shape: ContainerShape
     do { shape = try file.containerShape() } catch { throw VaultError(error, group: name.description) }
@@ -57,9 +57,9 @@ extension GroupMember {
   }
 }
 
-/// What happens to a group when its application is uninstalled: the owner declares it when he makes the group.
+/// What happens to a group when its application is uninstalled; the owner decides it when creating the group.
 public enum GroupLifetime: String, Sendable, CaseIterable {
-  /// The group stays with all its items, for the application's next installation.
+  /// The group is kept with all its items, for the application's next installation.
   case survives
   /// The group is removed, unless another application is a member.
   case purged
@@ -68,7 +68,8 @@ public enum GroupLifetime: String, Sendable, CaseIterable {
 extension AccessGroup {
   /// A valid name of an access group: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`.
   ///
-  /// Other names are refused, not folded, because the name is a folder's name and part of what the owner signs.
+  /// Other names are refused and not normalized, because the name is also the name of a folder and is signed by the
+  /// owner.
   public struct Name: Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
@@ -85,12 +86,12 @@ extension AccessGroup {
 
     private init(trusted: String) { description = trusted }
 
-    /// The group that `init` makes and that is meant where none is named.
+    /// The group that `init` creates, and that commands use if no group is named.
     public static let `default` = Name(trusted: "default")
     /// The owner's registry of groups and applications; not for items.
     static let registry = Name(trusted: "vault.owner")
 
-    /// Whether the name is kept for the store itself.
+    /// Whether the name is reserved for the store itself.
     var isReserved: Bool { description.hasPrefix("vault.") }
   }
 }

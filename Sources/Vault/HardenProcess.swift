@@ -3,10 +3,10 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// Keeps this process's memory out of core dumps and crash reports; a service that opens a store calls it first thing.
+/// Keeps this process's memory out of core dumps and crash reports. A service that opens a store should call it first.
 ///
-/// Core dumps are turned off, other processes of the same user may not read the memory, and the signals of a crash get their
-/// default action: Swift's own crash handler would print what the registers point at. For the whole process, for good.
+/// Turns off core dumps, forbids other processes of the same user to read the memory, and gives the crash signals their
+/// default action, because Swift's own crash handler prints memory that the registers point at. Cannot be undone.
 public func hardenProcess() {
   _ = csystem_set_dumpable(0)
   var none = rlimit(rlim_cur: 0, rlim_max: 0)
@@ -16,7 +16,7 @@ public func hardenProcess() {
   }
 }
 
-/// The system's clock, which may be set back: dates inform, they decide nothing.
+/// The system's clock. It may be set back, so times are only informative and decide nothing.
 enum SystemClock {
   /// Milliseconds since 1970-01-01 UTC; 0 before that.
   static func milliseconds() -> UInt64 {
@@ -26,9 +26,9 @@ enum SystemClock {
   }
 }
 
-/// What this build reads and writes, and the system libraries that it runs on: a static executable carries its own.
+/// The format version of this build, and the versions of its libraries; a static executable contains its own.
 public enum BuildVersions {
-  /// The version of the format.
+  /// The format version that is written.
   public static var format: Int { Int(FormatVersion.known.write) }
 
   /// libsodium's version.

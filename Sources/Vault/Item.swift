@@ -1,7 +1,7 @@
 public import GroupFile
 @_spi(_Unicode) internal import Swift
 
-/// What a group tells about one item without opening its secret.
+/// The metadata of one item, which can be read without opening its secret.
 public struct Item: Sendable, Equatable {
   /// The item's name, in NFC.
   public let name: Name
@@ -11,40 +11,40 @@ public struct Item: Sendable, Equatable {
   public let attributes: [String: String]
   /// The version's number, from 1.
   public let version: UInt64
-  /// The oldest version that is kept.
+  /// The number of the oldest version that is kept.
   public let oldestVersion: UInt64
-  /// When the item was made, by its writer's clock.
+  /// When the item was created, by the writer's clock.
   public let created: Timestamp
-  /// When this version was written, by its writer's clock.
+  /// When this version was written, by the writer's clock.
   public let changed: Timestamp
   /// When the value should no longer be used.
   public let expires: Timestamp?
-  /// What the value is.
+  /// The kind of the value.
   public let kind: SecretKind
   /// The name of an archived value's type.
   public let typeName: String?
-  /// Who wrote this version, as its writer stated it.
+  /// The member who wrote this version, according to that member.
   public let writer: Writer
-  /// Whether that is only a claim: the state that shows the version was signed by another member, who could have made it up.
+  /// Whether `writer` is only a claim: another member signed the state with this version, and could have invented it.
   public let isWriterClaimed: Bool
-  /// Whether this version says that the item was removed.
+  /// Whether this version records the removal of the item.
   public let isRemoved: Bool
 
   public typealias Writer = GroupFile.Writer
 }
 
 extension Timestamp {
-  /// The present moment, by the system's clock.
+  /// The current time, by the system's clock.
   public static var now: Timestamp { Timestamp(milliseconds: SystemClock.milliseconds()) }
 }
 
 extension Item {
-  /// - Parameter state: the verified state that shows the item.
+  /// - Parameter state: the verified state that contains the item.
   init(_ stored: StoredItem, in state: VerifiedState) throws(VaultError) {
     try self.init(stored.row, stored.attributes, signedBy: state.signer)
   }
 
-  /// - Parameter signer: who signed the state that shows the item.
+  /// - Parameter signer: the signer of the state that contains the item.
   init(_ row: Row, _ attributes: Attributes, signedBy signer: Writer?) throws(VaultError) {
     name = try Item.name(attributes.name)
     label = attributes.label
@@ -63,20 +63,20 @@ extension Item {
 
   static let unnamable = VaultError.damaged(group: nil, level: .row, detail: "a name that no item can have")
 
-  /// A stored name that nobody could ask for, or that would move the cursor of whoever lists it, is damage: only
-  /// a writer's own program can have signed it.
+  /// Refuses a stored name that is invalid or contains control characters, which could move a terminal's cursor. Only a
+  /// modified program of a writer can have signed such a name, so it counts as damage.
   private static func name(_ stored: String) throws(VaultError) -> Name {
     if let name = Name(stored: stored) { return name }
     throw unnamable
   }
 }
 
-// Foundation's normalization would bring all of Foundation along: half of the executable and of its start.
+// Foundation's normalization would link all of Foundation: half of the executable's size and startup time.
 
 extension Item {
   /// A valid name of an item: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
   ///
-  /// `/` has no meaning but to people. Two spellings that Unicode calls canonically equal are one name.
+  /// `/` has a meaning for people only. Two spellings that are canonically equivalent in Unicode are one name.
   public struct Name: Sendable, Hashable, CustomStringConvertible {
     /// The name in NFC.
     public let description: String
@@ -101,20 +101,20 @@ extension Item {
       description = normal
     }
 
-    /// A name that was stored, and must be one that could be asked for.
+    /// Checks a stored name, which must already be in the form that a lookup uses.
     ///
     /// - Returns: `nil` if it is not valid, or not in NFC.
     init?(stored text: String) {
       if Name.isPlain(text) {
         description = text
       } else {
-        // The bytes are compared, because `==` would find any spelling equal.
+        // Compare bytes, because `==` treats all equivalent spellings as equal.
         guard let name = try? Name(text), name.description.utf8.elementsEqual(text.utf8) else { return nil }
         self = name
       }
     }
 
-    /// Whether it is of printable ASCII, as nearly every name is: then it is in NFC and nothing else can be wrong with it.
+    /// Whether it is printable ASCII, as nearly every name is: such a name is in NFC and otherwise valid.
     private static func isPlain(_ text: String) -> Bool {
       guard (1...1_024).contains(text.utf8.count) else { return false }
       var text = text
@@ -131,7 +131,7 @@ extension Item {
       scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
     }
 
-    /// NFC may change for characters that are assigned later, and with it the place of the item.
+    /// The NFC of characters that are assigned later may change, and with it the place of the item.
     private static func isStable(_ scalar: Unicode.Scalar) -> Bool {
       // Noncharacters have an age although no version assigns them.
       guard let age = scalar.properties.age, scalar.properties.generalCategory != .unassigned else { return false }
@@ -140,21 +140,21 @@ extension Item {
   }
 }
 
-/// What to do with one detail of an item when a new version of it is written.
+/// How one detail of an item changes in a new version.
 public enum Change<Value: Sendable & Equatable>: Sendable, Equatable {
-  /// As in the version before.
+  /// As in the previous version.
   case keep
   case remove
   case to(Value)
 }
 
-/// What a new version of an item says besides its value.
+/// The details of a new version of an item: everything but its value.
 public struct Details: Sendable, Equatable {
   /// A text for people, at most 65,535 bytes, without control characters.
   public var label: Change<String>
-  /// Attributes to set, or with `nil` to remove; the others stay. At most 64 in the end.
+  /// Attributes to set, or to remove if the value is `nil`; the others are kept. At most 64 in the result.
   public var attributes: [String: String?]
-  /// When the value should no longer be used. It belongs to the value: a new value without one does not expire.
+  /// When the value should no longer be used. It belongs to the value: a new value does not expire unless this is set.
   public var expires: Change<Timestamp>
 
   public init(
@@ -165,7 +165,7 @@ public struct Details: Sendable, Equatable {
     self.expires = expires
   }
 
-  /// Refuses control characters, which would let a label move the cursor of whoever lists it.
+  /// Refuses control characters, with which a label could move a terminal's cursor.
   func validate() throws(VaultError) {
     if case .to(let text) = label { try Details.refuseControls(in: text, "a label") }
     for (key, value) in attributes {

@@ -1,18 +1,18 @@
 internal import GroupFile
 internal import Sealing
 
-/// A group's present items, one at a time, each proved before it is given; opens no secret by itself.
+/// A group's current items, one at a time, each proved before it is returned; opens no secret by itself.
 ///
-/// It shows one state of the group until it is let go, however long that takes. The order is not that of the names: names
-/// are sealed. For one thread at a time.
+/// It shows one state of the group for as long as it exists. The order is not that of the names, because names are
+/// sealed. For one thread at a time.
 public final class ItemList {
   private let transaction: ReadTransaction
   private let walk: RowWalk
   private let opener: RowOpener
   private let group: String
-  /// Rows that a writer signed and that no item can be: passed over so far.
+  /// The rows passed over so far that a writer signed but that are not valid items.
   private(set) var strangeRows: [StrangeRow] = []
-  // Rows are proved on the caller's thread and opened on a second one, so many at a time.
+  // Rows are proved on the caller's thread and opened on a second one, in batches.
   private var ready: ArraySlice<RowOpener.Outcome> = []
   private let opened = Locked<[RowOpener.Outcome]>([])
   private var thread: SecondThread?
@@ -33,7 +33,7 @@ public final class ItemList {
 
   /// The next item whose name begins with the prefix; `nil` after the last.
   ///
-  /// Rows that a writer signed and that no item can be are passed over; then the end is an error instead of `nil`.
+  /// Rows that a writer signed but that are not valid items are passed over; the end is then an error instead of `nil`.
   ///
   /// - Throws: ``VaultError/damaged(group:level:detail:)`` and ``VaultError/storage(_:)``.
   public func next() throws(VaultError) -> Item? {
@@ -58,7 +58,7 @@ public final class ItemList {
     }
   }
 
-  /// The next rows, proved; none at the end, or where `failure` says why there are no more.
+  /// The next rows, proved; empty at the end, or if an error in `failure` ended the walk.
   private func walked() -> [Row] {
     var rows: [Row] = []
     guard failure == nil else { return rows }
@@ -70,9 +70,9 @@ public final class ItemList {
     return rows
   }
 
-  /// Has `rows` opened, and takes over those that were given here before.
+  /// Starts opening `rows`, and takes the results of the previous call.
   ///
-  /// - Returns: whether there are any of either.
+  /// - Returns: whether there are rows of either kind.
   private func open(_ rows: [Row]) -> Bool {
     let hadJob = isOpening
     if hadJob {
@@ -81,7 +81,7 @@ public final class ItemList {
     }
     isOpening = hadJob || rows.count == ItemList.batchCount
     guard isOpening, !rows.isEmpty else {
-      // A short list is not worth a thread.
+      // For a short list a thread costs more than it saves.
       if !hadJob { ready = rows.map(opener.open)[...] }
       isOpening = false
       return hadJob || !rows.isEmpty
@@ -95,7 +95,7 @@ public final class ItemList {
     return true
   }
 
-  /// Opens the secret of `name` in the state that the list shows, and tells what there is to tell about it.
+  /// Opens the secret of `name` in the state that the list shows, and returns it with the item's metadata.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and as ``next()``.
   public func open(_ name: String) throws(VaultError) -> OpenedItem {
@@ -114,7 +114,7 @@ public final class ItemList {
 
 /// Opens proved rows for a list; on any thread.
 private struct RowOpener: Sendable {
-  /// What a row turned out to be.
+  /// The result of opening a row.
   enum Outcome: Sendable {
     case item(Item)
     case unwanted
@@ -140,7 +140,7 @@ private struct RowOpener: Sendable {
       }
       return .item(item)
     } catch .damaged(.row, let detail) {
-      // The walk has proved the row: a writer signed it as it is.
+      // The list has proved the row, so a writer signed exactly this.
       return strange(row, detail)
     } catch {
       return .failed(error)
@@ -152,23 +152,23 @@ private struct RowOpener: Sendable {
   }
 }
 
-/// A row that a writer of a group signed and that no item can be: its name is none, or stands in another's place, it does not
-/// open, or its version leaves no room for another. Only a program that is not Vault writes one.
+/// A row that a writer of a group signed but that is not a valid item: its name is invalid or belongs to another place,
+/// it does not open, or its version number is the highest possible. Only a program other than Vault writes such a row.
 public struct StrangeRow: Sendable, Equatable {
-  /// Where the row stands, 32 hexadecimal digits: what ``SecretStore/removeRow(_:from:progress:)`` takes.
+  /// The row's place, 32 hexadecimal digits: ``SecretStore/removeRow(_:from:progress:)`` takes it.
   public let token: String
   /// What is wrong with it.
   public let reason: String
 
-  /// No more are kept of one list.
+  /// The highest number of such rows that one list keeps.
   static let limit = 1_000
 }
 
 extension AccessGroup {
-  /// The present items whose names begin with `prefix`, one at a time, in no particular order.
+  /// The current items whose names begin with `prefix`, one at a time, in no particular order.
   ///
   /// - Parameter prefix: compared in NFC, byte by byte.
-  /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no name can have.
+  /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no valid name has.
   public func list(prefix: String = "") throws(VaultError) -> ItemList { try list(prefix: prefix, removed: false) }
 
   private func list(prefix: String, removed: Bool) throws(VaultError) -> ItemList {
@@ -179,7 +179,7 @@ extension AccessGroup {
     return try ItemList(transaction, prefix: prefix, removed: removed, group: name.description)
   }
 
-  /// The present items whose names begin with `prefix`, in order of their names' bytes.
+  /// The current items whose names begin with `prefix`, sorted by the bytes of their names.
   ///
   /// - Parameters:
   ///   - prefix: compared in NFC, byte by byte.
@@ -193,7 +193,7 @@ extension AccessGroup {
     return items
   }
 
-  /// As ``items(prefix:progress:)``, with the rows that no item can be, a thousand at most, instead of an error for them.
+  /// As ``items(prefix:progress:)``, but returns the rows that are not valid items, at most 1,000, instead of an error.
   public func listing(
     prefix: String = "", removed: Bool = false, progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
@@ -203,7 +203,7 @@ extension AccessGroup {
       items.append(item)
       if items.count % 1_024 == 0 { progress(items.count) }
     }
-    // Strings in NFC compare as their bytes do, and those of ASCII at once.
+    // Strings in NFC compare in the order of their bytes, and ASCII strings compare quickly.
     items.sort { $0.name.description < $1.name.description }
     return (items, list.strangeRows)
   }

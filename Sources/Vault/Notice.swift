@@ -2,30 +2,31 @@ internal import GroupFile
 internal import KeyedArchives
 internal import Sealing
 
-/// Something the user should know although the operation went well.
+/// Something that the user should know although the operation succeeded.
 @nonexhaustive
 public enum Notice: Sendable, Hashable {
-  /// No state is kept outside the store, so an older copy of a group would not be noticed.
+  /// No state is kept outside the store, so a rollback of a group would not be noticed.
   case witnessUnavailable(reason: String)
   /// The witness of a group is damaged; writing to the group is refused until its state is accepted.
   case witnessInvalid(group: String)
-  /// More states of a group were missed than its chain keeps, so this one could not be shown to descend from the last.
+  /// The group has advanced by more states than its chain keeps, so nothing shows that this state follows the last one
+  /// seen.
   case gap(group: String, from: UInt64, to: UInt64)
-  /// A group could not be looked at, and an answer about all groups lacks it.
+  /// A group could not be read, so an answer about all groups does not include it.
   case groupLeftOut(group: String, reason: String)
 
-  /// A group's new key left rows behind that nobody signed: whoever can write the file can add them. With the names of those
-  /// that open all the same.
+  /// A group's new key dropped rows that nobody signed, which anyone who can write the file can add. Includes the names
+  /// of those that could be opened.
   case unsignedLeftBehind(group: String, rows: UInt64, names: [String])
-  /// A group's new key left signed items and older versions behind that could not be proved any more. With the items' names,
-  /// as far as they can be known.
+  /// A group's new key dropped signed items and older versions that could no longer be proved. Includes the names that
+  /// are known.
   case unprovedDropped(group: String, items: UInt64, versions: UInt64, names: [String])
-  /// A group's file was too damaged to be changed where it lay, or kept locked by somebody, and was made new.
+  /// A group's file was too damaged to be changed in place, or another process kept it locked, so it was replaced.
   case groupRemade(group: String, keptAside: String)
-  /// The history of a group's states was lost: machines that have not seen its last one must accept it.
+  /// The chain of a group's states was lost: machines that have not seen the last state must accept it.
   case chainLost(group: String)
 
-  /// What the user should know: lower case, no full stop.
+  /// The notice as text: lower case, no full stop.
   public var message: String {
     switch self {
     case .witnessUnavailable(let reason):
@@ -54,7 +55,7 @@ public enum Notice: Sendable, Hashable {
   }
 }
 
-/// Collects notices from all threads until somebody shows them.
+/// Collects notices from all threads until they are shown.
 final class NoticeBoard: Sendable {
   private let notices = Locked<[Notice]>([])
 
@@ -69,7 +70,7 @@ final class NoticeBoard: Sendable {
     }
   }
 
-  /// Says what a change of the roster left behind.
+  /// Posts what a change of the roster dropped.
   func post(_ left: LeftBehind, of group: String, keptAside: String?) {
     if left.unsigned > 0 {
       post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unproved))

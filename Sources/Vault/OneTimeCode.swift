@@ -1,14 +1,14 @@
 internal import GroupFile
 internal import Sealing
 
-/// A one-time code by the clock (TOTP, RFC 6238).
+/// A time-based one-time code (TOTP, RFC 6238).
 package struct OneTimeCode: Sendable {
-  /// The digits, with zeros in front.
+  /// The digits, with leading zeros.
   package let text: String
-  /// For how many more seconds it is the present one, from 1.
+  /// How many more seconds the code is valid, from 1.
   package let secondsLeft: Int
 
-  /// The hash that HMAC is made with.
+  /// The hash function that HMAC uses.
   package enum Algorithm: String, Sendable {
     case sha1 = "SHA1"
     case sha256 = "SHA256"
@@ -18,7 +18,7 @@ package struct OneTimeCode: Sendable {
   /// - Parameters:
   ///   - key: the secret's bytes, which the service knows too.
   ///   - digits: how many digits, 1 to 9.
-  ///   - period: for how many seconds a code is the present one, from 1.
+  ///   - period: for how many seconds a code is valid, from 1.
   package init(key: [UInt8], algorithm: Algorithm, digits: Int, period: Int, at time: Timestamp) {
     let seconds = time.milliseconds / 1_000
     let counter = seconds / UInt64(period)
@@ -26,7 +26,7 @@ package struct OneTimeCode: Sendable {
     secondsLeft = period - Int(seconds % UInt64(period))
   }
 
-  /// The code for one value of the counter (HOTP, RFC 4226, section 5.3).
+  /// The code for one counter value (HOTP, RFC 4226, section 5.3).
   static func text(key: [UInt8], algorithm: Algorithm, digits: Int, counter: UInt64) -> String {
     let message = (0..<8).map { UInt8(truncatingIfNeeded: counter >> (56 - 8 * $0)) }
     let code = algorithm.messageCode.code(of: message, key: key)
@@ -53,7 +53,7 @@ public struct Alphabet: Sendable, Equatable {
   /// The characters, each once, in the order given.
   public let characters: [Character]
 
-  /// Takes the characters of `text`: 2 to 1,024 different ones that can be typed and seen.
+  /// Takes the characters of `text`: 2 to 1,024 different visible ones that can be typed.
   ///
   /// - Throws: ``VaultError/invalid(_:)``.
   public init(_ text: String) throws(VaultError) {
@@ -81,11 +81,11 @@ public struct Alphabet: Sendable, Equatable {
 }
 
 extension Secret {
-  /// Draws `length` characters of `alphabet`, each as likely as any other.
+  /// Draws `length` characters of `alphabet`, all with equal probability.
   ///
   /// - Parameters:
   ///   - length: 1...65,536.
-  ///   - alphabet: what they are drawn from.
+  ///   - alphabet: the characters to draw from.
   /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)`` beyond 1 MiB, ``VaultError/storage(_:)``.
   public static func random(length: Int, of alphabet: Alphabet = .safe) throws(VaultError) -> Secret {
     guard (1...65_536).contains(length) else { throw .invalid("a generated secret has 1 to 65,536 characters") }

@@ -1,19 +1,19 @@
 internal import GroupFile
 internal import Sealing
 
-/// The applications that an owner gave credentials to; all of it is his alone.
+/// The applications that the owner issued credentials to. Only the owner can use this.
 ///
-/// Any call throws ``VaultError/denied(_:)`` for anybody else, and what is wrong with the registry or a group.
+/// Any call throws ``VaultError/denied(_:)`` for anyone else, and the errors of reading the registry or a group.
 public struct Applications: Sendable {
   let store: SecretStore
 
-  /// All applications that ever were, sorted by id.
+  /// All applications that were ever registered, sorted by id.
   public func list() throws(VaultError) -> [Application] {
     try store.registry().applications().map { Application($0.key, $0.value) }
       .sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
   }
 
-  /// What is known of the application `id`.
+  /// The registry's entry for the application `id`.
   ///
   /// - Throws: ``VaultError/notFound(_:)``.
   public func application(_ id: String) throws(VaultError) -> Application {
@@ -23,7 +23,7 @@ public struct Applications: Sendable {
 
   /// The groups that the application `id` is a member of, sorted by name.
   ///
-  /// A group that does not verify is left out, with a notice.
+  /// A group that fails verification is left out, with a notice.
   public func groups(of id: String) throws(VaultError) -> [ApplicationGroup] {
     _ = try application(id)
     return try memberships(of: id).map { membership in
@@ -33,13 +33,13 @@ public struct Applications: Sendable {
     }
   }
 
-  /// One group that an application is in.
+  /// The membership of an application in one group.
   struct Membership {
     let name: AccessGroup.Name
     let member: Member
     let state: VerifiedState
 
-    /// - Returns: `nil` where the application `id` is no member.
+    /// - Returns: `nil` if the application `id` is not a member.
     init?(of id: String, in name: AccessGroup.Name, _ state: VerifiedState) {
       guard let member = state.roster.members.first(where: { $0.kind == .application && $0.application == id }) else {
         return nil
@@ -47,15 +47,16 @@ public struct Applications: Sendable {
       (self.name, self.member, self.state) = (name, member, state)
     }
 
-    /// Whether applications besides this one are members.
+    /// Whether other applications are members too.
     var isShared: Bool {
       state.roster.members.contains { $0.kind == .application && $0.application != member.application }
     }
   }
 
-  /// Makes `change` in every group, one after the other: what others let into a group meanwhile is not passed over.
+  /// Makes `change` in every group in turn. The list of groups is read again, so that a membership added meanwhile is
+  /// not missed.
   ///
-  /// - Returns: the groups that it could not be made in; one that is bound to another device is left out, with a notice.
+  /// - Returns: the groups that could not be changed. A group bound to another device is left out, with a notice.
   func changeEverywhere(
     _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)?,
     _ progress: (String, MaintenanceProgress) -> Void
@@ -73,15 +74,15 @@ public struct Applications: Sendable {
     return found
   }
 
-  /// What to tell of a group that `problem` keeps from being changed; one that is bound to another device is left out, with a
-  /// notice.
+  /// The report for a group that `problem` kept from being changed; empty, with a notice, for a group that is bound to
+  /// another device.
   func unchanged(_ name: AccessGroup.Name, _ problem: VaultError) -> [UnchangedGroup] {
     guard case .otherDevice = problem else { return [UnchangedGroup(name: name.description, problem: problem)] }
     store.notices.post(.groupLeftOut(group: name.description, reason: problem.message))
     return []
   }
 
-  /// The groups that the application `id` is in; one that does not verify is left out, with a notice.
+  /// The groups that the application `id` is a member of; a group that fails verification is left out, with a notice.
   func memberships(of id: String) throws(VaultError) -> [Membership] {
     _ = try store.owner()
     return try store.verifiedStates { name, error in
@@ -89,9 +90,9 @@ public struct Applications: Sendable {
     }.compactMap { Membership(of: id, in: $0, $1) }
   }
 
-  /// The highest issue of each application that a group's roster names, as a member or as removed, and one such group.
+  /// The highest issue of each application that any roster names, as a member or as removed, with one such group.
   ///
-  /// The registry may be an older copy than the groups; an issue below these was replaced.
+  /// The registry may be an older copy than the groups, so a lower issue in it has been replaced since.
   func knownIssues() throws(VaultError) -> [String: KnownIssue] {
     var known: [String: KnownIssue] = [:]
     for (name, state) in try store.verifiedStates() {
@@ -107,7 +108,7 @@ public struct Applications: Sendable {
     let group: String
   }
 
-  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` where a group knows a higher issue of the application.
+  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a higher issue of the application.
   func refuseReplaced(_ issue: UInt32, of id: String) throws(VaultError) {
     guard let known = try knownIssues()[id], known.issue > issue else { return }
     throw .rolledBack(group: known.group, found: UInt64(issue), known: UInt64(known.issue), reason: .olderIssue)
@@ -117,7 +118,7 @@ public struct Applications: Sendable {
 extension SecretStore {
   /// The verified state of each group, sorted by name.
   ///
-  /// - Parameter leftOut: called with the name of a group that does not verify, and what is wrong with it.
+  /// - Parameter leftOut: called with the name and the error of each group that fails verification.
   func verifiedStates(
     leftOut: (AccessGroup.Name, VaultError) -> Void = { _, _ in }
   ) throws(VaultError) -> [(name: AccessGroup.Name, state: VerifiedState)] {
@@ -138,7 +139,7 @@ extension SecretStore {
 }
 
 extension SecretStore {
-  /// The applications that the owner gave credentials to.
+  /// The applications that the owner issued credentials to.
   public var applications: Applications { Applications(store: self) }
 }
 
@@ -154,30 +155,30 @@ extension Identity: RosterAuthority {
   }
 }
 
-/// What the owner knows of an application that he gave a credential to.
+/// The owner's record of an application that has been issued a credential.
 public struct Application: Sendable, Equatable {
-  /// Its id, such as `com.example.notes`: the name of its private group too.
+  /// The application's id, such as `com.example.notes`; its private group has the same name.
   public let id: String
-  /// How often it was issued a new identity: 1 at first, +1 whenever a credential was replaced.
+  /// The number of its identity: 1 at first, and 1 more whenever a credential was replaced.
   public let issue: UInt32
   public let standing: Standing
-  /// What its private group was declared to do when it is uninstalled.
+  /// The declared lifetime of its private group, which decides what happens to the group at uninstallation.
   public let lifetime: GroupLifetime
-  /// When it was issued first.
+  /// When it was first issued a credential.
   public let created: Timestamp
-  /// When its last credential was written; `nil` if none ever was.
+  /// When its last credential was written; `nil` if none was.
   public let issued: Timestamp?
 
-  /// How the application stands with the owner.
+  /// The state of an application's credential.
   @nonexhaustive
   public enum Standing: String, Sendable {
-    /// Its newest credential opens its groups.
+    /// The newest credential opens the application's groups.
     case issued
-    /// Issuing it was interrupted, or could not reach every group; the same command finishes it.
+    /// Issuing was interrupted, or some groups could not be changed; the same command finishes it.
     case interrupted
-    /// It is gone from the machine; its credential can be issued again.
+    /// The application was uninstalled; its credential can be issued again.
     case uninstalled
-    /// It is gone, and no credential of it opens anything.
+    /// The application was removed, and no credential of it opens anything.
     case revoked
   }
 }
@@ -187,34 +188,34 @@ public struct ApplicationGroup: Sendable, Equatable {
   /// The group's name.
   public let name: String
   public let rights: MemberRights
-  /// What the group was declared to do when its application is uninstalled.
+  /// The group's declared lifetime, which decides what happens to it at uninstallation.
   public let lifetime: GroupLifetime
 }
 
-/// A group that a change of all groups could not be made in.
+/// A group that could not be changed.
 public struct UnchangedGroup: Sendable, Equatable {
   /// The group's name.
   public let name: String
-  /// What is wrong with it.
+  /// Why it could not be changed.
   public let problem: VaultError
 }
 
-/// What issuing a credential came to.
+/// The result of issuing a credential.
 public struct IssuedCredential: Sendable, Equatable {
-  /// What the application gets to read in the groups that it was granted.
+  /// The contents that the application can read at once in the groups that it was granted.
   public let admissions: [Admission]
-  /// Groups that do not know the new credential, and may know the old one: the credential is written, and the same call
-  /// finishes the rest when they are in order. Sorted by name.
+  /// Groups that do not know the new credential yet, and may still accept the old one. The credential is written, and
+  /// the same call finishes the rest once these groups are usable. Sorted by name.
   public let unchanged: [UnchangedGroup]
 }
 
-/// What somebody who is let into a group gets to read at once.
+/// The contents of a group that a new member can read at once.
 public struct Admission: Sendable, Equatable {
   /// The group's name.
   public let group: String
   public let rights: MemberRights
   /// Items, removed ones included.
   public let itemCount: UInt64
-  /// Older versions that are kept: a new reader gets them too.
+  /// The number of kept older versions, which a new reader can read too.
   public let versionCount: UInt64
 }

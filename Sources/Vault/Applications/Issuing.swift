@@ -4,11 +4,12 @@ internal import Sealing
 extension Applications {
   /// Which identity a credential is written for.
   public enum Issuance: Sendable {
-    /// A new application's first.
+    /// The first identity of a new application.
     case first
-    /// The same as before: after its credential was lost with the machine's disk, or the application was installed again.
+    /// The same identity as before, after the credential was lost with the disk, or the application was reinstalled.
     case again
-    /// A new one, because the old credential may be in other hands. Its groups get new keys, and the old one opens nothing.
+    /// A new identity, because someone else may have the old credential. The application's groups get new keys, and the
+    /// old credential opens nothing.
     case replacing
   }
 
@@ -26,23 +27,24 @@ extension Applications {
 
   /// Writes a credential for the application `id`, and makes it a member of its groups.
   ///
-  /// Its private group, named as itself, is made if it is not there. What was interrupted is finished by the same call.
+  /// Creates the application's private group, named `id`, if it does not exist. Repeating an interrupted call finishes
+  /// it.
   ///
   /// - Parameters:
   ///   - id: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`; not `default`, and not beginning with `vault.`.
-  ///   - path: where the credential goes, mode 0600; nothing may be there but what an unfinished call wrote.
+  ///   - path: the credential's file, made with mode 0600; only the output of an unfinished call may exist there.
   ///   - issuance: which identity the credential holds.
-  ///   - grants: rights in other groups; they are added to those that the application has.
-  ///   - lifetime: what happens to the private group at uninstalling; by default it survives.
-  ///   - isDroppingUnproved: whether replacing a credential leaves signed items behind that cannot be proved any more.
-  ///   - confirm: where given, replacing takes states of groups that contradict what this machine has seen, as
+  ///   - grants: rights in other groups, added to the rights that the application already has.
+  ///   - lifetime: what happens to the private group at uninstallation; by default it survives.
+  ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
+  ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
-  ///   - progress: called now and then with a group's name while it gets a new key.
-  /// - Returns: what the application gets to read in `grants`, and the groups that could not be changed: a damaged group does
-  ///   not keep the others from knowing the new credential.
-  /// - Throws: ``VaultError/exists(_:)`` for an application that has a credential, a group that is called so, or a file at
-  ///   `path`; ``VaultError/notFound(_:)`` for an unknown application or group;
-  ///   ``VaultError/rolledBack(group:found:known:reason:)`` where a group knows a newer credential than the registry;
+  ///   - progress: called now and then with a group's name while the group gets a new key.
+  /// - Returns: the contents that the application can read through `grants`, and the groups that could not be changed.
+  ///   A damaged group does not stop the others from learning the new credential.
+  /// - Throws: ``VaultError/exists(_:)`` if the application has a credential, a group has this name, or a file exists
+  ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application or group;
+  ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a newer credential than the registry;
   ///   ``VaultError/contradiction(_:)``; ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
@@ -55,7 +57,7 @@ extension Applications {
     let registry = try store.registry()
     var entry = try begin(name, issuance, lifetime, registry)
     let place = try CredentialFile.Place(path, outside: store.location.home) { found in
-      // What the same command wrote before, when it could not change every group.
+      // The file that an earlier run of this command wrote before it failed to change every group.
       entry.wasReplaced && found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
     }
     for grant in grants { _ = try store.group(grant.group).info() }
@@ -78,7 +80,7 @@ extension Applications {
       member: try sealing { () throws(SealingError) in try identity.applicationMember(id: id, issue: entry.issue) },
       floors: try floors(of: id))
     try place.write(credential)
-    // As long as a group may know the old credential, the same command is to be repeated.
+    // Until every group refuses the old credential, the command must be repeated.
     if unchanged.isEmpty || entry.standing != .issuing { entry.standing = .issued }
     entry.issued = SystemClock.milliseconds()
     try registry.record(entry, of: id)
@@ -87,7 +89,7 @@ extension Applications {
 
   // MARK: Steps
 
-  /// An application's id, which names its private group.
+  /// The name of an application's private group: its id.
   static func name(_ id: String) throws(VaultError) -> AccessGroup.Name {
     guard FolderName.isValid(id), let name = try? AccessGroup.Name(id), !name.isReserved, name != .default,
       id != "owner"
@@ -99,7 +101,7 @@ extension Applications {
     return name
   }
 
-  /// What the registry shall say of the application from now on.
+  /// The application's new entry in the registry.
   private func begin(
     _ name: AccessGroup.Name, _ issuance: Issuance, _ lifetime: GroupLifetime?, _ registry: Registry
   ) throws(VaultError) -> Registry.RegisteredApplication {
@@ -109,7 +111,7 @@ extension Applications {
       guard group == nil || group?.presence == .absent,
         !AccessGroupFile.exists(in: store.location.places.groupFolder(name.description))
       else { throw .exists(.group) }
-      // A registry that is older than the groups may not know the application.
+      // If the registry is older than the groups, it may not list the application.
       let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
       return Registry.RegisteredApplication(
         issue: issue, highestIssue: issue, standing: .issuing, lifetime: lifetime ?? .survives,
@@ -144,7 +146,7 @@ extension Applications {
     return issue + 1
   }
 
-  /// The states that the owner knows of the application's groups, of the private one in any case.
+  /// The known states of the application's groups; its private group is always among them.
   private func floors(of id: String) throws(VaultError) -> [Credential.Floor] {
     let known = try memberships(of: id)
     let inOrder = known.filter { $0.name.description == id } + known.filter { $0.name.description != id }
@@ -168,32 +170,32 @@ extension Applications {
   }
 }
 
-/// What became of an application's groups when it was uninstalled; each list is sorted.
+/// The result of an uninstallation for the application's groups; each list is sorted.
 public struct Uninstallation: Sendable, Equatable {
-  /// Groups that were declared purged, and are gone with all their items.
+  /// Groups declared as purged, which were removed with all their items.
   public internal(set) var purged: [String] = []
-  /// Groups that a copy of the credential still opens.
+  /// Groups that a copy of the credential can still open.
   public internal(set) var kept: [String] = []
-  /// Groups that the application was in, and whose key is a new one.
+  /// Groups that the application was removed from, and that have a new key.
   public internal(set) var revoked: [String] = []
-  /// Groups in which nothing could be done, although the application may be a member; the same call finishes it.
+  /// Groups that could not be changed, although the application may be a member; the same call finishes them.
   public internal(set) var unchanged: [UnchangedGroup] = []
 }
 
 extension Applications {
-  /// Does what each group's declared lifetime says when the application is gone from the machine.
+  /// Applies each group's declared lifetime after the application was uninstalled.
   ///
-  /// A group that was declared purged is removed, unless another application is a member of it. All others stay, and with
-  /// them the application's place in them, for its next installation.
+  /// A group declared as purged is removed, unless another application is a member of it. The other groups are kept,
+  /// and the application stays a member of them, for its next installation.
   ///
   /// - Parameters:
   ///   - id: the application's id.
-  ///   - revoking: whether the application also leaves the groups that stay, so that no credential of it opens anything.
-  ///   - isDroppingUnproved: whether signed items of those groups that cannot be proved any more are left behind.
-  ///   - confirm: where given, revoking takes states of groups that contradict what this machine has seen, as
+  ///   - revoking: whether the application also leaves the kept groups, so that no credential of it opens anything.
+  ///   - isDroppingUnproved: whether signed items of those groups that can no longer be proved may be dropped.
+  ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
-  ///   - progress: called now and then with a group's name while it gets a new key.
-  /// - Throws: ``VaultError/notFound(_:)``. What was interrupted is finished by the same call.
+  ///   - progress: called now and then with a group's name while the group gets a new key.
+  /// - Throws: ``VaultError/notFound(_:)``. Repeating an interrupted call finishes it.
   @discardableResult
   public func uninstall(
     _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
@@ -203,7 +205,7 @@ extension Applications {
     let registry = try store.registry()
     guard var entry = try registry.application(id) else { throw .notFound(.application) }
     if revoking, entry.standing != .revoked {
-      // Noted first, so that nobody lets it in again meanwhile.
+      // Recorded first, so that no other process adds the application to a group meanwhile.
       entry.standing = .revoked
       try registry.record(entry, of: id)
     }
@@ -228,7 +230,7 @@ extension Applications {
       var change = RosterChange { $0.application == id }
       change.dropsUnproved = isDroppingUnproved
       let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
-      // A group that cannot be read may still be one that can be changed.
+      // Changing a group may still succeed after reading it failed.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
       report.unchanged.removeAll { group in unrevoked.contains { $0.name == group.name } }
       report.unchanged = (report.unchanged + unrevoked).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }

@@ -2,20 +2,20 @@ internal import GroupFile
 internal import Sealing
 
 extension SecretStore {
-  /// Gives an application rights in a group, or other rights than it has.
+  /// Gives an application rights in a group, or changes the rights that it has.
   ///
-  /// A new member reads everything that is kept, older versions included.
+  /// A new member can read everything in the group, older versions included.
   ///
   /// - Parameters:
   ///   - group: the group's name.
   ///   - application: the application's name.
-  ///   - rights: what it may do from now on.
-  ///   - confirm: where given, a state that contradicts what this machine has seen is taken in the same step, under a new key;
-  ///     it gets that state before anything is changed, and says whether to.
-  /// - Returns: what it gets to read.
+  ///   - rights: the application's rights after the call.
+  ///   - confirm: if given, a state that contradicts what this machine has seen is accepted in the same step, under a
+  ///     new key. It receives that state before anything is changed, and decides whether to accept it.
+  /// - Returns: the contents that the application can read.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown application or group; ``VaultError/contradiction(_:)`` for an
-  ///   application whose credentials were revoked; ``VaultError/rolledBack(group:found:known:reason:)`` where a group knows a
-  ///   newer credential of it than the registry; ``VaultError/denied(_:)`` for anybody but the owner.
+  ///   application whose credentials were revoked; ``VaultError/rolledBack(group:found:known:reason:)`` if a group
+  ///   knows a newer credential of it than the registry; ``VaultError/denied(_:)`` for anyone but the owner.
   @discardableResult
   public func grant(
     _ rights: MemberRights, in group: String, to application: String,
@@ -37,7 +37,8 @@ extension SecretStore {
     let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights)
     let registry = try registry()
     var change = RosterChange(grants: [grant])
-    // Whoever replaces or revokes the application notes it first, and then goes through all groups, one writer at a time.
+    // A process that replaces or revokes the application records that first, and then changes one group after the
+    // other.
     change.isStillWanted = {
       guard let now = try? registry.application(application) else { return false }
       return now.issue == known.issue && now.standing != .revoked
@@ -47,22 +48,23 @@ extension SecretStore {
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount)
   }
 
-  /// Takes an application out of a group, which gets a new key.
+  /// Removes an application from a group and gives the group a new key.
   ///
-  /// What the application could read until now it may have copied: see ``exposure(leftOut:progress:)``.
+  /// The application may have copied everything that it could read so far: see ``exposure(leftOut:progress:)``.
   ///
-  /// What nobody signed cannot keep it in: it is left behind, with a notice. A file too damaged to be changed where it lies, or on
-  /// which somebody keeps a lock, is made new in the same step.
+  /// Unsigned rows cannot prevent the removal: they are dropped, with a notice. A file that is too damaged to be
+  /// changed in place, or that another process keeps locked, is replaced by a new one in the same step.
   ///
   /// - Parameters:
   ///   - group: the group's name.
   ///   - application: the application's name.
-  ///   - isDroppingUnproved: whether signed items that cannot be proved any more are left behind, too.
-  ///   - confirm: where given, a state that contradicts what this machine has seen is taken in the same step: nobody gets between
-  ///     accepting it and the revocation. It gets that state before anything is changed, and says whether to.
+  ///   - isDroppingUnproved: whether signed items that can no longer be proved may be dropped.
+  ///   - confirm: if given, a state that contradicts what this machine has seen is accepted in the same step, so that
+  ///     nothing can happen between accepting and revoking. It receives that state before anything is changed, and
+  ///     decides.
   ///   - progress: called now and then.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, or an application that is not a member;
-  ///   ``VaultError/unproved(group:items:versions:)``; ``VaultError/denied(_:)`` for anybody but the owner.
+  ///   ``VaultError/unproved(group:items:versions:)``; ``VaultError/denied(_:)`` for anyone but the owner.
   public func revoke(
     _ application: String, from group: String, droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil, progress: (MaintenanceProgress) -> Void = { _ in }
@@ -82,21 +84,21 @@ extension SecretStore {
       }
     }
     try self.change(try self.group(group).name, change, accepting: asking, progress)
-    // In an older state that was taken it may never have been in.
+    // The application may never have been a member in an older state that was accepted.
     guard wasMember.withLock({ $0 }) || isTaken.withLock({ $0 }) else { throw .notFound(.member) }
   }
 
-  /// Gives a group a new key; nobody leaves.
+  /// Gives a group a new key; its members do not change.
   ///
   /// - Parameters:
   ///   - name: the group's name.
-  ///   - isDroppingUnproved: whether signed items that cannot be proved any more are left behind.
+  ///   - isDroppingUnproved: whether signed items that can no longer be proved may be dropped.
   ///   - confirm: as for ``revoke(_:from:droppingUnproved:accepting:progress:)``.
   ///   - progress: called now and then.
   /// - Returns: the number of the new key.
-  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner,
-  ///   ``VaultError/unproved(group:items:versions:)``, and ``VaultError/damaged(group:level:detail:)`` where no signed state is
-  ///   left. Nothing is changed then.
+  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anyone but the owner,
+  ///   ``VaultError/unproved(group:items:versions:)``, and ``VaultError/damaged(group:level:detail:)`` if no signed
+  ///   state is left. The group is unchanged then.
   @discardableResult
   public func rotateGroup(
     _ name: String, droppingUnproved isDroppingUnproved: Bool = false,
@@ -107,15 +109,15 @@ extension SecretStore {
     return try self.change(try group(name).name, change, accepting: confirm, progress).manifest.generation
   }
 
-  /// Removes a row that a writer signed and that no item can be, with its history: the group gets a new key, and the row is left
-  /// behind. No tombstone stays: an item of its name, if it has one, begins at version 1 again.
+  /// Removes a row that a writer signed but that is not a valid item, with its history. The group gets a new key
+  /// without the row. No tombstone is written: if an item of the same name is set later, it begins at version 1 again.
   ///
   /// - Parameters:
-  ///   - token: where the row stands, as ``StrangeRow/token`` says: 32 hexadecimal digits.
+  ///   - token: the row's place, from ``StrangeRow/token``: 32 hexadecimal digits.
   ///   - group: the group's name.
   ///   - progress: called now and then.
-  /// - Throws: ``VaultError/invalid(_:)`` for another token; ``VaultError/notFound(_:)`` where no row has it;
-  ///   ``VaultError/denied(_:)`` for anybody but the owner, and as ``rotateGroup(_:droppingUnproved:accepting:progress:)``.
+  /// - Throws: ``VaultError/invalid(_:)`` if `token` is malformed; ``VaultError/notFound(_:)`` if no row has it;
+  ///   ``VaultError/denied(_:)`` for anyone but the owner; as ``rotateGroup(_:droppingUnproved:accepting:progress:)``.
   public func removeRow(
     _ token: String, from group: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
@@ -131,7 +133,7 @@ extension SecretStore {
 
   /// Makes `change` in the group `name`.
   ///
-  /// - Parameter confirm: where given, takes a state that contradicts what was seen.
+  /// - Parameter confirm: if given, allows a state that contradicts what was seen.
   @discardableResult
   func change(
     _ name: AccessGroup.Name, _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)? = nil,
@@ -145,8 +147,8 @@ extension SecretStore {
       return try note(
         file.changeRoster(change, accepting: acceptance, by: identity) { progress($0) }, name, nil)
     } catch {
-      // With the turn to write ours, nobody but a process that wants to hold it up has SQLite's lock on the file: who may only
-      // read it can. A new file has none.
+      // We hold the writer lock, so SQLite's lock on the file can only belong to a process that obstructs the change,
+      // which needs no more than read access. A new file has no lock.
       guard error.isRepairable || error == .busy else { throw VaultError(error, group: name.description) }
     }
     let drafts = try DraftFolder.make(in: location.home)
@@ -162,11 +164,11 @@ extension SecretStore {
     }
   }
 
-  /// The seeds of the applications that the registry knows, as far as it can be read.
+  /// The seeds of the registered applications; empty if the registry cannot be read.
   func memberSeeds(_ identity: Identity) -> [MemberSeed] {
     guard let known = try? registry().applications() else { return [] }
     return known.flatMap { id, entry in
-      // A change that was interrupted left groups under the issue before.
+      // An interrupted change leaves some groups under the previous issue.
       Set([entry.issue, max(entry.issue, 2) - 1]).compactMap { try? identity.applicationMember(id: id, issue: $0) }
     }
   }
@@ -178,7 +180,7 @@ extension SecretStore {
 }
 
 extension AccessGroup {
-  /// Who may read and write, the owner included.
+  /// The members with their rights, the owner included.
   public var members: [GroupMember] { get throws(VaultError) { try info().members } }
 }
 
@@ -190,7 +192,7 @@ extension Item.Writer {
   }
 }
 
-/// A value that a removed member could read, and that was not set anew since.
+/// A value that a removed member could read, and that has not been changed since.
 public struct Exposure: Sendable, Equatable {
   /// The group's name.
   public let group: String
@@ -199,20 +201,20 @@ public struct Exposure: Sendable, Equatable {
   public let version: UInt64
   /// When that version was written.
   public let changed: Timestamp
-  /// Who could read it.
+  /// The removed members that could read it.
   public let readers: [Item.Writer]
 }
 
 extension SecretStore {
-  /// The values that removed members could read and that are still unchanged, by group and name.
+  /// The values that removed members could read and that have not been changed since, by group and name.
   ///
-  /// Setting a value anew takes it off the list; that is what to do, because a removed member may have kept a copy.
+  /// Change these values, because a removed member may have kept a copy; a changed value leaves the list.
   ///
   /// - Parameters:
-  ///   - leftOut: called with the name of a group that does not verify, and what is wrong with it: the answer lacks it, or, where a
-  ///     writer signed rows that no item can be, these rows.
+  ///   - leftOut: called with a group's name and error if the group fails verification and is missing from the result,
+  ///     or if a writer signed rows that are not valid items and these rows are missing.
   ///   - progress: called with each group's name.
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner.
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   public func exposure(
     leftOut: (String, VaultError) -> Void = { _, _ in }, progress: (String) -> Void = { _ in }
   ) throws(VaultError) -> [Exposure] {

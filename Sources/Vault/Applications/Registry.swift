@@ -1,11 +1,11 @@
 internal import GroupFile
 internal import Sealing
 
-/// The owner's list of his groups: itself a sealed, signed and witnessed group, `vault.owner`, of which he is the only
-/// member.
+/// The owner's list of groups and applications: a sealed, signed and witnessed group, `vault.owner`, whose only member
+/// is the owner.
 ///
-/// It tells a group that was never there from one whose file is gone, and keeps the issue numbers of applications. Items:
-/// `group/NAME` and `app/ID`.
+/// It distinguishes a group that never existed from one whose file was deleted, and keeps the issue numbers of
+/// applications. Items: `group/NAME` and `app/ID`.
 struct Registry {
   let group: AccessGroup
 
@@ -25,11 +25,11 @@ struct Registry {
 
   init(group: AccessGroup) { self.group = group }
 
-  /// What the owner knows of one group.
+  /// The owner's record of one group.
   struct Entry: Equatable {
     var groupID: GroupID
     var presence: Presence
-    /// When the group was made; milliseconds since 1970-01-01 UTC.
+    /// When the group was created, in milliseconds since 1970-01-01 UTC.
     var created: UInt64
   }
 
@@ -37,13 +37,13 @@ struct Registry {
   enum Presence: UInt8 {
     case present = 1
     case absent = 2
-    /// Being made or removed: it may be there or not. What a killed process leaves.
+    /// Being created or removed, so the file may exist or not; a killed process leaves this state.
     case changing = 3
   }
 
   private static let prefix = "group/"
 
-  /// All groups that ever were, by name.
+  /// All groups that were ever registered, by name.
   func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
     var entries: [AccessGroup.Name: Entry] = [:]
     let list = try group.list(prefix: Registry.prefix)
@@ -56,12 +56,12 @@ struct Registry {
     return entries
   }
 
-  /// What is known of `name`; `nil` if there never was such a group.
+  /// The entry for `name`; `nil` if the group never existed.
   func entry(of name: AccessGroup.Name) throws(VaultError) -> Entry? {
     try entry(Registry.prefix + name.description).map { (bytes) throws(VaultError) in try Entry(parsing: bytes) }
   }
 
-  /// The bytes of one entry, which are no secret.
+  /// The bytes of one entry, which are not secret.
   func entry(_ name: String) throws(VaultError) -> [UInt8]? {
     do {
       return try unsafe group.get(name).withUnsafeBytes { unsafe Array($0) }
@@ -70,11 +70,11 @@ struct Registry {
     }
   }
 
-  /// What an entry is that nobody wrote so.
+  /// The error for an entry that this program cannot have written.
   static let damaged = VaultError.damaged(
     group: AccessGroup.Name.registry.description, level: .registry, detail: "entry")
 
-  /// Writes what is known of `name`.
+  /// Writes the entry for `name`.
   func record(_ entry: Entry, of name: AccessGroup.Name) throws(VaultError) {
     try group.set(Registry.prefix + name.description, to: entry.serialized())
   }
@@ -121,36 +121,36 @@ extension Registry.Entry {
 }
 
 extension Registry {
-  /// What the owner's registry says of one application; item `app/ID`.
+  /// The registry's entry for one application; item `app/ID`.
   struct RegisteredApplication: Equatable {
-    /// The number that its seed is derived with.
+    /// The number that the application's seed is derived with.
     var issue: UInt32
-    /// The highest number that any of its seeds may have been derived with: above `issue` after a restore, because the lost
-    /// machine may have given out the next ones already.
+    /// The highest number that any of its seeds may have been derived with. After a restore it is above `issue`,
+    /// because the lost machine may already have used the numbers in between.
     var highestIssue: UInt32
     var standing: Standing
     var lifetime: GroupLifetime
     /// Milliseconds since 1970-01-01 UTC.
     var created: UInt64
-    /// When its last credential was written; 0 if none ever was. Same unit.
+    /// When its last credential was written, in milliseconds since 1970-01-01 UTC; 0 if none was.
     var issued: UInt64 = 0
 
-    /// Whether its credential was replaced, and a group may still know the old one.
+    /// Whether its credential was replaced while some group may still accept the old one.
     var wasReplaced: Bool { standing == .issuing && issued != 0 }
 
     enum Standing: UInt8 {
       case issued = 1
-      /// Being issued: what a killed process leaves, and a group that could not be changed.
+      /// Being issued; a killed process leaves this state, and so does a group that could not be changed.
       case issuing = 2
       case uninstalled = 3
-      /// Uninstalled, and every credential of this issue is refused everywhere.
+      /// Uninstalled; every group refuses every credential of this issue.
       case revoked = 4
     }
   }
 
   private static let applicationPrefix = "app/"
 
-  /// All applications that ever were, by id.
+  /// All applications that were ever registered, by id.
   func applications() throws(VaultError) -> [String: RegisteredApplication] {
     var found: [String: RegisteredApplication] = [:]
     let list = try group.list(prefix: Registry.applicationPrefix)
@@ -161,14 +161,14 @@ extension Registry {
     return found
   }
 
-  /// What is known of the application `id`; `nil` if there never was one.
+  /// The entry for the application `id`; `nil` if there never was one.
   func application(_ id: String) throws(VaultError) -> RegisteredApplication? {
     try entry(Registry.applicationPrefix + id).map { (bytes) throws(VaultError) in
       try RegisteredApplication(parsing: bytes)
     }
   }
 
-  /// Writes what is known of the application `id`.
+  /// Writes the entry for the application `id`.
   func record(_ application: RegisteredApplication, of id: String) throws(VaultError) {
     try group.set(Registry.applicationPrefix + id, to: application.serialized())
   }

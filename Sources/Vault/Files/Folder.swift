@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// An open folder: what is done in it stays in it, whatever happens to the path meanwhile.
+/// An open folder. Its calls keep working on this folder even if its path is renamed or replaced meanwhile.
 struct Folder: ~Copyable {
   let file: OpenFile
 
   /// Opens the folder at `path`.
   ///
-  /// - Parameter followingLink: whether `path` itself may be a link, as a user's choice of the store's place may be.
-  /// - Throws: `missing`, `link`, `wrongKind`, or what `trust` finds.
+  /// - Parameter followingLink: whether `path` itself may be a link, as a user may choose for the store's place.
+  /// - Throws: `missing`, `link`, `wrongKind`, or the faults of ``FileTrust/check(_:)``.
   init(_ path: String, _ trust: FileTrust, followingLink: Bool = false) throws(FileFault) {
-    // A slash at the end makes the system follow a link there.
+    // A trailing slash makes the system follow a link at the end of the path.
     let file = try OpenFile(followingLink ? path + "/" : path, O_RDONLY | O_DIRECTORY)
     try trust.check(try file.status())
     self.file = file
@@ -29,7 +29,7 @@ struct Folder: ~Copyable {
     try OpenFile(name, in: file.descriptor, flags, mode: mode)
   }
 
-  /// Makes the folder `name`, mode 0700, and syncs this one; one that is there is left as it is.
+  /// Makes the folder `name`, mode 0700, and syncs this one; an existing folder is left as it is.
   func makeFolder(_ name: String) throws(FileFault) {
     guard unsafe mkdirat(file.descriptor, name, 0o700) == 0 else {
       if errno == EEXIST { return }
@@ -38,7 +38,7 @@ struct Folder: ~Copyable {
     try file.synchronize()
   }
 
-  /// Opens the file `name`, made if it is not there, and takes its lock.
+  /// Opens the file `name`, creating it if it does not exist, and takes its lock.
   func lockFile(_ name: String, waiting milliseconds: Int) throws(FileFault) -> OpenFile {
     let file = try open(name, O_RDWR | O_CREAT, mode: 0o600)
     guard try file.status().st_mode & S_IFMT == S_IFREG else { throw .wrongKind }
@@ -59,9 +59,9 @@ struct Folder: ~Copyable {
     return try file.read(limit: size)
   }
 
-  /// Puts `bytes` in the place of the file `name`, durably; on failure the old file is still there.
+  /// Replaces the file `name` by one with `bytes`, durably; on failure the old file is still there.
   ///
-  /// The caller holds a lock that all writers of the file take: the new bytes stand under a name that they share.
+  /// The caller holds a lock that all writers of the file take, because they share the name of the temporary file.
   func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
     let temporary = ".\(name).new"
     try remove(temporary)
@@ -79,23 +79,23 @@ struct Folder: ~Copyable {
     try file.synchronize()
   }
 
-  /// Whether anything has the name.
+  /// Whether an entry with this name exists.
   func contains(_ name: String) -> Bool {
     var status = stat()
-    // Whatever cannot be looked at is there.
+    // An entry that cannot be examined counts as existing.
     return unsafe fstatat(file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT
   }
 
-  /// Removes the file `name`; it need not be there.
+  /// Removes the file `name`, if it exists.
   func remove(_ name: String) throws(FileFault) {
     guard unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT else { throw FileFault(errno: errno) }
   }
 
-  /// The names in the folder, sorted; `limit` of them at most.
+  /// The names in the folder, sorted; at most `limit` of them.
   ///
-  /// - Parameter hidden: whether those that begin with a dot are told, too.
+  /// - Parameter hidden: whether names that begin with a dot are included.
   func names(limit: Int = 10_000, hidden: Bool = false) throws(FileFault) -> [String] {
-    // The stream takes over a descriptor of its own.
+    // The stream owns and closes its descriptor, so it gets a separate one.
     let copy = unsafe openat(file.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = unsafe fdopendir(copy) else { throw FileFault(errno: errno) }
     defer { unsafe closedir(stream) }
@@ -111,32 +111,32 @@ struct Folder: ~Copyable {
 }
 
 extension Folder {
-  /// Makes the folder at the absolute `path` and those above it that are missing, mode 0700 each.
+  /// Makes the folder at the absolute `path` and all missing folders above it, mode 0700 each.
   ///
-  /// - Throws: `wrongKind` where something else is in the way; `denied`, `storage`.
+  /// - Throws: `wrongKind` if something else is in the way; `denied`, `storage`.
   static func make(_ path: String) throws(FileFault) {
     guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .missing }
     var parent = "/"
     for part in path.split(separator: "/") {
       let made = parent + part
       if unsafe mkdir(made, 0o700) == 0 {
-        // Without it the folder, and all that is synced in it, may be gone after a power failure. A parent that may be
-        // written but not read cannot be opened, and is left to the system.
+        // Without this, a power failure could lose the folder and everything synced in it. A parent that we may write
+        // but not read cannot be opened, so it cannot be synced here.
         try? OpenFile(parent, O_RDONLY | O_DIRECTORY).synchronize()
       } else if errno != EEXIST {
         throw FileFault(errno: errno)
       }
       parent = made + "/"
     }
-    // A link to a folder is one: what lies above the store is the user's own choice.
+    // A link to a folder counts as a folder: the user decides what lies above the store.
     var status = stat()
     guard unsafe stat(parent, &status) == 0 else { throw FileFault(errno: errno) }
   }
 }
 
-/// Paths as the system sees them.
+/// Paths as the system resolves them.
 enum CanonicalPath {
-  /// `path` from the root, without links as far as it exists.
+  /// `path` as an absolute path, with the links of its existing part resolved.
   ///
   /// - Throws: `denied`, `storage`, `link` for links that lead in a circle.
   static func of(_ path: String) throws(FileFault) -> String {
@@ -152,9 +152,9 @@ enum CanonicalPath {
     return name.isEmpty || name == "." ? above : above == "/" ? above + name : above + "/" + name
   }
 
-  /// What the link at `path` leads to, or `path` itself where there is none.
+  /// The target of the link at `path`, or `path` itself if it is not a link.
   ///
-  /// - Throws: `link` for a link that somebody other than root and `user` made or could exchange, and for links in a circle.
+  /// - Throws: `link` for a link that anyone but root and `user` made or could replace, and for links in a circle.
   static func followingLinks(_ path: String, user: uid_t) throws(FileFault) -> String {
     var path = path
     for _ in 0..<40 {
@@ -165,7 +165,7 @@ enum CanonicalPath {
       let folder = split(path).folder
       var parent = stat()
       guard unsafe stat(folder, &parent) == 0 else { throw FileFault(errno: errno) }
-      // In a folder with the sticky bit others can make links, but not exchange ours.
+      // In a folder with the sticky bit others can make links, but cannot replace ours.
       let isOpen = parent.st_mode & 0o022 != 0 && parent.st_mode & S_ISVTX == 0
       guard [user, 0].contains(status.st_uid), [user, 0].contains(parent.st_uid), !isOpen else { throw .link }
       var target = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
@@ -186,7 +186,7 @@ enum CanonicalPath {
     return slash == trimmed.startIndex ? ("/", name) : (String(trimmed[..<slash]), name)
   }
 
-  /// Whether the canonical `path` is the canonical `folder` or lies in it.
+  /// Whether the canonical `path` is the canonical `folder` or is inside it.
   static func isInside(_ path: String, _ folder: String) -> Bool {
     path == folder || folder == "/" || path.hasPrefix(folder + "/")
   }

@@ -6,11 +6,11 @@ internal import Sealing
 struct OpenFile: ~Copyable {
   let descriptor: CInt
 
-  /// Opens `path`, never through a link at its end, and never waiting for the other end of a FIFO.
+  /// Opens `path` without following a link at its end and without blocking on a FIFO.
   ///
-  /// - Parameter folder: the open folder that a relative path begins at.
+  /// - Parameter folder: the open folder that a relative path starts from.
   init(_ path: String, in folder: CInt = AT_FDCWD, _ flags: CInt, mode: mode_t = 0) throws(FileFault) {
-    // The system would see a shorter path than the one that was checked.
+    // The system would end the path at the zero byte, and open another file than the one that was checked.
     guard !path.utf8.contains(0) else { throw .missing }
     let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
     var descriptor: CInt
@@ -21,14 +21,14 @@ struct OpenFile: ~Copyable {
 
   deinit { _ = close(descriptor) }
 
-  /// What the system says of it.
+  /// The file's status.
   func status() throws(FileFault) -> stat {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw FileFault(errno: errno) }
     return status
   }
 
-  /// Checks that it is a regular file of a size and a trust that are allowed.
+  /// Checks that this is a regular file that `trust` accepts and whose size is in the range.
   ///
   /// - Returns: its size in bytes.
   func requireRegular(_ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> Int {
@@ -80,12 +80,12 @@ struct OpenFile: ~Copyable {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe write(bytes, at: offset) }
   }
 
-  /// Waits until what was written is on the disk.
+  /// Waits until all written data is on the disk.
   func synchronize() throws(FileFault) {
     guard fsync(descriptor) == 0 else { throw FileFault(errno: errno) }
   }
 
-  /// Takes the exclusive `flock` of the file, which ends with the value.
+  /// Takes the exclusive `flock` of the file; it is released at the latest with this value.
   ///
   /// - Throws: `busy` after `milliseconds`.
   func lock(waiting milliseconds: Int) throws(FileFault) {
@@ -97,15 +97,15 @@ struct OpenFile: ~Copyable {
     }
   }
 
-  /// Ends the lock before the value ends.
+  /// Releases the lock before this value ends.
   func unlock() { _ = flock(descriptor, LOCK_UN) }
 }
 
-/// Files that hold a secret: read straight into guarded memory.
+/// Files that hold a secret: they are read straight into guarded memory.
 enum SecretFile {
-  /// Reads the file at `path`, a regular one of ours or root's that nobody else may read.
+  /// Reads the file at `path`, which must be a regular file that belongs to us or root and that nobody else may read.
   ///
-  /// - Throws: what keeps it from being used; nothing was read then.
+  /// - Throws: the reason why the file cannot be used.
   static func read(_ path: String, _ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> GuardedBytes {
     let file = try OpenFile(path, O_RDONLY)
     let count = try file.requireRegular(trust, size: size)
@@ -114,22 +114,22 @@ enum SecretFile {
     let read = try unsafe bytes.withUnsafeMutableBytes { (buffer) throws(FileFault) in
       try unsafe file.read(into: buffer)
     }
-    // It was cut short between the two calls.
+    // The file was truncated between the two calls.
     guard read == count else { throw .wrongSize }
     return bytes
   }
 
-  /// A file in the making, mode 0600, beside the name that it will get: a process that is killed meanwhile leaves no half of
-  /// it under that name.
+  /// A file with mode 0600 that is written under a temporary name, so that a killed process never leaves half a file
+  /// under the final name.
   struct Draft: ~Copyable {
     private let path: String
     private let draft: String
     private let parent: OpenFile
     private let file: OpenFile
 
-    /// Shows that the file can be made, before anything depends on it.
+    /// Checks that the file can be created, before anything depends on it.
     ///
-    /// - Throws: `taken` if anything is there; `missing` for an empty path or a folder that is not there.
+    /// - Throws: `taken` if something exists at `path`; `missing` if `path` is empty or its folder does not exist.
     init(_ path: String) throws(FileFault) {
       guard !path.isEmpty, !path.hasSuffix("/") else { throw .missing }
       let parent = try SecretFile.folder(of: path)
@@ -146,9 +146,9 @@ enum SecretFile {
 
     deinit { unsafe unlink(draft) }
 
-    /// Gives the file its content and its name, durably.
+    /// Writes the file and gives it its name, durably.
     ///
-    /// - Throws: `taken` if anything is there by now; there is no new file then.
+    /// - Throws: `taken` if something exists at the path by now. No new file is left then.
     func place(_ bytes: UnsafeRawBufferPointer) throws(FileFault) {
       try unsafe file.write(bytes)
       try file.synchronize()
@@ -160,43 +160,43 @@ enum SecretFile {
       }
     }
 
-    /// As `place(_:)`, with the bytes of a key.
+    /// As `place(_:)`, for the bytes of a key.
     func place(_ key: borrowing Key) throws(FileFault) {
       try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe place(bytes) }
     }
   }
 
-  /// Opens the folder of a file that is to be made.
+  /// Opens the folder in which the file at `path` is to be created.
   static func folder(of path: String) throws(FileFault) -> OpenFile {
     try OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY)
   }
 }
 
-/// Why a file or folder is not taken as it is. A caller says what that means for the thing the file holds.
+/// Why a file or folder cannot be used. Callers translate it into an error about the thing that the file holds.
 @nonexhaustive
 public enum FileFault: Error, Sendable, Equatable {
-  /// There is nothing at the path.
+  /// Nothing exists at the path.
   case missing
-  /// There is something at the path already.
+  /// Something exists at the path already.
   case taken
   /// The last part of the path is a symbolic link.
   case link
-  /// It is a folder, a FIFO, a device or a socket where a file is meant, or no folder where one is meant.
+  /// It is a folder, a FIFO, a device or a socket instead of a file, or not a folder where one is required.
   case wrongKind
-  /// It belongs to somebody whom we do not trust.
+  /// It belongs to a user whom we do not trust.
   case foreignOwner
-  /// Its mode lets others do what only its owner may.
+  /// Its mode gives others a right that only its owner may have.
   case openToOthers(mode: UInt32)
-  /// It has more or fewer bytes than it may have.
+  /// Its size is not in the allowed range.
   case wrongSize
   /// The system's permissions forbid it.
   case denied
-  /// Another process kept it locked for as long as was waited.
+  /// Another process held the lock for the whole waiting time.
   case busy
   /// The system failed.
   case storage(StorageFailure)
 
-  /// What a system call that set `errno` to `number` has met.
+  /// The fault for a system call that failed with `number` as its `errno`.
   init(errno number: CInt) {
     self =
       switch number {
@@ -216,11 +216,11 @@ public enum FileFault: Error, Sendable, Equatable {
   }
 }
 
-/// Who may own a file that we trust, and what its mode must not allow.
+/// The owners that we trust for a file, and the mode bits that it must not have.
 struct FileTrust: Equatable {
   var owners: [uid_t]
   var forbiddenMode: mode_t
-  /// The same for a file of root's.
+  /// The mode bits that a file of root's must not have.
   var forbiddenModeOfRoots: mode_t
 
   init(owners: [uid_t], forbiddenMode: mode_t, forbiddenModeOfRoots: mode_t? = nil) {
@@ -229,21 +229,23 @@ struct FileTrust: Equatable {
     self.forbiddenModeOfRoots = forbiddenModeOfRoots ?? forbiddenMode
   }
 
-  /// For secrets: ours or root's, and closed to everybody else.
+  /// For secrets: owned by us or root, and inaccessible to everyone else.
   static func secret(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user, 0], forbiddenMode: 0o077) }
 
-  /// For a credential that the system hands over: ours and closed to everybody else, or root's and readable by one Unix group.
+  /// For a credential that the system provides: ours and inaccessible to everyone else, or root's and readable by one
+  /// Unix group.
   ///
-  /// Kubernetes gives a Secret to the pod's group that way. systemd puts the service's user on the access list of root's file,
-  /// and the bits of the file's group then say what the list allows at most. Either way root alone decided who may read it.
+  /// Kubernetes makes a Secret readable by the pod's group. systemd adds the service's user to the access list of
+  /// root's file, and the group bits of the mode then show the list's maximum. Either way, root alone decided who may
+  /// read it.
   static func handedOver(user: uid_t = geteuid()) -> FileTrust {
     FileTrust(owners: [user, 0], forbiddenMode: 0o077, forbiddenModeOfRoots: 0o037)
   }
 
-  /// For what others may see but not change.
+  /// For files that others may read but not change.
   static func visible(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user, 0], forbiddenMode: 0o022) }
 
-  /// Checks what the system says of a file.
+  /// Checks a file's status.
   func check(_ status: stat) throws(FileFault) {
     guard owners.contains(status.st_uid) else { throw .foreignOwner }
     let mode = status.st_mode & 0o7777
@@ -254,10 +256,10 @@ struct FileTrust: Equatable {
 }
 
 extension FileFault {
-  /// Whether the system failed, rather than the file.
+  /// Whether the storage failed, as opposed to the file being unsuitable.
   var isOfStorage: Bool { if case .storage = self { true } else { false } }
 
-  /// What is wrong, to follow the name of the thing: "the key file" … "is a symbolic link".
+  /// The fault as a predicate that follows the name of the thing: "the key file" … "is a symbolic link".
   var reason: String {
     switch self {
     case .missing: "is not there"

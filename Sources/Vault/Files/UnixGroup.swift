@@ -3,20 +3,20 @@ internal import GroupFile
 
 /// A Unix group whose users may use the files of an access group.
 ///
-/// It says who may open the files, not who may read what is in them: for that a user's application must be a member.
+/// It decides who may open the files; to read their contents, a user's application must also be a member.
 public struct UnixGroup: Sendable, Equatable {
-  /// The name in the system's list of Unix groups, or else the number in decimal digits.
+  /// The group's name in the system's database, or its number in decimal digits if it has no name.
   public let name: String
   public let number: UInt32
-  /// Whether the Unix group may read the files only.
+  /// Whether the Unix group may only read the files.
   public let isReadOnly: Bool
 
   /// Looks up a Unix group.
   ///
   /// - Parameters:
   ///   - name: its name, or its number in decimal digits.
-  ///   - isReadOnly: whether it may read the files only.
-  /// - Throws: ``VaultError/invalid(_:)`` if there is none.
+  ///   - isReadOnly: whether it may only read the files.
+  /// - Throws: ``VaultError/invalid(_:)`` if there is no such group.
   public init(_ name: String, isReadOnly: Bool = false) throws(VaultError) {
     guard let number = UnixGroupList.number(of: name) ?? UnixGroup.number(name) else {
       throw .invalid("there is no such Unix group on this machine")
@@ -30,7 +30,7 @@ public struct UnixGroup: Sendable, Equatable {
     name = UnixGroupList.name(of: number) ?? String(number)
   }
 
-  /// The Unix group that a folder of this shape lets in.
+  /// The Unix group that may use a folder of this shape.
   init?(_ shape: ContainerShape) {
     switch shape {
     case .closed, .visible: return nil
@@ -41,7 +41,7 @@ public struct UnixGroup: Sendable, Equatable {
 
   var shape: ContainerShape { isReadOnly ? .readable(unixGroup: number) : .writable(unixGroup: number) }
 
-  /// Whether the system lets this process give files to the group: to its own ones, or to any as root.
+  /// Whether the system lets this process give files to the group: root may use any group, others only their own.
   var isOurs: Bool {
     if geteuid() == 0 || getegid() == number { return true }
     let count = getgroups(0, nil)
@@ -50,16 +50,16 @@ public struct UnixGroup: Sendable, Equatable {
     return unsafe getgroups(count, &groups) > 0 && groups.contains(number)
   }
 
-  // The greatest number means "no group" to the system.
+  // For the system, the greatest number means "no group".
   private static func number(_ text: String) -> UInt32? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
     return UInt32(text).flatMap { $0 == UInt32.max ? nil : $0 }
   }
 }
 
-/// The system's list of Unix groups.
+/// The system's database of Unix groups.
 private enum UnixGroupList {
-  // A group's entry names all its users.
+  // The entry of a group lists the names of all its users.
   private static let byteLimit = 1 << 20
 
   static func number(of name: String) -> UInt32? {

@@ -2,31 +2,31 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// What an application opens its groups with (format article, "The credential").
+/// The key material with which an application opens its groups (format article, "The credential").
 struct Credential: Sendable {
-  /// How often the owner issued a credential to this application after one was lost or stolen.
+  /// The number of this identity; every replacement of a lost or stolen credential adds 1.
   let issue: UInt32
-  /// The owner whose rosters count.
+  /// The key of the owner whose rosters this application trusts.
   let ownerKey: PublicKey
   /// The application's id.
   let application: String
   let member: MemberSeed
-  /// By rising group name.
+  /// Sorted by group name.
   let floors: [Floor]
 
-  /// The state below which one group is older than the owner knew when he issued the credential.
+  /// The newest state of one group that the owner knew when issuing the credential; an older one is a rollback.
   struct Floor: Equatable, Sendable {
     let group: String
     let state: GroupFile.Floor
   }
 
-  /// The most bytes of a credential.
+  /// The largest size of a credential in bytes.
   static let byteLimit = 65_536
-  /// The most floors: as many as fit.
+  /// The highest number of floors that fit into `byteLimit`.
   static let floorLimit = 256
 
   private static let version: UInt16 = 1
-  // Where the member's seed stands.
+  // The position of the member's seed.
   private static let seedRange = 56..<88
 
   init(issue: UInt32, ownerKey: PublicKey, application: String, member: MemberSeed, floors: [Floor]) {
@@ -41,7 +41,7 @@ struct Credential: Sendable {
 
   // MARK: - Bytes
 
-  /// The credential's bytes, in guarded memory because the seed is among them.
+  /// The credential's bytes, in guarded memory because they contain the seed.
   ///
   /// - Throws: `storage`.
   func serialized() throws(VaultError) -> GuardedBytes {
@@ -51,7 +51,7 @@ struct Credential: Sendable {
     writer.write(UInt16(0))
     writer.write(issue)
     writer.write(ownerKey)
-    // The seed never stands in the writer's memory, which nobody wipes.
+    // The seed must not be in the writer's memory, which is not wiped.
     writer.writeZeros(Key.byteCount)
     writer.writeCounted16(Array(application.utf8))
     writer.write(UInt16(floors.count))
@@ -110,7 +110,7 @@ struct Credential: Sendable {
     }
   }
 
-  /// All before the hash, with zeros for the seed: what may lie in ordinary memory.
+  /// All bytes before the hash, with zeros in place of the seed: these may be kept in ordinary memory.
   private static func openPart(of bytes: GuardedBytes) throws(VaultError) -> [UInt8] {
     let start = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(18)) }
     if CheckedFile.isNewer(start.prefix(16), than: .credential) { throw .newerFormat(read: nil, write: nil) }
@@ -167,9 +167,9 @@ extension Label {
 enum CredentialFile {
   /// Reads a credential.
   ///
-  /// The path may be a link, as Kubernetes makes them for a Secret, if nobody but root and `user` could have put it there.
+  /// The path may be a link, as Kubernetes makes for a Secret, if only root and `user` could have made it.
   ///
-  /// - Throws: `locked` with the reason if the file is gone or not as it must be; what ``Credential/init(parsing:)`` throws.
+  /// - Throws: `locked` with the reason if the file is missing or unsuitable; as ``Credential/init(parsing:)``.
   static func read(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> Credential {
     let bytes: GuardedBytes
     do throws(FileFault) {
@@ -181,14 +181,14 @@ enum CredentialFile {
     return try Credential(parsing: bytes)
   }
 
-  /// Where a credential is to be written: nothing is there, and a file can be made.
+  /// The place of a new credential: no file exists there, and one can be created.
   struct Place: ~Copyable {
-    /// `nil` where the credential is there already.
+    /// `nil` if the credential has been written already.
     private let draft: SecretFile.Draft?
 
     /// - Parameters:
-    ///   - store: the store's folder; a credential inside it would be copied with what it opens.
-    ///   - isWritten: says whether a credential that is there is the one to be written; it is left as it is then.
+    ///   - store: the store's folder. A credential inside it is refused, because copies of the store would contain it.
+    ///   - isWritten: whether an existing credential is the one to be written; it is left unchanged then.
     /// - Throws: ``VaultError/exists(_:)``, ``VaultError/invalid(_:)``, ``VaultError/denied(_:)``,
     ///   ``VaultError/storage(_:)``.
     init(
@@ -215,7 +215,7 @@ enum CredentialFile {
 
     /// Writes the credential, mode 0600, durably.
     ///
-    /// - Throws: as `init`; there is no file then.
+    /// - Throws: as `init`. No file is left then.
     func write(_ credential: Credential) throws(VaultError) {
       let bytes = try credential.serialized()
       do throws(FileFault) {

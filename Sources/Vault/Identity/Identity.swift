@@ -1,9 +1,9 @@
 internal import GroupFile
 internal import Sealing
 
-/// The root seed of a store's owner, and all that follows from it (format article, "Keys").
+/// The root seed of a store's owner, and the keys derived from it (format article, "Keys").
 final class Identity: Sendable {
-  /// The key that signs rosters; it names the owner.
+  /// The public key that verifies rosters; it identifies the owner.
   let ownerKey: PublicKey
 
   private let rootSeed: Key
@@ -19,13 +19,13 @@ final class Identity: Sendable {
   /// A new identity.
   static func random() throws(SealingError) -> Identity { try Identity(rootSeed: try Key.random()) }
 
-  /// The key that signs rosters, and nothing else.
+  /// The key that signs rosters; it signs nothing else.
   func ownerSigningKey() -> SigningKey { signing.copy() }
 
   /// The sole member of the owner's registry.
   func registryMember() throws(SealingError) -> MemberSeed { try MemberSeed(try rootSeed.derive(.registry)) }
 
-  /// The owner as a member of his groups.
+  /// The owner as a member of their groups.
   func personalMember() throws(SealingError) -> MemberSeed { try MemberSeed(try rootSeed.derive(.personal)) }
 
   /// An application as a member of groups; the same id and issue give the same member.
@@ -36,7 +36,7 @@ final class Identity: Sendable {
     return try MemberSeed(try rootSeed.derive(.applicationRoot).derive(.applicationSeed, place.bytes))
   }
 
-  /// Lends the root seed's 32 bytes to a slot that seals them.
+  /// Lends the root seed's 32 bytes to `body`, for sealing them in a slot.
   func withRootSeed<Result: ~Copyable, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -52,16 +52,17 @@ extension Label {
   fileprivate static let applicationSeed = Label("vault1.app.seed")
 }
 
-/// What the identity file says: who the owner is, and the slots that open his root seed (format article, "The identity file").
+/// The content of the identity file: the owner's key, and the slots that open the root seed (format article, "The
+/// identity file").
 struct IdentityFile: Equatable, Sendable {
   /// The owner's signing key.
   let ownerKey: PublicKey
-  /// By rising number; one at least, and at most one for a passphrase.
+  /// Sorted by number; at least one slot, and at most one for a passphrase.
   private(set) var slots: [Slot]
 
-  /// The most slots of a file.
+  /// The highest number of slots in a file.
   static let slotLimit = 64
-  /// The most bytes of a file.
+  /// The largest size of a file in bytes.
   static let byteLimit = 50 + slotLimit * Slot.byteCount + Digest.byteCount
 
   /// The file of a new store, with one slot.
@@ -74,12 +75,12 @@ struct IdentityFile: Equatable, Sendable {
 
   /// Opens the root seed with a passphrase.
   ///
-  /// - Throws: `locked` without a passphrase slot; what ``Slot/open(passphrase:ownerKey:)`` throws.
+  /// - Throws: `locked` if there is no passphrase slot; as ``Slot/open(passphrase:ownerKey:)``.
   func open(passphrase: GuardedBytes) throws(VaultError) -> Identity {
     try unlock(passphrase: passphrase).identity
   }
 
-  /// Opens the root seed with a passphrase, and tells its slot.
+  /// Opens the root seed with a passphrase, and also returns the slot.
   ///
   /// - Throws: as ``open(passphrase:)``.
   func unlock(passphrase: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
@@ -89,13 +90,13 @@ struct IdentityFile: Equatable, Sendable {
 
   /// Opens the root seed with a key.
   ///
-  /// - Throws: `locked` without a slot of this use; `wrongKey` if none of them is the key's; what
-  ///   ``Slot/open(key:ownerKey:)`` throws.
+  /// - Throws: `locked` if there is no slot of this use; `wrongKey` if the key opens none of them; as
+  ///   ``Slot/open(key:ownerKey:)``.
   func open(key: borrowing Key, use: SlotInfo.Kind) throws(VaultError) -> Identity {
     try unlock(key: key, use: use).identity
   }
 
-  /// Opens the root seed with a key, and tells which slot is the key's.
+  /// Opens the root seed with a key, and also returns the key's slot.
   ///
   /// - Throws: as ``open(key:use:)``.
   func unlock(key: borrowing Key, use: SlotInfo.Kind) throws(VaultError) -> (identity: Identity, slot: Slot) {
@@ -110,9 +111,9 @@ struct IdentityFile: Equatable, Sendable {
     throw error
   }
 
-  /// Opens the root seed with a recovery code as it was typed, and tells which slot is the code's.
+  /// Opens the root seed with a recovery code as typed by a person, and also returns the code's slot.
   ///
-  /// - Throws: `mistypedCode` before any work; as ``open(key:use:)``.
+  /// - Throws: `mistypedCode` before any key is tried; as ``open(key:use:)``.
   func unlock(recoveryCode text: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     let code = try RecoveryCode(parsing: text)
     let key = try sealing { () throws(SealingError) in try code.key() }
@@ -121,7 +122,7 @@ struct IdentityFile: Equatable, Sendable {
 
   // MARK: - Changing
 
-  /// The number that the next slot gets.
+  /// The number for the next slot.
   ///
   /// - Throws: `overLimit`.
   func nextNumber() throws(VaultError) -> UInt16 {
@@ -141,7 +142,7 @@ struct IdentityFile: Equatable, Sendable {
     slots.append(slot)
   }
 
-  /// Puts a slot in the place of the one that has its number; the others stay byte for byte.
+  /// Replaces the slot with the same number; the bytes of the other slots do not change.
   ///
   /// - Throws: `noSlot`; `exists` for a second passphrase.
   mutating func replace(_ slot: Slot) throws(VaultError) {
@@ -155,7 +156,7 @@ struct IdentityFile: Equatable, Sendable {
 
   /// Replaces the passphrase, or adds one.
   ///
-  /// - Parameter least: what the new slot costs at least; costs that were higher stay.
+  /// - Parameter least: the minimum costs of the new slot; higher costs are kept.
   /// - Throws: `overLimit`, `storage`.
   mutating func setPassphrase(
     _ passphrase: GuardedBytes, cost least: Passphrase.Cost = .moderate, of identity: Identity

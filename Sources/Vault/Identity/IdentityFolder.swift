@@ -2,9 +2,9 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// The folder `identity` of a store: reads, makes and changes the identity file in it.
+/// The folder `identity` of a store: reads, creates and changes the identity file in it.
 ///
-/// The file is never written in place: what a reader finds is whole, and what a full disk leaves is the old file.
+/// The file is never changed in place: a reader always finds a whole file, and a full disk leaves the old one.
 struct IdentityFolder: Sendable {
   /// The store's folder.
   let store: String
@@ -22,15 +22,15 @@ struct IdentityFolder: Sendable {
   static let fileName = "identity"
   static let lockName = "lock"
   static let groupsName = "groups"
-  /// Lies beside the identity file while the store is being recovered; its lock is held by whoever does it.
+  /// A file that exists while the store is being recovered; the recovering process holds its lock.
   static let recoveryMarkName = "recovering"
 
-  /// Reads the identity file; it needs no right to write.
+  /// Reads the identity file, which needs no write access.
   ///
-  /// Others may read the file where only keys of full entropy open it. A passphrase could be guessed from it, so with a slot for
-  /// one it is closed to them.
+  /// Other users may be able to read the file if all its slots are opened by keys of full entropy. A passphrase could
+  /// be guessed from it, so a file with a passphrase slot must not be readable by others.
   ///
-  /// - Throws: `noStore`; `damaged`, also where groups are left and the identity is gone; `newerFormat`; `recovering`; `denied`;
+  /// - Throws: `noStore`; `damaged`, also if there are groups but no identity; `newerFormat`; `recovering`; `denied`;
   ///   `networkFileSystem`; `storage`.
   func read() throws(VaultError) -> IdentityFile {
     let home = try openHome()
@@ -44,10 +44,10 @@ struct IdentityFolder: Sendable {
     }
   }
 
-  /// Makes the folders of a new store, and its identity file.
+  /// Creates the folders of a new store, and its identity file.
   ///
-  /// - Throws: `exists`; `damaged` where groups of another identity are left; `denied`; `busy`; `networkFileSystem`;
-  ///   `storage`. Nothing that was there is changed.
+  /// - Throws: `exists`; `damaged` if there are groups of another identity; `denied`; `busy`; `networkFileSystem`;
+  ///   `storage`. Existing files are unchanged then.
   func create(_ file: IdentityFile) throws(VaultError) {
     let home = try makeHome()
     let folder = try identityFolder(in: home)
@@ -59,14 +59,14 @@ struct IdentityFolder: Sendable {
     try replace(file, in: folder)
   }
 
-  /// Changes the identity file while no other process can.
+  /// Changes the identity file, and keeps other processes from changing it meanwhile.
   ///
   /// - Throws: what ``read()`` throws, what `body` throws, `busy`. The file is not changed then.
   func change<Result>(
     _ body: (inout IdentityFile) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let home = try openHome()
-    // Before the lock: where there is no store, none of its files is made.
+    // Read before locking, so that no lock file is created where there is no store.
     _ = try bytes(in: home)
     let folder = try identityFolder(in: home)
     let lock = try lock(folder)
@@ -80,7 +80,7 @@ struct IdentityFolder: Sendable {
 
   // MARK: - Recovering
 
-  /// Throws where a store is that is not one whose recovery was begun.
+  /// Throws if a store exists, unless its recovery was begun and not finished.
   ///
   /// - Throws: `exists`.
   func refuseStore() throws(VaultError) {
@@ -91,17 +91,17 @@ struct IdentityFolder: Sendable {
     throw .exists(.store)
   }
 
-  /// Whether the recovery of the store was begun and did not end.
+  /// Whether a recovery of the store was begun and not finished.
   var isRecovering: Bool {
     guard let home = try? openHome(), let folder = try? home.folder(IdentityFolder.folderName, .secret(user: user))
     else { return false }
     return folder.contains(IdentityFolder.recoveryMarkName)
   }
 
-  /// Makes the identity file of a store that is being recovered, and a mark that stays until ``finishRecovery()``; where a
-  /// recovery for the same owner was interrupted, its identity file is replaced.
+  /// Creates the identity file of a store that is being recovered, and a mark that stays until ``finishRecovery()``. If
+  /// a recovery for the same owner was interrupted, its identity file is replaced.
   ///
-  /// - Returns: the mark, which no other process can take while this value lives.
+  /// - Returns: the mark; no other process can lock it while this value exists.
   /// - Throws: as ``create(_:)``; `busy` while another process recovers the store.
   func beginRecovery(_ file: IdentityFile) throws(VaultError) -> OpenFile {
     let home = try makeHome()
@@ -118,7 +118,7 @@ struct IdentityFolder: Sendable {
     }
     let mark = try atLevel(.identity) { () throws(FileFault) in
       let mark = try folder.lockFile(IdentityFolder.recoveryMarkName, waiting: 0)
-      // Before the identity, so that there is never one of a recovery that looks whole.
+      // The mark is synced before the identity, so that an unfinished recovery never looks like a complete store.
       try folder.file.synchronize()
       return mark
     }
@@ -126,7 +126,7 @@ struct IdentityFolder: Sendable {
     return mark
   }
 
-  /// Removes the mark: the store is whole.
+  /// Removes the mark, because the store is complete.
   func finishRecovery() throws(VaultError) {
     let home = try openHome()
     try atLevel(.identity) { () throws(FileFault) in
@@ -140,7 +140,7 @@ struct IdentityFolder: Sendable {
 
   // MARK: - Steps
 
-  /// Makes the folders of a store, as far as they are not there.
+  /// Makes the folders of a store that do not exist yet.
   private func makeHome() throws(VaultError) -> Folder {
     try refuseNetworkFileSystem()
     try atLevel(.store) { () throws(FileFault) in try Folder.make(store) }
@@ -169,7 +169,7 @@ struct IdentityFolder: Sendable {
     }
   }
 
-  /// - Parameter whole: refuses a store that is being recovered.
+  /// - Parameter whole: whether a store that is being recovered is refused.
   private func bytes(
     in home: borrowing Folder, _ trust: FileTrust? = nil, whole: Bool = true
   ) throws(VaultError) -> [UInt8] {
@@ -186,7 +186,7 @@ struct IdentityFolder: Sendable {
     throw .contradiction(.recovering)
   }
 
-  /// A store without its identity file, but with groups, is not an empty place.
+  /// Refuses a store that has groups but no identity file, because it is not an empty place.
   private func refuseOrphanedGroups(_ home: borrowing Folder) throws(VaultError) {
     do throws(FileFault) {
       let groups = try home.folder(IdentityFolder.groupsName, .visible(user: user))
@@ -218,14 +218,14 @@ struct IdentityFolder: Sendable {
     var path = store
     while true {
       if let kind = NetworkFileSystem.kind(of: path) { throw .networkFileSystem(kind) }
-      // A store that is still to be made lies where its nearest folder lies.
+      // A store that does not exist yet will be on the file system of its nearest existing folder.
       guard unsafe access(path, F_OK) != 0, path != "/", path != "." else { return }
       path = CanonicalPath.split(path).folder
     }
   }
 }
 
-/// What the identity, the credential and the settings have in common: a label first, a hash of all before it last.
+/// The common frame of identity, credential and settings: a label first, and last a hash of everything before it.
 enum CheckedFile {
   /// The bytes before the hash.
   ///
@@ -250,9 +250,10 @@ enum CheckedFile {
   }
 }
 
-/// The rule for names of groups and applications, which name folders and files too: `[a-z0-9][a-z0-9._-]{0,127}`, no `..`.
+/// The rule for names of groups and applications, which are also names of folders and files:
+/// `[a-z0-9][a-z0-9._-]{0,127}`, without `..`.
 ///
-/// A name that breaks it is refused, never folded: two names must not mean one folder.
+/// An invalid name is refused and not normalized, so that two names never mean one folder.
 enum FolderName {
   static func isValid(_ name: String) -> Bool {
     let bytes = Array(name.utf8)

@@ -6,9 +6,9 @@ internal import Sealing
 enum KeyFile {
   /// Reads a key file.
   ///
-  /// - Parameter store: the store's folder; a key inside it would be copied with what it opens.
-  /// - Throws: `locked` with the reason: gone, a link, not a regular file, not ours or root's, open to others, or not of
-  ///   exactly 32 bytes; `storage`.
+  /// - Parameter store: the store's folder. A key inside it is refused, because copies of the store would contain it.
+  /// - Throws: `locked` with the reason: missing, a link, not a regular file, not owned by us or root, open to others,
+  ///   or not exactly 32 bytes long; `storage`.
   static func read(_ path: String, outside store: String, user: uid_t = geteuid()) throws(VaultError) -> Key {
     try refuseInside(path, store)
     do throws(FileFault) {
@@ -20,10 +20,10 @@ enum KeyFile {
     }
   }
 
-  /// Makes a key file, mode 0600, durably.
+  /// Creates a key file, mode 0600, durably.
   ///
-  /// - Throws: `locked(.keyFile(.taken))` if anything is there; `locked` also where its folder is not there or the key
-  ///   would lie inside the store; `storage`. There is no new file then.
+  /// - Throws: `locked(.keyFile(.taken))` if something exists at the path; `locked` also if its folder does not exist
+  ///   or is inside the store; `storage`. No new file is left then.
   static func make(_ path: String, outside store: String) throws(VaultError) -> Key {
     try refuseInside(path, store)
     let key = try sealing { () throws(SealingError) in try Key.random() }
@@ -38,7 +38,7 @@ enum KeyFile {
     return key
   }
 
-  /// Reads a key file, or makes it if nothing is there, with the folders above it that are missing.
+  /// Reads a key file, or creates it if nothing exists at the path, with all missing folders above it.
   static func readOrMake(_ path: String, outside store: String) throws(VaultError) -> Key {
     do throws(VaultError) {
       return try read(path, outside: store)
@@ -49,7 +49,7 @@ enum KeyFile {
       do throws(VaultError) {
         return try make(path, outside: store)
       } catch .locked(.keyFile(.taken)) {
-        // Somebody else made it just now.
+        // Another process made it just now.
         return try read(path, outside: store)
       }
     }
@@ -73,13 +73,13 @@ enum KeyFile {
 
 /// The file `device.key` in the state folder: 32 random bytes that never leave this machine.
 ///
-/// It is not backed up: groups that are bound to it are meant to be lost with the machine.
+/// It is not backed up, because groups bound to it are meant to be lost with the machine.
 enum DeviceKeyFile {
   static let name = "device.key"
 
   /// Reads the device key; `nil` if there is none yet.
   ///
-  /// - Throws: why the file is not one: a link, not a regular file, not ours, open to others, or not of exactly 32 bytes.
+  /// - Throws: the fault: a link, not a regular file, not owned by us, open to others, or not exactly 32 bytes long.
   static func read(in stateFolder: String, user: uid_t = geteuid()) throws(FileFault) -> DeviceKey? {
     do throws(FileFault) {
       let trust = FileTrust(owners: [user], forbiddenMode: 0o077)
@@ -92,20 +92,20 @@ enum DeviceKeyFile {
     }
   }
 
-  /// Reads the device key, or makes it, durably, if there is none. One that is there is never replaced: groups would be lost.
+  /// Reads the device key, or creates it, durably. An existing one is never replaced, because groups would be lost.
   ///
-  /// - Throws: `locked` with what is wrong with the file or its folder; `storage`.
+  /// - Throws: `locked` with the fault of the file or its folder; `storage`.
   static func readOrMake(in stateFolder: String) throws(VaultError) -> DeviceKey {
     do throws(FileFault) {
       if let key = try read(in: stateFolder) { return key }
-      // The state folder must be ours, and nobody else may write to it.
+      // The state folder must be ours, and nobody else may have write access.
       _ = try Folder(stateFolder, .state(), followingLink: true)
       do throws(FileFault) {
         let key: Key
         do { key = try Key.random() } catch { throw .storage(.memory) }
         try SecretFile.Draft(path(in: stateFolder)).place(key)
       } catch {
-        // Somebody else made it just now.
+        // Another process made it just now.
         guard error == .taken else { throw error }
       }
       guard let key = try read(in: stateFolder) else { throw .missing }
@@ -115,9 +115,9 @@ enum DeviceKeyFile {
     }
   }
 
-  /// Finds the device key that a group asks for.
+  /// Finds the device key that a group is bound to.
   ///
-  /// - Throws: `otherDevice`, with what is here instead.
+  /// - Throws: `otherDevice`, which says what this machine has instead.
   static func key(_ id: [UInt8], in stateFolder: String?) throws(GroupFileError) -> Key {
     guard let stateFolder else { throw .otherDevice("no state folder is known, so no device key is here") }
     let found: DeviceKey?
@@ -132,21 +132,22 @@ enum DeviceKeyFile {
   private static func path(in stateFolder: String) -> String { "\(stateFolder)/\(name)" }
 }
 
-/// What lies in `$CREDENTIALS_DIRECTORY/vault`: its content decides what it is (format article, "The credential").
+/// The content of `$CREDENTIALS_DIRECTORY/vault`, of either kind; its bytes show which (format article, "The
+/// credential").
 enum SystemdCredential {
   case application(Credential)
   case slotKey(SlotKey)
 
-  /// A key, in a class because an enum's payload, and what a closure captures, must be copyable.
+  /// A key, in a class because the payload of an enum and the captures of a closure must be copyable.
   final class SlotKey: Sendable {
     let key: Key
 
     init(_ key: consuming Key) { self.key = key }
   }
 
-  /// Reads the file; `nil` if it is not there, and then nothing was named.
+  /// Reads the file; `nil` if it does not exist.
   ///
-  /// - Throws: `locked` where the file is not as it must be, `damaged` where it is neither of the two.
+  /// - Throws: `locked` if the file is unsuitable, `damaged` if it is neither a key nor a credential.
   static func read(_ path: String) throws(VaultError) -> SystemdCredential? {
     let bytes: GuardedBytes
     do throws(FileFault) {

@@ -2,15 +2,15 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// Where the store and the state folder are, from the environment.
+/// The places of the store and the state folder, from the environment.
 ///
 /// | | user | root |
 /// | --- | --- | --- |
 /// | store | `$XDG_DATA_HOME/vault` | `/var/lib/vault` |
 /// | state | `$XDG_STATE_HOME/vault` | `/var/lib/vault-state` |
 ///
-/// `VAULT_HOME` names the store and `VAULT_STATE` the state folder. Where only the first is set, the state lies in the usual
-/// state folder in a folder of its own, named by the owner's key: two stores must not share witnesses.
+/// `VAULT_HOME` names the store and `VAULT_STATE` the state folder. If only the first is set, the state is in a folder
+/// inside the usual state folder, named after the owner's key, because two stores must not share witnesses.
 struct Locations: Equatable, Sendable {
   /// The store's folder, an absolute path.
   let home: String
@@ -25,8 +25,8 @@ struct Locations: Equatable, Sendable {
 
   /// Finds the places.
   ///
-  /// - Parameter homeFolder: the system's list of users, asked only where `HOME` is needed and not set.
-  /// - Throws: `noHome` if nothing says where the store is.
+  /// - Parameter homeFolder: looks the user up in the system's database; called only if `HOME` is needed and not set.
+  /// - Throws: `noHome` if the place of the store cannot be determined.
   init(
     environment: [String: String], user: uid_t = geteuid(), homeFolder: (uid_t) -> String? = UserList.homeFolder
   ) throws(VaultError) {
@@ -34,7 +34,7 @@ struct Locations: Equatable, Sendable {
       guard let value = environment[variable], !value.isEmpty else { return nil }
       return Locations.absolute(value)
     }
-    // XDG: a path that is not absolute counts as not set.
+    // XDG: a path that is not absolute is treated as not set.
     func rooted(_ variable: String) -> String? { environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil } }
     func usual(_ variable: String, _ below: String, root: String) -> String? {
       if user == 0 { return root }
@@ -55,7 +55,7 @@ struct Locations: Equatable, Sendable {
     }
   }
 
-  /// The state folder of a store; `nil` where nothing says where it would be.
+  /// The state folder of a store; `nil` if it cannot be determined.
   func stateFolder(of ownerKey: PublicKey) -> String? {
     switch state {
     case .folder(let path): path
@@ -64,7 +64,7 @@ struct Locations: Equatable, Sendable {
     }
   }
 
-  /// Makes the state folder; one that is there is left as it is.
+  /// Makes the state folder; an existing one is left as it is.
   ///
   /// - Throws: `denied`, `damaged`, `storage`.
   func makeStateFolder(of ownerKey: PublicKey) throws(VaultError) {
@@ -93,7 +93,7 @@ struct Locations: Equatable, Sendable {
 }
 
 extension PublicKey {
-  /// The first 16 bytes in lower-case hexadecimal digits: names the folders of one owner.
+  /// The first 16 bytes in lower-case hexadecimal digits, used in names of folders.
   var shortName: String { String(hexadecimal.prefix(32)) }
 
   /// All bytes in lower-case hexadecimal digits.
@@ -103,9 +103,9 @@ extension PublicKey {
   }
 }
 
-/// The system's list of users.
+/// The system's user database.
 enum UserList {
-  /// The home folder of `user`; `nil` if there is no such user, or none with an absolute path.
+  /// The home folder of `user`; `nil` if there is no such user, or their home is not an absolute path.
   static func homeFolder(of user: uid_t) -> String? {
     var entry = unsafe passwd()
     var found: UnsafeMutablePointer<passwd>?
@@ -118,14 +118,15 @@ enum UserList {
   }
 }
 
-/// Where a store and its state folder are, and what the environment says about opening it.
+/// The places of a store and its state folder, and how the environment says to open it.
 ///
 /// | | user | root | environment |
 /// | --- | --- | --- | --- |
 /// | store | `$XDG_DATA_HOME/vault` | `/var/lib/vault` | `VAULT_HOME` |
 /// | state | `$XDG_STATE_HOME/vault` | `/var/lib/vault-state` | `VAULT_STATE` |
 ///
-/// The store is for backups; the state folder holds what must not be put back with it: the newest states seen.
+/// The store belongs in backups. The state folder must not be restored with it, because it records the newest states
+/// seen.
 public struct StoreLocation: Sendable {
   let places: Locations
   let environment: [String: String]
@@ -135,13 +136,13 @@ public struct StoreLocation: Sendable {
 
   /// The places that `environment` names.
   ///
-  /// - Throws: ``VaultError/noStore(path:)`` if nothing says where the store is.
+  /// - Throws: ``VaultError/noStore(path:)`` if the place of the store cannot be determined.
   public init(environment: [String: String]) throws(VaultError) {
     places = try Locations(environment: environment)
     self.environment = environment
   }
 
-  /// A store at `home` with its state folder at `state`; nothing of the environment counts.
+  /// A store at `home` with its state folder at `state`; the environment is ignored.
   public init(home: String, state: String) throws(VaultError) {
     try self.init(environment: ["VAULT_HOME": home, "VAULT_STATE": state])
   }
@@ -165,23 +166,23 @@ public struct StoreLocation: Sendable {
 extension StoreLocation {
   /// A file or folder that belongs to a store.
   public struct Place: Sendable, Equatable {
-    /// What it is, for people.
+    /// A short description for people.
     public let what: String
     public let path: String
-    /// Its permissions as octal digits, as they are made.
+    /// The permissions with which it is created, as octal digits.
     public let mode: String
-    /// Whether it belongs into a backup.
+    /// Whether it belongs in a backup.
     public let isBackedUp: Bool
-    /// The Unix group that may use it; `nil` if it is its user's alone.
+    /// The Unix group that may use it; `nil` if only its owner may.
     public var unixGroup: UnixGroup?
   }
 
-  /// Everything that belongs to the store, there or not, and the shared groups. No group is opened; the key file is named only
-  /// where this machine remembers it, and the credential where the environment names one.
+  /// Everything that belongs to the store, existing or not, and the shared groups. No group is opened. The key file is
+  /// listed only if this machine remembers it, and the credential only if the environment names one.
   ///
-  /// - Parameter named: the credential of the application that asks; by default the one that the environment names.
-  /// - Throws: ``VaultError/damaged(group:level:detail:)`` for an identity file that cannot be read; without a store the usual
-  ///   places are told.
+  /// - Parameter named: the credential of the calling application; by default the one that the environment names.
+  /// - Throws: ``VaultError/damaged(group:level:detail:)`` for an identity file that cannot be read. If there is no
+  ///   store, the default places are returned.
   public func all(credential named: String? = nil) throws(VaultError) -> [Place] {
     let credentialPath = named.map(Locations.absolute) ?? namedCredential
     let credential = credentialPath.flatMap { try? CredentialFile.read($0) }
@@ -192,13 +193,13 @@ extension StoreLocation {
       Place(what: "groups", path: "\(home)/groups", mode: entrance, isBackedUp: true),
     ]
     found += sharedGroups(credential)
-    // An application cannot read the identity; its credential says whose store it is.
+    // An application cannot read the identity; its credential names the store's owner.
     if let ownerKey = try credentialPath == nil ? ownerKey() : credential?.ownerKey { found += places(of: ownerKey) }
     if let path = credentialPath { found.append(Place(what: "credential", path: path, mode: "600", isBackedUp: false)) }
     return found
   }
 
-  /// What lies in the state folder, and the key file.
+  /// The contents of the state folder, and the key file.
   private func places(of ownerKey: PublicKey) -> [Place] {
     var found: [Place] = []
     if let state = places.stateFolder(of: ownerKey) {
@@ -216,13 +217,13 @@ extension StoreLocation {
     return found
   }
 
-  /// Whether the store's folder has the mode of one in which a group is shared.
+  /// Whether the store's folder has the mode that sharing a group requires.
   private var letsOthersPass: Bool {
     var status = stat()
     return unsafe stat(home, &status) == 0 && status.st_mode & 0o011 == 0o011
   }
 
-  /// The groups that are shared with a Unix group, as far as this user knows them.
+  /// The groups that are shared with a Unix group, if this user knows of them.
   private func sharedGroups(_ credential: Credential?) -> [Place] {
     let names = (try? groupNames()) ?? credential.map(knownGroupNames) ?? []
     return names.compactMap { name in
@@ -236,7 +237,7 @@ extension StoreLocation {
     }
   }
 
-  /// The credential that the environment names, if it names one.
+  /// The path of the credential that the environment names, if any.
   private var namedCredential: String? {
     if let path = variable("VAULT_CREDENTIAL") { return Locations.absolute(path) }
     guard let path = variable("CREDENTIALS_DIRECTORY").map({ $0 + "/vault" }) else { return nil }
@@ -244,7 +245,7 @@ extension StoreLocation {
     return nil
   }
 
-  /// Whose store it is; `nil` where there is none.
+  /// The store's owner; `nil` if there is no store.
   private func ownerKey() throws(VaultError) -> PublicKey? {
     do { return try identityFolder.read().ownerKey } catch .noStore { return nil }
   }

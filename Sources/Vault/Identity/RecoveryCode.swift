@@ -1,31 +1,31 @@
 internal import Sealing
 
-/// 160 random bits that open a slot, as people write them on paper (format article, "The recovery code").
+/// 160 random bits that open a slot, in a form that people can write on paper (format article, "The recovery code").
 ///
-/// Eight groups of five characters in Crockford's base 32, in which what looks like I, L or O can only be 1 or 0: four hold
-/// 20 bits, the fifth checks them and the place of the group. A single mistyped character, two that were exchanged in a group,
-/// and two exchanged groups are always found and named; anything else in a group in 31 of 32 cases.
+/// Eight groups of five characters in Crockford's base 32, which reads I, L and O as 1, 1 and 0. Four characters hold
+/// 20 bits; the fifth checks them and the group's position. A single mistyped character, two characters exchanged
+/// within a group, and two exchanged groups are always found and named; any other error in a group in 31 of 32 cases.
 struct RecoveryCode: Sendable {
   private let bits: GuardedBytes
 
   static let byteCount = 20
   static let groupCount = 8
   private static let valuesInGroup = 4
-  /// The characters of a group: four for values, one to check.
+  /// The number of characters in a group: four for the value, one for the check.
   static let groupLength = valuesInGroup + 1
-  /// The length of the text, with a hyphen between two groups.
+  /// The length of the text, with hyphens between the groups.
   static let textLength = groupCount * (groupLength + 1) - 1
 
   /// A new code.
   static func random() throws(SealingError) -> RecoveryCode {
-    // A key is where random bytes are made in guarded memory.
+    // `Key.random` produces the random bytes in guarded memory.
     let key = try Key.random()
     return try unsafe key.withUnsafeBytes { (bytes) throws(SealingError) in
       try unsafe RecoveryCode(copying: UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]))
     }
   }
 
-  /// The code of 20 bytes; the caller wipes its own.
+  /// The code of 20 bytes; the caller wipes the original.
   init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
     guard bytes.count == RecoveryCode.byteCount else {
       throw .wrongCount(bytes.count, expected: RecoveryCode.byteCount)
@@ -33,12 +33,12 @@ struct RecoveryCode: Sendable {
     bits = try unsafe GuardedBytes(copying: bytes)
   }
 
-  /// What the slot is opened with.
+  /// The key that opens the slot.
   func key() throws(SealingError) -> Key { try Key.hash(.recovery, bits) }
 
   // MARK: - Text
 
-  /// The text: upper case, with a hyphen between two groups.
+  /// The text: upper case, with hyphens between the groups.
   func text() throws(SealingError) -> GuardedBytes {
     let text = try GuardedBytes(count: RecoveryCode.textLength)
     unsafe text.withUnsafeMutableBytes { text in
@@ -59,7 +59,8 @@ struct RecoveryCode: Sendable {
     return text
   }
 
-  /// Reads what was typed: in either case, with spaces, hyphens or nothing between groups, `O` for 0, `I` and `L` for 1.
+  /// Reads a code as typed: in either case, with spaces, hyphens or nothing between groups, `O` for 0, `I` and `L` for
+  /// 1.
   ///
   /// - Throws: `mistypedCode`, which names the groups; `storage`.
   init(parsing text: GuardedBytes) throws(VaultError) {
@@ -68,15 +69,15 @@ struct RecoveryCode: Sendable {
     bits = try sealing { () throws(SealingError) in try typed.bits() }
   }
 
-  /// The characters of a text as values.
+  /// The values of the characters of a typed text.
   private struct Typed {
     private static let count = groupCount * groupLength
-    /// What stands for a character that is none of the alphabet.
+    /// The value for a character outside the alphabet.
     private static let unknown: UInt8 = 0xFF
 
     private let values: GuardedBytes
     private var characterCount = 0
-    /// How many characters each part between spaces or hyphens has.
+    /// The number of characters in each part between spaces or hyphens.
     private var parts: [Int] = []
 
     init(_ text: GuardedBytes) throws(SealingError) {
@@ -86,7 +87,7 @@ struct RecoveryCode: Sendable {
         unsafe text.withUnsafeBytes { text in
           for index in text.indices {
             let byte = unsafe text[index]
-            // The rest of a character that is not ASCII, and so none of ours.
+            // A continuation byte of a non-ASCII character, whose first byte was counted as unknown.
             if byte & 0xC0 == 0x80 { continue }
             if [UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: "\t")].contains(byte) {
               isInPart = false
@@ -115,7 +116,7 @@ struct RecoveryCode: Sendable {
       return wrong.compactMap { places[$0 - 1] }.sorted() == wrong ? .misplaced(wrong) : .mistyped(wrong)
     }
 
-    /// The place, from 1, in which a group agrees with its check character; `nil` if there is none.
+    /// The position, from 1, that agrees with the group's check character; `nil` if none does.
     private func place(of group: Int) -> Int? {
       unsafe values.withUnsafeBytes { values in
         let group = unsafe UnsafeRawBufferPointer(rebasing: values[group * groupLength..<(group + 1) * groupLength])
@@ -173,8 +174,8 @@ struct RecoveryCode: Sendable {
 
   /// One step of the check: `2 × (check ⊕ value)` in the field of 32 elements modulo x^5 + x^2 + 1.
   ///
-  /// The check begins as the group's number, and each value ends up multiplied by another power of 2: so a change of one of
-  /// the five characters, an exchange of two of them, and another place of the group each make another check.
+  /// The check begins as the group's number, and each value is multiplied by a different power of 2. So changing one of
+  /// the five characters, exchanging two of them, or moving the group always changes the check.
   private static func checking(_ value: UInt8, after check: UInt8) -> UInt8 {
     let sum = check ^ value
     return sum & 16 == 0 ? sum << 1 : (sum << 1 ^ 0b100101)
@@ -185,15 +186,15 @@ extension Label {
   fileprivate static let recovery = Label("vault1.recovery")
 }
 
-/// What is wrong with a text before any key is tried: no secret, because the check characters follow from the others.
+/// Why a text was rejected before any key was tried. Not secret, because the check characters follow from the others.
 @nonexhaustive
 public enum RecoveryCodeDefect: Error, Sendable, Equatable {
   /// These groups, counted from 1, do not agree with their check characters.
   case mistyped([Int])
-  /// These groups are right, but in one another's places.
+  /// These groups are right, but in the wrong order.
   case misplaced([Int])
-  /// One group has another number of characters than five.
+  /// A group does not have five characters.
   case groupLength(Int, count: Int)
-  /// There are not 40 characters.
+  /// The text does not have 40 characters.
   case length(Int)
 }

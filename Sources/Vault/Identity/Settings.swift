@@ -1,11 +1,11 @@
 internal import Glibc
 internal import Sealing
 
-/// What this machine remembers about a store besides its witnesses: the file `settings` in the state folder.
+/// The facts other than witnesses that this machine remembers about a store: the file `settings` in the state folder.
 ///
 /// ```
-/// pad16("vault1.settings") ‖ u16 ‖ place of the key file (empty: none) ‖ u64 time of the last backup, ms since 1970 (0: none)
-/// ‖ H("vault1.set.hash", before)
+/// pad16("vault1.settings") ‖ u16 ‖ place of the key file (empty: none) ‖ u64 time of the last backup, ms since 1970
+/// (0: none) ‖ H("vault1.set.hash", before)
 /// ```
 struct Settings: Equatable, Sendable {
   /// The key file that opened the store, as an absolute path.
@@ -24,7 +24,7 @@ struct Settings: Equatable, Sendable {
 
   // MARK: - Bytes
 
-  /// The file's bytes; a path of more than 4,096 bytes is not remembered.
+  /// The file's bytes; a path longer than 4,096 bytes is not stored.
   func serialized() -> [UInt8] {
     let path = Array((keyFile ?? "").utf8)
     var writer = ByteWriter()
@@ -61,7 +61,7 @@ struct Settings: Equatable, Sendable {
 
   // MARK: - File
 
-  /// Reads the settings; a state folder or a file that is not there means none.
+  /// Reads the settings; if the state folder or the file does not exist, they are empty.
   ///
   /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
   static func read(in stateFolder: String, user: uid_t = geteuid()) throws(VaultError) -> Settings {
@@ -82,9 +82,9 @@ struct Settings: Equatable, Sendable {
     return try Settings(parsing: bytes)
   }
 
-  /// Changes the settings while no other process can; damaged ones count as none.
+  /// Changes the settings, and keeps other processes from changing them meanwhile; damaged settings are replaced.
   ///
-  /// - Throws: `denied`, `busy`, `storage`; the settings are not changed then.
+  /// - Throws: `denied`, `busy`, `storage`; the settings are unchanged then.
   static func change(
     in stateFolder: String, user: uid_t = geteuid(), _ body: (inout Settings) -> Void
   ) throws(VaultError) {
@@ -102,7 +102,7 @@ struct Settings: Equatable, Sendable {
 }
 
 extension FileTrust {
-  /// For the state folder and what is in it: ours, and changed by nobody else.
+  /// For the state folder and its contents: owned by us, and writable by nobody else.
   static func state(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user], forbiddenMode: 0o022) }
 }
 

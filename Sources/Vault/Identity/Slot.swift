@@ -1,12 +1,12 @@
 internal import Sealing
 
-/// One way to open the root seed: a passphrase, or a key with all its entropy (format article, "Slots").
+/// One way to open the root seed: a passphrase, or a key with full entropy (format article, "Slots").
 struct Slot: Equatable, Sendable {
-  /// What opens the slot. All but a passphrase are keys of 32 bytes.
+  /// The kind of secret that opens the slot. All kinds but a passphrase are keys of 32 bytes.
   let use: SlotInfo.Kind
-  /// Names the slot; rises within the file.
+  /// Identifies the slot; the numbers rise within the file.
   let number: UInt16
-  /// What a passphrase is stretched with; zeros for a key.
+  /// The costs of stretching a passphrase; zeros for a key.
   let cost: Passphrase.Cost
   let salt: [UInt8]
   private let check: [UInt8]
@@ -17,7 +17,7 @@ struct Slot: Equatable, Sendable {
   static let byteCount = 116
 
   /// A slot that `passphrase` opens.
-  ///
+  /// - Throws: `overLimit` before any expensive work; `storage`.
   /// - Throws: `overLimit` before any work; `storage`.
   init(
     number: UInt16, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, sealing identity: Identity,
@@ -30,7 +30,7 @@ struct Slot: Equatable, Sendable {
       use: .passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
   }
 
-  /// A slot that `key` opens; `use` is not a passphrase.
+  /// A slot that `key` opens; `use` must not be a passphrase.
   ///
   /// - Throws: `storage`.
   init(
@@ -64,8 +64,8 @@ struct Slot: Equatable, Sendable {
 
   /// Opens a passphrase's slot.
   ///
-  /// - Throws: `wrongKey` for another passphrase; `damaged` if it is the right one and the rest does not follow;
-  ///   `overLimit` for costs that nobody pays; `storage`.
+  /// - Throws: `wrongKey` for another passphrase; `damaged` if the passphrase is right but the rest of the slot is not;
+  ///   `overLimit` for unreasonable costs; `storage`.
   func open(passphrase: GuardedBytes, ownerKey: PublicKey) throws(VaultError) -> Identity {
     let key = try Vault.sealing { () throws(SealingError) in
       try Passphrase.stretch(passphrase, salt: salt, cost: cost)
@@ -75,7 +75,7 @@ struct Slot: Equatable, Sendable {
 
   /// Opens a key's slot.
   ///
-  /// - Throws: `wrongKey` for another key; `damaged` if it is the right one and the rest does not follow; `storage`.
+  /// - Throws: `wrongKey` for another key; `damaged` if the key is right but the rest of the slot is not; `storage`.
   func open(key: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
     let slotKey: Key
     do { slotKey = try key.derive(.slotKey, salt) } catch { throw VaultError(error) }
@@ -84,7 +84,7 @@ struct Slot: Equatable, Sendable {
 
   private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
     let header = Slot.header(use, number, cost, salt, ownerKey)
-    // In a time that tells nothing about where they differ.
+    // Constant time: the time does not reveal where the values differ.
     let difference = zip(Slot.check(slotKey, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
     guard difference == 0 else { throw .wrongKey(use) }
     do throws(SealingError) {
@@ -133,12 +133,12 @@ struct Slot: Equatable, Sendable {
     writer.write(sealedSeed)
   }
 
-  /// What reading a slot can find wrong.
+  /// The errors of reading a slot.
   enum Failure: Error { case malformed, newerKind }
 
   /// Reads a slot of 116 bytes.
   ///
-  /// Costs are not judged here but when the slot is opened, so that one slot's costs do not keep the others closed.
+  /// The costs are not checked here but when the slot is opened, so that one slot's costs do not block the others.
   init(from reader: inout ByteReader) throws(Failure) {
     do {
       let kind = try reader.read(UInt8.self)
@@ -162,15 +162,15 @@ struct Slot: Equatable, Sendable {
 }
 
 extension SlotInfo.Kind {
-  /// 1 for a passphrase, 2 for a key with all its entropy.
+  /// 1 for a passphrase, 2 for a key with full entropy.
   fileprivate var kind: UInt8 { self == .passphrase ? 1 : 2 }
 }
 
 extension Passphrase.Cost {
-  /// What stands in the slot of a key, which is not stretched.
+  /// The costs of a slot for a key, which is not stretched.
   fileprivate static let none = Passphrase.Cost(passes: 0, memoryKiB: 0)
 
-  /// These costs with what is below `least` raised to it; nothing is lowered. Costs that nobody pays become `least`.
+  /// These costs, with each value below `least` raised to it; nothing is lowered. Unreasonable costs become `least`.
   func raised(to least: Passphrase.Cost) -> Passphrase.Cost {
     guard isWithinLimits else { return least }
     let raised = Passphrase.Cost(passes: max(passes, least.passes), memoryKiB: max(memoryKiB, least.memoryKiB))
@@ -184,21 +184,21 @@ extension Label {
   fileprivate static let slotKey = Label("vault1.slot.key")
 }
 
-/// What the identity file says of one slot: a way to open the store. It tells nothing about the passphrase or key.
+/// A way to open the store, as the identity file describes it. It reveals nothing about the passphrase or key.
 public struct SlotInfo: Sendable, Equatable {
-  /// Names the slot: ``SecretStore/removeSlot(_:)`` takes it.
+  /// Identifies the slot: ``SecretStore/removeSlot(_:)`` takes it.
   public let number: Int
   public let kind: Kind
-  /// What a passphrase is stretched with; `nil` for a key, which needs no stretching.
+  /// The costs of stretching a passphrase; `nil` for a key, which needs no stretching.
   public let cost: Cost?
 
-  /// What opens a slot.
+  /// The kind of secret that opens a slot.
   @nonexhaustive
   public enum Kind: UInt8, Sendable {
     case passphrase = 1
     case keyFile, recoveryCode, systemdCredential
 
-    /// What people call it, such as "key file".
+    /// The kind in words, such as "key file".
     public var name: String {
       switch self {
       case .passphrase: "passphrase"
@@ -209,9 +209,9 @@ public struct SlotInfo: Sendable, Equatable {
     }
   }
 
-  /// What each guess of a passphrase costs: Argon2id.
+  /// The cost of each guess of a passphrase: Argon2id.
   public struct Cost: Sendable, Equatable {
-    /// How often the memory is gone through.
+    /// The number of passes over the memory.
     public let passes: Int
     /// The memory, in KiB.
     public let memoryKiB: Int

@@ -4,8 +4,8 @@ internal import Sealing
 
 /// The witness of one group: `witness/OWNER/GROUP` in the state folder (format article, "The witness").
 ///
-/// Two records are written in turn, in place: a full disk does not stop it, and of a record torn by a crash the other one
-/// is left. Reading is one call on a descriptor that is kept open.
+/// Two records are written alternately, in place. So a full disk does not stop it, and if a crash tears one record the
+/// other one is intact. Reading is one call on a descriptor that is kept open.
 final class Witness: Witnessing {
   private let folder: WitnessFolder
   private let group: String
@@ -15,16 +15,17 @@ final class Witness: Witnessing {
 
   private struct Kept: ~Copyable {
     var file: WitnessFile?
-    /// What was read last, and when the file had last been changed then; `nil` where it may have changed since unnoticed.
+    /// The record read last, and the file's last change at that time; `nil` if the file may have changed unnoticed
+    /// since.
     var record: WitnessRecord?
     var change: WitnessFile.Change?
   }
 
-  /// What a change of the witness needs, open from one to the next.
+  /// The open files that changing the witness needs, kept from one change to the next.
   private struct Writing: ~Copyable {
     var folder: Folder?
     var file: WitnessFile?
-    /// The bytes that were read or written last and what they say: mostly nobody else wrote since.
+    /// The bytes that were read or written last; usually no other process has written since.
     var bytes: [UInt8] = []
     var newest: WitnessFile.Newest?
   }
@@ -42,14 +43,14 @@ final class Witness: Witnessing {
       do throws(WitnessFolder.Unusable) {
         let change = kept.file?.change()
         if let change, change == kept.change, let record = kept.record { return .valid(record) }
-        // Without a name it witnesses nothing.
+        // A deleted file, kept open, is not a witness.
         if change?.isLinked != true { kept.file = nil }
         if kept.file == nil {
           guard let folder = try folder.open(), let file = try open(in: folder, O_RDONLY) else { return .absent }
           kept.file = consume file
         }
         let before = kept.file!.change()
-        // Two writers in quick succession may leave a reader both records half written; never for long.
+        // Two writers in quick succession may make a reader find both records half written, but only briefly.
         for _ in 0..<4 {
           let bytes: [UInt8]
           do throws(FileFault) { bytes = try kept.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
@@ -62,7 +63,7 @@ final class Witness: Witnessing {
         }
         throw .invalid
       } catch {
-        // So that a file put right is seen.
+        // Forget the file, so that a repaired one is noticed.
         kept.file = nil
         return error.reading
       }
@@ -75,11 +76,11 @@ final class Witness: Witnessing {
         for _ in 0..<2 {
           if writing.file == nil { writing.folder = try folder.open(making: true) }
           guard writing.folder != nil else { return false }
-          // One lock for all groups of the owner, because the file of this one may still be made. It is held for
+          // One lock for all groups of the owner, because the file of this group may not exist yet. It is held for
           // microseconds.
           do { try writing.folder!.lock(waiting: waiting) } catch { return false }
           defer { writing.folder!.unlock() }
-          // Another process may have put a new file, or a new folder, in the place of the one that is open.
+          // Another process may have replaced the open file or folder.
           if writing.file?.hasPath(folder.path(of: group)) == false {
             writing.file = nil
             continue
@@ -122,7 +123,7 @@ final class Witness: Witnessing {
     }
   }
 
-  /// Puts a new file in the place of none, or of one that is no witness.
+  /// Creates the file, or replaces one that is not a valid witness.
   private func make(
     _ record: WitnessRecord?, in folder: borrowing Folder
   ) throws(WitnessFolder.Unusable) -> Bool {
@@ -133,7 +134,7 @@ final class Witness: Witnessing {
     return true
   }
 
-  // A record that reading would refuse is never written.
+  // A record that a reader would refuse is never written.
   private func isWritable(_ record: WitnessRecord) -> Bool {
     record.ownerKey == folder.ownerKey && (try? WitnessRecord(parsing: record.serialized())) == record
   }
@@ -149,15 +150,15 @@ final class Witness: Witnessing {
 }
 
 extension [UInt8] {
-  /// As `==`, which compares byte by byte: this happens in every transaction.
+  /// Like `==`, which is slower here and would run in every transaction.
   fileprivate func isSame(as other: [UInt8]) -> Bool {
     unsafe count == other.count && memcmp(self, other, count) == 0
   }
 }
 
-/// Where the witnesses of one owner's groups are: `witness/OWNER` in the state folder.
+/// The folder of the witnesses of one owner's groups: `witness/OWNER` in the state folder.
 struct WitnessFolder: Sendable {
-  /// `nil` where nothing says where the state folder would be.
+  /// `nil` if the place of the state folder cannot be determined.
   let stateFolder: String?
   let ownerKey: PublicKey
   let user: uid_t
@@ -173,11 +174,11 @@ struct WitnessFolder: Sendable {
     ownerName = ownerKey.shortName
   }
 
-  /// Why there is nothing to read or write.
+  /// Why a witness cannot be read or written.
   enum Unusable: Error, Equatable {
-    /// The machine does not let us: a reason that a user can act on.
+    /// The machine does not allow it; the reason is one that a user can act on.
     case unavailable(String)
-    /// What is there is no witness.
+    /// The existing file is not a valid witness.
     case invalid
 
     init(_ fault: FileFault) {
@@ -198,8 +199,9 @@ struct WitnessFolder: Sendable {
 
   /// Opens the folder.
   ///
-  /// - Parameter making: whether it is made; the state folder itself never is, see ``Locations/makeStateFolder(of:)``.
-  /// - Returns: `nil` if it is not there.
+  /// - Parameter making: whether to create it. The state folder itself is not created: see
+  ///   ``Locations/makeStateFolder(of:)``.
+  /// - Returns: `nil` if it does not exist.
   func open(making: Bool = false) throws(Unusable) -> Folder? {
     guard let stateFolder else { throw .unavailable("there is no home folder for the state folder") }
     let trust = FileTrust.state(user: user)
@@ -227,14 +229,14 @@ struct WitnessFolder: Sendable {
     try state.folder(WitnessFolder.name, trust).folder(ownerName, trust)
   }
 
-  /// Where the witness of `group` lies; `nil` where nothing says where the state folder would be.
+  /// The path of the witness of `group`; `nil` if the place of the state folder cannot be determined.
   func path(of group: String) -> String? {
     stateFolder.map { "\($0)/\(WitnessFolder.name)/\(ownerName)/\(group)" }
   }
 
-  /// The groups that have a witness, sorted: what this machine has seen of the owner.
+  /// The groups that have a witness, sorted: the groups of the owner that this machine has seen.
   ///
-  /// - Throws: why it cannot be told.
+  /// - Throws: the reason why the folder cannot be read.
   func groups() throws(Unusable) -> [String] {
     guard let folder = try open() else { return [] }
     do { return try folder.names().filter(FolderName.isValid) } catch { throw Unusable(error) }
@@ -248,7 +250,7 @@ struct WitnessFile: ~Copyable {
   /// The number of bytes: 512.
   static let byteCount = 2 * WitnessRecord.byteCount
 
-  /// - Throws: `missing`, or why it is no witness.
+  /// - Throws: `missing`, or the reason why it is not a valid witness.
   init(_ name: String, in folder: borrowing Folder, _ flags: CInt, _ trust: FileTrust) throws(FileFault) {
     let file = try folder.open(name, flags)
     _ = try file.requireRegular(trust, size: WitnessFile.byteCount...WitnessFile.byteCount)
@@ -260,7 +262,7 @@ struct WitnessFile: ~Copyable {
     record.serialized() + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
   }
 
-  /// Which change of the file was its last one.
+  /// Identifies the last change of the file.
   struct Change: Equatable {
     let isLinked: Bool
     private let seconds: Int
@@ -272,7 +274,8 @@ struct WitnessFile: ~Copyable {
       nanoseconds = status.st_ctim.tv_nsec
     }
 
-    /// Whether any later change will show as another one: the clock that stamps them goes on in steps of some milliseconds.
+    /// Whether a later change is sure to have another time stamp: the clock of time stamps advances in steps of
+    /// milliseconds.
     var isSettled: Bool {
       var now = timespec()
       unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
@@ -280,26 +283,26 @@ struct WitnessFile: ~Copyable {
     }
   }
 
-  /// The last change of the file, by the system's clock, which nobody sets for a single file; `nil` where that is not told.
+  /// The last change of the file, by its ctime, which no program can set; `nil` if the status is not available.
   func change() -> Change? { (try? file.status()).map(Change.init) }
 
-  /// Whether it is this file that lies at `path`.
+  /// Whether the file at `path` is this one.
   func hasPath(_ path: String?) -> Bool {
     var found = stat()
     guard let path, let own = try? file.status(), unsafe lstat(path, &found) == 0 else { return false }
     return found.st_dev == own.st_dev && found.st_ino == own.st_ino
   }
 
-  /// The record that counts, and which of the two it is.
+  /// The record that counts, and its position.
   struct Newest {
     let record: WitnessRecord
     let position: Int
   }
 
-  /// Both records as they lie there.
+  /// The bytes of both records.
   func bytes() throws(FileFault) -> [UInt8] { try file.read(limit: WitnessFile.byteCount) }
 
-  /// The record in `bytes` that counts; `nil` if neither is a valid one of this owner.
+  /// The record in `bytes` that counts; `nil` if neither is a valid record of this owner.
   static func newest(in bytes: [UInt8], of ownerKey: PublicKey) -> Newest? {
     (0...1).compactMap { position -> Newest? in
       let half = bytes.dropFirst(position * WitnessRecord.byteCount).prefix(WitnessRecord.byteCount)
@@ -308,7 +311,7 @@ struct WitnessFile: ~Copyable {
     }.max { $0.record.sequence < $1.record.sequence }
   }
 
-  /// Writes `record` over the one that does not count.
+  /// Writes `record` over the record that does not count.
   func write(_ record: WitnessRecord, after newest: Newest) throws(FileFault) {
     try file.write(record.serialized(), at: (1 - newest.position) * WitnessRecord.byteCount)
   }

@@ -1,15 +1,16 @@
-/// What this user said of projects' files on this machine: for each a file in the state folder, named by the project's path.
+/// This user's decisions about project files on this machine: one file per project in the state folder, named after the
+/// project's path.
 extension StoreLocation {
   package enum ProjectStanding: Equatable, Sendable {
     case unknown, allowed, denied
-    /// It was allowed, and says something else now.
+    /// It was allowed, and its content has changed since.
     case changed
   }
 
   private static let projectsName = "projects"
 
   /// - Parameter path: the project's file, absolute and without links.
-  /// - Throws: ``VaultError/noStore(path:)``; what keeps the answer from being read. One that is damaged was never given.
+  /// - Throws: ``VaultError/noStore(path:)``; the error of reading the decision. A damaged decision counts as none.
   package func standing(ofProject path: String, _ content: [UInt8]) throws(VaultError) -> ProjectStanding {
     let state = try stateFolderPath()
     let said: [UInt8]
@@ -25,15 +26,15 @@ extension StoreLocation {
     return said.count > 64 && said.dropFirst(64) == answer(path, []).dropFirst(64) ? .changed : .unknown
   }
 
-  /// Allows the file of a project as it is now.
+  /// Allows the file of a project with its current content.
   ///
-  /// - Parameter content: nil denies whatever it says, now and later.
-  /// - Throws: ``VaultError/noStore(path:)``; what keeps the answer from being written. The one before stands then.
+  /// - Parameter content: nil denies the file whatever its content, now and later.
+  /// - Throws: ``VaultError/noStore(path:)``; the error of writing the decision. The previous decision is kept then.
   package func allow(project path: String, _ content: [UInt8]?) throws(VaultError) {
     try changeProjects { (folder) throws(FileFault) in try folder.replace(fileName(path), with: answer(path, content)) }
   }
 
-  /// Takes back what was said of a project's file.
+  /// Deletes the decision about a project's file.
   ///
   /// - Throws: as ``allow(project:_:)``.
   package func forget(project path: String) throws(VaultError) {
@@ -61,7 +62,7 @@ extension StoreLocation {
 
   private func fileName(_ path: String) -> String { String(Fingerprint.of(Array(path.utf8)).prefix(32)) }
 
-  /// The path stands there for people, and because a name is shorter than what it was made of.
+  /// The path is included for people, and because the file's name is only a short hash of it.
   private func answer(_ path: String, _ content: [UInt8]?) -> [UInt8] {
     let word = content.map { Fingerprint.of($0) } ?? "denied"
     return Array("\(word) \(path)\n".utf8)

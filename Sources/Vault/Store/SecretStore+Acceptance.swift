@@ -1,36 +1,36 @@
 internal import GroupFile
 internal import Sealing
 
-/// A state that is about to be accepted, and what that brings back.
+/// A state that is about to be accepted, and what accepting it would bring back.
 public struct ReturningState: Sendable {
   /// The group's name.
   public let group: String
-  /// Why it is not accepted by itself.
+  /// Why it is not accepted without confirmation.
   public let reason: Reason
   /// The number of the state.
   public let epoch: UInt64
-  /// The number of the newest state that was seen of this group; `nil` where none was. What was written between the two, and
-  /// on another branch, vanishes.
+  /// The number of the newest state that was seen of this group; `nil` if none was. Accepting discards what was written
+  /// between the two, or on another branch.
   public let knownEpoch: UInt64?
-  /// Its items, removed ones included.
+  /// The number of its items, removed ones included.
   public let itemCount: UInt64
-  /// When it was written, by its writer's clock.
+  /// When it was written, by the writer's clock.
   public let changed: Timestamp
   /// Its members, the owner included.
   public let members: [GroupMember]
-  /// Members that stay out, because their credentials were replaced or revoked since.
+  /// Members that are not let in again, because their credentials were replaced or revoked since.
   public let left: [GroupMember]
 
-  /// Why a state is not accepted by itself.
+  /// Why a state is not accepted without confirmation.
   @nonexhaustive
   public enum Reason: Sendable {
     /// An older state with the same members, or one of another branch.
     case older
-    /// A state with an older list of members or an older key: whoever left since comes back.
+    /// A state with an older roster or key: members that were removed since come back.
     case olderRoster
     /// The group was removed.
     case removed
-    /// It is another group than the one that is known under the name.
+    /// A different group than the known one of this name.
     case anotherGroup
   }
 
@@ -53,34 +53,36 @@ public struct ReturningState: Sendable {
   }
 }
 
-/// What ``SecretStore/acceptGroup(_:another:confirm:)`` came to.
+/// The result of ``SecretStore/acceptGroup(_:another:confirm:)``.
 @nonexhaustive
 public enum AcceptedState: Sendable, Equatable {
   case nothingToAccept
-  /// The group goes on from its present state.
+  /// The group continues from its current state.
   case accepted(epoch: UInt64)
-  /// The group's file is gone, and that is known now; a group of this name can be made again.
+  /// The group's file is gone and the removal has been recorded; a group of this name can be created again.
   case removal
-  /// Whoever was asked did not want it.
+  /// The confirmation was refused.
   case declined
 }
 
 extension SecretStore {
-  /// Takes a group as it is now, although this machine has seen another state: after a backup was put back.
+  /// Accepts a group in its current state although this machine has seen another one, as after restoring a backup.
   ///
-  /// A state with an older roster or key is the owner's alone to accept. What the owner accepts gets a newer roster and key at
-  /// once. Applications whose credentials were replaced or revoked since stay out of it; others who left since then come back.
+  /// Only the owner can accept a state with an older roster or key. A state that the owner accepts gets a newer roster
+  /// and key at once. Applications whose credentials were replaced or revoked since are not let in; other members that
+  /// were removed since come back.
   ///
-  /// Who is to be put out of the group could act between this and a change of its members: to do both in one step, the changes
-  /// take a state with `accepting:`, also one of a damaged file.
+  /// A member could act between this call and a later call that removes it. The calls that change members therefore
+  /// take `accepting:`, which accepts the state in the same step, even for a damaged file.
   ///
   /// - Parameters:
   ///   - name: the group's name.
-  ///   - takesAnother: whether another group than the one that is known under this name is taken. The owner's registry says
-  ///     which one that is; for an application, its witness and credential do.
-  ///   - confirm: gets what comes back, before anything is changed; `false` leaves everything as it is.
-  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the owner
-  ///   accepts it; ``VaultError/damaged(group:level:detail:)`` of level `witness` for another group, unless it is taken.
+  ///   - takesAnother: whether to accept a different group than the known one of this name, which the owner's registry
+  ///     identifies; for an application, its witness and credential do.
+  ///   - confirm: receives what accepting would bring back, before anything is changed; `false` changes nothing.
+  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the
+  ///   owner accepts it; ``VaultError/damaged(group:level:detail:)`` of level `witness` for another group, unless it is
+  ///   accepted.
   @discardableResult
   public func acceptGroup(
     _ name: String, another takesAnother: Bool = false, confirm: (ReturningState) -> Bool = { _ in true }
@@ -93,7 +95,7 @@ extension SecretStore {
     do throws(GroupFileError) {
       acceptance = try file.accept(owner, another: takesAnother) { confirm(ReturningState($0, leaves)) }
     } catch {
-      // This machine never saw it, but the owner's list says that it was there.
+      // This machine never saw the group, but the owner's registry lists it.
       if error == .missing, owner?.registeredID != nil, owner?.isRemoved == false {
         try noteRemoval(of: name)
         return .removal
@@ -112,7 +114,7 @@ extension SecretStore {
     }
   }
 
-  /// What the owner says of a state that a change of the group's members shall take although it contradicts what was seen.
+  /// The owner's decision about a state that contradicts what was seen, for a change of the group's members.
   ///
   /// - Parameter confirm: asked once for each state.
   func ownersAcceptance(
@@ -150,7 +152,7 @@ extension SecretStore {
     try registry.record(entry, of: name)
   }
 
-  /// Notes that the group that was accepted is the one that belongs to the name.
+  /// Records in the registry that the accepted group is the one with this name.
   private func notePresence(of name: AccessGroup.Name) throws(VaultError) {
     let registry = try registry()
     let known = try registry.entry(of: name)
@@ -162,7 +164,7 @@ extension SecretStore {
 }
 
 extension Member {
-  /// Whether the member's credential is the newest of its application, and was not revoked.
+  /// Whether the member's credential is the newest of its application, and is not revoked.
   fileprivate func isCurrent(in applications: [String: Registry.RegisteredApplication]) -> Bool {
     guard kind == .application else { return true }
     guard let known = applications[application] else { return false }

@@ -2,46 +2,46 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// What a backup came to.
+/// The result of a backup.
 public struct StoreBackup: Sendable {
   /// The backup's folder, an absolute path.
   public let path: String
   /// Each group of the store, sorted by name; the owner's registry is among them.
   public let groups: [Group]
 
-  /// What became of one group.
+  /// The result for one group.
   public struct Group: Sendable {
     public let name: String
     public let outcome: Outcome
   }
 
-  /// What became of a group.
+  /// How the backup of a group ended.
   @nonexhaustive
   public enum Outcome: Sendable {
-    /// The copy is proved: so many items and older versions, at this state.
+    /// The copy is proved: the numbers of its items and older versions, and its state.
     case copied(items: UInt64, versions: UInt64, epoch: UInt64)
-    /// The owner's registry of a store that is only unlocked: it was copied as it is, and nothing of it was proved. Nor was
-    /// the identity file.
+    /// The owner's registry of a store that is only unlocked. It was copied without proving anything, and so was the
+    /// identity file.
     case copiedUnproved
-    /// The group is bound to a device, so that no copy of it could be opened elsewhere.
+    /// The group is bound to a device, so a copy of it could not be opened elsewhere.
     case leftOut
-    /// The group does not verify, so it is not in the backup.
+    /// The group failed verification, so it is not in the backup.
     case failed(VaultError)
   }
 }
 
 extension SecretStore {
-  /// Copies the store into a folder of its own: the identity file, and one consistent, completely proved state of each group.
+  /// Copies the store into a new folder: the identity file, and one consistent, completely proved state of each group.
   ///
-  /// Others may write meanwhile. Groups that are bound to a device are left out; a group that does not verify is named in the
-  /// result, and the others are copied. Where the store is only unlocked, the identity file and the registry are taken along
-  /// as they are, unproved. A backup that fails, or is killed, leaves nothing that looks like one.
+  /// Others may write meanwhile. Groups that are bound to a device are left out. A group that fails verification is
+  /// reported in the result, and the other groups are copied. If the store is only unlocked, the identity file and the
+  /// registry are copied without proof. A backup that fails or is killed leaves nothing that looks like a backup.
   ///
   /// - Parameters:
-  ///   - path: the folder, outside of the store; it is made, or is empty.
+  ///   - path: the folder, outside the store; it is created, or must be empty.
   ///   - progress: called now and then with a group's name.
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, ``VaultError/exists(_:)`` for a folder that is not empty,
-  ///   ``VaultError/storage(_:)``. There is no backup then.
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner, ``VaultError/exists(_:)`` for a folder that is not
+  ///   empty, ``VaultError/storage(_:)``. No backup is left then.
   @discardableResult
   public func backUp(
     to path: String, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
@@ -72,7 +72,7 @@ extension SecretStore {
       let name = try AccessGroup.Name(name)
       files.append((name, group(name).file))
     }
-    // The owner's list comes last, so that it knows each group that is in the backup.
+    // The registry is copied last, so that it lists every group in the backup.
     let isWhole = !access.lacksIdentity
     if isWhole { files.append((.registry, try registry().group.file)) }
     var groups: [StoreBackup.Group] = []
@@ -88,7 +88,7 @@ extension SecretStore {
     return groups
   }
 
-  /// Takes the registry along although nobody here has its key.
+  /// Copies the registry without proof, because this process does not have its key.
   private func copyRegistryUnproved(to folder: borrowing BackupFolder) throws(VaultError) -> StoreBackup.Group {
     let name = AccessGroup.Name.registry.description
     let draft = try folder.makeGroup(name)
@@ -115,7 +115,7 @@ extension SecretStore {
       case .otherDevice: return .leftOut
       case .storage
       where error != VaultError(.moved, group: name) && error != VaultError(.storage(.inputOutput), group: name):
-        // The other groups would not fare better.
+        // The copies of the other groups would fail too.
         throw error
       default: return .failed(error)
       }
@@ -139,7 +139,7 @@ extension SecretStore {
     }
   }
 
-  /// Remembers when the store was backed up; one that lacks a group does not count.
+  /// Records when the store was backed up; a backup without all groups does not count.
   private func noteBackup(_ groups: [StoreBackup.Group]) {
     guard let state = location.places.stateFolder(of: access.ownerKey) else { return }
     for case .failed in groups.map(\.outcome) { return }
@@ -148,7 +148,7 @@ extension SecretStore {
 }
 
 extension StoreLocation {
-  /// `path` as an absolute one that does not lie in the store.
+  /// The absolute form of `path`, which must not be inside the store.
   func outside(_ path: String) throws(VaultError) -> String {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .invalid("a backup needs a folder") }
     let path = Locations.absolute(path)
@@ -163,10 +163,10 @@ extension StoreLocation {
   }
 }
 
-/// The folder of a backup while it is made: `.incomplete` in it holds everything until all is there.
+/// The folder of a backup in progress: everything is in its subfolder `.incomplete` until the backup is complete.
 ///
-/// A folder without `identity` is no backup, and that comes last. What a killed process left is cleared by the next backup
-/// into the same folder.
+/// A folder without `identity` is not a backup, and that file comes last. The next backup into the same folder removes
+/// the files that a killed process left.
 struct BackupFolder: ~Copyable {
   /// The backup's folder, an absolute path.
   let path: String
@@ -176,9 +176,9 @@ struct BackupFolder: ~Copyable {
 
   static let draftName = ".incomplete"
 
-  /// Makes the folder at `path`, unless it is there and empty, and the draft in it.
+  /// Makes the folder at `path`, or uses it if it is empty, and makes the draft in it.
   ///
-  /// - Throws: `exists` where it is not empty; `busy` where another backup is being made in it; `denied`, `storage`.
+  /// - Throws: `exists` if it is not empty; `busy` if another backup into it is in progress; `denied`, `storage`.
   init(at path: String) throws(VaultError) {
     isMade = unsafe mkdir(path, 0o700) == 0
     guard isMade || errno == EEXIST else { throw BackupFolder.error(FileFault(errno: errno)) }
@@ -200,13 +200,13 @@ struct BackupFolder: ~Copyable {
     }
   }
 
-  /// Removes a folder in which the draft could not be made.
+  /// Removes a folder in which the draft could not be created.
   private static func abandon(_ path: String) {
     if let folder = try? Folder(path, .visible()) { try? folder.removeTree(draftName) }
     unsafe rmdir(path)
   }
 
-  /// Removes what an interrupted backup left; anything else is not ours to remove.
+  /// Removes the files of an interrupted backup; all other files are not ours to remove.
   private static func clear(_ folder: borrowing Folder) throws(FileFault) {
     guard folder.contains(draftName) else {
       guard try folder.isEmpty() else { throw .taken }
@@ -215,17 +215,17 @@ struct BackupFolder: ~Copyable {
     let old = try folder.folder(draftName, .secret())
     try old.file.lock(waiting: 0)
     guard !folder.contains(IdentityFolder.folderName) else {
-      // That backup is complete: the process ended after everything had been moved out of the draft.
+      // That backup is complete: the process was killed after it had moved everything out of the draft.
       try folder.removeTree(draftName)
       throw .taken
     }
-    // They were moved out of the draft already when the process ended.
+    // The process was killed after it had moved them out of the draft.
     if folder.contains(IdentityFolder.groupsName) { try folder.removeTree(IdentityFolder.groupsName) }
     try folder.removeTree(draftName)
     guard try folder.isEmpty() else { throw .taken }
   }
 
-  /// Makes the folder of one group, and tells its path.
+  /// Makes the folder of one group, and returns its path.
   func makeGroup(_ name: String) throws(VaultError) -> String {
     do throws(FileFault) {
       try draft.folder(IdentityFolder.groupsName, .secret()).makeFolder(name)
@@ -240,7 +240,7 @@ struct BackupFolder: ~Copyable {
     try? draft.folder(IdentityFolder.groupsName, .secret()).removeTree(name)
   }
 
-  /// Writes the identity file, and makes the draft the backup.
+  /// Writes the identity file, and turns the draft into the backup.
   func complete(with identity: IdentityFile) throws(VaultError) {
     do throws(FileFault) {
       try draft.folder(IdentityFolder.folderName, .secret()).replace(
@@ -255,14 +255,14 @@ struct BackupFolder: ~Copyable {
       }
       try folder.removeTree(BackupFolder.draftName)
       try folder.file.synchronize()
-      // The folder itself, if it is new.
+      // Sync the entry of the folder itself, which may be new.
       try? OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY).synchronize()
     } catch {
       throw BackupFolder.error(error)
     }
   }
 
-  /// Removes all that was made.
+  /// Removes everything that was created.
   consuming func discard() {
     try? folder.removeTree(BackupFolder.draftName)
     try? folder.removeTree(IdentityFolder.groupsName)
@@ -284,7 +284,7 @@ extension Folder {
   /// Whether nothing at all is in the folder.
   fileprivate func isEmpty() throws(FileFault) -> Bool { try names(limit: 1, hidden: true).isEmpty }
 
-  /// Removes the file or folder `name` with all that is in it; links are not followed.
+  /// Removes the file or folder `name` with all its contents, without following links.
   func removeTree(_ name: String) throws(FileFault) {
     if unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT { return }
     guard errno == EISDIR else { throw FileFault(errno: errno) }

@@ -2,12 +2,12 @@ internal import GroupFile
 internal import Sealing
 
 extension SecretStore {
-  /// Makes a store with the group `default`.
+  /// Creates a store with the group `default`.
   ///
-  /// Where a store's creation was interrupted, it is finished with the same source.
+  /// If creating the store was interrupted, a call with the same source finishes it.
   ///
-  /// - Throws: ``VaultError/exists(_:)`` if there is a store; it is not touched. ``VaultError/locked(_:)`` for a key file that
-  ///   cannot be used, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  /// - Throws: ``VaultError/exists(_:)`` if there is a store; it is unchanged. ``VaultError/locked(_:)`` for a key file
+  ///   that cannot be used, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   @discardableResult
   public static func create(
     at location: StoreLocation? = nil, with slot: consuming NewSlot
@@ -55,9 +55,9 @@ extension SecretStore {
     }
   }
 
-  /// The identity file of a store whose creation was interrupted; `nil` where there is none yet.
+  /// The identity file of a store whose creation was interrupted; `nil` if there is none yet.
   ///
-  /// - Throws: ``VaultError/exists(_:)`` for a store that is whole.
+  /// - Throws: ``VaultError/exists(_:)`` for a complete store.
   private static func unfinished(_ location: StoreLocation) throws(VaultError) -> IdentityFile? {
     if location.identityFolder.isRecovering { throw VaultError.exists(.storeInRecovery) }
     let file: IdentityFile
@@ -66,7 +66,7 @@ extension SecretStore {
     } catch .noStore {
       return nil
     }
-    // The group `default` comes last. Where its owner removed it, only the registry knows that it once was there.
+    // The group `default` is created last. If its owner removed it, only the registry knows that it existed.
     let folder = location.places.groupFolder(AccessGroup.Name.default.description)
     let state = location.places.stateFolder(of: file.ownerKey)
     let witness = Witness(
@@ -74,7 +74,7 @@ extension SecretStore {
     if AccessGroupFile.exists(in: folder) { throw storeExists }
     switch witness.read() {
     case .valid, .invalid: throw storeExists
-    // There is no state folder yet, or none that can be used.
+    // The state folder does not exist yet, or cannot be used.
     case .absent, .unavailable: return file
     }
   }
@@ -89,7 +89,7 @@ extension SecretStore {
     return try SecretStore(location, .owner(identity))
   }
 
-  /// Makes what a new store has besides its identity, as far as it is not there; `default` comes last.
+  /// Creates the missing parts of a new store besides its identity; `default` comes last.
   ///
   /// - Throws: ``VaultError/exists(_:)`` if nothing was missing.
   private func makeFirstGroups(keyFile path: String? = nil) throws(VaultError) {
@@ -109,15 +109,15 @@ extension SecretStore {
   }
 }
 
-/// How a new access group shall be.
+/// The properties of a new access group.
 public struct NewGroup: Sendable {
-  /// How many versions of an item stay, the present one included: 1...1,000.
+  /// How many versions of each item are kept, the current one included: 1...1,000.
   public var keep: Int
-  /// What becomes of the group when its application is uninstalled.
+  /// What happens to the group when its application is uninstalled.
   public var lifetime: GroupLifetime
-  /// Whether the group opens beside this machine's state folder and nowhere else. It cannot be shared with a Unix group.
+  /// Whether the group can be opened only with this machine's state folder. It cannot be shared with a Unix group.
   public var isThisDeviceOnly: Bool
-  /// The Unix group that may use the group's files; `nil` leaves them to the user who makes it.
+  /// The Unix group that may use the group's files; `nil` if only the user who creates it may.
   public var unixGroup: UnixGroup?
 
   public init(
@@ -132,12 +132,12 @@ public struct NewGroup: Sendable {
 }
 
 extension SecretStore {
-  /// Makes `passphrase` the one that opens the store: replaces the old one's slot, or adds the first.
+  /// Makes `passphrase` the one that opens the store: replaces the old one's slot, or adds a first one.
   ///
-  /// What each guess costs is raised to what is usual today, and never lowered. Nothing else is written: the data and the other
-  /// slots stay as they are. Old copies of the identity file still open with the old passphrase.
+  /// The cost of each guess is raised to today's default, and never lowered. Nothing else is written: data and other
+  /// slots are unchanged. Old copies of the identity file still open with the old passphrase.
   ///
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, ``VaultError/invalid(_:)`` for an empty one,
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner, ``VaultError/invalid(_:)`` for an empty passphrase,
   ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
