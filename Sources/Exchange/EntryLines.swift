@@ -67,6 +67,32 @@ package enum EntryLine: Sendable, Equatable {
   }
 }
 
+extension ImportedItems {
+  /// The items in what `vault-exchange` wrote.
+  ///
+  /// - Throws: the fault that it met; `damaged` where it broke off.
+  package init(lines text: [UInt8]) throws(ImportFault) {
+    var (entries, losses, values) = ([Entry](), [String](), [ImportedItem]())
+    var isWhole = false
+    for line in text.split(separator: 0x0A) {
+      guard !isWhole, let line = String(validating: line, as: UTF8.self).flatMap({ EntryLine($0) }) else {
+        throw ImportFault("it cannot be read", .damaged)
+      }
+      switch line {
+      case .entry(let entry): entries.append(entry)
+      case .value(let name, let kind, let text, let place):
+        values.append(ImportedItem(name, kind, Array(text.utf8), at: place))
+      case .loss(let words): losses.append(words)
+      case .fault(let fault): throw fault
+      case .end: isWhole = true
+      }
+    }
+    guard isWhole else { throw ImportFault("it cannot be read: its reader broke off", .damaged) }
+    self.init(entries: entries, losses: losses)
+    items += values
+  }
+}
+
 private enum EntryJSON {
   static func string(_ text: String) -> [UInt8] { JSONField.quoted(Array(text.utf8)) }
 

@@ -7,7 +7,8 @@ package enum PassEntry {
   /// - Parameters:
   ///   - name: the entry's path in the store, without `.gpg`.
   ///   - content: the content of its file.
-  package static func item(_ name: String, _ content: [UInt8]) -> ImportedItem {
+  ///   - keepsFields: whether a line `name: value` before the first other line is a field, as gopass writes it.
+  package static func item(_ name: String, _ content: [UInt8], keepsFields: Bool = false) -> ImportedItem {
     let place = "'\(name)'"
     guard let text = String(validating: content, as: UTF8.self) else {
       return ImportedItem(name, .bytes, content, at: place)
@@ -19,9 +20,25 @@ package enum PassEntry {
     // pass-otp creates entries whose first line is an `otpauth://` URL.
     if !take(lines[0], codesOnly: true, into: &login) { login.password = lines[0] }
     var notes: [String] = []
-    for line in lines.dropFirst() where !take(line, codesOnly: false, into: &login) { notes.append(line) }
+    for line in lines.dropFirst() where !take(line, codesOnly: false, into: &login) {
+      if keepsFields, notes.isEmpty, let field = field(line), !login.others.contains(where: { $0.name == field.name }) {
+        login.others.append(field)
+      } else {
+        notes.append(line)
+      }
+    }
     login.notes = notes.joined(separator: "\n")
     return login.item(name, at: place)
+  }
+
+  /// `PIN: 1234`; nil for other lines, and for names that a login uses itself.
+  private static func field(_ line: String) -> (name: String, text: String)? {
+    guard let colon = line.firstRange(of: ": ") else { return nil }
+    let name = String(line[..<colon.lowerBound])
+    guard (1...64).contains(name.utf8.count), !name.contains(" "),
+      !["username", "password", "url", "notes", "totp"].contains(name)
+    else { return nil }
+    return (name, String(line[colon.upperBound...]))
   }
 
   /// - Returns: false if the line has no member of its own, or the member is already set.

@@ -2,16 +2,7 @@ package import Exchange
 
 /// A file that another program wrote, with the secrets that open it.
 package struct ForeignFile {
-  /// The supported formats, with their names in `vault import --from`.
-  package enum Format: String, CaseIterable, Sendable {
-    case kdbx
-    case keepassXML = "keepass-xml"
-    case bitwarden
-    case onePassword = "1pux"
-    case keychain
-    case yaml
-    case sops
-  }
+  package typealias Format = ForeignFormat
 
   private let bytes: [UInt8]
   private let passphrase: [UInt8]?

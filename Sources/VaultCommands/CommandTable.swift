@@ -57,7 +57,7 @@ enum CommandTable {
       "Other programs' files",
       [
         Entry("import", "FILE", "import a file, all of it or nothing", ImportItems.self),
-        Entry("export", "", "write all values of a group as an env file or JSON", ExportItems.self),
+        Entry("export", "", "write all values of a group for other programs", ExportItems.self),
       ]),
     Section(
       "The store",

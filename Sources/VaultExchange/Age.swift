@@ -6,7 +6,7 @@ struct Age {
   /// A descriptor of the file with the identities.
   let identity: Int32?
 
-  /// - Throws: `wrongKey` if none of the identities opens the text; `unsupported` if the program is missing.
+  /// - Throws: `wrongKey` if none of the identities opens the text; `unclear` if the program is missing.
   func open(_ sealed: [UInt8]) throws(ImportFault) -> [UInt8] {
     guard let identity else { throw ImportFault("the file with the identities of age is missing", .wrongKey) }
     // Both fit into a pipe, so neither side waits for the other.
@@ -28,7 +28,7 @@ struct Age {
     let code = unsafe posix_spawnp(&number, "age", &actions, nil, &arguments, environ)
     guard code == 0 else {
       close(input.write)
-      throw ImportFault("the program 'age' was not found; install age", .unsupported)
+      throw ImportFault("the program 'age' was not found; install age")
     }
     _ = unsafe sealed.withUnsafeBytes { unsafe Glibc.write(input.write, $0.baseAddress, $0.count) }
     close(input.write)

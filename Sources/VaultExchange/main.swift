@@ -89,6 +89,8 @@ func descriptors(_ options: ArraySlice<String>) -> (passphrase: Int32?, keyFile:
 
 /// - Returns: nil if the descriptor cannot be read or has more than `limit` bytes.
 func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
+  // A file in memory may stand at its end, where whoever wrote it left it.
+  if descriptor > STDERR_FILENO { _ = lseek(descriptor, 0, SEEK_SET) }
   var bytes: [UInt8] = []
   while true {
     var part = [UInt8](repeating: 0, count: 1 << 16)
@@ -101,7 +103,16 @@ func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
   }
 }
 
-func write(_ line: EntryLine) { write(line.json + [0x0A]) }
+func write(_ line: EntryLine) {
+  guard case .entry(var entry) = line else { return write(line.json + [0x0A]) }
+  // No item can hold more, so it is not carried further.
+  let kept = entry.attachments.filter { $0.bytes.count <= 1 << 20 }
+  if kept.count < entry.attachments.count {
+    entry.losses.append("an attachment of more than 1 MiB")
+    entry.attachments = kept
+  }
+  write(EntryLine.entry(entry).json + [0x0A])
+}
 
 /// If the reader is gone, the process ends.
 func write(_ bytes: [UInt8]) {

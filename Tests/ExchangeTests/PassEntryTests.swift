@@ -15,6 +15,14 @@ import Testing
     #expect(item(content) == ["string", value, ""])
   }
 
+  @Test func `the fields of gopass's entries become members, up to the first other line`() {
+    let text = "pw\nuser: ann\nPIN: 7\npassword: other\nfree text\nlate: x"
+    let item = PassEntry.item("a", Array(text.utf8), keepsFields: true)
+    #expect(
+      String(decoding: item.value, as: UTF8.self)
+        == #"{"username":"ann","password":"pw","notes":"password: other\nfree text\nlate: x","PIN":"7"}"#)
+  }
+
   @Test func `an entry of several lines becomes a login with notes`() {
     #expect(
       item("pw\nLogin: ann\nurl:https://a.test/\notpauth://totp/x?secret=MY\nPIN: 7\n\nuser: second\n")

@@ -20,21 +20,9 @@ extension ForeignFile {
   func items(
     as format: Format, age open: ([UInt8]) throws(ImportFault) -> [UInt8] = { _ throws(ImportFault) in throw noAge }
   ) throws(ImportFault) -> ImportedItems {
-    var values: [ImportedItem] = []
-    var entries: [Entry] = []
-    var losses: [String] = []
-    try read(as: format, age: open) { (line) throws(ImportFault) in
-      switch EntryLine(String(decoding: line.json, as: UTF8.self)) {
-      case .entry(let entry): entries.append(entry)
-      case .value(let name, let kind, let text, let place):
-        values.append(ImportedItem(name, kind, Array(text.utf8), at: place))
-      case .loss(let words): losses.append(words)
-      default: throw ImportFault("a line cannot be read back")
-      }
-    }
-    var imported = ImportedItems(entries: entries, losses: losses)
-    imported.items += values
-    return imported
+    var lines: [UInt8] = []
+    try read(as: format, age: open) { (line) throws(ImportFault) in lines += line.json + [0x0A] }
+    return try ImportedItems(lines: lines + EntryLine.end.json)
   }
 
   /// The kind of the error that prevents reading it; nil if there is none.

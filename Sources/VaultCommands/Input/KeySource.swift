@@ -48,7 +48,7 @@ struct KeySource: Equatable {
     try firstLine(of: descriptor, namedBy: "--recovery-fd").secret()
   }
 
-  private static func firstLine(of descriptor: Int32, namedBy option: String) throws -> WipedBytes {
+  static func firstLine(of descriptor: Int32, namedBy option: String) throws -> WipedBytes {
     let source = "the descriptor of \(option)"
     let line = try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit)
     // A program that we start must not be able to read it again.

@@ -97,6 +97,25 @@ import Testing
     #expect(store.run("list", "x/").output.isEmpty)
   }
 
+  @Test func `entries of gopass keep their fields, and age opens those that it encrypted`() {
+    let made = run(
+      """
+      cd "$HOME" && mkdir -p gopass/web && age-keygen -o identities
+      printf 's3cret\\nuser: ann\\nPIN: 7\\nfree text\\n' | age -r "$(age-keygen -y identities)" -o gopass/web/site.age
+      cp "$PASSWORD_STORE_DIR/one.gpg" gopass/one.gpg
+      : > gopass/.age-recipients
+      """)
+    #expect(made.status == 0, "\(made.errors)")
+    let (folder, identities) = (store.folder.file("gopass"), store.folder.file("identities"))
+    let done = store.execute(["import", folder, "--from", "gopass", "--file-key", identities], input: [])
+    #expect(done.errors == "imported into 'default': 2 new, 0 replaced, 0 unchanged\n")
+    #expect(
+      store.run("get", "web/site").output
+        == #"{"username":"ann","password":"s3cret","notes":"free text","PIN":"7"}"#)
+    let closed = store.execute(["import", folder, "--from", "gopass"], input: [])
+    #expect(closed.status == 11 && closed.errors.contains("gpg or age cannot open 'web/site'"))
+  }
+
   @Test func `a missing password store and a missing gpg are errors`() {
     store.environment["PATH"] = store.folder.path
     let without = bringIn()

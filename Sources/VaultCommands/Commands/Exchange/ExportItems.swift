@@ -4,8 +4,11 @@ internal import Vault
 /// `vault export`
 struct ExportItems: Command {
   static let about = About(
-    "Write all values of a group, unencrypted.",
-    usage: "vault export --to dotenv|json -g GROUP [--output FILE] [--yes-print-secrets]",
+    "Write all values of a group for other programs.",
+    usage: """
+      vault export --to json|dotenv|kdbx|bitwarden|csv -g GROUP [--output FILE]
+                   [--yes-print-secrets] [--file-passphrase-fd N]
+      """,
     more: """
       Asks on a terminal first; --yes-print-secrets answers yes. If one item cannot be written, nothing is.
 
@@ -13,44 +16,72 @@ struct ExportItems: Command {
       not UTF-8), label, attributes, expires and, for archives, type. Each value is a string of exactly the value's bytes; \
       import takes it back. dotenv holds names and values only, in the form that python-dotenv and import read back \
       exactly; a value that is not text is refused.
+
+      kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its passphrase is asked \
+      for twice. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a table of name, url, username, \
+      password, notes and totp. Of these three, what the form does not hold is listed.
       """,
     example: """
       vault export --to json --group team.shared --output team.json
+      vault export --to kdbx --group default --output vault.kdbx
       """)
 
   let format: String
   let group: String?
   let output: String?
   let yesPrintSecrets: Bool
+  let passphraseDescriptor: Int32?
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     format = try arguments.required(
-      "--to", value: "form", "The format: dotenv or json.", completes: .words(["dotenv", "json"]))
+      "--to", value: "form", "The format: \(ExportFormat.list).",
+      completes: .words(ExportFormat.allCases.map(\.rawValue)))
     group = arguments.group()
     output = arguments.option(
       "--output", value: "file", "Write to this file, which is made or replaced and readable by you alone.",
       completes: .files)
     yesPrintSecrets = arguments.flag("--yes-print-secrets", "Do not ask.")
+    passphraseDescriptor = try arguments.number(
+      "--file-passphrase-fd", value: "n", "Read the new passphrase of a kdbx file from this descriptor: its first line."
+    )
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     guard let format = ExportFormat(rawValue: format) else {
-      throw Failure.usage("there is no such format", hint: "--to dotenv, or --to json")
+      throw Failure.usage("there is no such format", hint: "formats: \(ExportFormat.list)")
     }
     guard let name = group else {
       throw Failure.usage("--group is missing", hint: "an export names the group whose values it prints")
     }
     let group = try session.openGroup(name, key)
-    if !yesPrintSecrets { try ask(group, session) }
-    let export = try ExportRequest(of: group)
+    if !yesPrintSecrets, format != .kdbx { try ask(group, session) }
+    var export = try ExportRequest(of: group)
+    if format == .kdbx { export.passphrase = try passphrase(session) }
     if let output {
       try OutputFile.write(output) { output in try export.write(format, to: output) }
     } else {
       try export.write(format, to: session.output)
     }
     if format == .dotenv, let lost = export.whatTextCannotHold { session.say(lost) }
+    for loss in export.losses { session.say("not kept: \(loss)") }
+  }
+
+  /// The passphrase that the database gets.
+  private func passphrase(_ session: Session) throws -> WipedBytes {
+    let passphrase: WipedBytes
+    if let given = try FileLock(passphraseDescriptor: passphraseDescriptor).passphrase() {
+      passphrase = given
+    } else {
+      guard let terminal = Terminal(path: session.streams.terminal) else {
+        throw Failure(
+          .usage, "there is no terminal to ask for the database's passphrase on", hint: "--file-passphrase-fd N")
+      }
+      passphrase = try terminal.askTwice("new passphrase of the database: ", again: "the same again: ")
+    }
+    guard passphrase.count > 0 else { throw Failure(.usage, "the database's passphrase is empty") }
+    return passphrase
   }
 
   private func ask(_ group: AccessGroup, _ session: Session) throws {
@@ -69,8 +100,10 @@ struct ExportItems: Command {
 }
 
 /// The formats that `vault export` writes.
-enum ExportFormat: String {
-  case dotenv, json
+enum ExportFormat: String, CaseIterable {
+  case json, dotenv, kdbx, bitwarden, csv
+
+  static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }
 
 /// All present items of a group, read from one state.
@@ -78,9 +111,15 @@ struct ExportRequest {
   private let group: AccessGroup.Name
   private let list: ItemList
   private let items: [Item]
+  private let source: AccessGroup
+  /// What a database of KeePass gets.
+  var passphrase: WipedBytes?
+  /// What the form that was written does not hold, without a value.
+  private(set) var losses: [String] = []
 
   init(of group: AccessGroup) throws(VaultError) {
     self.group = group.name
+    source = group
     list = try group.list()
     var items: [Item] = []
     while let item = try list.next() { items.append(item) }
@@ -97,14 +136,32 @@ struct ExportRequest {
       : "kinds, labels, attributes and expiry are left out: \(count == 1 ? "1 item has" : "\(count) items have") some"
   }
 
-  func write(_ format: ExportFormat, to output: Output) throws {
+  mutating func write(_ format: ExportFormat, to output: Output) throws {
     switch format {
+    case .kdbx:
+      guard let passphrase else { return }
+      let export = try ForeignExport(items, list, in: source)
+      let database = try export.database(passphrase)
+      losses = export.losses
+      try unsafe database.withUnsafeBytes { bytes in
+        try unsafe output.requireTextIfTerminal(bytes, hint: "--output FILE")
+        try unsafe output.write(bytes)
+      }
+    case .bitwarden: try write(to: output) { $0.bitwarden() }
+    case .csv: try write(to: output) { $0.table() }
     case .dotenv: try writeText(to: output)
     case .json: try writeJSON(to: output)
     }
   }
 
   // MARK: Forms
+
+  private mutating func write(to output: Output, _ form: (inout EntryExport) -> [UInt8]) throws {
+    var export = try ForeignExport(items, list, in: source)
+    let text = export.text(form)
+    losses = export.losses
+    try unsafe text.withUnsafeBytes { try unsafe output.write($0) }
+  }
 
   private func writeText(to output: Output) throws {
     // Everything is checked before the first byte is written.

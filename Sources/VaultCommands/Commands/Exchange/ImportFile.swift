@@ -13,11 +13,18 @@ struct ImportFile {
 
   /// - Throws: `usage` or `denied` if it cannot be opened, `overLimit`, `storage`.
   func read(_ streams: Streams) throws(Failure) -> WipedBytes {
-    guard path != "-" else { return try contents(of: streams.input, name) }
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    let descriptor = try open(streams)
+    defer { if descriptor != streams.input { close(descriptor) } }
+    return try contents(of: descriptor, path == "-" ? name : "the file")
+  }
+
+  /// - Returns: its descriptor, which the caller closes; stdin's own for `-`.
+  /// - Throws: `usage` or `denied` where it cannot be opened.
+  func open(_ streams: Streams) throws(Failure) -> Int32 {
+    guard path != "-" else { return streams.input }
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard descriptor >= 0 else { throw DescriptorInput.failure("the file", errno) }
-    defer { close(descriptor) }
-    return try contents(of: descriptor, "the file")
+    return descriptor
   }
 
   /// - Throws: the errors of ``read(_:)``; `usage` if it is not UTF-8.

@@ -4,10 +4,15 @@ internal import Vault
 
 /// The formats that `vault import` reads.
 enum ImportFormat: String, CaseIterable {
-  case dotenv, csv, plist, json, pass
+  case dotenv, csv, plist, json, pass, gopass
+  case kdbx, bitwarden, keychain, yaml, sops
+  case keepassXML = "keepass-xml"
+  case onePassword = "1pux"
 
   /// The formats in words, for hints.
-  static var names: String { "formats: " + allCases.map(\.rawValue).joined(separator: ", ") }
+  static var names: String { "formats: \(list)" }
+
+  static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
 
   /// - Parameters:
   ///   - name: the argument of `--from`. Without it the file's name decides, and a pipe is read as JSON.
@@ -27,22 +32,33 @@ enum ImportFormat: String, CaseIterable {
       self = .dotenv
     } else if file.hasSuffix(".csv") {
       self = .csv
-    } else if file.hasSuffix(".plist") {
-      self = .plist
+    } else if let format = ImportFormat.suffixes.first(where: { file.hasSuffix($0.key) })?.value {
+      self = format
     } else {
       throw .usage("--from is missing", hint: ImportFormat.names)
     }
   }
 
-  /// The name of the file in messages; nil for pass, whose entries have their own names.
-  func fileName(_ path: String?) -> String? { self == .pass ? nil : path.map { ImportFile(path: $0).name } }
+  private static let suffixes: [String: ImportFormat] = [
+    ".plist": .plist, ".kdbx": .kdbx, ".1pux": .onePassword, ".yaml": .yaml, ".yml": .yaml,
+  ]
+
+  /// The format's name where `vault-exchange` reads it. Of such a file, an entry that cannot be imported is left out.
+  var foreign: ForeignFormat? { ForeignFormat(rawValue: rawValue) }
+
+  private var isPasswordStore: Bool { self == .pass || self == .gopass }
+
+  /// The name of the file in messages; nil for a password store, whose entries have their own names.
+  func fileName(_ path: String?) -> String? { isPasswordStore ? nil : path.map { ImportFile(path: $0).name } }
 
   /// Reads the items to import.
   ///
-  /// - Parameter path: nil if none was named, because pass has a default folder.
+  /// - Parameters:
+  ///   - path: nil if none was named, because password stores have a default folder.
+  ///   - lock: what opens the file.
   /// - Throws: the error that kept it from being read. A defect names the file and the place, never the text.
-  func items(of path: String?, in session: Session) throws(Failure) -> ImportedItems {
-    if path == nil, self != .pass { throw .usage("FILE is missing", hint: "name a file, or - for standard input") }
+  func items(of path: String?, _ lock: FileLock = FileLock(), in session: Session) throws(Failure) -> ImportedItems {
+    if path == nil, !isPasswordStore { throw .usage("FILE is missing", hint: "name a file, or - for standard input") }
     // The many short lines of an env file may take a hundred times their size in memory.
     let file = self == .dotenv ? ImportFile(path: path ?? "", limit: 4 << 20) : ImportFile(path: path ?? "")
     do {
@@ -54,12 +70,16 @@ enum ImportFormat: String, CaseIterable {
         let bytes = try unsafe file.read(session.streams).withUnsafeBytes { unsafe Array($0) }
         return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard), byteCount: bytes.count)
       case .pass: return try PasswordStore(path, session).items(session)
+      case .gopass: return try PasswordStore(path, session, isGopass: true, identities: lock.keyFile).items(session)
+      case .kdbx, .bitwarden, .keychain, .yaml, .sops, .keepassXML, .onePassword:
+        guard let foreign else { throw Failure.usage("there is no such format", hint: ImportFormat.names) }
+        return try ForeignImport(format: foreign, file: file, lock: lock).items(session)
       }
     } catch let fault as EnvironmentFile.Fault {
       throw Failure(.usage, "\(file.name), line \(fault.line): \(fault.words)")
     } catch let fault as ImportFault {
       let place = fault.place.map { ", \(UTF8Text.onOneLine($0))" } ?? ""
-      throw Failure(fault.isOverLimit ? .overLimit : .usage, "\(file.name)\(place): \(fault.words)")
+      throw Failure(fault.status, "\(file.name)\(place): \(fault.words)")
     } catch let error as ArchiveError {
       let failure = Failure(error)
       throw Failure(failure.status, "\(file.name): \(failure.message)", hint: failure.hint)

@@ -37,6 +37,12 @@ struct ImportStep {
   ///   passed on unchanged.
   func perform(in edit: Edit) throws {
     try naming { () throws(VaultError) in
+      // An item that is there has versions of its own.
+      for older in action == .new ? item.older : [] {
+        edit.set(
+          item.name, to: try Secret(older.value), kind: Self.kind(item.kind),
+          Details(attributes: older.attributes.mapValues { .some($0) }))
+      }
       edit.set(item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
       if let failure = edit.failure { throw failure }
     }
@@ -45,6 +51,7 @@ struct ImportStep {
   /// - Throws: the errors of ``perform(in:)``, but sets nothing.
   func rehearse(in group: AccessGroup) throws {
     try naming { () throws(VaultError) in
+      for older in item.older { _ = try Secret(older.value) }
       try group.rehearse(
         item.name, to: try Secret(item.value), kind: Self.kind(item.kind), typeName: item.typeName, details)
     }
@@ -80,9 +87,12 @@ struct ImportStep {
     return checked
   }
 
+  /// What the item says of itself; what only its older versions said is taken away.
   private var details: Details {
-    Details(
-      label: item.label.map { .to($0) } ?? .keep, attributes: item.attributes.mapValues { .some($0) },
+    var attributes = item.attributes.mapValues { Optional($0) }
+    for name in item.older.flatMap(\.attributes.keys) where attributes[name] == nil { attributes[name] = .some(nil) }
+    return Details(
+      label: item.label.map { .to($0) } ?? .keep, attributes: attributes,
       expires: item.expires.map { .to(Timestamp(milliseconds: $0)) } ?? .keep)
   }
 

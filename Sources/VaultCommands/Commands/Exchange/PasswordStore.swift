@@ -2,24 +2,36 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// The folder of pass. Each file, such as `mail/work.gpg`, is an entry that gpg opens.
+/// The folder of pass or gopass. Each file, such as `mail/work.gpg`, is an entry that gpg opens. For gopass,
+/// `mail/work.age` is an entry that age opens.
 struct PasswordStore {
   private let path: String
   /// The folder's path without links.
   private let place: String
 
+  /// Whether it is gopass's: entries have fields then, and may be encrypted with age.
+  private let isGopass: Bool
+  /// The file with the identities that age opens entries with.
+  private let identities: String
+
   /// The maximum size of an entry: a value and a line break.
   private static let limit = ValueInput.limit + 2
 
-  /// - Parameter folder: nil for the default folder of pass.
+  /// - Parameter folder: nil for the default folder of pass or gopass.
   /// - Throws: `usage` if there is none.
-  init(_ folder: String?, _ session: Session) throws(Failure) {
-    let home = session.variable("HOME").map { $0 + "/.password-store" }
+  init(_ folder: String?, _ session: Session, isGopass: Bool = false, identities: String? = nil) throws(Failure) {
+    let data = session.variable("XDG_DATA_HOME") ?? session.variable("HOME").map { $0 + "/.local/share" }
+    let home =
+      isGopass
+      ? data.map { $0 + "/gopass/stores/root" } : session.variable("HOME").map { $0 + "/.password-store" }
     guard let path = folder ?? session.variable("PASSWORD_STORE_DIR") ?? home, let place = Self.resolved(path) else {
       throw Failure(.usage, "there is no password store", hint: "name its folder as FILE or in PASSWORD_STORE_DIR")
     }
     self.path = path
     self.place = place
+    self.isGopass = isGopass
+    let settings = session.variable("XDG_CONFIG_HOME") ?? session.variable("HOME").map { $0 + "/.config" }
+    self.identities = identities ?? (settings ?? "") + "/gopass/age/identities"
   }
 
   /// Opens all entries.
@@ -33,17 +45,20 @@ struct PasswordStore {
     for (index, entry) in entries.enumerated() {
       session.showProgress("\(index) of \(entries.count) entries opened")
       guard let content = try open(entry) else {
-        closed.append(entry)
+        closed.append(Self.name(of: entry))
         continue
       }
-      imported.items.append(unsafe content.withUnsafeBytes { unsafe PassEntry.item(entry, Array($0)) })
+      imported.items.append(
+        unsafe content.withUnsafeBytes { unsafe PassEntry.item(Self.name(of: entry), Array($0), keepsFields: isGopass) }
+      )
     }
     session.endProgress()
     guard closed.isEmpty else {
       let shown = closed.prefix(10).map { "'\(UTF8Text.onOneLine($0))'" }.joined(separator: ", ")
       let rest = closed.count > 10 ? " and \(closed.count - 10) more" : ""
       throw Failure(
-        .locked, "gpg cannot open \(shown)\(rest); nothing was imported", hint: "see why: pass show, or gpg --decrypt"
+        .locked, "\(isGopass ? "gpg or age" : "gpg") cannot open \(shown)\(rest); nothing was imported",
+        hint: "see why: pass show, or gpg --decrypt"
       )
     }
     return imported
@@ -51,9 +66,15 @@ struct PasswordStore {
 
   // MARK: Folders
 
-  /// Files of pass and git next to the entries.
+  private var suffixes: [String] { isGopass ? [".gpg", ".age"] : [".gpg"] }
+
+  /// An entry's name: its file's path without the suffix, which has four characters.
+  private static func name(of entry: String) -> String { String(entry.dropLast(4)) }
+
+  /// Files of pass, gopass and git next to the entries.
   private static let noEntries: Set<String> = [
-    ".", "..", ".git", ".gitattributes", ".gpg-id", ".gpg-id.sig", ".public-keys", ".extensions",
+    ".", "..", ".git", ".gitattributes", ".age-recipients", ".gopass", ".gitconfig", ".gpg-id", ".gpg-id.sig",
+    ".public-keys", ".extensions",
   ]
 
   /// Adds the entries below a folder.
@@ -74,7 +95,7 @@ struct PasswordStore {
       }
       switch status.st_mode & S_IFMT {
       case S_IFDIR: try list(inner + "/", into: &entries, &losses)
-      case S_IFREG where name.hasSuffix(".gpg") && name != ".gpg": entries.append(String(inner.dropLast(4)))
+      case S_IFREG where suffixes.contains(where: { name.hasSuffix($0) && name != $0 }): entries.append(inner)
       default: losses.append("'\(inner)': not an entry of pass")
       }
     }
@@ -101,24 +122,31 @@ struct PasswordStore {
   /// - Returns: nil if gpg cannot open it.
   private func open(_ entry: String) throws(Failure) -> WipedBytes? {
     // gpg gets a descriptor, so that no name is taken for an option and it reads the file that was checked.
-    let file = unsafe Glibc.open("\(path)/\(entry).gpg", O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    let file = unsafe Glibc.open("\(path)/\(entry)", O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard file >= 0 else { throw unreadable(entry, errno) }
     defer { close(file) }
+    let name = Self.name(of: entry)
     guard let opened = Self.resolved("/proc/self/fd/\(file)"), opened.hasPrefix(place + "/") else {
-      throw Failure(.denied, "'\(UTF8Text.onOneLine(entry))' is a link that leads out of the password store")
+      throw Failure(.denied, "'\(UTF8Text.onOneLine(name))' is a link that leads out of the password store")
     }
     // We report the error about an entry, so gpg's own message is dropped.
     let silent = unsafe Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
     defer { close(silent) }
+    let program = entry.hasSuffix(".age") ? "age" : "gpg"
     do {
       let (end, bytes) = try ChildProcess.output(
-        of: "gpg", ["gpg", "--quiet", "--batch", "--yes", "--decrypt"], Self.variables,
+        of: program,
+        program == "gpg" ? ["gpg", "--quiet", "--batch", "--yes", "--decrypt"] : ["age", "-d", "-i", identities],
+        Self.variables,
         input: file, errors: silent, limit: Self.limit)
       return end == .exited(0) ? bytes : nil
     } catch {
       switch error.status {
-      case .commandNotFound, .notExecutable: throw Failure(.usage, "gpg was not found", hint: "install GnuPG")
-      case .overLimit: throw Failure(.overLimit, "'\(UTF8Text.onOneLine(entry))' is larger than 1 MiB")
+      case .commandNotFound, .notExecutable:
+        throw program == "gpg"
+          ? Failure(.usage, "gpg was not found", hint: "install GnuPG")
+          : Failure(.usage, "age was not found", hint: "install age")
+      case .overLimit: throw Failure(.overLimit, "'\(UTF8Text.onOneLine(name))' is larger than 1 MiB")
       default: throw error
       }
     }

@@ -1,0 +1,118 @@
+internal import Exchange
+import Glibc
+internal import KeyedArchives
+internal import Vault
+
+/// The items of a group as entries, for the forms that other password managers import.
+struct ForeignExport {
+  private var entries: [Entry] = []
+  /// What of an item no form holds, without a value.
+  private(set) var losses: [String] = []
+
+  /// - Parameters:
+  ///   - items: the items, and `list` the state that they are of.
+  ///   - group: where their former versions are read.
+  init(_ items: [Item], _ list: ItemList, in group: AccessGroup) throws {
+    var positions: [String: Int] = [:]
+    var attached: [(item: Item, bytes: [UInt8])] = []
+    for item in items {
+      let value = try list.open(item.name.description).secret.withBytes { value in
+        value.indices.map { value[$0] }
+      }
+      if item.kind == .bytes || item.kind == .archive {
+        attached.append((item, value))
+      } else {
+        positions[item.name.description] = entries.count
+        var entry = entry(of: item)
+        entry.current = Self.version(value, item)
+        entry.history = try history(of: item, in: group)
+        entries.append(entry)
+      }
+    }
+    for (item, bytes) in attached { attach(bytes, item, positions) }
+  }
+
+  /// The database of KeePass that holds them.
+  func database(_ passphrase: WipedBytes) throws -> WipedBytes {
+    let lines = try WipedBytes(capacity: ExchangeProgram.limit)
+    for entry in entries {
+      let line = EntryLine.entry(entry).json + [0x0A]
+      guard line.count <= lines.capacity - lines.count else {
+        throw Failure(.overLimit, "the values take more than \(ExchangeProgram.limit >> 20) MiB")
+      }
+      unsafe lines.appendBytes { free in
+        unsafe line.withUnsafeBytes { unsafe free.copyBytes(from: $0) }
+        return line.count
+      }
+    }
+    let input = try unsafe lines.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.sealed(bytes) }
+    lseek(input, 0, SEEK_SET)
+    defer { close(input) }
+    let (end, bytes) = try ExchangeProgram.run(["write", "kdbx"], input: input, passphrase: passphrase)
+    guard end == .exited(0) else { throw Failure(.unexpected, "vault-exchange did not write the database") }
+    return bytes
+  }
+
+  /// A table, or Bitwarden's JSON.
+  mutating func text(_ write: (inout EntryExport) -> [UInt8]) -> [UInt8] {
+    var export = EntryExport(entries)
+    let text = write(&export)
+    losses += export.losses
+    return text
+  }
+
+  // MARK: Entries
+
+  private func entry(of item: Item) -> Entry {
+    var entry = Entry(item.name.description, at: "'\(item.name)'")
+    entry.attributes = item.attributes.filter { $0.key != "modified" }
+    entry.expires = item.expires?.milliseconds
+    return entry
+  }
+
+  /// A value as fields: those of a JSON object, or else the whole as a password.
+  private static func version(_ value: [UInt8], _ item: Item) -> Entry.Version {
+    var version = Entry.Version()
+    version.modified = item.attributes["modified"].flatMap(Self.moment) ?? Int64(clamping: item.changed.milliseconds)
+    let text = String(decoding: value, as: UTF8.self)
+    if item.kind == .json, let parsed = try? JSONValue(parsing: text), case .object(let members) = parsed {
+      for member in members {
+        version.add(member.name, member.value.text ?? String(decoding: member.value.json, as: UTF8.self))
+      }
+    } else {
+      version.add(item.kind == .url ? "url" : "password", text)
+    }
+    if let label = item.label, label != version.text("username") { version.add("label", label) }
+    return version
+  }
+
+  private static func moment(_ text: String) -> Int64? { UTCDate.moment(text)?.milliseconds }
+
+  private func history(of item: Item, in group: AccessGroup) throws -> [Entry.Version] {
+    guard item.version > item.oldestVersion else { return [] }
+    let name = item.name.description
+    let former = try group.history(name).filter { former in
+      former.version < item.version && !former.isRemoved && former.kind != .bytes && former.kind != .archive
+    }
+    return try former.reversed().map { former in
+      let value = try group.get(name, version: former.version).withBytes { value in value.indices.map { value[$0] } }
+      return Self.version(value, former)
+    }
+  }
+
+  /// Adds bytes to the entry whose name comes before the last `/` of theirs, or else as an entry of their own.
+  private mutating func attach(_ bytes: [UInt8], _ item: Item, _ positions: [String: Int]) {
+    let name = item.name.description
+    if item.kind == .archive { losses.append("'\(name)': the name of its type") }
+    if item.version > item.oldestVersion { losses.append("'\(name)': former versions") }
+    let slash = name.lastIndex(of: "/")
+    let file = slash.map { String(name[name.index(after: $0)...]) } ?? name
+    if let slash, !file.isEmpty, let position = positions[String(name[..<slash])] {
+      entries[position].attachments.append(Entry.Attachment(file, bytes))
+    } else {
+      var entry = entry(of: item)
+      entry.attachments = [Entry.Attachment(file.isEmpty ? name : file, bytes)]
+      entries.append(entry)
+    }
+  }
+}

@@ -1,0 +1,94 @@
+internal import Exchange
+import Glibc
+internal import Vault
+
+/// What opens a file that is imported or written.
+struct FileLock {
+  /// Where the file's passphrase is read from; nil to ask on the terminal.
+  var passphraseDescriptor: Int32?
+  /// The path of what opens the file besides a passphrase: a key file of KeePass, or identities of age.
+  var keyFile: String?
+
+  /// - Returns: nil if none was named.
+  func passphrase() throws -> WipedBytes? {
+    try passphraseDescriptor.map { try KeySource.firstLine(of: $0, namedBy: "--file-passphrase-fd") }
+  }
+}
+
+extension FileLock {
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    passphraseDescriptor = try arguments.number(
+      "--file-passphrase-fd", value: "n", "Read the file's passphrase from this descriptor: its first line.")
+    keyFile = arguments.option(
+      "--file-key", value: "file", "The key file of a KeePass database, or the identities of age for sops and gopass.",
+      completes: .files)
+  }
+}
+
+/// A file of another program's store, which `vault-exchange` reads.
+struct ForeignImport {
+  let format: ForeignFormat
+  let file: ImportFile
+  let lock: FileLock
+
+  /// - Throws: `wrongKey`, `damaged`, `overLimit`, `usage`; nothing that is in the file is part of a message.
+  func items(_ session: Session) throws -> ImportedItems {
+    let input = try file.open(session.streams)
+    defer { if input != session.streams.input { close(input) } }
+    let key = try keyFile(session)
+    defer { if let key { close(key) } }
+    var passphrase = try lock.passphrase()
+    if passphrase == nil, format.isAlwaysLocked { passphrase = try ask(session) }
+    do {
+      return try read(input, passphrase, key)
+    } catch let error as ImportFault {
+      // Only the file tells that it is encrypted; one that is piped cannot be read twice.
+      guard error.kind == .wrongKey, passphrase == nil, format == .bitwarden, lseek(input, 0, SEEK_SET) == 0 else {
+        throw error
+      }
+      return try read(input, ask(session), key)
+    }
+  }
+
+  private func read(_ input: Int32, _ passphrase: WipedBytes?, _ key: Int32?) throws -> ImportedItems {
+    let (end, bytes) = try ExchangeProgram.run(
+      ["read", format.rawValue], input: input, passphrase: passphrase, keyFile: key)
+    guard end == .exited(0) || end == .exited(1) else { throw ImportFault("it cannot be read", .damaged) }
+    return try ImportedItems(lines: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
+  }
+
+  /// - Returns: nil where nothing was typed and a key file opens the database.
+  private func ask(_ session: Session) throws -> WipedBytes? {
+    guard let terminal = Terminal(path: session.streams.terminal) else {
+      throw Failure(
+        .locked, "there is no terminal to ask for the passphrase of \(file.name) on", hint: "--file-passphrase-fd N")
+    }
+    let typed = try terminal.ask("passphrase of \(file.name): ")
+    return typed.count == 0 && lock.keyFile != nil ? nil : typed
+  }
+
+  private func keyFile(_ session: Session) throws(Failure) -> Int32? {
+    var path = lock.keyFile
+    if path == nil, format == .sops || format == .yaml {
+      // Where sops itself looks.
+      let folder = session.variable("XDG_CONFIG_HOME") ?? session.variable("HOME").map { $0 + "/.config" }
+      path = session.variable("SOPS_AGE_KEY_FILE") ?? folder.map { $0 + "/sops/age/keys.txt" }
+      if let path, unsafe access(path, R_OK) != 0 { return nil }
+    }
+    guard let path else { return nil }
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { throw DescriptorInput.failure("the file's key", errno) }
+    return descriptor
+  }
+}
+
+extension ImportFault {
+  var status: ExitStatus {
+    switch kind {
+    case .unclear: .usage
+    case .damaged, .unsupported: .damaged
+    case .overLimit: .overLimit
+    case .wrongKey: .wrongKey
+    }
+  }
+}

@@ -1,0 +1,159 @@
+internal import Exchange
+internal import Vault
+
+/// Imports the items that were read from a file.
+struct ImportRequest {
+  let imported: ImportedItems
+  /// The name of the file in messages; nil if each item has its own.
+  let fileName: String?
+  let replaces: Bool
+  let isDryRun: Bool
+  let json: Bool
+  /// Whether an item that cannot be imported is left out and named; otherwise nothing is imported then.
+  var leavesOut = false
+
+  /// Sets all of the items in one transaction, or none of them. A dry run takes no lock and changes nothing.
+  ///
+  /// - Throws: `usage` for an item that the store cannot hold, `conflict` for two items with the same name, `exists` if
+  ///   an item would be replaced without `--replace`. A dry run has printed its table before it throws.
+  func run(in group: AccessGroup, _ session: Session) throws {
+    var refused: [String] = []
+    let items = try leavesOut ? importable(in: group, &refused) : imported.items
+    try requireDistinctNames()
+    guard !isDryRun else { return try rehearse(items, refused, in: group, session) }
+    let steps = try group.transaction { edit in
+      let steps = try items.map { item in
+        try ImportStep(item, at: place(of: item)) { (name) throws(VaultError) in try edit.open(name) }
+      }
+      try refuseReplacing(steps)
+      for step in steps where step.action != .unchanged { try step.perform(in: edit) }
+      return steps
+    }
+    try tell(steps, refused, group, session)
+  }
+
+  private func rehearse(
+    _ items: [ImportedItem], _ refused: [String], in group: AccessGroup, _ session: Session
+  ) throws {
+    try group.requireWriter()
+    let steps = try items.map { item in
+      let step = try ImportStep(item, at: place(of: item)) { (name) throws(VaultError) in try group.open(name) }
+      if step.action != .unchanged { try step.rehearse(in: group) }
+      session.showProgress("\(item.place) compared")
+      return step
+    }
+    session.endProgress()
+    try tell(steps, refused, group, session)
+    try refuseReplacing(steps)
+  }
+
+  /// The items that the store can hold, each under a name of its own.
+  ///
+  /// - Parameter refused: gets why each of the others cannot be imported.
+  /// - Throws: what keeps the store from being read.
+  private func importable(in group: AccessGroup, _ refused: inout [String]) throws -> [ImportedItem] {
+    var names: Set<String> = []
+    var kept: [ImportedItem] = []
+    for item in imported.items {
+      let name: String
+      do throws(VaultError) { name = try Item.Name(item.name).description } catch {
+        refused.append("\(place(of: item)): \(error.message)")
+        continue
+      }
+      guard names.insert(name).inserted else {
+        refused.append("\(place(of: item)): has the same name as another entry")
+        continue
+      }
+      do {
+        let step = try ImportStep(item, at: place(of: item)) { (_) throws(VaultError) in throw .notFound(.item) }
+        try step.rehearse(in: group)
+        kept.append(item)
+      } catch let failure as Failure {
+        refused.append(failure.message)
+      }
+    }
+    return kept
+  }
+
+  private func place(of item: ImportedItem) -> String {
+    let place = UTF8Text.onOneLine(item.place)
+    return fileName.map { "\($0), \(place)" } ?? place
+  }
+
+  private func requireDistinctNames() throws {
+    guard !leavesOut else { return }
+    var places: [String: String] = [:]
+    for item in imported.items {
+      let name: String
+      do { name = try Item.Name(item.name).description } catch {
+        throw Failure(error.exitStatus, "\(place(of: item)): \(error.message)")
+      }
+      if let first = places.updateValue(item.place, forKey: name) {
+        throw Failure(
+          .conflict, "\(place(of: item)): has the same name as \(UTF8Text.onOneLine(first))")
+      }
+    }
+  }
+
+  private func refuseReplacing(_ steps: [ImportStep]) throws(Failure) {
+    let count = steps.count { $0.action == .replace }
+    guard count > 0, !replaces else { return }
+    throw Failure(
+      .exists, "\(count == 1 ? "1 item is" : "\(count) items are") there with another value; nothing was imported",
+      hint: "to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P")
+  }
+
+  // MARK: Telling
+
+  private func tell(
+    _ steps: [ImportStep], _ refused: [String], _ group: AccessGroup, _ session: Session
+  ) throws(Failure) {
+    if json { return try writeJSON(steps, refused, group, to: session.output) }
+    if isDryRun {
+      var table = Table("ACTION", "NAME", "KIND")
+      for step in steps { table.add(step.action.rawValue, step.item.name, step.kind) }
+      try table.write(to: session.output, style: session.outputStyle)
+      try session.output.flush()
+    }
+    func count(_ action: ImportStep.Action) -> Int { steps.count { $0.action == action } }
+    var counts = "\(count(.new)) new, \(count(.replace)) replaced, \(count(.unchanged)) unchanged"
+    if !refused.isEmpty { counts += ", \(refused.count) not imported" }
+    session.say("\(isDryRun ? "would import" : "imported") into '\(group.name)': \(counts)")
+    for words in refused { session.say("not imported: \(words)") }
+    for loss in losses(steps) { session.say("not kept: \(loss)") }
+  }
+
+  /// What no item keeps, those former versions included whose items were there already.
+  private func losses(_ steps: [ImportStep]) -> [String] {
+    let replaced = steps.filter { $0.action == .replace && !$0.item.older.isEmpty }
+    return imported.losses + replaced.map { "\(place(of: $0.item)): its former versions, because the item is there" }
+  }
+
+  private func writeJSON(
+    _ steps: [ImportStep], _ refused: [String], _ group: AccessGroup, to output: Output
+  ) throws(Failure) {
+    var json = JSONWriter(output)
+    try json.object { (json) throws(Failure) in
+      try json.string("group", group.name.description)
+      try json.flag("dryRun", isDryRun)
+      try json.array("items") { (json) throws(Failure) in
+        for step in steps {
+          try json.object { (json) throws(Failure) in
+            try json.string("name", step.item.name)
+            try json.string("action", step.action.rawValue)
+            try json.string("kind", step.kind)
+            try json.string("from", step.item.place)
+          }
+        }
+      }
+      try json.array("notKept") { (json) throws(Failure) in
+        for loss in losses(steps) { try json.string(nil, loss) }
+      }
+      if leavesOut {
+        try json.array("notImported") { (json) throws(Failure) in
+          for words in refused { try json.string(nil, words) }
+        }
+      }
+    }
+  }
+}

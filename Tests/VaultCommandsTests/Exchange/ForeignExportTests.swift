@@ -1,0 +1,79 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// What `vault export` writes for other password managers.
+@Suite struct ForeignExportTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "web/GitHub", "--type", "json", input: #"{"username":"ann","password":"old","PIN":"1"}"#)
+    store.run(
+      "set", "web/GitHub", "--type", "json", "--expires", "2031-01-02",
+      input: #"{"username":"ann","password":"new","PIN":"12","url":"https://a.test"}"#)
+    store.run("set", "web/GitHub/key.bin", "--type", "bytes", input: "\u{1}bytes")
+    store.run("set", "token", input: "alone")
+  }
+
+  /// Exports the group, and imports the result into a new one.
+  private func roundTrip(_ form: String, _ name: String, _ format: String) throws -> (Transcript, group: String) {
+    let path = store.folder.file(name)
+    let passphrase = (0..<2).map { _ in Pipe.holding(Array("a pass phrase\n".utf8)) }
+    defer { for descriptor in passphrase { close(descriptor) } }
+    let written = store.run(
+      "export", "--to", form, "-g", "default", "--output", path, "--yes-print-secrets", "--file-passphrase-fd",
+      String(passphrase[0]))
+    #expect(written.status == 0, "\(written.errors)")
+    store.run("group", "create", "back.\(form)")
+    let read = store.run(
+      "import", path, "--from", format, "-g", "back.\(form)", "--file-passphrase-fd", String(passphrase[1]))
+    #expect(read.status == 0, "\(read.errors)")
+    return (written, "back.\(form)")
+  }
+
+  @Test func `a database of KeePass holds everything, and is imported as it was`() throws {
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(written.errors.isEmpty)
+    #expect(
+      store.run("get", "web/GitHub", "-g", group).output
+        == #"{"username":"ann","password":"new","url":"https://a.test","PIN":"12"}"#)
+    #expect(store.run("get", "web/GitHub", "-g", group, "--version", "1").output.contains("old"))
+    #expect(store.run("info", "web/GitHub", "-g", group, "--json").output.contains("2031-01-02"))
+    #expect(store.run("get", "web/GitHub/key.bin", "-g", group).outputBytes == Array("\u{1}bytes".utf8))
+    #expect(store.run("read", "vault://\(group)/token#password").output == "alone")
+  }
+
+  @Test func `Bitwarden's JSON and a table hold logins, and what they do not hold is listed`() throws {
+    let (bitwarden, group) = try roundTrip("bitwarden", "out.json", "bitwarden")
+    #expect(bitwarden.errors.contains("not kept: 'web/GitHub': its bytes, its expiry\n"))
+    #expect(store.run("get", "web/GitHub", "-g", group, "--version", "1").output.contains("old"))
+    let (table, other) = try roundTrip("csv", "out.csv", "csv")
+    #expect(table.errors.contains("not kept: 'web/GitHub': 1 field, its bytes, its expiry, former versions\n"))
+    #expect(store.run("read", "vault://\(other)/web/GitHub#password").output == "new")
+  }
+
+  @Test func `a database needs a passphrase, and a terminal is no place for it`() {
+    let without = store.run("export", "--to", "kdbx", "-g", "default")
+    #expect(without.status == 64)
+    #expect(without.errors.hasSuffix("vault: hint: --file-passphrase-fd N\n"))
+    let empty = Pipe.holding([0x0A])
+    defer { close(empty) }
+    #expect(store.run("export", "--to", "kdbx", "-g", "default", "--file-passphrase-fd", String(empty)).status == 64)
+  }
+
+  @Test(.needsClients) func `keepassxc-cli reads a database that was exported`() throws {
+    _ = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    var environment = store.environment
+    environment["PATH"] = Machine.path
+    let shown = Executable(
+      [
+        "-c", #"printf 'a pass phrase\n' | keepassxc-cli show -q -s "$0" -a Password -a PIN web/GitHub"#,
+        store.folder.file("out.kdbx"),
+      ],
+      program: "/bin/sh", environment: environment
+    ).wait()
+    #expect(shown.output == "new\n12\n", "\(shown.errors)")
+  }
+}

@@ -1,0 +1,141 @@
+import Glibc
+import Testing
+
+@testable import VaultCommands
+
+/// Files of other programs, as `vault import` brings them in.
+@Suite struct ForeignImportTests {
+  private let store: TestStore
+
+  init() throws { store = try TestStore() }
+
+  /// A file that another program made, beside the tests of its reader.
+  private func vector(_ name: String) -> String {
+    let source = #filePath
+    let tests = source.prefix(upTo: source.firstRange(of: "/VaultCommandsTests/")?.lowerBound ?? source.endIndex)
+    return "\(tests)/ForeignStoresTests/Vectors/\(name)"
+  }
+
+  private func bringIn(_ arguments: String..., passphrase: String? = nil, input: String = "") -> Transcript {
+    let descriptor = passphrase.map { Pipe.holding(Array("\($0)\n".utf8)) }
+    defer { if let descriptor { close(descriptor) } }
+    let option = descriptor.map { ["--file-passphrase-fd", String($0)] } ?? []
+    return Transcript(
+      ["import"] + arguments + option, input: Array(input.utf8), environment: store.environment)
+  }
+
+  @Test func `a database of KeePass gives logins, former versions, attachments and what is not kept`() {
+    let done = bringIn(vector("argon2d-aes.kdbx"), "--prefix", "old/", passphrase: "pass wörd")
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(
+      done.errors == """
+        imported into 'default': 5 new, 0 replaced, 0 unchanged
+        not kept: entries in the recycle bin (1 entry)
+
+        """)
+    #expect(store.run("read", "vault:///old/Web/GitHub%20(ann)#password").output == "third pw")
+    #expect(store.run("read", "vault:///old/Web/GitHub%20(ann)#PIN").output == "1234")
+    #expect(store.run("get", "old/Web/GitHub (ann)", "--version", "1").output.contains("first pw"))
+    #expect(store.run("get", "old/Web/GitHub (ann)", "--version", "2").output.contains("second pw"))
+    #expect(store.run("info", "old/Web/GitHub (ann)", "--json").output.contains(#""tags":"a;b""#))
+    #expect(store.run("info", "old/Web/GitHub (ann)/key.bin", "--json").output.contains(#""kind":"bytes""#))
+    #expect(store.run("info", "old/Web/Deep & <er>/Mail", "--json").output.contains("2031-01-02T03:04:05"))
+    let again = bringIn(vector("argon2d-aes.kdbx"), "--prefix", "old/", passphrase: "pass wörd")
+    #expect(again.errors.hasPrefix("imported into 'default': 0 new, 0 replaced, 5 unchanged\n"))
+  }
+
+  @Test func `a key file opens a database together with its passphrase`() {
+    let file = vector("argon2id-chacha20-keyfile.kdbx")
+    let done = bringIn(file, "--file-key", vector("key.keyx"), "--dry-run", passphrase: "pass wörd")
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(done.output.contains("new\tWeb/GitHub (ann)/key.bin\tbytes\n"))
+    #expect(store.run("list").output.isEmpty)
+    let without = bringIn(file, passphrase: "pass wörd")
+    #expect(without.status == 16)
+    #expect(without.errors == "vault: error: \(file): the passphrase or the key file is wrong\n")
+  }
+
+  @Test func `the passphrase is asked for on the terminal, and not without one`() {
+    let terminal = PseudoTerminal()
+    terminal.type("pw\n")
+    let done = store.run(["import", vector("kdbx31.kdbx"), "--json"], on: terminal)
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(store.run("read", "vault:///Web/Site#password").output == "two")
+    let without = bringIn(vector("kdbx31.kdbx"))
+    #expect(without.status == 11)
+    #expect(without.errors.hasSuffix("vault: hint: --file-passphrase-fd N\n"))
+  }
+
+  @Test func `an encrypted export of Bitwarden is opened, and one in the clear needs no passphrase`() {
+    let locked = bringIn(vector("bitwarden-argon2id.json"), "--from", "bitwarden", passphrase: "pass wörd")
+    #expect(locked.errors.hasPrefix("imported into 'default': 4 new, 0 replaced, 0 unchanged\n"), "\(locked.errors)")
+    #expect(store.run("get", "Work/Web/GitHub", "--version", "1").output.contains(#""password":"first""#))
+    let plain = bringIn(vector("bitwarden.json"), "--from", "bitwarden")
+    #expect(plain.errors.hasPrefix("imported into 'default': 0 new, 0 replaced, 4 unchanged\n"))
+    let wrong = bringIn(vector("bitwarden-pbkdf2.json"), "--from", "bitwarden", passphrase: "other")
+    #expect(wrong.status == 16)
+  }
+
+  @Test func `exports of 1Password and of a Mac's keychain, and YAML, are imported`() {
+    #expect(bringIn(vector("export.1pux")).errors.hasPrefix("imported into 'default': 3 new, 0 replaced"))
+    #expect(store.run("get", "Personal/GitHub/scan.txt").output == "hello")
+    #expect(bringIn(vector("keychain.txt"), "--from", "keychain").errors.hasPrefix("imported into 'default': 4 new"))
+    #expect(bringIn("-", "--from", "yaml", input: "db:\n  user: ann\n  port: 5432\n").status == 0)
+    #expect(store.run("get", "db/user").output == "ann")
+    #expect(store.run("info", "db/port", "--json").output.contains(#""kind":"int""#))
+  }
+
+  @Test func `an entry that cannot be imported is named, and stops the rest only with --strict`() {
+    let long = String(repeating: "n", count: 1_100)
+    let export = #"{"items":[{"name":"a","login":{"password":"1"}},{"name":"\#(long)","login":{"password":"s3cret"}}]}"#
+    let done = bringIn("-", "--from", "bitwarden", input: export)
+    #expect(done.status == 0)
+    #expect(
+      done.errors == """
+        imported into 'default': 1 new, 0 replaced, 0 unchanged, 1 not imported
+        not imported: stdin, item 2: more than 1,024 bytes in an item's name
+
+        """)
+    #expect(store.run("list").output.hasPrefix("a\t"))
+    store.run("remove", "a", "--yes")
+    let strict = bringIn("-", "--from", "bitwarden", "--strict", input: export)
+    #expect(strict.status == 20)
+    #expect(store.run("list").output.isEmpty)
+    let json = bringIn("-", "--from", "bitwarden", "--json", input: export)
+    #expect(json.output.contains(#""notImported":["stdin, item 2: "#))
+  }
+
+  @Test func `a file that is damaged changes nothing, and no message shows what is in it`() throws {
+    let damaged = store.folder.write("x.kdbx", Array("hunter2".utf8))
+    let refused = bringIn(damaged, passphrase: "pw")
+    #expect(refused.status == 13)
+    #expect(refused.errors == "vault: error: \(damaged): it is not a database of KeePass\n")
+    let json = bringIn("-", "--from", "bitwarden", input: #"{"items":[{"name":"hunter2""#)
+    #expect(json.status == 13 && !json.errors.contains("hunter2"))
+    #expect(store.run("list").output.isEmpty)
+  }
+
+  @Test(.needsClients) func `a database that keepassxc-cli made is imported, and the file of sops with age`() {
+    let path = store.folder.file("made.kdbx")
+    var environment = store.environment
+    environment["PATH"] = Machine.path
+    let made = Executable(
+      [
+        "-e", "-c",
+        """
+        keepassxc() { printf '%s\\n' "$words" | keepassxc-cli "$@" >&2; }
+        words='pw\npw' keepassxc db-create -q -p -t 100 made.kdbx
+        words='pw\none' keepassxc add -q -p -u ann made.kdbx Site
+        words='pw\ntwo' keepassxc edit -q -p made.kdbx Site
+        """.replacing("made.kdbx", with: path),
+      ], program: "/bin/sh", environment: environment
+    ).wait()
+    #expect(made.status == 0, "\(made.errors)")
+    #expect(bringIn(path, passphrase: "pw").status == 0)
+    #expect(store.run("read", "vault:///Site#password").output == "two")
+    #expect(store.run("get", "Site", "--version", "1").output.contains("one"))
+    let sealed = bringIn(vector("sealed.yaml"), "--from", "sops", "--file-key", vector("age.key"))
+    #expect(sealed.status == 0, "\(sealed.errors)")
+    #expect(store.run("get", "database/password").output == "two\nlines: # ü")
+  }
+}
