@@ -59,5 +59,5 @@ else:
     print(json.dumps({
         "repeat": "tools/fuzz --runs N TARGET, any number of times; then tools/fuzz --sum",
         "limits": "256 MiB; 1 s of processor time for each call of objects; below 1 s of wall time for each input of the others",
-        "archives": sum(total["executions"] for target, total in targets.items() if target != "groups"),
+        "archives": sum(total["executions"] for target, total in targets.items() if target not in ("groups", "foreign")),
         "targets": targets, "runs": runs}, indent=1))
