@@ -172,7 +172,7 @@ extension VaultError.Existing {
 }
 
 extension VerificationLevel {
-  /// What a sentence calls a file of this level.
+  /// The name of a file of this level in a sentence.
   fileprivate var subject: String {
     switch self {
     case .state: "state folder"
@@ -183,7 +183,7 @@ extension VerificationLevel {
 }
 
 extension RecoveryCodeDefect {
-  /// What is wrong, and in which group; never the characters themselves.
+  /// The error and the groups it is in; never the characters themselves.
   fileprivate var words: String {
     switch self {
     case .mistyped(let groups):

@@ -2,83 +2,86 @@
 public import KeyedArchives
 internal import Sealing
 
-/// What can go wrong with a store. It can grow: switch over it with a `default`.
+/// The errors of a store. Cases may be added, so switch over it with a `default`.
 ///
-/// No case holds the name of an item, an attribute or a value: an error may end up in a log.
+/// No case contains the name of an item, an attribute or a value, because errors may be logged.
 @nonexhaustive
 public enum VaultError: Error, Sendable, Equatable {
   /// There is no such item, version, group or application.
   case notFound(Missing)
   /// No usable source opens the store.
   case locked(Lock)
-  /// The store is unlocked, which opens items alone, and this needs its owner; the reason why nothing opens the rest.
+  /// The store is only unlocked, which opens items, and this operation needs its owner; the lock says why nothing opens
+  /// the identity.
   case ownerNeeded(Lock)
-  /// The kernel keeps no keys here, so that the store cannot be unlocked for a time.
+  /// The kernel keeps no keys here, so the store cannot be unlocked for a time.
   case noKeyring(String)
-  /// The group opens only on the machine that it was made on; `reason` says what is here instead of its device key.
+  /// The group opens only on the machine that created it; `reason` says what this machine has instead of its device
+  /// key.
   case otherDevice(group: String, reason: String)
   /// This member's rights, or the system's permissions, do not allow it.
   case denied(Denial)
-  /// Bytes do not verify. `level` says which check refused them; `detail` names the broken rule, for people.
+  /// Bytes fail verification. `level` is the check that refused them; `detail` names the broken rule, for people.
   case damaged(group: String?, level: Level, detail: String)
-  /// A group has another id than the one that this machine, or the owner's list, knows under its name.
+  /// A group has another id than the one that this machine, or the owner's registry, knows under its name.
   case anotherGroup(String)
-  /// A writer signed rows that no item can be.
+  /// A writer signed rows that are not valid items.
   case strangeRows(group: String)
-  /// What this machine has seen of a group cannot be read, so that it cannot be shown to be in its newest state.
+  /// The witness of a group cannot be read, so nothing shows that the group is in its newest state.
   case witnessUnavailable(group: String, reason: String)
-  /// Of a group's signed items and older versions so many cannot be proved any more, and nobody said that they may be dropped.
+  /// These numbers of signed items and older versions of a group can no longer be proved, and dropping them was not
+  /// allowed.
   case unproved(group: String, items: UInt64, versions: UInt64)
   /// A group's state is older than one this machine has verified, or is not descended from it.
   case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
-  /// Another process holds the group for too long.
+  /// Another process has held the group for too long.
   case busy(group: String?)
   /// A wrong passphrase or key.
   case wrongKey(SlotInfo.Kind)
   /// A recovery code with a typing error; no key was tried.
   case mistypedCode(RecoveryCodeDefect)
-  /// The file was made by a newer version; the versions that reading and writing it need, if the file says.
+  /// The file was made by a newer version; the versions needed for reading and writing it, if the file says.
   case newerFormat(read: Int?, write: Int?)
-  /// The item's present version is not the expected one; 0 stands for "no present item".
+  /// The item's current version is not the expected one; 0 means that there is no current item.
   case conflict(expected: UInt64, present: UInt64)
-  /// Something contradicts the present state.
+  /// The operation contradicts the current state.
   case contradiction(Contradiction)
-  /// A group that a backup would replace is here, in another state than in the backup.
+  /// A group that a backup would replace exists in another state than in the backup.
   case otherState(group: String)
-  /// Whoever was asked did not want the state of a group that was found; nothing was changed.
+  /// The state of a group was not accepted when asked; nothing was changed.
   case declined
-  /// More than the format allows; the limit in words.
+  /// More than the format allows; the payload describes the limit.
   case overLimit(String)
-  /// Applications signed 2^40 states under one list of members; a new key begins anew.
+  /// Applications signed 2^40 states under one roster; a new key resets the count.
   case tooManyStates
-  /// There is no store at this place; the path is empty where nothing says what the place would be.
+  /// There is no store at this path; it is empty if no place could be determined.
   case noStore(path: String)
-  /// It is there already.
+  /// It exists already.
   case exists(Existing)
-  /// The storage failed: disk full, read-only, I/O. Nothing was changed, except that `unconfirmed` leaves it unknown.
+  /// The storage failed: disk full, read-only, I/O. Nothing was changed, except that `unconfirmed` leaves this unknown.
   case storage(StorageFailure)
-  /// The store would lie on a file system, of this kind, that does not keep the locks of several machines apart.
+  /// The store would be on a file system of this kind, which does not enforce locks between machines.
   case networkFileSystem(String)
-  /// An argument is not valid; what is allowed, in words.
+  /// An argument is not valid; the payload describes what is allowed.
   case invalid(String)
   /// The item holds a value of another kind or type than the one asked for.
   case otherType(found: String, expected: String)
   /// A keyed archive, stored or to be stored, was refused.
   case archive(ArchiveError)
-  /// Something that should not happen.
+  /// An internal error.
   case unexpected(String)
 
   public typealias Level = VerificationLevel
   public typealias RollbackReason = GroupFile.RollbackReason
 
-  /// What was not found.
+  /// The kind of thing that was not found.
   @nonexhaustive
   public enum Missing: Sendable, Equatable {
     case item
     case version(UInt64)
     case group
     case application
-    /// The application is known, and not in the group.
+    /// The application is known, but not a member of the group.
     case member
     case slot(Int)
   }
@@ -92,9 +95,9 @@ public enum VaultError: Error, Sendable, Equatable {
     case readOnly
     /// Only the owner may do this.
     case ownerOnly
-    /// The operating system's permissions; what they keep from whom, for people.
+    /// The operating system's permissions; the payload says what they forbid, for people.
     case permissions(String)
-    /// A file of the store that the system's permissions close, or whose owner or mode is not as it must be.
+    /// A file of the store that the system's permissions make inaccessible, or whose owner or mode is unsuitable.
     case file(Level, FileFault)
   }
 
@@ -102,47 +105,48 @@ public enum VaultError: Error, Sendable, Equatable {
   @nonexhaustive
   public enum Lock: Sendable, Equatable {
     case keyFile(FileFault)
-    /// The folder that a new key file is to be made in.
+    /// The folder in which a new key file would be created.
     case keyFileFolder(FileFault)
     case keyFileInsideStore
     case credential(FileFault)
     /// The device key, or the state folder that holds it.
     case deviceKey(FileFault)
-    /// Nothing says where the state folder is that holds the device key.
+    /// The state folder, which holds the device key, cannot be determined.
     case noStateFolder
     case noSlot(SlotInfo.Kind)
-    /// The store has these slots, and nothing was named that opens one; why the key file that opened it before is not known.
+    /// The store has these slots, and no source was named; the text says why the key file that opened it before is not
+    /// known.
     case nothingNamed([SlotInfo.Kind], String?)
-    /// There is nobody to ask for a passphrase or a code; in words for people, why.
+    /// Nobody can be asked for a passphrase or a code; the payload says why, for people.
     case nobodyToAsk(String)
-    /// The owner's list of groups was not proved, because the store is only unlocked.
+    /// The owner's registry was not proved, because the store is only unlocked.
     case unprovedRegistry
   }
 
-  /// What contradicts the present state.
+  /// The contradiction with the current state.
   @nonexhaustive
   public enum Contradiction: Sendable, Equatable {
-    /// Nothing would open the store any more.
+    /// Nothing would open the store afterwards.
     case lastSlot
-    /// The recovery of the store was begun and did not end.
+    /// A recovery of the store was begun and not finished.
     case recovering
     /// The backup is another store's.
     case anotherStoresBackup
-    /// Another store was put in the place of the one that was opened.
+    /// Another store has replaced the one that was opened.
     case anotherStore
     case nothingToBackUp
     case backupInProgress
     /// The application's credentials were revoked, and it has no new one.
     case revokedApplication
-    /// Replacing the application's credential was begun and did not end.
+    /// Replacing the application's credential was begun and not finished.
     case interruptedReplacement
-    /// The application was replaced or revoked while it was given rights.
+    /// The application was replaced or revoked while it was being given rights.
     case superseded
-    /// The item is present, so there is nothing to bring back unless a version is named.
+    /// The item is present, so a restore must name a version.
     case presentItem
   }
 
-  /// What is there already.
+  /// The thing that exists already.
   @nonexhaustive
   public enum Existing: Sendable, Equatable {
     case store, storeAtPlace, storeInRecovery
@@ -153,7 +157,7 @@ public enum VaultError: Error, Sendable, Equatable {
 }
 
 extension VaultError {
-  /// Says what a group file's error means for `group`.
+  /// Translates a group file's error for `group`.
   init(_ error: GroupFileError, group: String) {
     switch error {
     case .damaged(let level, let detail): self = .damaged(group: group, level: level, detail: detail)
@@ -194,7 +198,7 @@ extension VaultError {
       }
   }
 
-  /// What a fault of a file of the store means where no caller knows better.
+  /// The error for a fault of a file of the store, unless the caller knows a better one.
   init(_ fault: FileFault, at level: Level) {
     self =
       switch fault {
@@ -210,32 +214,33 @@ extension VaultError {
       }
   }
 
-  /// A fault of the file that was to open the store, which keeps it locked unless the system failed.
+  /// The error for a fault of the file that should have opened the store: the store stays locked, unless the system
+  /// failed.
   init(_ fault: FileFault, _ lock: (FileFault) -> Lock) {
     if case .storage(let failure) = fault { self = .storage(failure) } else { self = .locked(lock(fault)) }
   }
 
-  /// Bytes of the store, rather than of a group, that do not verify.
+  /// Bytes of the store, as opposed to a group, that fail verification.
   static func damaged(_ level: Level, _ detail: String) -> VaultError {
     .damaged(group: nil, level: level, detail: detail)
   }
 }
 
-/// Runs `body`, which deals with files of one level, and says what its faults mean there.
+/// Runs `body`, which handles files of one level, and translates its faults.
 func atLevel<Result: ~Copyable>(
   _ level: VaultError.Level, _ body: () throws(FileFault) -> Result
 ) throws(VaultError) -> Result {
   do { return try body() } catch { throw VaultError(error, at: level) }
 }
 
-/// Runs `body`, in which only memory can be lacking.
+/// Runs `body`, whose only possible error is a lack of memory.
 func sealing<Result: ~Copyable>(_ body: () throws(SealingError) -> Result) throws(VaultError) -> Result {
   do { return try body() } catch { throw VaultError(error) }
 }
 
-/// The exit statuses of `vault`, one for each kind of error: the one table, which the errors, the help and the tests read.
+/// The exit statuses of `vault`, one for each kind of error. The errors, the help and the tests all use this table.
 ///
-/// A number is never given another meaning. 126 and 127 belong to `run` alone.
+/// The meaning of a number never changes. Only `run` uses 126 and 127.
 public enum ExitStatus: Int32, CaseIterable, Sendable {
   case success = 0
   case unexpected = 1
@@ -284,7 +289,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     }
   }
 
-  /// One line for the help and docs/statuses.md.
+  /// One line for the help and for docs/statuses.md.
   public var meaning: String {
     switch self {
     case .success: "done"

@@ -53,8 +53,7 @@ public struct Applications: Sendable {
     }
   }
 
-  /// Makes `change` in every group in turn. The list of groups is read again, so that a membership added meanwhile is
-  /// not missed.
+  /// Makes `change` in every group of the store in turn, including groups that the application joins meanwhile.
   ///
   /// - Returns: the groups that could not be changed. A group bound to another device is left out, with a notice.
   func changeEverywhere(

@@ -2,10 +2,10 @@ internal import GroupFile
 internal import Sealing
 
 extension SecretStore {
-  /// The names of the groups whose files are here, sorted; nothing is verified.
+  /// The names of the groups whose files exist, sorted; nothing is verified.
   ///
-  /// For an application that may not list the folder of groups, those that it knows: its own, those that its credential
-  /// names, and those that it opened before.
+  /// An application that may not list the folder of groups gets the groups that it knows: its own, those that its
+  /// credential names, and those that it has opened before.
   ///
   /// - Throws: ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] {
@@ -17,28 +17,28 @@ extension SecretStore {
     }
   }
 
-  /// The groups to be looked at: those that are here, and, for an application, those that its credential names, which are
-  /// missed where they are gone.
+  /// The groups that a command for all groups visits: the existing ones, and, for an application, those that its
+  /// credential names, so that a missing one is noticed.
   func expectedGroupNames() throws(VaultError) -> [String] {
     let names = try groupNames()
     guard case .application(let credential) = access else { return names }
     return Set(names).union(credential.floors.map(\.group)).sorted()
   }
 
-  /// Makes a group that keeps `keep` versions of an item; see ``createGroup(_:_:)``.
+  /// Creates a group that keeps `keep` versions of each item; see ``createGroup(_:_:)``.
   @discardableResult
   public func createGroup(_ name: String, keep: Int = 10) throws(VaultError) -> AccessGroup {
     try createGroup(name, NewGroup(keep: keep))
   }
 
-  /// Makes a group; the owner is its only member.
+  /// Creates a group; the owner is its only member.
   ///
   /// - Parameters:
   ///   - name: the group's name.
-  ///   - new: how it shall be.
-  /// - Throws: ``VaultError/exists(_:)``; ``VaultError/rolledBack(group:found:known:reason:)`` where a group of this name
-  ///   vanished; ``VaultError/denied(_:)`` for anybody but the owner, and for a Unix group that this user is not in;
-  ///   ``VaultError/invalid(_:)``; ``VaultError/locked(_:)`` for a device key that cannot be used.
+  ///   - new: the group's properties.
+  /// - Throws: ``VaultError/exists(_:)``; ``VaultError/rolledBack(group:found:known:reason:)`` if a group of this name
+  ///   is known and its file is gone; ``VaultError/denied(_:)`` for anyone but the owner, and for a Unix group that
+  ///   this user is not in; ``VaultError/invalid(_:)``; ``VaultError/locked(_:)`` for a device key that cannot be used.
   @discardableResult
   public func createGroup(_ name: String, _ new: NewGroup) throws(VaultError) -> AccessGroup {
     let name = try AccessGroup.Name(name)
@@ -49,14 +49,15 @@ extension SecretStore {
     return try createGroup(name, creation)
   }
 
-  /// Makes a group and notes it in the registry.
+  /// Creates a group and records it in the registry.
   @discardableResult
   func createGroup(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) -> AccessGroup {
     let registry = try registry()
     let groups = try location.lockedGroups()
     defer { groups.file.unlock() }
     try refuseKnown(name)
-    // Noted before and after, so that a process killed between leaves neither an unknown group nor a vanished one.
+    // Recorded before and after, so that a process killed in between leaves neither an unregistered nor a missing
+    // group.
     var entry = Registry.Entry(
       groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
     try registry.record(entry, of: name)
@@ -91,10 +92,10 @@ extension SecretStore {
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
   ///
-  /// A removal that was interrupted is finished.
+  /// Repeating an interrupted removal finishes it.
   ///
-  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anybody but the owner, and for a group that does not
-  ///   verify what is wrong with it.
+  /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anyone but the owner, and the error of a
+  ///   group that fails verification.
   public func removeGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
     let registry = try registry()
@@ -114,13 +115,13 @@ extension SecretStore {
     try registry.record(entry, of: group.name)
   }
 
-  /// Drops tombstones and gives freed space back.
+  /// Drops tombstones and returns free space to the file system.
   ///
   /// - Parameters:
   ///   - name: the group's name.
   ///   - progress: called now and then with the number of items proved so far.
-  /// - Returns: how many tombstones went.
-  /// - Throws: what is wrong with the group; it is proved completely first, and not changed then.
+  /// - Returns: the number of dropped tombstones.
+  /// - Throws: the error of the group, which is proved completely first; it is unchanged then.
   @discardableResult
   public func compactGroup(_ name: String, progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
     let group = try group(name)
@@ -139,9 +140,9 @@ extension SecretStore {
     do {
       try creation.shape.makeFolder(folder)
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)
-      // A state folder that cannot be written is noticed by the first read, as for any other group.
+      // The first read reports a state folder that cannot be written, as for any other group.
       _ = witness(name).raise { reading in
-        // Another process may have written to the new group by now: its witness is higher.
+        // Another process may have written to the new group already, and raised its witness further.
         if case .valid(let known) = reading, known.groupID == record.groupID { nil } else { record }
       }
     } catch {
@@ -150,7 +151,7 @@ extension SecretStore {
     if creation.shape != .closed { try location.settleEntrance(groups) }
   }
 
-  /// A name whose last file vanished is not free, nor is one whose group is here.
+  /// Refuses a name whose group exists, or whose group is known but has lost its file.
   private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
     guard !AccessGroupFile.exists(in: location.places.groupFolder(name.description)) else {
       throw .exists(.group)
@@ -177,13 +178,13 @@ extension SecretStore {
 }
 
 extension StoreLocation {
-  /// The names of the groups whose files are here, sorted; the registry is not among them. Nothing is opened or verified.
+  /// The names of the groups whose files exist, sorted, without the registry. Nothing is opened or verified.
   ///
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] {
     do throws(FileFault) {
       let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
-      // A folder without a group's file is what a killed process left of one that was being made or removed.
+      // A folder without a group's file is left by a process that was killed while creating or removing a group.
       return try folder.names().filter { name in
         FolderName.isValid(name) && name != AccessGroup.Name.registry.description
           && AccessGroupFile.exists(in: places.groupFolder(name))

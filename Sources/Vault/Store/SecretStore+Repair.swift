@@ -2,20 +2,20 @@ public import GroupFile
 internal import Sealing
 
 extension SecretStore {
-  /// Makes a damaged group anew of every item that its last signed state proves, with a roster and a manifest signed anew.
+  /// Rebuilds a damaged group from every item that its last signed state proves, with a new signed roster and manifest.
   ///
-  /// The damaged files are kept aside. What opens but is not proved is listed, and kept only where it is named; so are the
-  /// items that were lost, by name where that can be known.
+  /// The damaged files are kept aside. Items that open but are not proved are listed, and kept only if they are named.
+  /// Lost items are listed too, by name if it is known.
   ///
   /// - Parameters:
-  ///   - name: the group's name; `vault.owner` is the owner's own list.
-  ///   - names: items that are kept although nothing proves them. Where nothing is damaged, they are taken from the files that
-  ///     the last repair kept aside, and written as new versions.
+  ///   - name: the group's name; `vault.owner` is the owner's registry.
+  ///   - names: unproved items to keep. If nothing is damaged, they are taken from the files that the last repair kept
+  ///     aside, and written as new versions.
   ///   - progress: called now and then.
-  /// - Returns: `nil` if nothing is damaged; nothing is changed then.
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner; ``VaultError/damaged(group:level:detail:)`` where no signed
-  ///   state is left; ``VaultError/rolledBack(group:found:known:reason:)`` where a newer one was seen;
-  ///   ``VaultError/notFound(_:)`` for a name that is none of an unproved item. Nothing is changed then.
+  /// - Returns: `nil` if nothing is damaged; the group is unchanged then.
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; ``VaultError/damaged(group:level:detail:)`` if no
+  ///   signed state is left; ``VaultError/rolledBack(group:found:known:reason:)`` if a newer one was seen;
+  ///   ``VaultError/notFound(_:)`` for a name that no unproved item has. The group is unchanged then.
   @discardableResult
   public func repairGroup(
     _ name: String, keepingUnproved names: [String] = [], progress: (MaintenanceProgress) -> Void = { _ in }
@@ -38,7 +38,7 @@ extension SecretStore {
         return repair
       }
       guard !wanted.isEmpty else { return nil }
-      // An earlier repair listed them; only then are their names known.
+      // The names of unproved items are known only from the report of an earlier repair.
       guard let aside = drafts.lastKept(of: name) else { throw .noItem }
       var adoption = try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage")
       adoption.keptAside = aside
@@ -48,7 +48,7 @@ extension SecretStore {
     }
   }
 
-  /// Why a group without a file cannot be repaired.
+  /// The reason why a group without a file cannot be repaired.
   private func missing(_ file: AccessGroupFile, _ name: AccessGroup.Name) throws(VaultError) -> VaultError {
     do {
       _ = try file.beginReading()
@@ -58,7 +58,7 @@ extension SecretStore {
     }
   }
 
-  /// Without a signed state there is nothing that could be proved.
+  /// Translates an error of the repair; without a signed state nothing could be proved.
   private static func repairError(_ error: GroupFileError, _ name: String) -> VaultError {
     switch error {
     case .damaged(let level, let detail) where level != .witness:

@@ -3,26 +3,28 @@ internal import GroupFile
 internal import Sealing
 
 extension SecretStore {
-  /// Puts the groups of a backup back.
+  /// Restores the groups of a backup.
   ///
-  /// Every file is copied into the store and proved completely before the first group is touched. A group whose place is
-  /// empty is put there. One that is there in another state is replaced only where `replacing` says so, and its files are
-  /// kept. Where this machine has seen a newer state of a group, it refuses the older one until the group is accepted.
+  /// Every file is copied into the store and proved completely before the first group is changed. A group that does not
+  /// exist is put in place. An existing group in another state is replaced only if `replacing` is set, and its files
+  /// are kept. If this machine has seen a newer state of a group, it refuses the restored one until the group is
+  /// accepted.
   ///
-  /// Where nothing says what was seen of a group, as on a new machine, it gets a new roster and a new key, and its revision,
-  /// generation and epoch rise by 1,024: the lost machine may have given out the next numbers already. Members then accept it.
+  /// If this machine knows nothing about a group, as on a new machine, the group gets a new roster and a new key, and
+  /// its revision, generation and epoch rise by 1,024, because the lost machine may have used the next numbers already.
+  /// Members must then accept it.
   ///
-  /// Each group is restored wholly or not at all; what was interrupted is finished by the same call.
+  /// Each group is restored completely or not at all. Repeating an interrupted call finishes it.
   ///
   /// - Parameters:
   ///   - path: the backup's folder; it is only read.
-  ///   - names: only these groups of the backup; none means all.
-  ///   - replacing: whether groups that are here in another state are replaced.
+  ///   - names: the groups to restore; empty means all.
+  ///   - replacing: whether existing groups in another state are replaced.
   ///   - progress: called now and then with a group's name.
   /// - Throws: ``VaultError/notFound(_:)`` for a named group that is not in the backup; ``VaultError/denied(_:)`` for
-  ///   anybody but the owner, ``VaultError/contradiction(_:)`` for another owner's
-  ///   backup, ``VaultError/damaged(group:level:detail:)`` where there is no whole backup, ``VaultError/storage(_:)``. What is
-  ///   wrong with a single group stands in the result.
+  ///   anyone but the owner, ``VaultError/contradiction(_:)`` for another owner's backup,
+  ///   ``VaultError/damaged(group:level:detail:)`` if there is no complete backup, ``VaultError/storage(_:)``. The
+  ///   error of a single group is in the result.
   @discardableResult
   public func restoreBackup(
     from path: String, groups names: [String] = [], replacing: Bool = false,
@@ -40,7 +42,7 @@ extension SecretStore {
       let step = try Restoration(of: name, in: self, from: path, replacing, drafts) { progress(name.description, $0) }
       steps.append(step)
     }
-    // The owner's list comes last: while it is not there, the store is not whole.
+    // The registry is restored last: the store is incomplete without it.
     let missing = try completeRegistry(&steps)
     let folder = try location.lockedGroups()
     defer { folder.file.unlock() }
@@ -50,8 +52,8 @@ extension SecretStore {
       groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
   }
 
-  /// The names of the groups in the backup of this store at `path`, or of those among them that are `wanted`; the registry
-  /// comes last.
+  /// The names of the groups in the backup of this store at `path`, restricted to `wanted` unless it is empty; the
+  /// registry comes last.
   private func groups(_ wanted: [String], inBackup path: String) throws(VaultError) -> [AccessGroup.Name] {
     _ = try owner()
     let backup = try StoreLocation(home: path, state: path)
@@ -76,10 +78,10 @@ extension SecretStore {
 }
 
 extension SecretStore {
-  /// Finishes the draft of a registry that this machine knows nothing of: groups that do not come back are gone, and the issue
-  /// numbers of applications rise, because the lost machine may have given out the next ones.
+  /// Completes the draft of a registry that this machine knows nothing about. Groups that are not restored are recorded
+  /// as gone, and the issue numbers of applications rise, because the lost machine may have used the next ones.
   ///
-  /// - Returns: the groups that the registry names and that are not here.
+  /// - Returns: the groups that the registry names and that do not exist here.
   private func completeRegistry(_ steps: inout [Restoration]) throws(VaultError) -> [String] {
     guard let index = steps.firstIndex(where: { $0.name == .registry }), let file = steps[index].renewedDraft else {
       return []
@@ -87,7 +89,7 @@ extension SecretStore {
     let registry = Registry(group: AccessGroup(.registry, file, notices))
     var missing: [String] = []
     for (name, known) in try registry.groups() where known.presence == .present {
-      // One whose copy is damaged may still come back from another backup.
+      // A group whose copy is damaged may still be restored from another backup.
       guard !steps.contains(where: { $0.name == name }),
         !AccessGroupFile.exists(in: location.places.groupFolder(name.description))
       else { continue }
@@ -106,7 +108,7 @@ extension SecretStore {
     return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  /// Notes in the store's own registry which groups are back.
+  /// Records in the store's own registry which groups were restored.
   private func noteRestored(_ steps: inout [Restoration]) {
     do throws(VaultError) {
       let registry = try registry()
@@ -125,7 +127,7 @@ extension SecretStore {
   }
 }
 
-/// One group of a backup on its way back: first a proved draft, then in its place.
+/// The restoration of one group: first as a proved draft, then in the group's place.
 struct Restoration {
   let name: AccessGroup.Name
   private(set) var outcome: StoreRestoration.Outcome
@@ -141,12 +143,13 @@ struct Restoration {
     var items: UInt64
   }
 
-  /// How far the numbers of a group rise that nobody here has seen: more than a lost machine can have given out unseen.
+  /// How far to advance the counters of a restored group, so that numbers the lost machine may have used are never
+  /// reused.
   static let lead: UInt64 = 1_024
 
-  /// Copies the group into a draft and proves it; whatever keeps it from being restored is its outcome.
+  /// Copies the group into a draft and proves it. An error that concerns only this group becomes its outcome.
   ///
-  /// - Throws: what the other groups of the backup would meet too, such as a full disk.
+  /// - Throws: an error that the other groups of the backup would meet too, such as a full disk.
   init(
     of name: AccessGroup.Name, in store: SecretStore, from backup: String, _ replacing: Bool,
     _ drafts: borrowing DraftFolder, _ progress: (MaintenanceProgress) -> Void
@@ -184,10 +187,10 @@ struct Restoration {
     }
   }
 
-  /// What is in the group's place, whatever was seen before.
+  /// The group that exists in this place, whatever was seen of it before.
   private struct Live {
     let isThere: Bool
-    /// `nil` if it does not verify.
+    /// `nil` if it fails verification.
     let state: VerifiedState?
 
     init(_ file: AccessGroupFile, _ progress: (MaintenanceProgress) -> Void) {
@@ -217,10 +220,10 @@ struct Restoration {
     return Prepared(draft: draft, file: drafted, isRenewed: isRenewed, state: state, items: items)
   }
 
-  /// The draft of a group whose numbers rise.
+  /// The draft of a group whose counters are advanced.
   var renewedDraft: AccessGroupFile? { prepared.flatMap { $0.isRenewed ? $0.file : nil } }
 
-  /// Proves the draft again after something was written to it.
+  /// Proves the draft again after it was changed.
   mutating func proveAgain() throws(VaultError) {
     guard let prepared else { return }
     do { self.prepared?.state = try prepared.file.provedState().state } catch {
@@ -228,13 +231,13 @@ struct Restoration {
     }
   }
 
-  /// Says what went wrong after all.
+  /// Replaces the outcome by `error`.
   mutating func fail(_ error: VaultError) {
     if case .failed = outcome { return }
     outcome = .failed(error)
   }
 
-  /// Puts the draft in the group's place.
+  /// Moves the draft into the group's place.
   mutating func place(in store: SecretStore, _ drafts: borrowing DraftFolder) {
     guard let prepared else { return }
     let kept = drafts.keepingPath(of: name)
@@ -257,10 +260,11 @@ struct Restoration {
 }
 
 extension RosterChange.Numbers {
-  /// What a restored state must be above: what it was copied from and what it replaces, and what may lie between.
+  /// The counters that a restored state must exceed: those of the backup and of the replaced state, plus the numbers
+  /// that may have been used since.
   fileprivate init(_ backup: VerifiedState, _ live: VerifiedState?) {
     let states = [backup] + (live.map { [$0] } ?? [])
-    // The change itself adds one.
+    // The change itself adds 1.
     func raised(_ number: (VerifiedState) -> UInt64) -> UInt64 {
       (states.map(number).max() ?? 0) + Restoration.lead - 1
     }
@@ -271,7 +275,7 @@ extension RosterChange.Numbers {
 }
 
 extension VerifiedState {
-  /// Whether this is `backup` itself, or what restoring it made of it, with nothing written since.
+  /// Whether this state is `backup` itself or the result of restoring it, with nothing written since.
   fileprivate func isOrFollows(_ backup: VerifiedState) -> Bool {
     if link == backup.link { return true }
     return roster.previous == backup.signedRoster.digest && manifest.epoch == roster.firstEpoch
@@ -279,44 +283,44 @@ extension VerifiedState {
   }
 }
 
-/// What putting a backup back came to.
+/// The result of restoring a backup.
 public struct StoreRestoration: Sendable {
   /// Each group of the backup, sorted by name; the owner's registry is among them.
   public let groups: [Group]
-  /// Groups that the owner's registry names and the backup does not hold, such as those that are bound to a device.
+  /// Groups that the owner's registry names and the backup does not contain, such as those bound to a device.
   public let missing: [String]
 
-  /// What became of one group.
+  /// The result for one group.
   public struct Group: Sendable {
     public let name: String
     public let outcome: Outcome
   }
 
-  /// What became of a group.
+  /// How restoring a group ended.
   @nonexhaustive
   public enum Outcome: Sendable {
-    /// The backup's state is in place. Where this machine, or another, has seen a newer one, they refuse it as rolled back
-    /// until the group is accepted.
+    /// The backup's state is in place. A machine that has seen a newer state refuses it as rolled back until the group
+    /// is accepted.
     case restored(Restored)
-    /// The same state was there already, or one that an earlier call made of it.
+    /// The group already had this state, or the state that an earlier call made from it.
     case unchanged
-    /// Of the owner's registry: the store's own is in order, and so is the one that counts.
+    /// Only for the owner's registry: the store's own one is intact and stays in use.
     case kept
-    /// The group is as it was.
+    /// Restoring failed; the group is unchanged.
     case failed(VaultError)
   }
 
   /// A group that was restored.
   public struct Restored: Sendable {
-    /// Present items.
+    /// The number of current items.
     public let items: UInt64
     /// The number of the state that is in place now.
     public let epoch: UInt64
-    /// Where the files are that were in its place before; `nil` if there were none.
+    /// The folder that now holds the replaced files; `nil` if there were none.
     public let keptAside: String?
-    /// Whether it got a new roster and a new key, because nothing here says what was seen of it before.
+    /// Whether it got a new roster and a new key, because this machine knew nothing about the group.
     public let isRenewed: Bool
-    /// Who can open it, the owner included.
+    /// The members that can open it, the owner included.
     public let members: [GroupMember]
   }
 }

@@ -2,13 +2,14 @@ internal import Glibc
 internal import GroupFile
 
 extension SecretStore {
-  /// Lets the users of a Unix group open the files of a group: folder 2770 and files 0660, or 2750 and 0640 where they may
-  /// only read. It makes nobody a member; who is none reads nothing.
+  /// Lets the users of a Unix group open the files of a group: folder 2770 and files 0660, or 2750 and 0640 if they may
+  /// only read. This does not make them members, and only members can read the contents.
   ///
-  /// The store's folder and that of its groups then let everybody pass through (0711), but list them to nobody.
+  /// Everyone can then pass through the store's folder and its folder of groups (0711), but not list them.
   ///
-  /// - Throws: ``VaultError/invalid(_:)`` for a group that is bound to this device; ``VaultError/denied(_:)`` for anybody but
-  ///   the owner, for a Unix group that this user is not in, and for files of another user's; what is wrong with the group.
+  /// - Throws: ``VaultError/invalid(_:)`` for a group that is bound to this device; ``VaultError/denied(_:)`` for
+  ///   anyone but the owner, for a Unix group that this user is not in, and for another user's files; the error of the
+  ///   group.
   public func shareGroup(_ name: String, with unixGroup: UnixGroup) throws(VaultError) {
     _ = try owner()
     guard try !group(name).info().isThisDeviceOnly else { throw SecretStore.boundAndShared }
@@ -16,14 +17,14 @@ extension SecretStore {
     try take(unixGroup.shape, name)
   }
 
-  /// Leaves the files of a group to their user alone again: folder 0700 and files 0600. When no group is shared any more, the
-  /// store's folders are closed too.
+  /// Makes the files of a group private to their user again: folder 0700 and files 0600. If no group is shared any
+  /// more, the store's folders are closed too.
   ///
-  /// The group goes on in new files, as with every change of sharing: processes that have the old ones open, or a lock on them,
-  /// see nothing of what is written from now on, and hold nobody up. What is in the group is not looked at, so that a damaged one
+  /// As with every change of sharing, the group continues in new files. Processes that have the old files open or
+  /// locked see nothing that is written later, and block nobody. The contents are not checked, so that a damaged group
   /// can be closed.
   ///
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner, and for files of another user's;
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner, and for another user's files;
   ///   ``VaultError/notFound(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func unshareGroup(_ name: String) throws(VaultError) {
     _ = try owner()
@@ -45,7 +46,7 @@ extension SecretStore {
 }
 
 extension UnixGroup {
-  /// - Throws: ``VaultError/denied(_:)`` where the system would not let this process give files to the group.
+  /// - Throws: ``VaultError/denied(_:)`` if the system would not let this process give files to the group.
   func requireOurs() throws(VaultError) {
     guard isOurs else {
       throw .denied(.permissions("giving files to the Unix group '\(name)', which this user is not in"))
@@ -54,7 +55,7 @@ extension UnixGroup {
 }
 
 extension StoreLocation {
-  /// Opens the folder of groups and keeps other processes from making, sharing and removing groups until it is let go.
+  /// Opens and locks the folder of groups; until it is released, no other process creates, shares or removes a group.
   ///
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/busy(group:)``, ``VaultError/denied(_:)``.
   func lockedGroups() throws(VaultError) -> Folder {
@@ -67,8 +68,8 @@ extension StoreLocation {
     }
   }
 
-  /// Lets others pass through the store's folder and that of its groups (0711) if any group is shared, and closes them (0700)
-  /// if none is. Modes that somebody else gave them stay.
+  /// Lets others pass through the store's folder and its folder of groups (0711) if any group is shared, and closes
+  /// them (0700) if none is. Other modes, which somebody set on purpose, are kept.
   func settleEntrance(_ groups: borrowing Folder) throws(VaultError) {
     do throws(FileFault) {
       var isShared = false
@@ -78,7 +79,7 @@ extension StoreLocation {
         if status.st_mode & S_IFMT == S_IFDIR, status.st_mode & 0o070 != 0 { isShared = true }
       }
       let store = try Folder(home, .visible(), followingLink: true)
-      // The outer one last when they open, and first when they close.
+      // The outer folder is opened last and closed first.
       if !isShared { try store.file.settleEntrance(isShared) }
       try groups.file.settleEntrance(isShared)
       if isShared { try store.file.settleEntrance(isShared) }
@@ -87,7 +88,7 @@ extension StoreLocation {
     }
   }
 
-  /// The groups that an application knows, where it may not list them.
+  /// The groups that an application knows, for when it may not list the folder of groups.
   func knownGroupNames(_ credential: Credential) -> [String] {
     let state = places.stateFolder(of: credential.ownerKey)
     let seen = (try? WitnessFolder(stateFolder: state, ownerKey: credential.ownerKey).groups()) ?? []
@@ -95,12 +96,12 @@ extension StoreLocation {
       .filter { AccessGroupFile.exists(in: places.groupFolder($0)) }.sorted()
   }
 
-  /// Whose the store is: for an application, who may own the store's folders besides root.
+  /// The store's owner: for an application, the only user besides root who may own the store's folders.
   ///
-  /// - Throws: ``VaultError/noStore(path:)``; ``VaultError/denied(_:)`` where others may write to the store.
+  /// - Throws: ``VaultError/noStore(path:)``; ``VaultError/denied(_:)`` if others may write to the store.
   func trustedOwner() throws(VaultError) -> UInt32 {
     var store = stat()
-    // The user's choice of the place may be a link.
+    // A link is allowed here, because users choose the store's place.
     guard unsafe stat(home, &store) == 0 else { throw missing(FileFault(errno: errno), home) }
     let trust = FileTrust(owners: [store.st_uid, 0], forbiddenMode: 0o022)
     let path = home + "/" + IdentityFolder.groupsName
@@ -127,7 +128,7 @@ extension StoreLocation {
 }
 
 extension OpenFile {
-  /// Gives a folder the mode 0711 or 0700, unless it has one that lets as many in, or that Vault does not make.
+  /// Sets a folder's mode to 0711 or 0700, unless its mode already has this effect or is one that Vault never sets.
   fileprivate func settleEntrance(_ isShared: Bool) throws(FileFault) {
     let mode = try status().st_mode & 0o7777
     guard isShared ? mode & 0o011 != 0o011 : mode == 0o711 else { return }

@@ -2,19 +2,20 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// What opens the store. Each call rewrites one slot of the identity file and leaves the others, and all groups, as they are.
+/// The slots that open the store. Each call rewrites one slot of the identity file and changes no other slot and no
+/// group.
 extension SecretStore {
   /// Adds a passphrase to a store that has none.
   ///
   /// - Returns: the new slot.
-  /// - Throws: ``VaultError/exists(_:)`` where there is one: ``changePassphrase(to:)`` replaces it. ``VaultError/invalid(_:)``
-  ///   for an empty one; as ``removeSlot(_:)`` otherwise.
+  /// - Throws: ``VaultError/exists(_:)`` if there is one, which ``changePassphrase(to:)`` replaces;
+  ///   ``VaultError/invalid(_:)`` for an empty passphrase; otherwise as ``removeSlot(_:)``.
   @discardableResult
   public func addPassphrase(_ passphrase: borrowing Secret) throws(VaultError) -> SlotInfo {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try passphrase.guarded()
     return try changeIdentity { (file, identity) throws(VaultError) in
-      // Before the passphrase is stretched.
+      // Checked first, because stretching the passphrase takes long.
       if file.slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
       let slot = try Slot(number: file.nextNumber(), passphrase: bytes, sealing: identity)
       try file.add(slot)
@@ -22,14 +23,14 @@ extension SecretStore {
     }
   }
 
-  /// Adds the key file at `path`, outside the store: exactly 32 random bytes, made if it is not there.
+  /// Adds the key file at `path`, outside the store: exactly 32 random bytes. The file is created if it does not exist.
   ///
-  /// It is not remembered as the one to open the store with. A file that was made stays if the slot cannot be added, and the
-  /// next call takes it.
+  /// The store does not remember it as the key file to open with. If a slot for a created file cannot be added, the
+  /// file stays, and the next call uses it.
   ///
   /// - Returns: the new slot.
-  /// - Throws: ``VaultError/exists(_:)`` if it opens the store already, ``VaultError/locked(_:)`` if it cannot be used; as
-  ///   ``removeSlot(_:)`` otherwise.
+  /// - Throws: ``VaultError/exists(_:)`` if it opens the store already, ``VaultError/locked(_:)`` if it cannot be used;
+  ///   otherwise as ``removeSlot(_:)``.
   @discardableResult
   public func addKeyFile(_ path: String) throws(VaultError) -> SlotInfo {
     try changeIdentity { (file, identity) throws(VaultError) in
@@ -46,8 +47,8 @@ extension SecretStore {
   /// `LoadCredential=vault:…`. A service that gets them as its credential `vault` opens the store as its owner.
   ///
   /// - Returns: the new slot.
-  /// - Throws: ``VaultError/exists(_:)`` if anything has the name; it is left as it is. As ``removeSlot(_:)`` otherwise, and
-  ///   then there is no file.
+  /// - Throws: ``VaultError/exists(_:)`` if something exists at `path`; it is unchanged. Otherwise as
+  ///   ``removeSlot(_:)``, and no file is left.
   @discardableResult
   public func addSystemdCredential(at path: String) throws(VaultError) -> SlotInfo {
     _ = try owner()
@@ -65,9 +66,9 @@ extension SecretStore {
     }
   }
 
-  /// Makes a recovery code and adds a slot for it; codes that were made before stay valid.
+  /// Creates a recovery code and adds a slot for it; earlier codes stay valid.
   ///
-  /// - Returns: the code, which is kept nowhere.
+  /// - Returns: the code, which is stored nowhere.
   /// - Throws: as ``removeSlot(_:)``.
   public func createRecoveryCode() throws(VaultError) -> RecoveryCodeSlot {
     let key: SystemdCredential.SlotKey
@@ -84,12 +85,12 @@ extension SecretStore {
     return RecoveryCodeSlot(code: secret, slot: added.slot.number, others: added.others)
   }
 
-  /// Removes a slot: what opened it opens nothing any more, except old copies of the identity file.
+  /// Removes a slot. Its key then opens only old copies of the identity file.
   ///
-  /// - Throws: ``VaultError/contradiction(_:)`` for the last slot and where there is none of this number;
-  ///   ``VaultError/denied(_:)`` for anybody but the owner, ``VaultError/overLimit(_:)`` beyond 64 slots,
-  ///   ``VaultError/busy(group:)``, ``VaultError/damaged(group:level:detail:)``, ``VaultError/storage(_:)``. The identity is
-  ///   not changed then.
+  /// - Throws: ``VaultError/contradiction(_:)`` for the last slot, and if there is no slot of this number;
+  ///   ``VaultError/denied(_:)`` for anyone but the owner, ``VaultError/overLimit(_:)`` beyond 64 slots,
+  ///   ``VaultError/busy(group:)``, ``VaultError/damaged(group:level:detail:)``, ``VaultError/storage(_:)``. The
+  ///   identity is unchanged then.
   public func removeSlot(_ number: Int) throws(VaultError) {
     let file = try changeIdentity { (file, _) throws(VaultError) in
       guard let number = UInt16(exactly: number) else { throw .notFound(.slot(number)) }
@@ -101,7 +102,7 @@ extension SecretStore {
 
   // MARK: - Steps
 
-  /// Adds a slot for a key; `others` are the slots of its use that were there before.
+  /// Adds a slot for a key; `others` are the slots of the same use that existed before.
   private func add(
     _ key: SystemdCredential.SlotKey, _ use: SlotInfo.Kind
   ) throws(VaultError) -> (slot: SlotInfo, others: [Int]) {
@@ -113,7 +114,8 @@ extension SecretStore {
     }
   }
 
-  /// Changes the identity file, which must still be that of this store's owner, while no other process can.
+  /// Changes the identity file, which must still belong to this store's owner, and keeps other processes from changing
+  /// it meanwhile.
   func changeIdentity<Result>(
     _ body: (inout IdentityFile, Identity) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
@@ -127,25 +129,25 @@ extension SecretStore {
   }
 }
 
-/// A recovery code that was just made. Write it down, away from the store and its backups: it opens the store, and together
-/// with a backup it brings everything back.
+/// A new recovery code. Write it down, away from the store and its backups: it opens the store, and together with a
+/// backup it restores everything.
 public struct RecoveryCodeSlot: ~Copyable, Sendable {
   /// The code: 8 groups of 5 characters with hyphens between them.
   public let code: Secret
   /// The number of its slot.
   public let slot: Int
-  /// The slots of the codes that were made before and stay valid.
+  /// The slots of earlier codes, which stay valid.
   public let others: [Int]
 }
 
 extension StoreLocation {
-  /// Forgets the key file that opened the store on this machine, if none of the slots is its any more.
+  /// Forgets the key file that opened the store on this machine, if it no longer opens any slot.
   func forgetKeyFile(unless file: IdentityFile) {
     guard let folder = places.stateFolder(of: file.ownerKey),
       case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
     else { return }
     if file.slots.contains(where: { $0.use == .keyFile }) {
-      // One that cannot be read now may open a slot later.
+      // A key file that cannot be read now may still open a slot later.
       guard let key = try? KeyFile.read(path, outside: home) else { return }
       if (try? file.open(key: key, use: .keyFile)) != nil { return }
     }

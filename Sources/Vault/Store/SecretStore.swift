@@ -1,21 +1,21 @@
 internal import GroupFile
 internal import Sealing
 
-/// A store that is open: an identity and the access groups below one folder.
+/// An open store: an identity and the access groups below one folder.
 ///
-/// Safe from any number of threads. It keeps no lock and no plaintext between calls; keys stay in guarded memory until it is
-/// let go.
+/// Safe from any number of threads. It keeps no lock and no plaintext between calls; keys stay in guarded memory for as
+/// long as the store is open.
 public final class SecretStore: Sendable {
-  /// Where the store is.
+  /// The place of the store.
   public let location: StoreLocation
   let access: StoreAccess
   let member: MemberSeed
-  /// Who may own the store's folders besides root: for the owner the user who runs this process, for an application whoever
-  /// owns the store.
+  /// The only user besides root who may own the store's folders: for the owner, the user of this process; for an
+  /// application, the user who owns the store.
   private let folderOwner: UInt32?
   let notices = NoticeBoard()
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
-  /// Called with a group's name before each look at it that ``settled(_:_:)`` takes.
+  /// Called with a group's name before each attempt of ``settled(_:_:)``.
   let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
 
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
@@ -24,7 +24,7 @@ public final class SecretStore: Sendable {
     switch access {
     case .application(let credential):
       folderOwner = try location.trustedOwner()
-      // What is older than the credential's floors is noticed without a witness too. Where there can be none, it is told.
+      // The credential's floors reveal some rollbacks even without a witness. A notice says if there can be no witness.
       try? location.places.makeStateFolder(of: credential.ownerKey)
       member = credential.member
     case .unlocked(let unlocked):
@@ -39,8 +39,9 @@ public final class SecretStore: Sendable {
   /// Opens a store.
   ///
   /// - Parameters:
-  ///   - location: by default what this process's environment names.
-  ///   - unlocking: by default what the environment names, then the key file that opened the store before; nobody is asked.
+  ///   - location: by default the one that this process's environment names.
+  ///   - unlocking: by default the source that the environment names, then the key file that opened the store before,
+  ///     without a prompt.
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/locked(_:)``, ``VaultError/wrongKey(_:)``,
   ///   ``VaultError/damaged(group:level:detail:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public static func open(
@@ -53,17 +54,17 @@ public final class SecretStore: Sendable {
   /// Opens a store as an application.
   ///
   /// - Parameters:
-  ///   - location: by default what this process's environment names.
+  ///   - location: by default the one that this process's environment names.
   ///   - path: the application's credential file.
-  /// - Throws: ``VaultError/locked(_:)`` for a credential that is not there or not as it must be; as
-  ///   ``open(at:unlocking:)`` otherwise.
+  /// - Throws: ``VaultError/locked(_:)`` for a credential that is missing or unsuitable; otherwise as
+  ///   ``open(at:unlocking:)``.
   public static func open(
     at location: StoreLocation? = nil, credential path: String
   ) throws(VaultError) -> SecretStore {
     try open(at: location, unlocking: .credential(path))
   }
 
-  /// The access group `name`; whether it exists and lets this member in shows with its first use.
+  /// The access group `name`. Its first use shows whether it exists and whether this member may use it.
   ///
   /// - Throws: ``VaultError/invalid(_:)`` for a name that no group of items can have.
   public func group(_ name: String) throws(VaultError) -> AccessGroup {
@@ -72,7 +73,7 @@ public final class SecretStore: Sendable {
     return group(name)
   }
 
-  /// The group that is meant where none is named: `default`, or an application's private one.
+  /// The group that is used if none is named: `default`, or an application's private one.
   public var defaultGroupName: String {
     switch access {
     case .owner, .unlocked: AccessGroup.Name.default.description
@@ -80,13 +81,13 @@ public final class SecretStore: Sendable {
     }
   }
 
-  /// The application as which the store is open; `nil` for its owner.
+  /// The id of the application that opened the store; `nil` for the owner.
   public var application: String? {
     guard case .application(let credential) = access else { return nil }
     return credential.application
   }
 
-  /// What users should know although all went well, since the last call.
+  /// The notices since the last call: facts that users should know although all calls succeeded.
   public func takeNotices() -> [Notice] { notices.take() }
 
   func group(_ name: AccessGroup.Name) -> AccessGroup {
@@ -110,8 +111,8 @@ public final class SecretStore: Sendable {
       now: { SystemClock.milliseconds() })
   }
 
-  /// Where this machine never saw a group, the owner's registry says which one it is. Who only has the personal member's seed
-  /// cannot open the registry.
+  /// For a group that this machine never saw, the owner's registry says which one it is. The seed of the personal
+  /// member alone does not open the registry.
   private func confirmation(
     of name: AccessGroup.Name
   ) -> (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? {
@@ -140,9 +141,10 @@ public final class SecretStore: Sendable {
     return Witness(of: name.description, in: WitnessFolder(stateFolder: state, ownerKey: access.ownerKey))
   }
 
-  /// The identity, for what only the owner may do; where the store is only unlocked, it is opened now.
+  /// The identity, for operations that only the owner may do. If the store is only unlocked, the identity is opened
+  /// now.
   ///
-  /// - Throws: ``VaultError/denied(_:)``; what keeps it from being opened.
+  /// - Throws: ``VaultError/denied(_:)``; the error of opening it.
   func owner() throws(VaultError) -> Identity {
     switch access {
     case .owner(let identity): return identity
@@ -153,21 +155,22 @@ public final class SecretStore: Sendable {
 
   /// The registry of groups.
   ///
-  /// - Throws: ``VaultError/denied(_:)`` for anybody but the owner.
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   func registry() throws(VaultError) -> Registry {
     try Registry(of: owner(), at: location, notices)
   }
 }
 
 extension SecretStore {
-  /// Looks at a group, and looks again where the first look may have met a group that was just being made or removed.
+  /// Calls `look`, and calls it again if the group may have been in the middle of being created or removed.
   ///
-  /// A group's file, its witness and its entry in the registry cannot change at the same moment. Whoever makes or removes a
-  /// group holds the lock of the folder of groups until all three agree, so what the second look finds under that lock is true.
+  /// A group's file, its witness and its entry in the registry cannot change at the same moment. A process that creates
+  /// or removes a group holds the lock of the folder of groups until all three agree. The second call runs under that
+  /// lock, so its result is consistent.
   ///
   /// - Parameter look: may be called twice.
-  /// - Returns: what `look` returned; `nil` for a group that was removed meanwhile.
-  /// - Throws: what `look` throws; ``VaultError/busy(group:)`` where the lock is held for too long.
+  /// - Returns: the result of `look`; `nil` for a group that was removed meanwhile.
+  /// - Throws: what `look` throws; ``VaultError/busy(group:)`` if another process holds the lock for too long.
   func settled<Result>(
     _ name: String, _ look: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result? {
@@ -188,8 +191,8 @@ extension SecretStore {
 
   func testOnlyWillLook(at name: String) { testOnlyBeforeLook.withLock { $0 }?(name) }
 
-  /// Runs `body` while nobody makes, shares or removes a group. An application that may not open the folder of groups runs
-  /// it nevertheless.
+  /// Runs `body` while no other process creates, shares or removes a group. If an application may not open the folder
+  /// of groups, `body` runs without the lock.
   func keepingGroups<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
     if !access.isOwners, (try? location.groupNames()) == nil { return try body() }
     let groups = try location.lockedGroups()
@@ -199,7 +202,7 @@ extension SecretStore {
 }
 
 extension VaultError {
-  /// Whether a group that is just being made or removed can look like this.
+  /// Whether a group that is being created or removed can cause this error.
   fileprivate var canPass: Bool {
     switch self {
     case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
@@ -210,23 +213,23 @@ extension VaultError {
   }
 }
 
-/// Who a store belongs to and what opens it: what the identity file shows to everybody who can read it.
+/// The owner of a store and its slots: the content of the identity file that everyone who can read it can see.
 public struct IdentityInfo: Sendable {
   /// The owner's public key, in hexadecimal digits.
   public let ownerKey: String
-  /// The first half of them, which names the owner's folders.
+  /// The first half of `ownerKey`, which is used in names of the owner's folders.
   public let shortName: String
-  /// What opens the store, by rising number; at least one.
+  /// The slots that open the store, sorted by number; at least one.
   public let slots: [SlotInfo]
-  /// Where everything is.
+  /// The files and folders that belong to the store.
   public let places: [StoreLocation.Place]
 }
 
 extension StoreLocation {
-  /// What the identity file says; nothing is opened, and nobody is asked.
+  /// The content of the identity file; nothing is opened, and nobody is prompted.
   ///
-  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/damaged(group:level:detail:)``, ``VaultError/newerFormat(read:write:)``,
-  ///   ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/damaged(group:level:detail:)``,
+  ///   ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func identity() throws(VaultError) -> IdentityInfo {
     let file = try identityFile()
     return IdentityInfo(

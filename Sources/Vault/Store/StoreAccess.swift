@@ -1,13 +1,13 @@
 internal import GroupFile
 internal import Sealing
 
-/// As whom a store is open.
+/// The role in which a store is open.
 enum StoreAccess: Sendable {
   case owner(Identity)
   case unlocked(UnlockedOwner)
   case application(Credential)
 
-  /// What rosters must call the member that follows from it.
+  /// The kind that rosters must give to the member of this role.
   var memberKind: Member.Kind {
     switch self {
     case .owner, .unlocked: .owner
@@ -25,7 +25,7 @@ enum StoreAccess: Sendable {
 }
 
 extension StoreAccess {
-  /// Whether the store's owner has it open, with or without his root seed.
+  /// Whether the store's owner has opened it, with or without the root seed.
   var isOwners: Bool { memberKind == .owner }
 
   /// Whether the identity, and with it the registry, would have to be opened first.
@@ -33,15 +33,15 @@ extension StoreAccess {
     if case .unlocked(let unlocked) = self { !unlocked.isOpen } else { false }
   }
 
-  /// What the credential says of a group's state.
+  /// The credential's floor for a group.
   func floor(of group: AccessGroup.Name) -> Floor? {
     guard case .application(let credential) = self else { return nil }
     return credential.floors.first { $0.group == group.description }?.state
   }
 
-  /// Opens what `unlocking` says.
+  /// Opens the store with the source that `unlocking` names.
   ///
-  /// - Parameter usesKeyring: whether what the kernel keeps may open it.
+  /// - Parameter usesKeyring: whether a key in the kernel's keyring may open it.
   static func open(
     _ location: StoreLocation, _ unlocking: consuming Unlocking, usesKeyring: Bool = true
   ) throws(VaultError) -> StoreAccess {
@@ -60,7 +60,7 @@ extension StoreAccess {
     let given = location.variable("CREDENTIALS_DIRECTORY").map { $0 + "/vault" }
     if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path) }
     if let given, let access = try systemd(location, given) { return access }
-    // Named twice, and not there.
+    // The environment names the same credential, so its variable is the one to report.
     if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given) }
     if let path = location.variable("VAULT_KEY_FILE") { return .owner(try identity(location, keyFile: path)) }
     let file = try location.identityFile()
@@ -73,12 +73,12 @@ extension StoreAccess {
     return .owner(try identity(location, file, prompt))
   }
 
-  /// The identity by what opens it where nothing is named: the key file that opened it before, or the passphrase.
+  /// Opens the identity if no source is named: with the key file that opened it before, or with the passphrase.
   private static func identity(
     _ location: StoreLocation, _ file: IdentityFile, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
   ) throws(VaultError) -> Identity {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
-    // Another store's, where two have one state folder, or one whose slot was removed: no reason not to ask.
+    // The key file may be another store's, if two share a state folder, or its slot may have been removed: then prompt.
     let takesKeyFiles = file.slots.contains { $0.use == .keyFile }
     if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, keyFile: path) }
     guard file.slots.contains(where: { $0.use == .passphrase }) else {
@@ -92,7 +92,7 @@ extension StoreAccess {
     .application(try CredentialFile.read(path))
   }
 
-  /// What systemd put there decides by its content: a credential, or the 32 bytes of a slot's key.
+  /// Decides by the content that systemd provided: a credential, or the 32 bytes of a slot's key.
   private static func systemd(_ location: StoreLocation, _ path: String) throws(VaultError) -> StoreAccess? {
     switch try SystemdCredential.read(path) {
     case .application(let credential): .application(credential)
@@ -121,7 +121,7 @@ extension StoreAccess {
 }
 
 extension StoreLocation {
-  /// A variable of the environment; one that is empty counts as not set.
+  /// A variable of the environment; an empty one is treated as not set.
   func variable(_ name: String) -> String? {
     guard let value = environment[name], !value.isEmpty else { return nil }
     return value
@@ -133,14 +133,14 @@ extension StoreLocation {
     try identityFolder.read()
   }
 
-  /// The key file that opened the store on this machine, or why it cannot be looked up.
+  /// The key file that opened the store on this machine, or the error of looking it up.
   func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
     guard let folder = places.stateFolder(of: ownerKey) else { return .success(nil) }
     return Result { () throws(VaultError) in try Settings.read(in: folder) }
       .map(\.keyFile)
   }
 
-  /// Remembers the key file for the next time; where that is not possible, it must be named again.
+  /// Remembers the key file for the next time; if that is impossible, it must be named again.
   func remember(keyFile path: String, of ownerKey: PublicKey) {
     guard let folder = places.stateFolder(of: ownerKey) else { return }
     try? Settings.change(in: folder) { $0.keyFile = Locations.absolute(path) }
@@ -148,14 +148,14 @@ extension StoreLocation {
 }
 
 extension IdentityFile {
-  /// What opens the store, each kind once.
+  /// The kinds of slots that the store has, each once.
   fileprivate var kinds: [SlotInfo.Kind] {
     slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.use) { kinds.append(slot.use) } }
   }
 }
 
 extension Secret {
-  /// The bytes in a guarded slot of their own.
+  /// The bytes in guarded memory.
   func guarded() throws(VaultError) -> GuardedBytes {
     try unsafe withUnsafeBytes { (bytes) throws(VaultError) in
       try sealing { () throws(SealingError) in try unsafe GuardedBytes(copying: bytes) }
@@ -164,29 +164,29 @@ extension Secret {
 }
 
 extension Result<String?, VaultError> {
-  /// Why the one that was used before is not known.
+  /// The error of looking up the key file that was used before.
   fileprivate var unknown: VaultError? { if case .failure(let error) = self { error } else { nil } }
 }
 
-/// How a store is opened. A source that is named is final: if it fails, nothing else is tried.
+/// How a store is opened. If a named source fails, nothing else is tried.
 public enum Unlocking: ~Copyable, Sendable {
-  /// What the environment names, else what ``SecretStore/unlock(at:unlocking:for:)`` left with the kernel, else the key file
-  /// that opened the store on this machine before, else `prompt`.
+  /// Tries the source that the environment names, else the key that ``SecretStore/unlock(at:unlocking:for:)`` left in
+  /// the kernel's keyring, else the key file that opened the store on this machine before, else `prompt`.
   ///
-  /// - Parameter prompt: asks for the passphrase; `nil` where nobody can be asked.
+  /// - Parameter prompt: asks for the passphrase; `nil` if nobody can be asked.
   case automatic(prompt: (@Sendable () throws(VaultError) -> Secret)? = nil)
   /// The key file at this path.
   case keyFile(String)
   case passphrase(Secret)
   /// As the application whose credential is at this path.
   case credential(String)
-  /// A recovery code as it was written down, in either case, with spaces, hyphens or nothing between its groups.
+  /// A recovery code as typed, in either case, with spaces, hyphens or nothing between its groups.
   case recoveryCode(Secret)
 }
 
-/// What shall open a new store.
+/// The key that will open a new store.
 public enum NewSlot: ~Copyable, Sendable {
-  /// The key file at this path, outside the store: exactly 32 random bytes, made if it is not there.
+  /// The key file at this path, outside the store: exactly 32 random bytes; created if it does not exist.
   case keyFile(String)
   case passphrase(Secret)
 }

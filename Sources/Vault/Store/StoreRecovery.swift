@@ -3,19 +3,19 @@ internal import GroupFile
 internal import KeyedArchives
 internal import Sealing
 
-/// What opens the identity in a backup: any of its slots.
+/// A key for the identity in a backup: it may open any of the slots.
 public enum RecoveryKey: ~Copyable, Sendable {
-  /// A recovery code as it was typed.
+  /// A recovery code as typed.
   case recoveryCode(Secret)
   case passphrase(Secret)
   /// The key file at this path.
   case keyFile(String)
 }
 
-/// Brings a store back whose machine is lost: from a backup, with a recovery code, the passphrase or a key file.
+/// Recovers a store whose machine is lost: from a backup, with a recovery code, the passphrase or a key file.
 ///
-/// The new store belongs to the same owner: his groups have the members that they had, and an application whose credential is
-/// issued again opens what it had. Of what opened the old store only what opened the backup opens the new one.
+/// The new store belongs to the same owner: the groups have the same members, and an application whose credential is
+/// issued again can open its groups. Of the old slots, the new store has only the one that opened the backup.
 public struct StoreRecovery: Sendable {
   private let location: StoreLocation
   private let backup: String
@@ -28,18 +28,19 @@ public struct StoreRecovery: Sendable {
   ///
   /// - Parameters:
   ///   - backup: the backup's folder.
-  ///   - location: where the store is to be made; by default what this process's environment names.
-  ///   - key: gives what opens it, of the kinds of slots that the backup has; called when the place is known to be free.
-  /// - Throws: ``VaultError/exists(_:)`` where there is a store; ``VaultError/damaged(group:level:detail:)`` for a folder that is
-  ///   no backup; ``VaultError/locked(_:)`` for one without a slot of the kind; ``VaultError/mistypedCode(_:)``,
-  ///   ``VaultError/wrongKey(_:)``; what `key` throws. Nothing is made.
+  ///   - location: the place of the new store; by default the one that this process's environment names.
+  ///   - key: returns a key for one of the kinds of slots that the backup has; called once the place is known to be
+  ///     free.
+  /// - Throws: ``VaultError/exists(_:)`` if there is a store; ``VaultError/damaged(group:level:detail:)`` for a folder
+  ///   that is not a backup; ``VaultError/locked(_:)`` for a backup without a slot of the key's kind;
+  ///   ``VaultError/mistypedCode(_:)``, ``VaultError/wrongKey(_:)``; what `key` throws. Nothing is created.
   public init(
     from backup: String, at location: StoreLocation? = nil,
     key: (_ kinds: Set<SlotInfo.Kind>) throws(VaultError) -> RecoveryKey
   ) throws(VaultError) {
     let location = if let location { location } else { try StoreLocation.standard() }
     self.location = location
-    // In it, the backup would be part of what it restores.
+    // A backup inside the new store would be part of what it restores.
     let backup = try location.outside(backup)
     self.backup = backup
     let file: IdentityFile
@@ -63,21 +64,21 @@ public struct StoreRecovery: Sendable {
     }
   }
 
-  /// Whether the backup's passphrase opened it.
+  /// Whether the passphrase opened the backup.
   public var hasPassphrase: Bool { slot.use == .passphrase }
 
-  /// Makes the store, with the slot that was opened and a new one, and restores the groups.
+  /// Creates the store, with the slot that was opened and a new one, and restores the groups.
   ///
-  /// A recovery that was interrupted is finished by the same call, also with another new slot; until then there is a store that
-  /// lacks groups, and no other can be made in its place.
+  /// Repeating an interrupted call finishes the recovery, even with another new slot. Until then the store lacks
+  /// groups, and no other store can be created in its place.
   ///
   /// - Parameters:
-  ///   - slot: what shall open the store from now on, besides what opened the backup; `nil` for nothing else.
+  ///   - slot: a second key that will open the store, besides the one that opened the backup; `nil` for none.
   ///   - progress: called now and then with a group's name.
-  /// - Returns: the store, and what became of each group of the backup.
-  /// - Throws: ``VaultError/exists(_:)`` where there is a store; it is not touched. ``VaultError/busy(group:)`` while another
-  ///   process does the same; ``VaultError/locked(_:)`` for a key file that cannot be used; and what keeps the owner's list of
-  ///   groups from being restored.
+  /// - Returns: the store, and the result for each group of the backup.
+  /// - Throws: ``VaultError/exists(_:)`` if there is a store; it is unchanged. ``VaultError/busy(group:)`` while
+  ///   another process recovers the store; ``VaultError/locked(_:)`` for a key file that cannot be used; and the error
+  ///   of restoring the owner's registry.
   public func makeStore(
     with slot: consuming NewSlot?, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
@@ -109,7 +110,7 @@ public struct StoreRecovery: Sendable {
     try location.places.makeStateFolder(of: identity.ownerKey)
     let store = try SecretStore(location, .owner(identity))
     let restoration = try store.restoreBackup(from: backup, progress: progress)
-    // Without the owner's list the store is not whole; another backup may have it.
+    // Without the registry the store is incomplete; another backup may have it.
     let registry = AccessGroup.Name.registry.description
     guard AccessGroupFile.exists(in: location.places.groupFolder(registry)) else {
       for group in restoration.groups where group.name == registry {
@@ -119,16 +120,17 @@ public struct StoreRecovery: Sendable {
     }
     location.forgetKeyFile(unless: file)
     if let keyFile { location.remember(keyFile: keyFile, of: identity.ownerKey) }
-    // The last step: whatever was not done before it is done by the next call.
+    // The last step: if an earlier one failed, the next call finishes the recovery.
     try folder.finishRecovery()
     return (store, restoration)
   }
 }
 
-/// Where groups are made that shall take the place of others, and where what they replaced is kept: `set-aside` in the store.
+/// The folder `set-aside` in the store: new groups are drafted in it before they replace others, and replaced files are
+/// kept in it.
 ///
-/// Drafts lie in a folder of their own there, which its maker keeps locked; one that nobody keeps locked was left by a
-/// process that was killed, and goes away with the next.
+/// Each process makes drafts in a folder of its own, which it keeps locked. An unlocked one was left by a killed
+/// process, and the next process removes it.
 struct DraftFolder: ~Copyable {
   private let home: String
   private let parent: Folder
@@ -160,7 +162,7 @@ struct DraftFolder: ~Copyable {
 
   deinit {
     try? parent.removeTree(name)
-    // Unless something is kept there.
+    // Removes the parent folder only if it is empty.
     unsafe rmdir("\(home)/\(DraftFolder.parentName)")
   }
 
@@ -174,10 +176,10 @@ struct DraftFolder: ~Copyable {
   /// The path of the draft of one group.
   func path(of group: AccessGroup.Name) -> String { "\(home)/\(DraftFolder.parentName)/\(name)/\(group)" }
 
-  /// The folder that the files of `group` were moved to last; `nil` if none ever were.
+  /// The folder that the files of `group` were moved to last; `nil` if none were.
   func lastKept(of group: AccessGroup.Name) -> String? {
     let prefix = "\(group)-"
-    // Another group may be called like this one with something behind it.
+    // The name of another group may begin with the name of this one.
     let kept = (try? parent.names())?.last { name in
       let time = name.dropFirst(prefix.count).prefix(UTCDate.text(0).count)
       return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
@@ -185,14 +187,14 @@ struct DraftFolder: ~Copyable {
     return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
 
-  /// Removes what was kept at `path`: copies of it are in the group's place.
+  /// Removes the files kept at `path`, whose copies are now in the group's place.
   borrowing func drop(_ path: String) {
-    // Others may still have it open and make files in it.
+    // Otherwise other users who still have it open could create files in it.
     unsafe chmod(path, 0o700)
     if let slash = path.lastIndex(of: "/") { try? parent.removeTree(String(path[path.index(after: slash)...])) }
   }
 
-  /// A path, not taken yet, where the files that `group` had until now are kept.
+  /// An unused path for keeping the current files of `group`.
   func keepingPath(of group: AccessGroup.Name) -> String {
     let base = "\(group)-\(UTCDate.text(Int64(SystemClock.milliseconds())))"
     var name = base

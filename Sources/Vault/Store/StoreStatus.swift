@@ -1,49 +1,50 @@
 internal import GroupFile
 internal import Sealing
 
-/// What can be said of a store at a glance; it is made locked or unlocked, and never asks for anything.
+/// A summary of a store. It can be made of a locked or unlocked store, and never prompts.
 public struct StoreStatus: Sendable {
   /// The store's folder.
   public let home: String
-  /// The state folder; `nil` where nothing says where it would be.
+  /// The state folder; `nil` if it cannot be determined.
   public let state: String?
   /// The owner's public key, in hexadecimal digits.
   public let ownerKey: String
-  /// What opens the store, by slot number; none where the identity file cannot be read, as for an application.
+  /// The slots that open the store, sorted by number; empty if the identity file cannot be read, as for an application.
   public let slots: [SlotInfo]
-  /// When the store was last backed up from this machine, as this machine remembers it.
+  /// When the store was last backed up, if this machine remembers it.
   public let lastBackup: Timestamp?
   /// The groups, sorted by name.
   public let groups: [GroupStatus]
   /// Why the store is locked; `nil` if it is open.
   public let lock: VaultError?
-  /// Until when the kernel keeps its key; `nil` where it does not.
+  /// When the kernel will forget the store's key; `nil` if it does not hold it.
   public let unlockedUntil: Timestamp?
-  /// What was noticed on the way, such as a state folder that is missing.
+  /// The notices that were posted meanwhile, such as one about a missing state folder.
   public let notices: [Notice]
 }
 
-/// One group in a status.
+/// The status of one group.
 public struct GroupStatus: Sendable {
   public let name: String
-  /// Whether the numbers come from the verified group, or only from the state folder of this machine.
+  /// Whether the numbers come from the verified group, as opposed to this machine's state folder.
   public let isVerified: Bool
-  /// The number of the group's state; `nil` where neither source tells.
+  /// The number of the group's state; `nil` if neither source has it.
   public let epoch: UInt64?
   /// The number of its key.
   public let generation: UInt64?
-  /// Its items, removed ones included; `nil` where the group was not verified.
+  /// The number of items, removed ones included; `nil` if the group was not verified.
   public let itemCount: UInt64?
-  /// What is wrong with the group.
+  /// The error of verifying the group.
   public let problem: VaultError?
-  /// Whether the group was made on another machine and is bound to it, so that this one can say nothing about it.
+  /// Whether the group was created on another machine and is bound to it, so that it cannot be verified here.
   public let isOfOtherDevice: Bool
 }
 
 extension SecretStore {
-  /// Looks at the store at `location`; where nothing opens it, tells what can be told without.
+  /// The status of the store at `location`. If nothing opens the store, the result has the facts that can be read
+  /// without a key.
   ///
-  /// - Throws: ``VaultError/noStore(path:)`` and what keeps the identity file from being read.
+  /// - Throws: ``VaultError/noStore(path:)``; the error of reading the identity file.
   public static func status(
     at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
   ) throws(VaultError) -> StoreStatus {
@@ -55,10 +56,11 @@ extension SecretStore {
     }
   }
 
-  /// Looks at the open store: each group's state is verified. An application sees the groups that it is a member of, or was when its credential was written.
+  /// The status of the open store; each group's state is verified. An application sees the groups that it is a member
+  /// of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
     var groups = try expectedGroupNames().compactMap(groupStatus)
-    // A registry that does not verify is what verify tells of.
+    // `verify` reports a registry that fails verification.
     if case .owner = access, let registry = try? registry(), let vanished = try? vanished(from: registry) {
       groups += vanished.map { GroupStatus($0.name, $0.problem) }
     }
@@ -69,7 +71,7 @@ extension SecretStore {
       unlockedUntil: Timestamp(unlocking: access.ownerKey), notices: takeNotices())
   }
 
-  /// - Returns: `nil` for a group that is none of this application's business, or was removed meanwhile.
+  /// - Returns: `nil` for a group that does not concern this application, or was removed meanwhile.
   private func groupStatus(_ name: String) -> GroupStatus? {
     do throws(VaultError) {
       return try settled(name) { () throws(VaultError) in
@@ -87,17 +89,17 @@ extension SecretStore {
     }
   }
 
-  /// Whether a group does not open because it belongs to another machine. One that this machine has verified before belongs
-  /// to this one: then its device key is gone, or the group was altered.
+  /// Whether a group does not open because it belongs to another machine. A group that this machine has verified before
+  /// belongs to it: then its device key is gone, or the group was altered.
   func isOfOtherDevice(_ problem: VaultError) -> Bool {
     guard case .otherDevice(let group, _) = problem, let name = try? AccessGroup.Name(group) else { return false }
     if case .absent = witness(name).read() { return true }
     return false
   }
 
-  /// Whether `error` says that an application is no member of a group that its credential does not name either.
+  /// Whether `error` says that an application is not a member of a group that its credential does not name either.
   ///
-  /// The witnesses do not tell: they are the owner's too, where he uses the same account.
+  /// The witnesses do not decide this, because they may be the owner's, who may use the same account.
   func isOthersBusiness(_ group: String, _ error: VaultError) -> Bool {
     guard case .application = access, error == .denied(.notAMember), let name = try? AccessGroup.Name(group) else {
       return false
@@ -138,7 +140,7 @@ extension GroupStatus {
 }
 
 extension StoreLocation {
-  /// What the settings say; nothing where they cannot be read.
+  /// The time of the last backup from the settings; `nil` if they cannot be read.
   fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
     guard let folder = places.stateFolder(of: ownerKey) else { return nil }
     return (try? Settings.read(in: folder))?.lastBackup.map(Timestamp.init(milliseconds:))
@@ -146,7 +148,7 @@ extension StoreLocation {
 }
 
 extension Timestamp {
-  /// When the owner's key leaves the kernel's keyring.
+  /// The time when the kernel's keyring will forget the owner's key.
   fileprivate init?(unlocking ownerKey: PublicKey) {
     guard let record = UnlockedRecord.find(ownerKey) else { return nil }
     self.init(milliseconds: record.deadline)

@@ -1,41 +1,42 @@
 internal import GroupFile
 
-/// What a complete proof of one group came to.
+/// The result of proving one group completely.
 public struct GroupVerification: Sendable {
   public let name: String
-  /// What was gone over, or what is wrong.
+  /// The counts of what was proved, or the error.
   public let result: Result<Counts, VaultError>
-  /// Whether the group was made on another machine and is bound to it, so that this one cannot prove it.
+  /// Whether the group was created on another machine and is bound to it, so that it cannot be proved here.
   public var isOfOtherDevice = false
-  /// Whether this is the owner's registry in a store that is only unlocked, so that nothing of it could be proved, and neither
-  /// that no group is missing.
+  /// Whether this is the owner's registry in a store that is only unlocked. The registry was not proved then, and
+  /// groups may be missing unnoticed.
   public var needsOwner = false
 
-  /// What a proof went over.
+  /// The counts of what was proved.
   public struct Counts: Sendable, Equatable {
-    /// Present items.
+    /// The number of current items.
     public let items: UInt64
-    /// Removed items that are still noted.
+    /// The number of tombstones.
     public let removed: UInt64
-    /// Older versions.
+    /// The number of older versions.
     public let versions: UInt64
-    /// The number of the state that was proved.
+    /// The number of the proved state.
     public let epoch: UInt64
   }
 }
 
 extension SecretStore {
-  /// Proves everything in the named groups, or in all: each item, version and large value, the tree, the roster, the chain.
+  /// Proves everything in the named groups, or in all groups: each item, version and large value, the tree, the roster,
+  /// the chain.
   ///
-  /// For an application, all groups are those that it is a member of, or was when its credential was written. For the owner,
-  /// all groups include his registry, which is compared with the folders: a group that vanished is found. In a store that is only unlocked
-  /// the registry's result says that it was not proved.
+  /// For an application, "all groups" means those that it is a member of, or was when its credential was written. For
+  /// the owner it includes the registry, which is compared with the folders, so that a missing group is found. In a
+  /// store that is only unlocked, the registry's result says that it was not proved.
   ///
   /// - Parameters:
-  ///   - names: the groups; none means all.
+  ///   - names: the groups; empty means all.
   ///   - progress: called now and then with a group's name and the number of items proved so far.
-  /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/denied(_:)`` or ``VaultError/storage(_:)`` where there is nothing to
-  ///   verify yet; what is wrong with a group stands in its result.
+  /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/denied(_:)`` or ``VaultError/storage(_:)`` if verification
+  ///   cannot begin. The error of a group is in its result.
   public func verify(
     groups names: [String] = [], progress: (String, UInt64) -> Void = { _, _ in }
   ) throws(VaultError) -> [GroupVerification] {
@@ -81,7 +82,7 @@ extension SecretStore {
       }
       guard let report else { return nil }
       notices.post(report.notices, of: group.name)
-      // Proved as it is, and yet not what `list` would show.
+      // The file is proved to be as it was signed, but `list` could not show these rows.
       guard !report.holdsStrangeRows else { throw .strangeRows(group: name) }
       let counts = GroupVerification.Counts(
         items: report.items, removed: report.tombstones, versions: report.versions, epoch: report.epoch)
@@ -91,7 +92,7 @@ extension SecretStore {
     }
   }
 
-  /// Proves the registry, and that the groups it names are the ones that are here.
+  /// Proves the registry, and that the groups it names are the ones in the folders.
   private func verifyRegistry(
     found: [String], _ progress: (String, UInt64) -> Void
   ) throws(VaultError) -> [GroupVerification] {
@@ -112,12 +113,12 @@ extension SecretStore {
     return [own] + problems.map { GroupVerification(name: $0.name, result: .failure($0.problem)) }
   }
 
-  /// The groups that the registry names and that are not here, by name.
+  /// The groups that the registry names and that do not exist, by name.
   func vanished(from registry: Registry) throws(VaultError) -> [(name: String, problem: VaultError)] {
     try atOdds(registry) { (entries) throws(VaultError) in vanished(of: entries) }
   }
 
-  /// Compares the registry with the folders; what is at odds is compared again while nobody makes or removes a group.
+  /// Compares the registry with the folders. Differences are checked again while no process creates or removes a group.
   private func atOdds(
     _ registry: Registry,
     _ compare: ([AccessGroup.Name: Registry.Entry]) throws(VaultError) -> [(name: String, problem: VaultError)]
@@ -132,7 +133,7 @@ extension SecretStore {
     entries.compactMap { name, entry in
       let folder = location.places.groupFolder(name.description)
       guard entry.presence == .present, !AccessGroupFile.exists(in: folder) else { return nil }
-      // Where this machine never saw it, the owner's list is all that says it was there.
+      // For a group that this machine never saw, only the registry shows that it existed.
       let known: UInt64 = if case .valid(let record) = witness(name).read() { record.epoch } else { 1 }
       return (
         name.description,

@@ -3,8 +3,8 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// The owner as far as the kernel's keyring knows them (format article, "The kernel's keyring"): a member of their groups, who
-/// reads and writes items. What only the owner may do needs the root seed, which is opened then, by whatever opens it.
+/// The owner as the kernel's keyring knows them (format article, "The kernel's keyring"): a member of their groups, who
+/// reads and writes items. Operations that only the owner may do need the root seed, and open it when they are called.
 final class UnlockedOwner: Sendable {
   let ownerKey: PublicKey
   let member: MemberSeed
@@ -19,9 +19,9 @@ final class UnlockedOwner: Sendable {
     do { member = try record.member() } catch { throw .storage(.memory) }
   }
 
-  /// What the keyring has for the owner of this key; `nil` where that is nothing.
+  /// The owner with this key, if the keyring holds their record.
   ///
-  /// - Parameter open: opens the identity by other means; it may ask.
+  /// - Parameter open: opens the identity by other means; it may prompt.
   static func find(
     _ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity
   ) throws(VaultError) -> UnlockedOwner? {
@@ -32,9 +32,9 @@ final class UnlockedOwner: Sendable {
   /// Whether the identity is open.
   var isOpen: Bool { opened.withLock { $0 != nil } }
 
-  /// The identity; whoever asks first is made to open it.
+  /// The identity; the first call opens it.
   ///
-  /// - Throws: what keeps it from being opened.
+  /// - Throws: the error of opening it.
   func identity() throws(VaultError) -> Identity {
     try opened.withLock { (opened) throws(VaultError) in
       if let opened { return opened }
@@ -47,7 +47,7 @@ final class UnlockedOwner: Sendable {
   }
 }
 
-/// What the keyring holds of one owner: his key ‖ his member seed ‖ u64 deadline, in milliseconds since 1970.
+/// The keyring's record of one owner: their key ‖ their member seed ‖ u64 deadline, in milliseconds since 1970.
 struct UnlockedRecord {
   let deadline: UInt64
   private let bytes: GuardedBytes
@@ -72,8 +72,8 @@ struct UnlockedRecord {
     self.deadline = deadline
   }
 
-  /// The record that is kept for the owner; `nil` where there is none, or it names another owner or a time that
-  /// has passed or is too far away.
+  /// The record for the owner; `nil` if there is none, or it names another owner, or its deadline has passed or is too
+  /// far in the future.
   static func find(_ ownerKey: PublicKey) -> UnlockedRecord? {
     guard let bytes = KernelKeyring.content(of: name(ownerKey), count: byteCount) else { return nil }
     return UnlockedRecord(bytes, ownerKey)
@@ -109,11 +109,11 @@ struct UnlockedRecord {
   private static func name(_ ownerKey: PublicKey) -> String { "vault1:" + ownerKey.hexadecimal }
 }
 
-/// Keys that the kernel keeps for this user: in no file, never swapped, gone at a deadline or when the machine stops.
+/// Keys that the kernel keeps for this user: not in any file, never swapped, erased at a deadline or at shutdown.
 ///
-/// Every process of the user finds them, those of cron and of services too.
+/// Every process of the user can find them, including cron jobs and services.
 enum KernelKeyring {
-  /// Why the kernel keeps no key, for people.
+  /// Why the kernel does not keep keys, for people.
   struct Refusal: Error {
     let reason: String
 
@@ -128,11 +128,11 @@ enum KernelKeyring {
     }
   }
 
-  /// Keeps `content` under `name` for this user until `seconds` have passed, in place of what was there.
+  /// Keeps `content` under `name` for this user for `seconds` seconds, replacing an earlier key of this name.
   ///
-  /// - Parameter seconds: more than 0, which would mean for ever.
+  /// - Parameter seconds: more than 0, because 0 would mean no limit.
   static func keep(_ content: GuardedBytes, as name: String, for seconds: UInt32) throws(Refusal) {
-    // In this process's own keyring first: there is no moment in which others find it without its limit.
+    // Stored in this process's own keyring first, so that other processes never find it without its time limit.
     let key = unsafe content.withUnsafeBytes {
       unsafe csystem_add_key(type, name, $0.baseAddress, $0.count, processKeyring)
     }
@@ -143,16 +143,16 @@ enum KernelKeyring {
     else { throw Refusal(errno) }
   }
 
-  /// What is kept under `name`; `nil` where there is nothing of `count` bytes, or no keyring.
+  /// The content stored under `name`; `nil` if there is no keyring, or nothing of `count` bytes in it.
   static func content(of name: String, count: Int) -> GuardedBytes? {
     guard let key = find(name), let content = try? GuardedBytes(count: count) else { return nil }
     let found = unsafe content.withUnsafeMutableBytes { unsafe csystem_read_key(key, $0.baseAddress, $0.count) }
     return found == count ? content : nil
   }
 
-  /// Forgets what is kept under `name`, for processes that still hold it too.
+  /// Revokes the key stored under `name`, also for processes that already hold it.
   ///
-  /// - Returns: whether there was anything.
+  /// - Returns: whether there was such a key.
   static func forget(_ name: String) -> Bool {
     guard let key = find(name) else { return false }
     _ = csystem_invalidate_key(key)
@@ -168,21 +168,21 @@ enum KernelKeyring {
   private static let type = "user"
   private static let processKeyring: Int32 = -2
   private static let userKeyring: Int32 = -4
-  // Whoever holds it may do everything; the user's other processes may see it, read it and find it; others nothing.
+  // All rights for a possessor; view, read and search for the user's other processes; nothing for others.
   private static let permissions: UInt32 = 0x3F0B_0000
 }
 
 extension SecretStore {
-  /// Lets every program of this user open the store without being asked, for a time: the kernel keeps the key to the items,
-  /// but not the one that changes members, groups and slots, for which the store is opened anew.
+  /// Lets every program of this user open the store without a prompt for some time. The kernel keeps the key for the
+  /// items, but not the root seed: to change members, groups or slots, the store must be opened again.
   ///
   /// - Parameters:
-  ///   - location: by default what this process's environment names.
-  ///   - unlocking: what opens the store; that it is unlocked already does not count.
+  ///   - location: by default the one that this process's environment names.
+  ///   - unlocking: the source that opens the store; a key in the keyring is not used.
   ///   - duration: at least a second, at most a week.
-  /// - Returns: when it ends; sooner with ``lock(at:)``, or when the machine stops.
-  /// - Throws: what keeps the store from being opened; ``VaultError/denied(_:)`` for an application, whose credential opens its
-  ///   groups without; ``VaultError/noKeyring(_:)`` where the kernel keeps no keys; ``VaultError/invalid(_:)``.
+  /// - Returns: when it ends; it ends sooner with ``lock(at:)`` or at shutdown.
+  /// - Throws: the error of opening the store; ``VaultError/denied(_:)`` for an application, whose credential opens its
+  ///   groups anyway; ``VaultError/noKeyring(_:)`` if the kernel keeps no keys; ``VaultError/invalid(_:)``.
   @discardableResult
   public static func unlock(
     at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic(), for duration: Duration
@@ -208,10 +208,10 @@ extension SecretStore {
 
   private static let longestUnlocking = Duration.milliseconds(UnlockedRecord.longest)
 
-  /// Ends what ``unlock(at:unlocking:for:)`` began. Programs that have the store open keep it open.
+  /// Ends the effect of ``unlock(at:unlocking:for:)``. Programs that have the store open keep it open.
   ///
   /// - Returns: whether the store was unlocked.
-  /// - Throws: ``VaultError/noStore(path:)`` and what keeps the identity file from being read.
+  /// - Throws: ``VaultError/noStore(path:)``; the error of reading the identity file.
   @discardableResult
   public static func lock(at location: StoreLocation? = nil) throws(VaultError) -> Bool {
     let location = if let location { location } else { try StoreLocation.standard() }

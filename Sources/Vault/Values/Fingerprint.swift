@@ -1,10 +1,10 @@
 internal import Sealing
 
-/// A digest by which a program recognizes bytes later without keeping them. It is part of no format.
+/// A digest by which a program recognizes bytes later without keeping them. No format uses it.
 package enum Fingerprint {
   /// 64 hexadecimal digits.
   ///
-  /// - Parameter salt: random bytes, for a digest that others might compare with those of values they guess.
+  /// - Parameter salt: random bytes, which keep others from confirming a guessed value by its digest.
   package static func of(_ bytes: UnsafeRawBufferPointer, salt: [UInt8] = []) -> String {
     var hash = Hash(.fingerprint)
     hash.update([UInt8(salt.count)])

@@ -1,6 +1,6 @@
 internal import GroupFile
 
-/// A value's bytes while they are open in memory: locked, lent for the length of a call, and wiped when it is let go.
+/// A value's bytes while they are open in memory: locked, lent for the duration of a call, and wiped at the end.
 ///
 /// It cannot be copied, printed or encoded: `print(secret)` does not compile.
 public struct Secret: ~Copyable, Sendable {
@@ -8,9 +8,9 @@ public struct Secret: ~Copyable, Sendable {
 
   init(_ opened: OpenedSecret) { self.opened = opened }
 
-  /// Takes a copy of `bytes` into guarded memory; the caller wipes its own.
+  /// Copies `bytes` into guarded memory; the caller wipes the original.
   ///
-  /// - Throws: ``VaultError/overLimit(_:)`` beyond 1 MiB, ``VaultError/storage(_:)`` without memory.
+  /// - Throws: ``VaultError/overLimit(_:)`` beyond 1 MiB, ``VaultError/storage(_:)`` if memory is short.
   public init(copying bytes: UnsafeRawBufferPointer) throws(VaultError) {
     do {
       opened = unsafe try OpenedSecret(copying: bytes)
@@ -19,7 +19,7 @@ public struct Secret: ~Copyable, Sendable {
     }
   }
 
-  /// Takes a copy of `value`'s bytes into guarded memory.
+  /// Copies `value`'s bytes into guarded memory.
   ///
   /// - Throws: as ``init(copying:)``.
   public init(_ value: some SecretValue) throws(VaultError) { opened = try OpenedSecret(value) }
@@ -27,7 +27,7 @@ public struct Secret: ~Copyable, Sendable {
   /// The number of bytes.
   public var count: Int { opened.count }
 
-  /// Lends the bytes; they are wiped later, so keep no copy.
+  /// Lends the bytes. They are wiped later; a copy would not be.
   public func withBytes<Result: ~Copyable, Failure>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -43,22 +43,22 @@ public struct Secret: ~Copyable, Sendable {
     try unsafe opened.withUnsafeBytes { (bytes) throws(Failure) in try unsafe body(bytes) }
   }
 
-  /// The value as text in ordinary memory, which nobody wipes; `nil` if it is not UTF-8.
+  /// The value as text in ordinary memory, which is not wiped; `nil` if it is not UTF-8.
   public func exportInsecurelyAsString() -> String? {
     unsafe withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
   }
 }
 
-/// A value that an item can hold: text, bytes, or a scalar, each with a kind that stands in the sealed attributes.
+/// A value that an item can hold: text, bytes, or a scalar, each with a kind that is stored in the sealed attributes.
 public protocol SecretValue {
-  /// What the value is.
+  /// The kind of the value.
   var secretKind: SecretKind { get }
 
   /// Lends the value's bytes.
   func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result
 }
 
-/// What an item's value is. The numbers stand in files and never change.
+/// The kind of an item's value. Files contain these numbers, so they never change.
 public struct SecretKind: RawRepresentable, Sendable, Hashable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -74,7 +74,7 @@ public struct SecretKind: RawRepresentable, Sendable, Hashable {
   /// A decimal number that reads back to the same bits.
   public static let double = SecretKind(rawValue: 5)
 
-  /// A moment in UTC as ISO 8601 writes it, with as many digits as it needs.
+  /// A time in UTC in ISO 8601, with as many digits as it needs.
   public static let date = SecretKind(rawValue: 6)
   /// A URL's text.
   public static let url = SecretKind(rawValue: 7)
@@ -88,7 +88,7 @@ public struct SecretKind: RawRepresentable, Sendable, Hashable {
   /// The kind's name, as `vault info` shows it; "data" is another name for bytes.
   public var name: String { SecretKind.names[self] ?? "kind \(rawValue)" }
 
-  /// The kind that `vault set --type` calls by `name`; nil where there is none, or none that text can be.
+  /// The kind with this name in `vault set --type`; nil if there is none, or if text cannot be of this kind.
   public init?(named name: String) {
     guard let kind = SecretKind.names.first(where: { $0.value == name })?.key ?? (name == "data" ? .bytes : nil),
       kind != .archive

@@ -1,8 +1,9 @@
 internal import KeyedArchives
 
-/// The one text that a value of a kind is stored as, made of what a person or a program writes for it.
+/// The canonical text that is stored for a value of a kind.
 public enum ValueText {
-  /// Checks `text` and gives the form that is stored: numbers without leading zeros, dates in UTC, UUIDs in upper case.
+  /// Checks `text` and returns the form that is stored: numbers without leading zeros, dates in UTC, UUIDs in upper
+  /// case.
   ///
   /// | Kind | Text |
   /// | --- | --- |
@@ -53,7 +54,7 @@ public enum ValueText {
     }
   }
 
-  /// Neither hexadecimal digits, nor more or less than 64 bits can hold.
+  /// Parses a decimal number; rejects hexadecimal, overflow and underflow.
   private static func double(_ text: String) -> Double? {
     if ["inf", "+inf", "-inf", "nan"].contains(text) { return Double(text) }
     guard text.utf8.allSatisfy({ isDigit($0) || "+-.eE".utf8.contains($0) }), let number = Double(text),
@@ -75,7 +76,7 @@ public enum ValueText {
   private static func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
 }
 
-/// Whether a text is a URL with a scheme (RFC 3986), without Foundation, and so that Foundation would change nothing of it.
+/// Checks for a URL with a scheme (RFC 3986) without Foundation; accepts only text that Foundation would not change.
 enum URLText {
   static func isValid(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
@@ -89,7 +90,7 @@ enum URLText {
       guard isAuthority(rest[..<end]) else { return false }
       rest = rest[end...]
     }
-    // The fragment begins once.
+    // At most one `#` begins a fragment.
     return rest.filter { $0 == UInt8(ascii: "#") }.count <= 1 && holds(rest, beside: ":@/?#")
   }
 
@@ -111,7 +112,7 @@ enum URLText {
     return holds(host[..<colon], beside: "") && host[(colon + 1)...].allSatisfy(isDigit)
   }
 
-  /// Unreserved characters, sub-delimiters, `%41` and `others`.
+  /// Whether `text` has only unreserved characters, sub-delimiters, escapes such as `%41`, and `others`.
   private static func holds(_ text: ArraySlice<UInt8>, beside others: String) -> Bool {
     var rest = text
     while let byte = rest.popFirst() {
@@ -131,17 +132,17 @@ enum URLText {
   private static func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
 }
 
-/// Whether a text is JSON (RFC 8259). It is stored as it was given, so nothing is made of it here.
+/// Checks whether a text is JSON (RFC 8259). It is stored unchanged, so no value is built.
 struct JSONText {
   private var rest: Substring.UTF8View
 
-  /// - Returns: false also for containers more than 512 deep, which other programs would not read.
+  /// - Returns: false also for containers nested more than 512 deep, which many programs reject.
   static func isValid(_ text: String) -> Bool {
     var json = JSONText(rest: text[...].utf8)
     return json.readDocument()
   }
 
-  /// Reads with a stack of its own: what it was in is popped at each closing bracket.
+  /// Uses its own stack instead of recursion: a closing bracket pops the container that it ends.
   private mutating func readDocument() -> Bool {
     var open: [UInt8] = []
     while true {
@@ -162,7 +163,7 @@ struct JSONText {
       } else {
         guard readScalar(byte) else { return false }
       }
-      // Behind a value: the end of its containers, a comma, or the end of all.
+      // After a value come the ends of its containers, a comma, or the end of the text.
       while true {
         skipSpace()
         guard let container = open.last else { return rest.isEmpty }
