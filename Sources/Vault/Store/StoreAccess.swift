@@ -46,7 +46,7 @@ extension StoreAccess {
     _ location: StoreLocation, _ unlocking: consuming Unlocking, usesKeyring: Bool = true
   ) throws(VaultError) -> StoreAccess {
     switch consume unlocking {
-    case .keyFile(let path): .owner(try identity(location, keyFile: path))
+    case .keyFile(let path): .owner(try identity(location, try location.identityFile(), keyFile: path))
     case .passphrase(let passphrase): .owner(try identity(location, passphrase))
     case .credential(let path): try application(path)
     case .recoveryCode(let code): .owner(try identity(location, recoveryCode: code))
@@ -62,7 +62,7 @@ extension StoreAccess {
     if let given, let access = try systemd(location, given) { return access }
     // The environment names the same credential, so its variable is the one to report.
     if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given) }
-    if let path = location.variable("VAULT_KEY_FILE") { return .owner(try identity(location, keyFile: path)) }
+    if let path = location.variable("VAULT_KEY_FILE") { return try open(location, .keyFile(path)) }
     let file = try location.identityFile()
     if usesKeyring {
       let unlocked = try UnlockedOwner.find(file.ownerKey) { () throws(VaultError) in
@@ -80,7 +80,7 @@ extension StoreAccess {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
     // The key file may be another store's, if two share a state folder, or its slot may have been removed: then prompt.
     let takesKeyFiles = file.slots.contains { $0.use == .keyFile }
-    if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, keyFile: path) }
+    if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, file, keyFile: path) }
     guard file.slots.contains(where: { $0.use == .passphrase }) else {
       throw .locked(.nothingNamed(file.kinds, remembered.unknown?.message))
     }
@@ -101,10 +101,11 @@ extension StoreAccess {
     }
   }
 
-  private static func identity(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> Identity {
-    // Read the store before the key file, so that a missing store is reported as such.
-    let file = try location.identityFile()
-    return try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+  /// - Parameter file: read before the key file, so that a missing store is reported as such.
+  private static func identity(
+    _ location: StoreLocation, _ file: IdentityFile, keyFile path: String
+  ) throws(VaultError) -> Identity {
+    try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
   }
 
   private static func identity(
