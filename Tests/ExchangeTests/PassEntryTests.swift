@@ -15,7 +15,7 @@ import Testing
     #expect(item(content) == ["string", value, ""])
   }
 
-  @Test func `the fields of gopass's entries become members, up to the first other line`() {
+  @Test func `in an entry of gopass, fields before the first other line become members`() {
     let text = "pw\nuser: ann\nPIN: 7\npassword: other\nfree text\nlate: x"
     let item = PassEntry.item("a", Array(text.utf8), keepsFields: true)
     #expect(

@@ -97,7 +97,7 @@ import Testing
     #expect(store.run("list", "x/").output.isEmpty)
   }
 
-  @Test func `entries of gopass keep their fields, and age opens those that it encrypted`() {
+  @Test func `entries of gopass keep their fields, and age opens the entries encrypted for it`() {
     let made = run(
       """
       cd "$HOME" && mkdir -p gopass/web && age-keygen -o identities

@@ -33,7 +33,7 @@ import Testing
     return (written, "back.\(form)")
   }
 
-  @Test func `a database of KeePass holds everything, and is imported as it was`() throws {
+  @Test func `an exported KeePass database contains everything and is imported unchanged`() throws {
     let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
     #expect(written.errors.isEmpty)
     #expect(
@@ -45,7 +45,7 @@ import Testing
     #expect(store.run("read", "vault://\(group)/token#password").output == "alone")
   }
 
-  @Test func `Bitwarden's JSON and a table hold logins, and what they do not hold is listed`() throws {
+  @Test func `Bitwarden's JSON and a table contain logins, and everything they lack is listed`() throws {
     let (bitwarden, group) = try roundTrip("bitwarden", "out.json", "bitwarden")
     #expect(bitwarden.errors.contains("not kept: 'web/GitHub': its bytes, its expiry\n"))
     #expect(store.run("get", "web/GitHub", "-g", group, "--version", "1").output.contains("old"))
@@ -54,7 +54,7 @@ import Testing
     #expect(store.run("read", "vault://\(other)/web/GitHub#password").output == "new")
   }
 
-  @Test func `a database needs a passphrase, and a terminal is no place for it`() {
+  @Test func `a database needs a passphrase, which must not be empty`() {
     let without = store.run("export", "--to", "kdbx", "-g", "default")
     #expect(without.status == 64)
     #expect(without.errors.hasSuffix("vault: hint: --file-passphrase-fd N\n"))
@@ -63,7 +63,7 @@ import Testing
     #expect(store.run("export", "--to", "kdbx", "-g", "default", "--file-passphrase-fd", String(empty)).status == 64)
   }
 
-  @Test(.needsClients) func `keepassxc-cli reads a database that was exported`() throws {
+  @Test(.needsClients) func `keepassxc-cli reads an exported database`() throws {
     _ = try roundTrip("kdbx", "out.kdbx", "kdbx")
     var environment = store.environment
     environment["PATH"] = Machine.path

@@ -24,7 +24,7 @@ import Testing
       ["import"] + arguments + option, input: Array(input.utf8), environment: store.environment)
   }
 
-  @Test func `a database of KeePass gives logins, former versions, attachments and what is not kept`() {
+  @Test func `a KeePass database gives logins, former versions and attachments; lost parts are listed`() {
     let done = bringIn(vector("argon2d-aes.kdbx"), "--prefix", "old/", passphrase: "pass wörd")
     #expect(done.status == 0, "\(done.errors)")
     #expect(
@@ -55,7 +55,7 @@ import Testing
     #expect(without.errors == "vault: error: \(file): the passphrase or the key file is wrong\n")
   }
 
-  @Test func `the passphrase is asked for on the terminal, and not without one`() {
+  @Test func `the passphrase is asked for on the terminal; without a terminal there is an error`() {
     let terminal = PseudoTerminal()
     terminal.type("pw\n")
     let done = store.run(["import", vector("kdbx31.kdbx"), "--json"], on: terminal)
@@ -66,7 +66,7 @@ import Testing
     #expect(without.errors.hasSuffix("vault: hint: --file-passphrase-fd N\n"))
   }
 
-  @Test func `an encrypted export of Bitwarden is opened, and one in the clear needs no passphrase`() {
+  @Test func `an encrypted export of Bitwarden is opened; an unencrypted one needs no passphrase`() {
     let locked = bringIn(vector("bitwarden-argon2id.json"), "--from", "bitwarden", passphrase: "pass wörd")
     #expect(locked.errors.hasPrefix("imported into 'default': 4 new, 0 replaced, 0 unchanged\n"), "\(locked.errors)")
     #expect(store.run("get", "Work/Web/GitHub", "--version", "1").output.contains(#""password":"first""#))
@@ -85,7 +85,7 @@ import Testing
     #expect(store.run("info", "db/port", "--json").output.contains(#""kind":"int""#))
   }
 
-  @Test func `an entry that cannot be imported is named, and stops the rest only with --strict`() {
+  @Test func `an entry that cannot be imported is named, and only with --strict are the others not imported either`() {
     let long = String(repeating: "n", count: 1_100)
     let export = #"{"items":[{"name":"a","login":{"password":"1"}},{"name":"\#(long)","login":{"password":"s3cret"}}]}"#
     let done = bringIn("-", "--from", "bitwarden", input: export)
@@ -105,7 +105,7 @@ import Testing
     #expect(json.output.contains(#""notImported":["stdin, item 2: "#))
   }
 
-  @Test func `a file that is damaged changes nothing, and no message shows what is in it`() throws {
+  @Test func `a damaged file changes nothing, and no message shows its content`() throws {
     let damaged = store.folder.write("x.kdbx", Array("hunter2".utf8))
     let refused = bringIn(damaged, passphrase: "pw")
     #expect(refused.status == 13)
@@ -115,7 +115,7 @@ import Testing
     #expect(store.run("list").output.isEmpty)
   }
 
-  @Test(.needsClients) func `a database that keepassxc-cli made is imported, and the file of sops with age`() {
+  @Test(.needsClients) func `files made by keepassxc-cli, and by sops with age, are imported`() {
     let path = store.folder.file("made.kdbx")
     var environment = store.environment
     environment["PATH"] = Machine.path
