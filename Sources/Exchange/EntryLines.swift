@@ -68,9 +68,9 @@ package enum EntryLine: Sendable, Equatable {
 }
 
 extension ImportedItems {
-  /// The items in what `vault-exchange` wrote.
+  /// Reads the items from the output of `vault-exchange`.
   ///
-  /// - Throws: the fault that it met; `damaged` where it broke off.
+  /// - Throws: the fault that it reported; `damaged` if the output is incomplete.
   package init(lines text: [UInt8]) throws(ImportFault) {
     var (entries, losses, values) = ([Entry](), [String](), [ImportedItem]())
     var isWhole = false
@@ -87,7 +87,7 @@ extension ImportedItems {
       case .end: isWhole = true
       }
     }
-    guard isWhole else { throw ImportFault("it cannot be read: its reader broke off", .damaged) }
+    guard isWhole else { throw ImportFault("it cannot be read: vault-exchange ended early", .damaged) }
     self.init(entries: entries, losses: losses)
     items += values
   }

@@ -1,13 +1,13 @@
-/// The formats that `vault-exchange` reads, by the names that `vault import --from` has for them.
+/// The formats that `vault-exchange` reads, with their names in `vault import --from`.
 package enum ForeignFormat: String, CaseIterable, Sendable {
   /// A database of KeePass, version 3.1 or 4.
   case kdbx
   case keepassXML = "keepass-xml"
-  /// Bitwarden's JSON, in the clear or encrypted with a passphrase.
+  /// Bitwarden's JSON, unencrypted or encrypted with a passphrase.
   case bitwarden
-  /// What 1Password 8 exports.
+  /// An export of 1Password 8.
   case onePassword = "1pux"
-  /// What `security dump-keychain -d` prints on a Mac.
+  /// The output of `security dump-keychain -d` on a Mac.
   case keychain
   case yaml
   /// A YAML or JSON file of sops, encrypted for age.

@@ -31,7 +31,7 @@ package enum PassEntry {
     return login.item(name, at: place)
   }
 
-  /// `PIN: 1234`; nil for other lines, and for names that a login uses itself.
+  /// The field of a line such as `PIN: 1234`; nil for other lines, and for names that a login itself uses.
   private static func field(_ line: String) -> (name: String, text: String)? {
     guard let colon = line.firstRange(of: ": ") else { return nil }
     let name = String(line[..<colon.lowerBound])

@@ -89,7 +89,7 @@ func descriptors(_ options: ArraySlice<String>) -> (passphrase: Int32?, keyFile:
 
 /// - Returns: nil if the descriptor cannot be read or has more than `limit` bytes.
 func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
-  // A file in memory may stand at its end, where whoever wrote it left it.
+  // The offset of a file in memory may still be at the end, where its writer left it.
   if descriptor > STDERR_FILENO { _ = lseek(descriptor, 0, SEEK_SET) }
   var bytes: [UInt8] = []
   while true {
@@ -105,7 +105,7 @@ func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
 
 func write(_ line: EntryLine) {
   guard case .entry(var entry) = line else { return write(line.json + [0x0A]) }
-  // No item can hold more, so it is not carried further.
+  // No item can hold more, so the attachment is dropped here.
   let kept = entry.attachments.filter { $0.bytes.count <= 1 << 20 }
   if kept.count < entry.attachments.count {
     entry.losses.append("an attachment of more than 1 MiB")

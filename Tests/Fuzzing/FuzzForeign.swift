@@ -13,7 +13,7 @@ func testOneInput(_ start: UnsafePointer<UInt8>, _ size: Int) -> CInt {
       lines += line.json + [0x0A]
     }
   } catch { return 0 }
-  // What was read can be handed over.
+  // Entries that were read can be passed on.
   do throws(ImportFault) { _ = try ImportedItems(lines: lines + EntryLine.end.json) } catch {
     preconditionFailure(error.words)
   }

@@ -1,20 +1,20 @@
 import Glibc
 internal import Vault
 
-/// `vault-exchange`, which reads and writes what other programs' stores hold: it lies beside this executable, or below
-/// `libexec` where both are installed. It is never looked for in PATH, because it gets passphrases.
+/// `vault-exchange`, which reads and writes the stores of other programs. It is in the folder of this executable or, if
+/// both are installed, below `libexec`. PATH is never searched for it, because it receives passphrases.
 enum ExchangeProgram {
-  /// The most bytes that it may write.
+  /// The maximum size of its output in bytes.
   static let limit = 256 << 20
 
-  /// Runs it to its end.
+  /// Runs it until it exits.
   ///
   /// - Parameters:
   ///   - input: its stdin.
-  ///   - passphrase: what it reads from a descriptor of its own; nil for none.
-  ///   - keyFile: a descriptor that it reads a key from.
-  /// - Returns: how it ended, and what it wrote on its stdout.
-  /// - Throws: `usage` where it is not installed; `overLimit`, `storage`.
+  ///   - passphrase: the passphrase, which it reads from a separate descriptor; nil for none.
+  ///   - keyFile: a descriptor of the key file.
+  /// - Returns: how it ended, and its output.
+  /// - Throws: `usage` if it is not installed; `overLimit`, `storage`.
   static func run(
     _ words: [String], input: Int32, passphrase: WipedBytes?, keyFile: Int32? = nil
   ) throws -> (end: ProgramEnd, bytes: WipedBytes) {
@@ -34,7 +34,7 @@ enum ExchangeProgram {
     }
     guard let path else {
       throw Failure(
-        .usage, "vault-exchange, which reads and writes this format, is not installed beside vault",
+        .usage, "vault-exchange, which reads and writes this format, is not installed next to vault",
         hint: "install both: tools/install")
     }
     return try ChildProcess.output(of: path, arguments, input: input, limit: limit)

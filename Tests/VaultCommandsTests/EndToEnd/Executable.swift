@@ -42,7 +42,7 @@ final class Executable {
     atexit { if let folder = unsafe Executable.copyFolder { try? FileManager.default.removeItem(atPath: folder) } }
     let copy = folder + "/vault"
     try! FileManager.default.copyItem(atPath: built, toPath: copy)
-    // What vault starts lies beside it.
+    // vault looks for the programs it starts in its own folder.
     try! FileManager.default.copyItem(atPath: built + "-exchange", toPath: copy + "-exchange")
     for path in [folder, copy, copy + "-exchange"] { precondition(unsafe chmod(path, 0o755) == 0) }
     return copy

@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// What `vault export` writes for other password managers.
+/// Tests the formats of `vault export` for other password managers.
 @Suite struct ForeignExportTests {
   private let store: TestStore
 

@@ -3,13 +3,13 @@ import Testing
 
 @testable import VaultCommands
 
-/// Files of other programs, as `vault import` brings them in.
+/// Tests `vault import` with files of other programs.
 @Suite struct ForeignImportTests {
   private let store: TestStore
 
   init() throws { store = try TestStore() }
 
-  /// A file that another program made, beside the tests of its reader.
+  /// A file made by another program, from the folder of its reader's tests.
   private func vector(_ name: String) -> String {
     let source = #filePath
     let tests = source.prefix(upTo: source.firstRange(of: "/VaultCommandsTests/")?.lowerBound ?? source.endIndex)

@@ -12,14 +12,15 @@ struct ExportItems: Command {
     more: """
       Asks on a terminal first; --yes-print-secrets answers yes. If one item cannot be written, nothing is.
 
-      json is complete: an object with the group's name and items, each with name, kind, value (or valueBase64, where it is \
-      not UTF-8), label, attributes, expires and, for archives, type. Each value is a string of exactly the value's bytes; \
-      import takes it back. dotenv holds names and values only, in the form that python-dotenv and import read back \
-      exactly; a value that is not text is refused.
+      json is complete: an object with the group's name and items, each with name, kind, value (or valueBase64 if \
+      it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a string of exactly the \
+      value's bytes; import reads it back. dotenv contains only names and values, in the form that python-dotenv \
+      and import read back exactly; a value that is not text is refused.
 
-      kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its passphrase is asked \
-      for twice. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a table of name, url, username, \
-      password, notes and totp. Of these three, what the form does not hold is listed.
+      kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
+      passphrase is asked for twice. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a \
+      table of name, url, username, password, notes and totp. With these three, everything that the format cannot \
+      hold is listed.
       """,
     example: """
       vault export --to json --group team.shared --output team.json
@@ -68,7 +69,7 @@ struct ExportItems: Command {
     for loss in export.losses { session.say("not kept: \(loss)") }
   }
 
-  /// The passphrase that the database gets.
+  /// The passphrase of the new database.
   private func passphrase(_ session: Session) throws -> WipedBytes {
     let passphrase: WipedBytes
     if let given = try FileLock(passphraseDescriptor: passphraseDescriptor).passphrase() {
@@ -76,7 +77,7 @@ struct ExportItems: Command {
     } else {
       guard let terminal = Terminal(path: session.streams.terminal) else {
         throw Failure(
-          .usage, "there is no terminal to ask for the database's passphrase on", hint: "--file-passphrase-fd N")
+          .usage, "the database needs a passphrase, and there is no terminal to ask on", hint: "--file-passphrase-fd N")
       }
       passphrase = try terminal.askTwice("new passphrase of the database: ", again: "the same again: ")
     }
@@ -112,9 +113,9 @@ struct ExportRequest {
   private let list: ItemList
   private let items: [Item]
   private let source: AccessGroup
-  /// What a database of KeePass gets.
+  /// The passphrase of a KeePass database.
   var passphrase: WipedBytes?
-  /// What the form that was written does not hold, without a value.
+  /// What the written format cannot hold, in words that contain no value.
   private(set) var losses: [String] = []
 
   init(of group: AccessGroup) throws(VaultError) {

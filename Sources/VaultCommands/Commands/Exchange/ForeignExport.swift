@@ -3,15 +3,15 @@ import Glibc
 internal import KeyedArchives
 internal import Vault
 
-/// The items of a group as entries, for the forms that other password managers import.
+/// The items of a group as entries, for the formats that other password managers import.
 struct ForeignExport {
   private var entries: [Entry] = []
-  /// What of an item no form holds, without a value.
+  /// The parts of items that none of the formats can hold, in words that contain no value.
   private(set) var losses: [String] = []
 
   /// - Parameters:
-  ///   - items: the items, and `list` the state that they are of.
-  ///   - group: where their former versions are read.
+  ///   - items: the items.
+  ///   - group: the group from which former versions are read.
   init(_ items: [Item], _ list: ItemList, in group: AccessGroup) throws {
     var positions: [String: Int] = [:]
     var attached: [(item: Item, bytes: [UInt8])] = []
@@ -32,7 +32,7 @@ struct ForeignExport {
     for (item, bytes) in attached { attach(bytes, item, positions) }
   }
 
-  /// The database of KeePass that holds them.
+  /// A KeePass database of the entries.
   func database(_ passphrase: WipedBytes) throws -> WipedBytes {
     let lines = try WipedBytes(capacity: ExchangeProgram.limit)
     for entry in entries {
@@ -53,7 +53,7 @@ struct ForeignExport {
     return bytes
   }
 
-  /// A table, or Bitwarden's JSON.
+  /// The entries as a table or as Bitwarden's JSON.
   mutating func text(_ write: (inout EntryExport) -> [UInt8]) -> [UInt8] {
     var export = EntryExport(entries)
     let text = write(&export)
@@ -70,7 +70,7 @@ struct ForeignExport {
     return entry
   }
 
-  /// A value as fields: those of a JSON object, or else the whole as a password.
+  /// The fields of a value: the members of a JSON object, or the whole value as a password.
   private static func version(_ value: [UInt8], _ item: Item) -> Entry.Version {
     var version = Entry.Version()
     version.modified = item.attributes["modified"].flatMap(Self.moment) ?? Int64(clamping: item.changed.milliseconds)
@@ -100,7 +100,8 @@ struct ForeignExport {
     }
   }
 
-  /// Adds bytes to the entry whose name comes before the last `/` of theirs, or else as an entry of their own.
+  /// Adds bytes as an attachment of the entry named by the part before the last `/`. If there is none, they get their
+  /// own entry.
   private mutating func attach(_ bytes: [UInt8], _ item: Item, _ positions: [String: Int]) {
     let name = item.name.description
     if item.kind == .archive { losses.append("'\(name)': the name of its type") }

@@ -2,11 +2,11 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// What opens a file that is imported or written.
+/// The passphrase and key file of an imported or exported file.
 struct FileLock {
-  /// Where the file's passphrase is read from; nil to ask on the terminal.
+  /// The descriptor from which the file's passphrase is read; nil to ask on the terminal.
   var passphraseDescriptor: Int32?
-  /// The path of what opens the file besides a passphrase: a key file of KeePass, or identities of age.
+  /// The path of a key file of KeePass or of identities of age.
   var keyFile: String?
 
   /// - Returns: nil if none was named.
@@ -31,7 +31,7 @@ struct ForeignImport {
   let file: ImportFile
   let lock: FileLock
 
-  /// - Throws: `wrongKey`, `damaged`, `overLimit`, `usage`; nothing that is in the file is part of a message.
+  /// - Throws: `wrongKey`, `damaged`, `overLimit`, `usage`. No message contains anything from the file.
   func items(_ session: Session) throws -> ImportedItems {
     let input = try file.open(session.streams)
     defer { if input != session.streams.input { close(input) } }
@@ -42,7 +42,8 @@ struct ForeignImport {
     do {
       return try read(input, passphrase, key)
     } catch let error as ImportFault {
-      // Only the file tells that it is encrypted; one that is piped cannot be read twice.
+      // The format alone does not say whether the file is encrypted, so it is tried without a passphrase first. A pipe
+      // cannot be read twice.
       guard error.kind == .wrongKey, passphrase == nil, format == .bitwarden, lseek(input, 0, SEEK_SET) == 0 else {
         throw error
       }
@@ -57,11 +58,11 @@ struct ForeignImport {
     return try ImportedItems(lines: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
   }
 
-  /// - Returns: nil where nothing was typed and a key file opens the database.
+  /// - Returns: nil if the user typed nothing and there is a key file.
   private func ask(_ session: Session) throws -> WipedBytes? {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
-        .locked, "there is no terminal to ask for the passphrase of \(file.name) on", hint: "--file-passphrase-fd N")
+        .locked, "\(file.name) needs a passphrase, and there is no terminal to ask on", hint: "--file-passphrase-fd N")
     }
     let typed = try terminal.ask("passphrase of \(file.name): ")
     return typed.count == 0 && lock.keyFile != nil ? nil : typed
@@ -70,7 +71,7 @@ struct ForeignImport {
   private func keyFile(_ session: Session) throws(Failure) -> Int32? {
     var path = lock.keyFile
     if path == nil, format == .sops || format == .yaml {
-      // Where sops itself looks.
+      // The default path of sops.
       let folder = session.variable("XDG_CONFIG_HOME") ?? session.variable("HOME").map { $0 + "/.config" }
       path = session.variable("SOPS_AGE_KEY_FILE") ?? folder.map { $0 + "/sops/age/keys.txt" }
       if let path, unsafe access(path, R_OK) != 0 { return nil }

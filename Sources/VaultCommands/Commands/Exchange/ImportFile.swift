@@ -18,8 +18,8 @@ struct ImportFile {
     return try contents(of: descriptor, path == "-" ? name : "the file")
   }
 
-  /// - Returns: its descriptor, which the caller closes; stdin's own for `-`.
-  /// - Throws: `usage` or `denied` where it cannot be opened.
+  /// - Returns: the file's descriptor, which the caller closes; for `-` the descriptor of stdin.
+  /// - Throws: `usage` or `denied` if it cannot be opened.
   func open(_ streams: Streams) throws(Failure) -> Int32 {
     guard path != "-" else { return streams.input }
     let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)

@@ -43,7 +43,8 @@ enum ImportFormat: String, CaseIterable {
     ".plist": .plist, ".kdbx": .kdbx, ".1pux": .onePassword, ".yaml": .yaml, ".yml": .yaml,
   ]
 
-  /// The format's name where `vault-exchange` reads it. Of such a file, an entry that cannot be imported is left out.
+  /// The same format in `vault-exchange`; nil if `vault` reads it itself. If `vault-exchange` reads a file, entries
+  /// that cannot be imported are left out.
   var foreign: ForeignFormat? { ForeignFormat(rawValue: rawValue) }
 
   private var isPasswordStore: Bool { self == .pass || self == .gopass }
@@ -55,7 +56,7 @@ enum ImportFormat: String, CaseIterable {
   ///
   /// - Parameters:
   ///   - path: nil if none was named, because password stores have a default folder.
-  ///   - lock: what opens the file.
+  ///   - lock: the passphrase and key file.
   /// - Throws: the error that kept it from being read. A defect names the file and the place, never the text.
   func items(of path: String?, _ lock: FileLock = FileLock(), in session: Session) throws(Failure) -> ImportedItems {
     if path == nil, !isPasswordStore { throw .usage("FILE is missing", hint: "name a file, or - for standard input") }

@@ -12,25 +12,27 @@ struct ImportItems: Command {
       """,
     more: """
       dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
-      (UserDefaults), XML or binary. json: what export wrote, or one object of names and values, as vault env --shell json \
-      writes it. yaml: names, values and nested names. sops: YAML or JSON that sops encrypted for age. pass, gopass: the \
-      entries of a password store, which gpg opens, or age; the folder is PASSWORD_STORE_DIR, or else ~/.password-store. \
-      kdbx: a database of KeePass or KeePassXC; keepass-xml: what they export. bitwarden: its JSON, in the clear or \
-      encrypted with a password. 1pux: what 1Password exports. keychain: what security dump-keychain -d prints on a Mac. \
-      FILE may be - for standard input. Without --from the name tells: .env, .csv, .plist, .json, .yaml, .kdbx, .1pux, and \
-      - is JSON.
+      (UserDefaults), XML or binary. json: the output of export, or one object of names and values, as vault env \
+      --shell json writes it. yaml: names, values and nested names. sops: YAML or JSON encrypted by sops for age. \
+      pass, gopass: the entries of a password store, opened with gpg or, for gopass, age; the folder is \
+      PASSWORD_STORE_DIR, or else the program's default folder. kdbx: a database of KeePass or KeePassXC; \
+      keepass-xml: the XML that they export. bitwarden: its JSON, unencrypted or encrypted with a password. 1pux: \
+      an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. FILE may be - for \
+      standard input. Without --from the file's name decides: .env, .csv, .plist, .json, .yaml, .kdbx, .1pux; - is \
+      JSON.
 
-      csv recognizes the columns of Chrome, Firefox, Safari, KeePassXC, Bitwarden, 1Password, LastPass, Dashlane and NordPass: \
-      each login becomes a JSON object with username, password, url, notes and totp, if present, so that \
-      vault://GROUP/NAME#password names one of them and vault totp makes codes; so does an entry of pass with more than \
-      one line. If accounts have the same name, the user's name is appended. A table of names and values makes text \
-      items. plist turns dictionaries into names such as window/frame/width and arrays into JSON, and keeps types; data \
-      that is a keyed archive stays one.
+      csv recognizes the columns of Chrome, Firefox, Safari, KeePassXC, Bitwarden, 1Password, LastPass, Dashlane \
+      and NordPass. Each login becomes a JSON object with username, password, url, notes and totp, if present, so \
+      that vault://GROUP/NAME#password names one of them and vault totp makes codes; so does an entry of pass with \
+      more than one line. If accounts have the same name, the user's name is appended. A table of names and values \
+      makes text items. plist turns dictionaries into names such as window/frame/width and arrays into JSON, and \
+      keeps types; data that is a keyed archive stays one.
 
-      Of KeePass, Bitwarden, 1Password and a keychain, an entry becomes such a JSON object with all of its fields, its \
-      folders stand before its name, former passwords become versions, and an attachment becomes the item NAME/FILE. The \
-      file's passphrase is asked for on the terminal. An entry that cannot be imported is named and left out; with --strict \
-      nothing is imported then. Of all other formats, everything is imported or nothing.
+      An entry of KeePass, Bitwarden, 1Password or a keychain becomes such a JSON object with all of its fields. \
+      Its folders become the beginning of its name, former passwords become versions, and an attachment becomes \
+      the item NAME/FILE. The file's passphrase is asked for on the terminal. An entry that cannot be imported is \
+      named and left out; with --strict nothing is imported then. All other formats are imported completely or not \
+      at all.
 
       If an item exists with another value, nothing is imported (22), unless --replace gives it a new version. An \
       equal value gets no new version, so an import can be repeated. --dry-run shows what would happen without \

@@ -9,7 +9,7 @@ struct ImportRequest {
   let replaces: Bool
   let isDryRun: Bool
   let json: Bool
-  /// Whether an item that cannot be imported is left out and named; otherwise nothing is imported then.
+  /// Whether items that cannot be imported are left out and listed. Otherwise one of them stops the import.
   var leavesOut = false
 
   /// Sets all of the items in one transaction, or none of them. A dry run takes no lock and changes nothing.
@@ -47,10 +47,10 @@ struct ImportRequest {
     try refuseReplacing(steps)
   }
 
-  /// The items that the store can hold, each under a name of its own.
+  /// The items that the store can hold. No two have the same name.
   ///
-  /// - Parameter refused: gets why each of the others cannot be imported.
-  /// - Throws: what keeps the store from being read.
+  /// - Parameter refused: receives the reasons why the other items cannot be imported.
+  /// - Throws: the errors of reading the store.
   private func importable(in group: AccessGroup, _ refused: inout [String]) throws -> [ImportedItem] {
     var names: Set<String> = []
     var kept: [ImportedItem] = []
@@ -123,10 +123,10 @@ struct ImportRequest {
     for loss in losses(steps) { session.say("not kept: \(loss)") }
   }
 
-  /// What no item keeps, those former versions included whose items were there already.
+  /// Parts of the file that no item keeps, including former versions of items that already existed.
   private func losses(_ steps: [ImportStep]) -> [String] {
     let replaced = steps.filter { $0.action == .replace && !$0.item.older.isEmpty }
-    return imported.losses + replaced.map { "\(place(of: $0.item)): its former versions, because the item is there" }
+    return imported.losses + replaced.map { "\(place(of: $0.item)): its former versions, because the item exists" }
   }
 
   private func writeJSON(

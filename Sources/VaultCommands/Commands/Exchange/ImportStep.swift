@@ -37,7 +37,7 @@ struct ImportStep {
   ///   passed on unchanged.
   func perform(in edit: Edit) throws {
     try naming { () throws(VaultError) in
-      // An item that is there has versions of its own.
+      // An existing item has its own versions.
       for older in action == .new ? item.older : [] {
         edit.set(
           item.name, to: try Secret(older.value), kind: Self.kind(item.kind),
@@ -87,7 +87,7 @@ struct ImportStep {
     return checked
   }
 
-  /// What the item says of itself; what only its older versions said is taken away.
+  /// The item's details. Attributes that only its older versions have are removed.
   private var details: Details {
     var attributes = item.attributes.mapValues { Optional($0) }
     for name in item.older.flatMap(\.attributes.keys) where attributes[name] == nil { attributes[name] = .some(nil) }

@@ -9,9 +9,9 @@ struct PasswordStore {
   /// The folder's path without links.
   private let place: String
 
-  /// Whether it is gopass's: entries have fields then, and may be encrypted with age.
+  /// Whether this is a folder of gopass, whose entries can have fields and can be encrypted with age.
   private let isGopass: Bool
-  /// The file with the identities that age opens entries with.
+  /// The path of the age identities that open entries.
   private let identities: String
 
   /// The maximum size of an entry: a value and a line break.
@@ -68,7 +68,7 @@ struct PasswordStore {
 
   private var suffixes: [String] { isGopass ? [".gpg", ".age"] : [".gpg"] }
 
-  /// An entry's name: its file's path without the suffix, which has four characters.
+  /// The name of an entry: the path of its file without the suffix, which has four characters.
   private static func name(of entry: String) -> String { String(entry.dropLast(4)) }
 
   /// Files of pass, gopass and git next to the entries.
