@@ -5,21 +5,21 @@ package final class AccessGroupFile: Sendable {
   /// The folder that holds `group.vault`, its log and its lock.
   package let folder: String
   package let context: GroupContext
-  /// Who may own the folder besides root.
+  /// The only user besides root who may own the folder.
   private let folderOwner: UInt32?
   let witness: any Witnessing
-  /// Compares the id of a group that no witness and no floor vouches for with what the owner's registry says.
+  /// Compares the id of a group that has neither witness nor floor with the owner's registry.
   private let confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)?
   let known = KnownState()
   let cache = NodeCache()
-  // Resolving a folder takes several system calls, and every transaction would make them.
+  // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
   private let place = Locked<ContainerPlace?>(nil)
-  /// The clock, milliseconds since 1970-01-01 UTC.
+  /// The clock, in milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
   /// - Parameters:
-  ///   - folderOwner: who may own the folder besides root; `nil` means the user who runs this process.
-  ///   - confirm: refuses a state that no witness and no floor vouches for, where the owner's registry contradicts it.
+  ///   - folderOwner: the only user besides root who may own the folder; `nil` means the user of this process.
+  ///   - confirm: called for a state that has neither witness nor floor; throws if the owner's registry contradicts it.
   package init(
     folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
     confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? = nil, now: @escaping @Sendable () -> UInt64
@@ -32,19 +32,19 @@ package final class AccessGroupFile: Sendable {
     self.now = now
   }
 
-  /// Whether something lies where the group's file would.
+  /// Whether something exists at the path of the group's file.
   package static func exists(in folder: String) -> Bool {
     do throws(GroupFileError) {
       return try ContainerPlace.status(ContainerPlace(folder: folder).path) != nil
     } catch {
-      // What cannot be looked at is not absent.
+      // A file that cannot be examined counts as existing.
       return error != .missing
     }
   }
 
   /// Begins a verified view of the newest state.
   ///
-  /// - Throws: what the checks of a reader find, in the order of the format's rule 10.
+  /// - Throws: the first error of a reader's checks, in the order of rule 10 of the format.
   package func beginReading() throws(GroupFileError) -> ReadTransaction {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
@@ -69,7 +69,7 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
-  /// Begins a change: waits for the lock, then makes every check of a read again inside it.
+  /// Begins a change: waits for the lock, then repeats all checks of a read while holding it.
   ///
   /// - Throws: as `beginReading`; `busy` after ten seconds; `readOnlyMember`.
   package func beginWriting() throws(GroupFileError) -> WriteTransaction {
@@ -102,10 +102,10 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
-  /// A file that is missing although this machine verified it was taken away.
+  /// The error for a missing file: `missing`, or a rollback if this machine has verified the file before.
   ///
-  /// Between two looks another process may have made the group or removed it, so the witness must say the same before
-  /// and after the file is found missing once more.
+  /// Another process may be creating or removing the group, so the file must be missing again between two reads of the
+  /// witness that agree.
   private func missingMeans() -> GroupFileError {
     place.withLock { $0 = nil }
     let reading = witness.read()
@@ -121,7 +121,7 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
-  /// What the credential knows of the group, where that counts beside the witness.
+  /// What the credential knows of the group, if it counts in addition to the witness.
   func floor(beside reading: WitnessReading) -> WitnessRecord? {
     context.floor?.record(of: context.ownerKey, beside: reading)
   }
@@ -136,13 +136,13 @@ package final class AccessGroupFile: Sendable {
       outcome.gapSeen = outcome.gapSeen || above.gapSeen
       outcome.notice = outcome.notice ?? above.notice
     } else if let confirm {
-      // What this process has confirmed once it does not ask for again.
+      // The registry is not asked again for a group that this process has confirmed already.
       if case .valid = reading {
       } else if known.newest?.manifest.groupID != state.manifest.groupID {
         try confirm(state)
       }
     }
-    // Of a later format nothing but the state was looked at.
+    // For a later format, only the tables of the state were compared so far.
     if mending, connection.version != state.roster.flags.version { try connection.compareTables() }
     if state.hasOwnersVersion { known.update(state) }
     let view = Snapshot(connection, state, cache, witnessed: reading)
@@ -152,7 +152,7 @@ package final class AccessGroupFile: Sendable {
   }
 }
 
-/// A verified view that gives its connection back when it ends.
+/// A verified view that returns its connection to the pool when it ends.
 package final class ReadTransaction: ItemReading {
   package let view: Snapshot
   private let lease: ConnectionLease
@@ -167,13 +167,13 @@ package final class ReadTransaction: ItemReading {
   package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? { try view.digest(of: token) }
 }
 
-/// The newest state that this process verified of one group.
+/// The newest state of one group that this process has verified.
 final class KnownState: Sendable {
   private let state = Locked<VerifiedState?>(nil)
 
   var newest: VerifiedState? { state.withLock { $0 } }
 
-  /// Keeps `new` unless a newer one is known.
+  /// Keeps `new`, unless a newer state is known.
   func update(_ new: VerifiedState) {
     state.withLock { state in
       if let known = state, known.manifest.groupID == new.manifest.groupID, known.manifest.epoch > new.manifest.epoch {
@@ -184,15 +184,15 @@ final class KnownState: Sendable {
   }
 }
 
-/// Makes a new group's file: revision, generation and epoch 1, no items, the owner as its only member.
+/// Creates a new group's file: revision, generation and epoch 1, no items, the owner as its only member.
 package struct GroupCreation: Sendable {
   package var name: String
   package var flags: Roster.Flags = []
-  /// Versions kept of each item: 1...1,000.
+  /// How many versions of each item are kept: 1...1,000.
   package var keep: UInt16 = 10
-  /// The device that the group opens on and nowhere else; `nil` for any.
+  /// The only device on which the group opens; `nil` for any.
   package var device: DeviceKey?
-  /// The shape of the folder, which the files are made in, too.
+  /// The shape of the folder; the files are created in the same shape.
   package var shape = ContainerShape.closed
   /// Milliseconds since 1970-01-01 UTC.
   package var time: UInt64
@@ -202,13 +202,13 @@ package struct GroupCreation: Sendable {
     self.time = time
   }
 
-  /// Writes the file under a temporary name in `folder` and then puts it in place.
+  /// Writes the file under a temporary name in `folder` and then moves it into place.
   ///
   /// - Parameters:
   ///   - owner: signs the roster.
   ///   - seed: the owner as a member of this group; signs the manifest.
-  /// - Returns: what the witness shall say.
-  /// - Throws: `exists` if there is a group file, and then it is not changed; `overLimit` for `keep`; `storage`.
+  /// - Returns: the record for the witness.
+  /// - Throws: `exists` if there is a group file, which is unchanged then; `overLimit` for `keep`; `storage`.
   package func write(
     to folder: String, groupID: GroupID, owner: borrowing SigningKey, seed: MemberSeed
   ) throws(GroupFileError) -> WitnessRecord {
@@ -219,7 +219,7 @@ package struct GroupCreation: Sendable {
       let record = try fill(connection, groupID, owner: owner, seed)
       try connection.commit()
       try connection.place()
-      // Made by whoever owns the folder, so that he can change its mode later.
+      // The folder's owner creates the lock file, so that they can change its mode later.
       _ = try WriterLock(at: connection.location.sibling(ContainerPlace.groupFileName))
       return record
     } catch {

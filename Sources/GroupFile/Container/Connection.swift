@@ -1,34 +1,34 @@
 internal import CSQLite
 internal import Glibc
 
-/// One SQLite connection to a group's file that an attacker may have written, used by one thread at a time.
+/// One SQLite connection to a group's file, used by one thread at a time. An attacker may have written the file.
 @safe package final class Connection {
   /// What a connection is for.
   package enum Access: Sendable { case reading, writing }
-  /// How a transaction begins: with a snapshot to read, or as the only writer.
+  /// How a transaction begins: with a snapshot for reading, or as the only writer.
   package enum Beginning: Sendable { case reading, immediate }
 
   let handle: Handle
   let location: ContainerPlace
   package let access: Access
-  /// Which file was opened.
+  /// Identifies the file that was opened.
   let identity: FileIdentity
-  /// Whether the file is read without log and index, because they are missing and cannot be made here.
+  /// Whether the file is read without log and index, because they are missing and cannot be created here.
   let isFrozen: Bool
-  // The folder and the names in it, once the connection is used again: looking a name up in an open folder takes a third of
-  // the time that a path takes.
+  // The folder and the names in it, kept once the connection is used again: looking up a name in an open folder takes a
+  // third of the time of a full path.
   private var surroundings: Surroundings?
-  /// Which log and index SQLite opened.
+  /// Identifies the log and index that SQLite opened.
   private(set) var companions: [FileIdentity?] = []
-  /// What the log held when this connection last moved it into the file, in bytes; 0 once it began anew.
+  /// How many bytes the log held when this connection last checkpointed it; 0 after the log was restarted.
   var checkpointedByteCount = 0
   private var statements: [(key: UInt, statement: Statement)] = []
   var verified = SnapshotCheck()
 
   /// Opens the group's file in `folder` and checks that it is a container of this format.
   ///
-  /// - Throws: `altered`, `newerFormat` (for `writing` also where only the write version is newer), `missing`, `denied`,
-  ///   `busy`, `storage`, `networkFileSystem`; `moved` where the file was replaced meanwhile. Nothing is changed.
+  /// - Throws: `altered`; `newerFormat`, for `writing` also if only the write version is newer; `missing`; `denied`;
+  ///   `busy`; `storage`; `networkFileSystem`; `moved` if the file was replaced meanwhile. Nothing is changed.
   package convenience init(
     folder: String, file: String = ContainerPlace.groupFileName, access: Access
   ) throws(GroupFileError) {
@@ -37,8 +37,8 @@ internal import Glibc
 
   /// Opens the group's file at `place`, as `init(folder:file:access:)`.
   ///
-  /// - Parameter isResting: nobody writes to the file, as in a backup: if its log is empty it is read as it lies there, and
-  ///   nothing is made beside it.
+  /// - Parameter isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as
+  ///   it is, and no log or index is created.
   package init(at place: ContainerPlace, access: Access, isResting: Bool = false) throws(GroupFileError) {
     let shape = try place.shape()
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
@@ -48,7 +48,7 @@ internal import Glibc
     self.access = access
     identity = shape.identity
     try checkHeader()
-    // A log that grew since is another process's commit, and one that is new his first.
+    // If the log has grown since, another process committed; if it is new, that was the process's first commit.
     let now = try place.shape()
     guard now.identity == identity, isFrozen ? try place.isFrozen(now, isResting: isResting) : true, try opensPath()
     else {
@@ -59,13 +59,13 @@ internal import Glibc
     try commit()
     if isFrozen { return }
     companions = try findCompanions()
-    // What SQLite opened lay there before and after.
+    // SQLite opened the log and index that were at these paths both before and after.
     for (before, after) in zip([shape.log, shape.index], companions) {
       guard before == nil || before?.identity == after else { throw .moved }
     }
   }
 
-  /// Opens the empty file that creation made at `place`, and makes the tables in it.
+  /// Opens the empty file that was created at `place`, and creates its tables.
   init(making place: ContainerPlace) throws(GroupFileError) {
     guard let status = try ContainerPlace.status(place.path), status.byteCount == 0 else { throw .exists }
     identity = status.identity
@@ -86,25 +86,25 @@ internal import Glibc
     if let surroundings { Glibc.close(surroundings.folder) }
   }
 
-  /// Closes the connection; it and its statements cannot be used any more.
+  /// Closes the connection; it and its statements can no longer be used.
   package func close() {
     guard !handle.isClosed, !handle.isForked else { return }
     handle.close()
     ConnectionTable.shared.didClose(identity)
   }
 
-  /// Whether the next user may have it: open, in this process, in no transaction, and in step with other writers.
+  /// Whether the pool may lend it again: open, in this process, in no transaction, and in step with other writers.
   var isReusable: Bool { !handle.isForked && !handle.isClosed && !isInTransaction && !isFrozen }
 
-  /// The folder of the file, and the names of what may lie beside it.
+  /// The folder of the file, and the names of the files that may accompany it.
   struct Surroundings {
     let folder: CInt
     let log, index, journal: String
   }
 
-  /// Makes the connection ready for one more use: whoever takes it has found its file at the path.
+  /// Makes the connection ready for one more use. The caller has found the same file at the path.
   ///
-  /// - Throws: `altered` where a journal lies beside the file; `moved`, `storage`.
+  /// - Throws: `altered` if there is a rollback journal; `moved`, `storage`.
   func prepareReuse() throws(GroupFileError) {
     let around: Surroundings
     if let surroundings {
@@ -112,7 +112,7 @@ internal import Glibc
     } else {
       around = try openSurroundings()
       surroundings = around
-      // Pages are worth keeping now: 8 MiB of them. A writer keeps more.
+      // A reused reader profits from cached pages, so it may keep 8 MiB of them. A writer keeps more.
       if access == .reading { try Statement(handle, "PRAGMA cache_size=-8192").run() }
     }
     guard try ContainerPlace.status(around.journal, in: around.folder) == nil else { throw ContainerPlace.journalFound }
@@ -131,7 +131,7 @@ internal import Glibc
     }
   }
 
-  /// Which log and index lie beside the file.
+  /// Identifies the log and the index of the file.
   func findCompanions() throws(GroupFileError) -> [FileIdentity?] {
     let folder = surroundings?.folder ?? AT_FDCWD
     return [
@@ -154,9 +154,9 @@ internal import Glibc
 
   /// A statement for `sql`, prepared once and kept.
   ///
-  /// - Throws: `altered` where the tables are not those of the format.
+  /// - Throws: `altered` if the tables are not those of the format.
   package func statement(_ sql: StaticString) throws(GroupFileError) -> Statement {
-    // The text of a literal never moves, so its address names it.
+    // The text of a literal never moves, so its address identifies it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
     for kept in statements where kept.key == key { return kept.statement }
     let prepared = try Statement(handle, sql)
@@ -164,14 +164,15 @@ internal import Glibc
     return prepared
   }
 
-  /// Grants each statement `steps` instructions of SQLite's machine, about 25 for each row of a scan; more is `altered`.
+  /// Limits each statement to `steps` instructions of SQLite's virtual machine, about 25 for each row of a scan;
+  /// exceeding the limit is `altered`.
   package func bound(steps: Int = Handle.defaultStepLimit) { handle.stepLimit = steps }
 
   // MARK: Transactions
 
   /// Begins a transaction, takes its snapshot, and checks that the tables are still those of the format.
   ///
-  /// - Throws: `busy` where another writer holds the file; what opening throws. No transaction is open then.
+  /// - Throws: `busy` if another writer holds the file; as opening the connection. No transaction is open then.
   package func begin(_ beginning: Beginning) throws(GroupFileError) {
     guard !handle.isForked else { throw .storage(.forked) }
     if beginning == .immediate { try statement("BEGIN IMMEDIATE").run() }
@@ -181,10 +182,10 @@ internal import Glibc
     }
   }
 
-  /// Ends the transaction; when it returns, what was written is durable.
+  /// Commits the transaction; the changes are durable when the call returns.
   ///
-  /// - Throws: `moved` where the file at the path is no longer the one that is open, or its log or index is not, and
-  ///   what SQLite reports; the transaction is rolled back.
+  /// - Throws: `moved` if another file, log or index is at the path now; the errors of SQLite. The transaction is
+  ///   rolled back then.
   package func commit() throws(GroupFileError) {
     do throws(GroupFileError) {
       endStatements()
@@ -196,7 +197,7 @@ internal import Glibc
     }
   }
 
-  /// Ends the transaction as if it had not been; does nothing outside of one.
+  /// Rolls the transaction back, if one is open.
   package func rollback() {
     guard !handle.isForked, !handle.isClosed else { return }
     endStatements()
@@ -210,13 +211,13 @@ internal import Glibc
 
   private var isWriting: Bool { unsafe sqlite3_txn_state(handle.database, "main") == SQLITE_TXN_WRITE }
 
-  // A statement that still runs keeps its snapshot; in a transaction that only reads, one that runs on is all that does.
+  // A running statement keeps its snapshot; in a transaction that only reads, nothing else does.
   private func endStatements() {
     for kept in statements { kept.statement.reset() }
   }
 }
 
-/// The SQLite that this build runs on.
+/// The SQLite library of this build.
 package enum ContainerLibrary {
   package static var version: String { unsafe String(cString: sqlite3_libversion()) }
 }

@@ -1,29 +1,30 @@
 internal import CSQLite
 
 extension Connection {
-  /// Whether the path no longer leads to the file that is open, or to its log and index.
+  /// Whether another file, log or index than the open one is at the path.
   ///
-  /// What is written to a file that was moved away, or to a log that was deleted, nobody will ever read.
+  /// Data written to a file that was moved away, or to a deleted log, would be lost.
   package func hasMoved() throws(GroupFileError) -> Bool {
     guard try ContainerPlace.status(location.path)?.identity == identity else { return true }
     return companions.isEmpty ? false : try findCompanions() != companions
   }
 
-  /// Whether SQLite has opened the very file that lies at the path. Asked once: what it has open stays the same.
+  /// Whether SQLite has opened the file that is at the path. One check is enough, because SQLite keeps its files open.
   func opensPath() throws(GroupFileError) -> Bool {
     var moved: Int32 = 1
     try handle.check(unsafe csqlite_has_moved(handle.database, &moved))
     return moved == 0 ? try !hasMoved() : false
   }
 
-  /// Moves the log into the file if it holds more than 256 KiB, or 1 MiB where this connection commits often: each time
-  /// costs two or three waits for the disk. It waits `milliseconds` for readers.
+  /// Checkpoints the log if it holds more than 256 KiB, or 1 MiB if this connection commits often, because each
+  /// checkpoint waits for the disk two or three times. It waits `milliseconds` for readers.
   ///
-  /// A connection that has committed often writes over the log from its beginning afterwards, which spares the file system
-  /// to make it grow again. One that may be its process's first and last empties it: a log whose writer is gone is read
-  /// anew by the next process, from its beginning to its end.
+  /// A connection that has committed often then overwrites the log from its beginning, which spares the file system
+  /// from growing it again. Any other connection empties the log, because the next process would otherwise read it from
+  /// beginning to end.
   ///
-  /// That readers keep it is no error: a later writer does it, this one once the log has grown by as much again.
+  /// It is not an error if readers prevent the checkpoint: a later writer does it, or this one once the log has grown
+  /// by the same amount again.
   package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(GroupFileError) {
     let byteCount = handle.logPageCount * ContainerHeader.pageSize
     if byteCount < checkpointedByteCount { checkpointedByteCount = 0 }
@@ -39,9 +40,9 @@ extension Connection {
     }
   }
 
-  /// Moves the log into the file and empties it.
+  /// Checkpoints the log and empties it.
   ///
-  /// - Throws: `busy` where a reader still needs the log; the data is as safe as before.
+  /// - Throws: `busy` if a reader still needs the log; the data is as safe as before.
   package func truncatingCheckpoint(waiting milliseconds: Int32 = 1000) throws(GroupFileError) {
     try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
   }
@@ -53,11 +54,11 @@ extension Connection {
     try handle.check(unsafe sqlite3_wal_checkpoint_v2(handle.database, "main", mode, nil, nil))
   }
 
-  /// Has SQLite look at the structure of the whole file, in or outside of a transaction.
+  /// Lets SQLite check the structure of the whole file, in or outside of a transaction.
   ///
-  /// - Throws: `altered` at the first thing that is wrong.
+  /// - Throws: `altered` at the first defect.
   package func quickCheck() throws(GroupFileError) {
-    // The structure is looked at first, in one instruction; only a sound one is then read row by row.
+    // SQLite checks the structure in a single instruction; only a sound structure is then read row by row.
     try withBoundOfWholeFile { () throws(GroupFileError) in
       let check = try statement("PRAGMA quick_check(1)")
       defer { check.reset() }
@@ -67,9 +68,9 @@ extension Connection {
     }
   }
 
-  /// Rewrites the file without its free pages. Outside of a transaction only.
+  /// Rewrites the file without its free pages. Only outside of a transaction.
   ///
-  /// - Throws: `altered` where the file holds more rows than bytes, what SQLite reports; the file is as before.
+  /// - Throws: `altered` if the file has more rows than bytes; the errors of SQLite. The file is unchanged then.
   package func vacuum() throws(GroupFileError) {
     guard try !hasMoved() else { throw .moved }
     unsafe csqlite_allow_attaching(handle.database, 1)
@@ -77,8 +78,8 @@ extension Connection {
     try withBoundOfWholeFile { () throws(GroupFileError) in try statement("VACUUM").run() }
   }
 
-  /// Grants each statement in `body` what the rows can need that the file has room for, and no more: a table's tree may
-  /// repeat its pages.
+  /// Limits each statement in `body` to the work for as many rows as fit into the file, because the tree of a table in
+  /// a hostile file may repeat pages.
   func withBoundOfWholeFile<Result>(
     _ body: () throws(GroupFileError) -> Result
   ) throws(GroupFileError) -> Result {
@@ -91,12 +92,12 @@ extension Connection {
     return try body()
   }
 
-  /// How many bytes the log may hold before they are moved into the file.
+  /// The size of the log in bytes above which it is checkpointed.
   static let logLimit = 256 << 10
-  /// The same for a connection that lasts. A reader without any other process beside it goes through the log once, which
-  /// takes about a millisecond for so much.
+  /// The same for a connection that lasts. A reader that is the only process reads the whole log once, which takes
+  /// about a millisecond for this size.
   static let lastingLogLimit = 1 << 20
 
-  /// After so many commits a connection is taken for one that lasts.
+  /// The number of commits after which a connection is expected to last.
   static let manyCommits = 8
 }

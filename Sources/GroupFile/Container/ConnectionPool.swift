@@ -1,21 +1,21 @@
 internal import CSQLite
 internal import Glibc
 
-/// The connections of this process: per file, known by device and inode, its idle readers and one writer.
+/// The connections of this process: for each file, identified by device and inode, its idle readers and one writer.
 ///
-/// Whatever path led to the file, its connections are shared. Safe from any thread. A forked child starts with none.
+/// Connections are shared between all paths of the same file. Safe from any thread. A forked child starts with none.
 package enum ConnectionPool {
-  /// A connection to read with: an idle one, or a new one.
+  /// A connection for reading: an idle one, or a new one.
   ///
-  /// - Throws: What `Connection.init` throws.
+  /// - Throws: as `Connection.init`.
   package static func reader(at place: ContainerPlace) throws(GroupFileError) -> ConnectionLease {
     ConnectionLease(try connection(at: place, for: .reading), lock: nil)
   }
 
-  /// The connection to write with, once it is this thread's turn in the process and the process's turn among all.
+  /// The connection for writing, once it is the turn of this thread in the process, and of the process among all.
   ///
-  /// - Parameter milliseconds: How long to wait for both, at most.
-  /// - Throws: `busy` after that, and what `Connection.init` throws.
+  /// - Parameter milliseconds: how long to wait for both, at most.
+  /// - Throws: `busy` after that; as `Connection.init`.
   package static func writer(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000
   ) throws(GroupFileError) -> ConnectionLease {
@@ -23,7 +23,7 @@ package enum ConnectionPool {
     return ConnectionLease(try connection(at: place, for: .writing), lock: lock)
   }
 
-  /// Closes the idle connections to the file at `place`: before its folder is moved away or removed.
+  /// Closes the idle connections to the file at `place`, before its folder is moved away or removed.
   package static func closeIdle(at place: ContainerPlace) {
     ConnectionTable.shared.close { $0.location == place }
   }
@@ -33,7 +33,7 @@ package enum ConnectionPool {
   ) throws(GroupFileError) -> Connection {
     let identity = try place.identity()
     while let idle = ConnectionTable.shared.take(identity, access) {
-      // Somebody may have kept the connection longer than his lease.
+      // The previous user may have kept the connection beyond the lease.
       guard idle.isReusable else {
         idle.close()
         continue
@@ -43,23 +43,23 @@ package enum ConnectionPool {
         return idle
       } catch {
         idle.close()
-        // The folder was exchanged just now.
+        // The folder was replaced just now.
         guard error == .moved else { throw error }
       }
     }
-    // What is open at this path and is another file was replaced; nobody will ask for it again.
+    // A connection to another file of this path is never used again, because its file was replaced.
     ConnectionTable.shared.close { $0.location == place && $0.identity != identity }
     do throws(GroupFileError) {
       return try Connection(at: place, access: access)
     } catch {
-      // Whoever put another file in the place of this one has done so by now.
+      // The process that replaced this file has finished by now.
       guard error == .moved else { throw error }
       return try Connection(at: place, access: access)
     }
   }
 }
 
-/// A connection lent by the pool until the lease ends; what is in no state to be used again is closed then.
+/// A connection lent by the pool until the lease ends. It is closed then if it cannot be used again.
 package struct ConnectionLease: ~Copyable {
   package let connection: Connection
   private let lock: WriterLock?
@@ -70,25 +70,26 @@ package struct ConnectionLease: ~Copyable {
   }
 
   deinit {
-    // The lock ends after this: the next writer finds the connection idle.
+    // Before the lock is released, so that the next writer finds the connection idle.
     connection.rollback()
     if connection.isReusable { ConnectionTable.shared.keep(connection) } else { connection.close() }
   }
 }
 
-/// What this process has open: its idle connections, the files that are open at all, and the writers' turns.
+/// The open files of this process: its idle connections, all open files, and the writers' turns.
 ///
-/// SQLite keeps one record per file and process of the locks it holds, and a forked child inherits the record without
-/// the locks. Idle connections are therefore closed before a fork; a file that is open even so stays closed to the child.
+/// SQLite keeps one record of its locks per file and process, and a forked child inherits the record without the locks.
+/// Idle connections are therefore closed before a fork, and the child cannot open a file that was still open then.
 @safe final class ConnectionTable: @unchecked Sendable {
   private struct Idle {
     let connection: Connection
     let access: Connection.Access
   }
 
-  // A pthread mutex, because it has to be held across a fork: the child would inherit it locked by another thread.
+  // A pthread mutex, because it must be held across a fork: otherwise the child could inherit it locked by another
+  // thread.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  // In the order of their return.
+  // In the order in which they were returned.
   private var idle: [Idle] = []
   // Arrays, because they are short, and a process that reads one item should not pay for hashing.
   private var open: [FileIdentity] = []
@@ -98,12 +99,12 @@ package struct ConnectionLease: ~Copyable {
   /// The table of this process.
   static let shared = ConnectionTable()
 
-  /// How many connections are kept open for nobody; each holds three or four descriptors.
+  /// How many idle connections are kept open; each holds three or four descriptors.
   static let idleLimit = 24
 
   private init() {
     unsafe pthread_mutex_init(mutex, nil)
-    // Handlers run in a child in the order in which they were set: handles must know first that they are the parent's.
+    // A child runs fork handlers in the order of registration, and handles must first learn that they are the parent's.
     _ = csqlite_fork_generation()
     pthread_atfork(
       { ConnectionTable.shared.prepareFork() }, { ConnectionTable.shared.endFork() },
@@ -118,7 +119,7 @@ package struct ConnectionLease: ~Copyable {
 
   // MARK: Idle connections
 
-  /// Takes out an idle connection to the file, if there is one.
+  /// Removes and returns an idle connection to the file, if there is one.
   func take(_ identity: FileIdentity, _ access: Connection.Access) -> Connection? {
     locked {
       let index = idle.lastIndex { $0.connection.identity == identity && $0.access == access }
@@ -126,7 +127,8 @@ package struct ConnectionLease: ~Copyable {
     }
   }
 
-  /// Keeps `connection`, which is in no transaction, for the next; the one unused for longest is closed if need be.
+  /// Keeps `connection`, which has no open transaction, for reuse; beyond the limit, the one unused for longest is
+  /// closed.
   func keep(_ connection: Connection) {
     let surplus = locked {
       idle.append(Idle(connection: connection, access: connection.access))
@@ -135,7 +137,7 @@ package struct ConnectionLease: ~Copyable {
     surplus?.close()
   }
 
-  /// Closes the idle connections that `isUnwanted` names.
+  /// Closes the idle connections that satisfy `isUnwanted`.
   func close(where isUnwanted: (Connection) -> Bool) {
     let unwanted = locked {
       let unwanted = idle.filter { isUnwanted($0.connection) }
@@ -145,7 +147,7 @@ package struct ConnectionLease: ~Copyable {
     for entry in unwanted { entry.connection.close() }
   }
 
-  /// The turn to write for whoever holds the lock file at `path`.
+  /// The turn for writing that belongs to the lock file at `path`.
   func turn(at path: String) -> WriterTurn {
     locked {
       for known in turns where known.path == path { return known.turn }
@@ -157,9 +159,9 @@ package struct ConnectionLease: ~Copyable {
 
   // MARK: Open files
 
-  /// Notes that a connection to the file is about to open.
+  /// Records that a connection to the file is about to open.
   ///
-  /// - Throws: `storage` where the parent of this process had the file open when it forked.
+  /// - Throws: `storage` if the parent of this process had the file open when it forked.
   func willOpen(_ identity: FileIdentity) throws(GroupFileError) {
     try locked { () throws(GroupFileError) in
       guard !inherited.contains(identity) else { throw .storage(.forked) }
@@ -167,7 +169,7 @@ package struct ConnectionLease: ~Copyable {
     }
   }
 
-  /// Notes that a connection to the file was closed.
+  /// Records that a connection to the file was closed.
   func didClose(_ identity: FileIdentity) {
     locked {
       if let index = open.lastIndex(of: identity) { open.remove(at: index) }
@@ -187,7 +189,8 @@ package struct ConnectionLease: ~Copyable {
     inherited += open
     open = []
     turns = []
-    // Empty but for what another thread gave back just now; it is left unclosed, like all that is the parent's.
+    // Only connections that another thread returned just now are left; like everything of the parent, they are not
+    // closed.
     idle = []
     unsafe pthread_mutex_unlock(mutex)
   }

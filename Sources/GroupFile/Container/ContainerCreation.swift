@@ -2,15 +2,15 @@ internal import CSQLite
 internal import Glibc
 
 extension Connection {
-  /// Makes an empty group's file under a temporary name in `folder`, with `fileMode`, open for its first transaction.
+  /// Creates an empty group file under a temporary name in `folder`, with `fileMode`, open for its first transaction.
   ///
-  /// - Throws: `exists` where the folder already holds a group's file or what is left of one; `missing`, `denied`,
-  ///   `storage`, `networkFileSystem`. Nothing is left in the folder then.
+  /// - Throws: `exists` if the folder already holds a group's file or leftovers of one; `missing`, `denied`,
+  ///   `storage`, `networkFileSystem`. No file is left in the folder then.
   package static func create(folder: String, fileMode: UInt32 = 0o600) throws(GroupFileError) -> Connection {
     let final = try ContainerPlace(folder: folder)
     try final.checkVacant()
     let number = UInt64.random(in: .min ... .max)
-    // The VFS knows the ending: of no other file may the log be deleted.
+    // The VFS recognizes this suffix, and lets SQLite delete the log of no other file.
     let draft = final.sibling("\(ContainerPlace.groupFileName).\(String(number, radix: 16)).new")
     try makeEmptyFile(draft.path, mode: fileMode)
     do throws(GroupFileError) {
@@ -21,12 +21,13 @@ extension Connection {
     }
   }
 
-  /// Gives a file made by `create` its final name: everything in it is on the disk, its log is merged and gone.
+  /// Gives a file made by `create` its final name, after everything in it is on the disk and its log is merged and
+  /// deleted.
   ///
-  /// The connection is closed, whatever happens. Afterwards the log and the index lie beside the file, empty, so that
-  /// those who may only read the folder can open it.
+  /// The connection is closed in any case. Afterwards an empty log and index exist, so that users who may only read the
+  /// folder can open the file.
   ///
-  /// - Throws: `exists` where there is a group's file by now; `storage`, `denied`. The temporary file is removed then.
+  /// - Throws: `exists` if a group file exists by now; `storage`, `denied`. The temporary file is removed then.
   package func place() throws(GroupFileError) {
     let final = location.sibling(ContainerPlace.groupFileName)
     do throws(GroupFileError) {
@@ -42,14 +43,14 @@ extension Connection {
     try Connection(at: final, access: .writing).close()
   }
 
-  /// Removes a file made by `create` that shall not be placed; the connection is closed.
+  /// Removes a file made by `create` instead of placing it; the connection is closed.
   package func discard() {
     close()
     Connection.remove(location)
   }
 
   func makeTables() throws(GroupFileError) {
-    // The journal is in memory until there is a log: the VFS lets no journal onto the disk.
+    // The journal is in memory until there is a log, because the VFS refuses journals on the disk.
     try Statement(handle, "PRAGMA journal_mode=MEMORY").run()
     try Statement(handle, "PRAGMA page_size=4096").run()
     try Statement(handle, "PRAGMA encoding='UTF-8'").run()
@@ -62,7 +63,7 @@ extension Connection {
     try Statement(handle, "PRAGMA journal_mode=WAL").run()
   }
 
-  // Closing, SQLite merges the log into the file, syncs it, and deletes log and index.
+  // On closing, SQLite merges the log into the file, syncs it, and deletes log and index.
   private func finish() throws(GroupFileError) {
     try truncatingCheckpoint()
     try handle.check(unsafe csqlite_keep_log(handle.database, 0))
@@ -71,7 +72,7 @@ extension Connection {
   }
 
   static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
-    // Nobody has the file open yet, so that closing it here ends no lock of SQLite's.
+    // No other code has the file open yet, so closing this descriptor ends no lock of SQLite's.
     let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
     defer { Glibc.close(descriptor) }
@@ -89,20 +90,21 @@ extension Connection {
     for path in [draft.path, draft.logPath, draft.indexPath] { unsafe unlink(path) }
   }
 
-  /// Removes the group's file, what lies beside it, and its folder.
+  /// Removes the group's file, log, index and lock, and its folder.
   ///
-  /// - Throws: `denied`, `storage`, `moved`; what is left then is a whole group, or no group's file.
+  /// - Throws: `denied`, `storage`, `moved`; either the whole group or no group file is left then.
   func removeFiles() throws(GroupFileError) {
-    // With the log merged, the file alone is the newest state: it can go last. Otherwise it would be an older one.
+    // With the log merged, the file alone is the newest state, so it can be removed last. Otherwise it would be an
+    // older one.
     let isMerged = (try? truncatingCheckpoint()) != nil
     try location.removeFiles(isMerged: isMerged)
   }
 }
 
 extension ContainerPlace {
-  /// Removes the group's files and its folder, or what is left of them.
+  /// Removes the group's files and its folder, or whatever is left of them.
   ///
-  /// - Parameter isMerged: whether the log holds nothing that the file lacks.
+  /// - Parameter isMerged: whether the file contains everything that is in the log.
   func removeFiles(isMerged: Bool = false) throws(GroupFileError) {
     let beside = [logPath, indexPath]
     for path in isMerged ? beside + [path] : [path] + beside { try ContainerPlace.unlinkIfPresent(path) }
@@ -116,11 +118,11 @@ extension ContainerPlace {
 }
 
 extension Connection {
-  /// Copies the file as the open transaction sees it, whatever others write meanwhile, to a new file at `place`.
+  /// Copies the file as the open transaction sees it to a new file at `place`; others may write meanwhile.
   ///
-  /// When it returns, the copy is on the disk, one file without log and index; it is opened by nobody.
+  /// When the call returns, the copy is on the disk as one file without log and index, and is not open.
   ///
-  /// - Throws: `exists`; `storage`, `denied`; `altered` where a page cannot be read. There is no new file then.
+  /// - Throws: `exists`; `storage`, `denied`; `altered` if a page cannot be read. No new file is left then.
   func copy(to place: ContainerPlace, mode: UInt32 = 0o600, progress: (MaintenanceProgress) -> Void)
     throws(GroupFileError)
   {
@@ -138,7 +140,7 @@ extension Connection {
   }
 
   private func copyPages(to copy: Handle, _ progress: (MaintenanceProgress) -> Void) throws(GroupFileError) {
-    // Nobody sees the file before it is whole, so it needs no journal on the disk.
+    // The file is invisible to others until it is complete, so it needs no journal on the disk.
     try Statement(copy, "PRAGMA journal_mode=MEMORY").run()
     try Statement(copy, "PRAGMA synchronous=FULL").run()
     guard let backup = unsafe sqlite3_backup_init(copy.database, "main", handle.database, "main") else {
@@ -159,7 +161,7 @@ extension Connection {
   private static let pagesPerStep: Int32 = 1_024
 }
 
-/// The tables of a group's file: a file whose list differs by one byte is not a group's file.
+/// The tables of a group's file. A file whose `sqlite_schema` differs by one byte is refused.
 enum Schema {
   /// A line of `sqlite_schema`, without its root page.
   struct Entry {
@@ -173,11 +175,11 @@ enum Schema {
     }
   }
 
-  /// The list, in the order in which the tables are made.
+  /// The tables in the order of their creation.
   ///
-  /// Blobs and nodes lie in tables with row ids: to find one, SQLite then compares short keys, and does not read whole
-  /// values for the keys in front of them (a megabyte is fetched in 2 ms instead of 10). A node of more than 1,002 bytes
-  /// would also take a page of its own in a table without row ids, and be two pages to write instead of one.
+  /// Blobs and nodes are in tables with row ids. To find one, SQLite then compares short keys instead of reading whole
+  /// values on the way: a value of one megabyte is read in 2 ms instead of 10. In a table without row ids, a node of
+  /// more than 1,002 bytes would also take an overflow page, and need two page writes instead of one.
   static let entries: [Entry] = [
     .table(
       "item",
@@ -223,11 +225,11 @@ enum Schema {
       """),
   ]
 
-  /// Compares what the statement yields of `sqlite_schema` with the list.
+  /// Compares rows of `sqlite_schema` with the expected tables.
   ///
-  /// - Parameter rows: A statement with the columns type, name, tbl_name, sql and rootpage, in the order of row ids.
-  /// - Parameter names: the tables that are compared, among others that nobody knows; `nil` for the whole list.
-  /// - Throws: `altered` at the first difference, one line too many, or a root page named twice.
+  /// - Parameter rows: a statement with the columns type, name, tbl_name, sql and rootpage, in the order of row ids.
+  /// - Parameter names: the tables to compare, if others are allowed too; `nil` for exactly the expected tables.
+  /// - Throws: `altered` at the first difference, surplus row, or repeated root page.
   static func compare(_ rows: Statement, _ names: [String]? = nil) throws(GroupFileError) {
     defer { rows.reset() }
     if let names { return try find(names, in: rows) }

@@ -1,33 +1,33 @@
 internal import CSQLite
 internal import Glibc
 
-/// Which file a path led to: what tells two spellings of one path from two files.
+/// Identifies the file at a path, and so distinguishes two files from two paths of one file.
 package struct FileIdentity: Hashable, Sendable {
   package let device: UInt64
   package let inode: UInt64
 }
 
-/// The folder of a group and the files in it, looked at with `lstat` alone.
+/// The folder of a group and the files in it, examined only with `lstat`.
 ///
-/// Nobody but SQLite opens the group's file, its log or its index: the locks that SQLite holds end when the process
-/// closes *any* descriptor of the file, and an acknowledged write is lost with them.
+/// Only SQLite may open the group's file, its log or its index: SQLite's locks end when the process closes *any*
+/// descriptor of the file, and an acknowledged write can be lost then.
 package struct ContainerPlace: Equatable, Sendable {
-  /// The folder's path, absolute and free of links.
+  /// The folder's path, absolute and without links.
   package let folder: String
   /// The path of the group's file.
   let path: String
-  // Kept, because each reading looks at them.
+  // Stored, because every read needs them.
   let logPath: String
   let indexPath: String
   let journalPath: String
   let lockPath: String
-  /// Who may own the folder besides root.
+  /// The only user besides root who may own the folder.
   let owner: UInt32
 
   /// Resolves `folder`.
   ///
-  /// - Parameter owner: who may own the folder besides root; `nil` means the user who runs this process.
-  /// - Throws: `missing`, `denied`, `networkFileSystem`, or `storage` where the path is too long for SQLite.
+  /// - Parameter owner: the only user besides root who may own the folder; `nil` means the user of this process.
+  /// - Throws: `missing`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
   package init(
     folder: String, name: String = ContainerPlace.groupFileName, owner: UInt32? = nil
   ) throws(GroupFileError) {
@@ -56,22 +56,22 @@ package struct ContainerPlace: Equatable, Sendable {
 
   package static let groupFileName = "group.vault"
 
-  // SQLite copies paths of up to 512 bytes, the longest ending included, into arrays on its stack.
+  // SQLite copies paths of up to 512 bytes, including the longest suffix, into arrays on its stack.
   private static let pathLimit = 480
 
   // MARK: Shape
 
-  /// What lies in the folder of a group, once it was found to be what it should.
+  /// The files in the folder of a group, after their checks.
   struct Shape {
     let identity: FileIdentity
     let log: Status?
     let index: Status?
   }
 
-  /// Looks at the shape of the group's files: a reader's first refusals.
+  /// Checks the group's files: the first checks of a reader.
   ///
-  /// - Throws: `missing` without a file; `altered` where the file, its log or its index is not a regular file, or where
-  ///   a rollback journal lies beside it, which Vault never makes; `exposed` where others may read or write them.
+  /// - Throws: `missing` if there is no file; `altered` if the file, its log or its index is not a regular file, or if
+  ///   there is a rollback journal, which Vault never makes; `exposed` if others may read or write them.
   func shape() throws(GroupFileError) -> Shape {
     let file = try file()
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
@@ -85,8 +85,7 @@ package struct ContainerPlace: Equatable, Sendable {
     return Shape(identity: file.identity, log: log, index: index)
   }
 
-  /// Which file lies at the path. That is enough to find a connection that is open already, which looks for a journal
-  /// itself.
+  /// Identifies the file at the path. This is enough for finding an open connection, which itself checks for a journal.
   ///
   /// - Throws: as `shape`.
   func identity() throws(GroupFileError) -> FileIdentity { try file().identity }
@@ -99,14 +98,14 @@ package struct ContainerPlace: Equatable, Sendable {
 
   static let journalFound = GroupFileError.altered("a journal lies beside the group file")
 
-  /// Throws `exists` where a group's file, or one that belongs to it, lies here: a new file would inherit its log.
+  /// Throws `exists` if a group's file, log or index exists here, because a new file would inherit the log.
   func checkVacant() throws(GroupFileError) {
     for path in [path, logPath, indexPath, journalPath] {
       guard try ContainerPlace.status(path) == nil else { throw .exists }
     }
   }
 
-  /// What `lstat` says of a path, or of a name in an open folder.
+  /// The result of `lstat` for a path, or for a name in an open folder.
   struct Status {
     let identity: FileIdentity
     let isRegular: Bool
@@ -116,9 +115,9 @@ package struct ContainerPlace: Equatable, Sendable {
     let unixGroup: gid_t
   }
 
-  /// What lies at `path`, not following a link there; `nil` if nothing does.
+  /// The status of `path`, without following a link; `nil` if nothing exists there.
   ///
-  /// - Parameter folder: the open folder that a relative path begins at.
+  /// - Parameter folder: the open folder that a relative path starts from.
   static func status(_ path: String, in folder: CInt = AT_FDCWD) throws(GroupFileError) -> Status? {
     var found = stat()
     guard unsafe fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -131,20 +130,22 @@ package struct ContainerPlace: Equatable, Sendable {
       owner: found.st_uid, unixGroup: found.st_gid)
   }
 
-  /// Throws what forbids this process to write to `path`, a file or a folder: `denied`, or `storage` (read-only).
+  /// Throws the reason why this process may not write to the file or folder at `path`: `denied`, or `storage`
+  /// (read-only).
   static func checkWritable(_ path: String) throws(GroupFileError) {
     guard unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else { throw ResultCode.error(errno: errno) }
   }
 }
 
 extension ContainerPlace {
-  /// Whether the file can only be read as it lies there: its log or index is missing, and cannot be made in the folder.
+  /// Whether the file can only be read without log and index, because one is missing and cannot be created in the
+  /// folder.
   ///
-  /// A log that holds something cannot be read without an index. An empty one, or none, has nothing to add to the file,
-  /// and nobody writes to the file while that is so.
+  /// A log with content cannot be read without an index. An empty or missing log adds nothing to the file, and nobody
+  /// can write to the file in this situation.
   ///
-  /// - Parameter isResting: nobody will write to the file, wherever it lies.
-  /// - Throws: `storage` or `denied` where a log with content lacks its index.
+  /// - Parameter isResting: whether nobody will write to the file, wherever it is.
+  /// - Throws: `storage` or `denied` if a log with content has no index.
   func isFrozen(_ shape: Shape, isResting: Bool = false) throws(GroupFileError) -> Bool {
     if isResting, shape.log?.byteCount ?? 0 == 0 { return true }
     guard shape.log == nil || shape.index == nil else { return false }
@@ -158,14 +159,15 @@ extension ContainerPlace {
   }
 }
 
-/// Whom the modes of a group's folder and files let in: nobody but a shape allows it. Anything wider was not meant, and is
-/// said rather than used.
+/// Checks the modes and owners of a group's folder and files. Only the shapes of ``ContainerShape`` are accepted: a
+/// wider mode is probably a mistake, so it is reported and not used.
 enum ContainerTrust {
   static let permissions: mode_t = 0o7077
 
-  /// Checks the folder of a group and its files, as far as they are there.
+  /// Checks the folder of a group and its existing files.
   ///
-  /// - Parameter owner: who may own the folder besides root. The files of a shared one belong to whoever made them.
+  /// - Parameter owner: the only user besides root who may own the folder. In a shared folder each writer owns their
+  ///   files.
   /// - Throws: `exposed` with the reason.
   static func check(
     folder: ContainerPlace.Status, files: [ContainerPlace.Status?], owner: uid_t
@@ -184,33 +186,33 @@ enum ContainerTrust {
   }
 }
 
-/// Gives a file that is complete, a draft, its final name: under that name nobody ever sees half of it.
+/// Gives a complete draft its final name, so that an incomplete file never has that name.
 package enum NewName {
-  /// Renames `draft` to `name`, in the same folder, unless something has that name.
+  /// Renames `draft` to `name` in the same folder, unless `name` exists.
   ///
-  /// - Returns: 0, or the `errno` of what kept it from it: `EEXIST` where the name is taken.
+  /// - Returns: 0, or the `errno` of the failure: `EEXIST` if the name is taken.
   package static func give(_ name: String, to draft: String) -> CInt {
     unsafe csqlite_rename_new(draft, name) == 0 ? 0 : errno
   }
 }
 
-/// File systems that are shared with other machines: SQLite's log needs locks and shared memory that they do not give.
+/// File systems shared between machines: they lack the locks and the shared memory that SQLite's log needs.
 package enum NetworkFileSystem {
   /// Refuses a folder on such a file system.
   ///
-  /// - Throws: `networkFileSystem` with its kind; what cannot be asked is let through.
+  /// - Throws: `networkFileSystem` with its kind. A folder whose kind cannot be determined is accepted.
   package static func refuse(_ folder: String) throws(GroupFileError) {
     if let kind = kind(of: folder) { throw .networkFileSystem(kind) }
   }
 
-  /// The kind of network file system that `folder` lies on; `nil` for a local one.
+  /// The kind of network file system that holds `folder`; `nil` for a local one.
   package static func kind(of folder: String) -> String? {
     unsafe kind(csqlite_file_system(folder))
   }
 
-  /// The kind of network file system that has `number`.
+  /// The kind of network file system with this magic number.
   static func kind(_ number: UInt32) -> String? {
-    // From linux/magic.h, and from the sources of those that have no line there.
+    // From linux/magic.h, and for kinds that it lacks from their own sources.
     switch number {
     case 0x6969: "NFS"
     case 0x517B: "SMB"

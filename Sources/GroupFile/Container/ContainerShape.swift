@@ -1,10 +1,11 @@
 internal import CSQLite
 internal import Glibc
 
-/// Whom the folder of a group and the files in it let in: their user alone, or one other Unix group too.
+/// The users who may use a group's folder and files: only their owner, or one Unix group too.
 ///
-/// Vault makes three shapes. It also reads a fourth, which version control, images and file servers make, and accepts no other. The folder's set-group-ID bit gives new files its Unix group, and
-/// SQLite gives log and index the mode of the file, so that a group keeps its shape whoever writes to it.
+/// Vault makes three shapes. It also reads a fourth, which version control, images and file servers make, and refuses
+/// any other. The folder's set-group-ID bit gives new files its Unix group, and SQLite gives log and index the mode of
+/// the file, so a group keeps its shape no matter who writes to it.
 package enum ContainerShape: Equatable, Sendable {
   /// 0700 and 0600.
   case closed
@@ -12,8 +13,8 @@ package enum ContainerShape: Equatable, Sendable {
   case readable(unixGroup: UInt32)
   /// 2770 and 0660: the Unix group may read and write.
   case writable(unixGroup: UInt32)
-  /// 0755 and 0644: everybody may read, and nobody writes through Vault. The files are sealed, so a copy of them for all to see
-  /// gives nothing away but sizes and times; but other users' locks on them could stop a writer.
+  /// 0755 and 0644: everyone may read, and nobody writes through Vault. The files are sealed, so a public copy reveals
+  /// only sizes and times. But locks held by other users could block a writer.
   case visible
 
   package var folderMode: UInt32 {
@@ -35,7 +36,7 @@ package enum ContainerShape: Equatable, Sendable {
     }
   }
 
-  /// The mode of the lock: whoever may only read must not keep writers out.
+  /// The mode of the lock file: users who may only read must not block writers.
   var lockMode: UInt32 {
     switch self {
     case .closed, .readable, .visible: 0o600
@@ -50,7 +51,8 @@ package enum ContainerShape: Equatable, Sendable {
     }
   }
 
-  /// The shape that a folder has; `nil` for a mode that lets in anybody else. What its own user may do is his business.
+  /// The shape that matches a folder's mode; `nil` for a mode that admits anyone else. The owner's own bits do not
+  /// matter.
   init?(folder: ContainerPlace.Status) {
     switch folder.mode & ContainerTrust.permissions {
     case 0: self = .closed
@@ -63,12 +65,12 @@ package enum ContainerShape: Equatable, Sendable {
 }
 
 extension ContainerShape {
-  /// Makes the folder of a new group, or takes over the one that an interrupted creation left.
+  /// Makes the folder of a new group, or reuses the folder that an interrupted creation left.
   ///
-  /// - Throws: `deniedAt`, `altered` where something else has the name, `storage`.
+  /// - Throws: `deniedAt`, `altered` if something else has the name, `storage`.
   package func makeFolder(_ path: String) throws(GroupFileError) {
     if unsafe mkdir(path, 0o700) == 0 {
-      // The umask may have left too little to open it.
+      // The umask may have removed bits that opening it needs.
       unsafe chmod(path, 0o700)
     } else if errno != EEXIST {
       throw errno == EACCES || errno == EPERM ? .deniedAt("making '\(path)'") : ResultCode.error(errno: errno)
@@ -82,7 +84,7 @@ extension ContainerShape {
 extension ContainerPlace {
   /// The shape of the group's folder.
   ///
-  /// - Throws: `missing`; `exposed` for a mode that Vault does not make.
+  /// - Throws: `missing`; `exposed` for a mode that Vault never sets.
   package func containerShape() throws(GroupFileError) -> ContainerShape {
     guard let status = try ContainerPlace.status(folder) else { throw .missing }
     guard let shape = ContainerShape(folder: status) else { throw ContainerTrust.refused("folder", status.mode) }
@@ -110,7 +112,7 @@ private struct OpenFolder: ~Copyable {
   /// Gives the folder its shape.
   func take(_ shape: ContainerShape) throws(GroupFileError) {
     let mode = shape.folderMode
-    // A group that is closed again keeps no trace of the other one.
+    // A group that is closed again gives up the Unix group that it was shared with.
     let unixGroup = shape.unixGroup ?? getegid()
     var found = stat()
     guard unsafe fstat(descriptor, &found) == 0 else { throw ResultCode.error(errno: errno) }
@@ -119,7 +121,7 @@ private struct OpenFolder: ~Copyable {
     }
     if found.st_mode & 0o7777 == mode, found.st_gid == unixGroup { return }
     guard unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0 else { throw refused() }
-    // The system drops the set-group-ID bit where the user is not in the Unix group, and says nothing.
+    // If the user is not in the Unix group, the system silently drops the set-group-ID bit.
     guard unsafe fstat(descriptor, &found) == 0, found.st_mode & 0o7777 == mode else {
       throw .deniedAt("changing the mode of '\(path)'")
     }
@@ -132,21 +134,21 @@ private struct OpenFolder: ~Copyable {
 }
 
 extension AccessGroupFile {
-  /// Whom the group's folder lets in.
+  /// The shape of the group's folder.
   ///
-  /// - Throws: `missing`; `exposed` for a mode that Vault does not make.
+  /// - Throws: `missing`; `exposed` for a mode that Vault never sets.
   package func containerShape() throws(GroupFileError) -> ContainerShape { try resolvedPlace().containerShape() }
 
-  /// Changes whom the group's folder and files let in, while nobody writes: a new folder with copies of the files takes the place
-  /// of the old one. Who has the old files open, or a lock on them, has nothing of the new ones. What is in the group is not
-  /// looked at, and nobody who may only read the files can keep this from being done.
+  /// Changes the shape of the group while nobody writes: a new folder with copies of the files replaces the old one. So
+  /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
+  /// users who may only read the files cannot prevent the change.
   ///
-  /// - Parameter places: `draft` is where the folder is made, `kept` where the old one goes.
-  /// - Throws: `deniedAt`, `busy`, `missing`, `altered`, `storage`; the group is as it was then.
+  /// - Parameter places: `draft` is the path of the new folder, `kept` the path to which the old one is moved.
+  /// - Throws: `deniedAt`, `busy`, `missing`, `altered`, `storage`; the group is unchanged then.
   package func take(_ shape: ContainerShape, at places: SalvagePlaces) throws(GroupFileError) {
     let place = try resolvedPlace()
     do throws(GroupFileError) {
-      // Before the lock, which would call a link's own mode too wide.
+      // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true)
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)

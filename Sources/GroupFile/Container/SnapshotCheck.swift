@@ -1,22 +1,23 @@
 internal import CSQLite
 
-/// What a connection last found its file to be; looked at again in each transaction, in full when tables have changed.
+/// The last results of checking a connection's file. Each transaction checks again, in full if tables have changed.
 struct SnapshotCheck {
-  /// What the file's `user_version` says in the clear.
+  /// The unsigned version in the file's `user_version`.
   private(set) var version = FormatVersion(userVersion: 0)
   private var schemaVersion: Int64?
   private var dataVersion: UInt32?
-  /// The state that was found in the file as it is; forgotten as soon as the file changes.
+  /// The state found in the present version of the file; forgotten when the file changes.
   private var found: VerifiedState?
 
   /// Takes the snapshot of the transaction that just began and checks it.
   ///
-  /// Reading `schema_version` parses no table. Statements that SQLite would prepare anew because it changed run only
-  /// after the new tables were compared.
+  /// Reading `schema_version` parses no table. If the schema has changed, SQLite prepares statements anew only after
+  /// the new tables were compared.
   ///
   /// - Throws: `altered`.
   mutating func check(_ connection: Connection) throws(GroupFileError) {
-    // It runs on to the end of the transaction and so holds its snapshot: a `BEGIN` that only reads would cost as much again.
+    // It is not reset before the transaction ends and so holds the snapshot; a `BEGIN` for reading would cost as much
+    // again.
     let first = try connection.statement("PRAGMA schema_version")
     guard try first.step() else { throw .altered("SQLite finds the file malformed") }
     let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
@@ -34,14 +35,14 @@ struct SnapshotCheck {
 
   /// Whether the file still holds `state`, so that it need not be read again.
   ///
-  /// SQLite's data version changes with each commit of another connection, and its own page cache depends on that. Only
-  /// readers ask, which commit nothing themselves.
+  /// SQLite's data version changes with each commit of another connection, and SQLite's own page cache relies on it.
+  /// Only readers ask, and readers commit nothing themselves.
   func shows(_ state: VerifiedState) -> Bool { found === state }
 
-  /// Notes that the snapshot of the transaction holds `state`.
+  /// Records that the snapshot of the transaction holds `state`.
   mutating func note(_ state: VerifiedState) { found = state }
 
-  // The header of the main file said so already, but the log may hold a newer first page.
+  // The header of the main file was checked, but the log may hold a newer first page.
   private func checkConstants(_ connection: Connection) throws(GroupFileError) {
     guard try connection.value("PRAGMA application_id") == Int64(ContainerHeader.applicationID) else {
       throw .altered("it is not a vault file")
@@ -49,7 +50,7 @@ struct SnapshotCheck {
     guard try connection.value("PRAGMA page_size") == Int64(ContainerHeader.pageSize) else {
       throw .altered("the file's page size is not 4096")
     }
-    // A later format may have other tables; what it signed, and its keys, stand in these two.
+    // A later format may have other tables, but its signed state and its keys are in these two.
     try connection.compareTables(version.read > FormatVersion.known.read ? ["state", "wrap"] : nil)
     let encoding = try connection.statement("PRAGMA encoding")
     defer { encoding.reset() }
@@ -59,24 +60,24 @@ struct SnapshotCheck {
 }
 
 extension Connection {
-  /// The versions that the file said to have when the last transaction began.
+  /// The unsigned versions in the file when the last transaction began.
   var version: FormatVersion { verified.version }
 
-  /// Compares the list of tables with that of the format, or only the tables called `names`.
+  /// Compares the tables with those of the format, or only the tables called `names`.
   ///
   /// - Throws: `altered`.
   func compareTables(_ names: [String]? = nil) throws(GroupFileError) {
     try Schema.compare(statement("SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"), names)
   }
 
-  /// Has the file say in the clear which versions were signed, in the open transaction.
+  /// Writes the signed versions to the file's `user_version`, in the open transaction.
   func storeVersion() throws(GroupFileError) {
     guard version != FormatVersion.known else { return }
     try statement("PRAGMA user_version=0x00010001").run()
     verified = SnapshotCheck()
   }
 
-  /// A number that changes when another connection has committed; fresh after `begin`.
+  /// A number that changes when another connection has committed; current after `begin`.
   package var dataVersion: UInt32 {
     var version: UInt32 = 0
     _ = unsafe csqlite_data_version(handle.database, &version)
@@ -100,13 +101,13 @@ extension Connection {
     return bytes
   }
 
-  /// What is set by statements; the rest is set in C before any statement runs.
+  /// The settings made by statements; all others are made in C before any statement runs.
   func settle() throws(GroupFileError) {
     try handle.check(unsafe sqlite3_busy_timeout(handle.database, Connection.wait))
     try Statement(handle, "PRAGMA temp_store=MEMORY").run()
     try Statement(handle, "PRAGMA cell_size_check=ON").run()
     guard access == .writing else { return }
-    // A writer's pages stay right from one of its commits to the next, so they are worth keeping: 16 MiB.
+    // A writer's pages stay valid between its commits, so it keeps 16 MiB of them.
     try Statement(handle, "PRAGMA cache_size=-16384").run()
     try Statement(handle, "PRAGMA secure_delete=ON").run()
     try Statement(handle, "PRAGMA synchronous=FULL").run()
@@ -123,15 +124,15 @@ extension FormatVersion {
   }
 }
 
-/// The first 100 bytes of a group's file (https://www.sqlite.org/fileformat.html, section 1.3): what they must say.
+/// The checks of the first 100 bytes of a group's file (https://www.sqlite.org/fileformat.html, section 1.3).
 enum ContainerHeader {
   /// "VLT1": marks the file as a group's.
   static let applicationID: UInt32 = 0x564C_5431
   static let pageSize = 4096
   static let byteCount = 100
 
-  /// Looks at the header before SQLite parses a thing: at what never changes in a file's life. Which versions it states counts
-  /// only beside those that the owner signed.
+  /// Checks the fields of the header that never change, before SQLite parses anything. The versions that it states are
+  /// compared later with those that the owner signed.
   ///
   /// - Parameter bytes: 100 bytes.
   static func check(_ bytes: [UInt8]) throws(GroupFileError) {
@@ -141,7 +142,7 @@ enum ContainerHeader {
       throw .altered("it is not a vault file")
     }
     guard bytes[16] == 0x10, bytes[17] == 0, bytes[20] == 0 else { throw .altered("the file's page size is not 4096") }
-    // Anything but 2 means a rollback journal, whose recovery could delete files; it is never switched back.
+    // Any value but 2 means a rollback journal, whose recovery could delete files. The mode is never switched back.
     guard bytes[18] == 2, bytes[19] == 2 else { throw .altered("the file does not use a write-ahead log") }
     guard word(44) == 4, word(56) == 1 else { throw .altered("the file's encoding is not UTF-8") }
     guard word(52) == 0, word(64) == 0 else { throw .altered("the file vacuums itself") }

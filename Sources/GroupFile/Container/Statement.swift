@@ -2,7 +2,7 @@ internal import CSQLite
 internal import Glibc
 package import Sealing
 
-/// A prepared statement whose values are looked at before they are used: no type and no length is taken on trust.
+/// A prepared statement that checks each value's type and length before it returns it.
 ///
 /// Parameters count from 1 and columns from 0, as in SQLite. It belongs to its connection's thread.
 @safe package final class Statement {
@@ -28,7 +28,7 @@ package import Sealing
 
   // MARK: Parameters
 
-  // Binding ends a run: the next step is the first of a new one.
+  // Binding ends a run: the next step begins a new one.
 
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
@@ -79,11 +79,11 @@ package import Sealing
 
   // MARK: Running
 
-  /// Moves to the next row; at the end the statement is reset and can run again with the parameters it has.
+  /// Moves to the next row. At the end the statement is reset and can run again with the same parameters.
   ///
-  /// - Returns: Whether there is a row.
-  /// - Throws: `altered` where the statement needs more steps than its connection grants, and what SQLite reports; the
-  ///   statement is reset.
+  /// - Returns: whether there is a row.
+  /// - Throws: `altered` if the statement exceeds the limit of its connection; the errors of SQLite. The statement is
+  ///   reset then.
   package func step() throws(GroupFileError) -> Bool {
     precondition(!handle.isClosed, "a statement of a closed connection")
     if !isRunning {
@@ -105,12 +105,12 @@ package import Sealing
     }
   }
 
-  /// Runs a statement that has no rows, or whose rows nobody needs, to its end.
+  /// Runs a statement to its end, and ignores its rows.
   package func run() throws(GroupFileError) {
     while try step() {}
   }
 
-  /// Ends the run, so that the statement holds no snapshot and can run again.
+  /// Ends the run, so that the statement releases its snapshot and can run again.
   package func reset() {
     guard isRunning, !handle.isClosed else { return }
     unsafe sqlite3_reset(statement)
@@ -121,14 +121,14 @@ package import Sealing
 
   /// The bytes of a column in the row just stepped to, lent until the next `step`, `reset` or `bind`.
   ///
-  /// - Parameter count: How many bytes the format allows.
-  /// - Throws: `altered` where the value is no blob, or of another length.
+  /// - Parameter count: the numbers of bytes that the format allows.
+  /// - Throws: `altered` if the value is not a blob, or has another length.
   package func blob(_ column: Int32, count: ClosedRange<Int>) throws(GroupFileError) -> UnsafeRawBufferPointer {
     guard unsafe sqlite3_column_type(statement, column) == SQLITE_BLOB else { throw Statement.wrongType }
     let bytes = unsafe sqlite3_column_blob(statement, column)
     let found = unsafe Int(sqlite3_column_bytes(statement, column))
     guard count.contains(found) else { throw Statement.wrongType }
-    // SQLite answers NULL both for a blob without bytes and for want of memory.
+    // SQLite returns NULL both for an empty blob and if memory is short.
     guard unsafe bytes != nil || found == 0 else { throw .storage(.memory) }
     return unsafe UnsafeRawBufferPointer(start: bytes, count: found)
   }
@@ -145,7 +145,7 @@ package import Sealing
 
   /// The integer of a column in the row just stepped to.
   ///
-  /// - Throws: `altered` where the value is no integer, or outside of `range`.
+  /// - Throws: `altered` if the value is not an integer, or is outside `range`.
   package func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(GroupFileError) -> Int64 {
     guard unsafe sqlite3_column_type(statement, column) == SQLITE_INTEGER else { throw Statement.wrongType }
     let value = unsafe sqlite3_column_int64(statement, column)
@@ -158,7 +158,7 @@ package import Sealing
     UInt64(try integer(column, in: 0...Int64(ByteReader.counterLimit) - 1))
   }
 
-  /// Whether a column holds exactly this text, or no value where `text` is `nil`.
+  /// Whether a column holds exactly this text, or NULL if `text` is `nil`.
   func holds(_ text: StaticString?, _ column: Int32) -> Bool {
     let type = unsafe sqlite3_column_type(statement, column)
     guard let text else { return type == SQLITE_NULL }
@@ -170,21 +170,21 @@ package import Sealing
   private static let wrongType = GroupFileError.altered("a value has not the type or length that the format says")
 }
 
-/// One open SQLite handle, closed with its last user; in a forked child it is left alone.
+/// One open SQLite handle, closed when its last user releases it; a forked child leaves it alone.
 @safe final class Handle {
   let database: OpaquePointer
   private let watch: UnsafeMutablePointer<csqlite_watch>
   private let forkGeneration = csqlite_fork_generation()
-  /// How many instructions one statement may run.
+  /// How many instructions of SQLite's virtual machine one statement may run.
   var stepLimit: Int = Handle.defaultStepLimit
 
   private(set) var isClosed = false
 
   package static let defaultStepLimit = 200_000
 
-  /// Opens `path`, which is absolute and free of links, for reading or writing.
+  /// Opens `path`, which is absolute and without links, for reading or writing.
   ///
-  /// - Parameter isFrozen: Nobody can write the file where it lies, and it has no log: SQLite takes no locks.
+  /// - Parameter isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
   init(path: String, writable: Bool, isFrozen: Bool) throws(GroupFileError) {
     let flags =
       (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
@@ -227,31 +227,31 @@ package import Sealing
   /// Whether this process is a child of the one that opened the handle.
   var isForked: Bool { forkGeneration != csqlite_fork_generation() }
 
-  /// Grants the next call of `sqlite3_step` a statement's whole work.
+  /// Gives the next call of `sqlite3_step` the full limit again.
   func refillBudget() { unsafe watch.pointee.budget = Int64(stepLimit) }
 
-  /// How many transactions this handle made durable.
+  /// How many transactions this handle has committed.
   var commitCount: Int { unsafe Int(watch.pointee.commits) }
 
-  /// How many pages the log held after the last of them; 0 before the first.
+  /// How many pages the log held after the last commit; 0 before the first.
   var logPageCount: Int { unsafe Int(watch.pointee.log_pages) }
 
-  /// Turns a result code into an error, unless it is `SQLITE_OK`.
+  /// Throws the error for a result code, unless it is `SQLITE_OK`.
   func check(_ code: Int32) throws(GroupFileError) {
     if code != SQLITE_OK { throw error(code) }
   }
 
-  /// The error that `code`, just returned for this handle, stands for.
+  /// The error for `code`, which this handle has just returned.
   func error(_ code: Int32) -> GroupFileError {
     let error = unsafe ResultCode.error(code, systemError: sqlite3_system_errno(database))
-    // It was there when it was opened.
+    // The file existed when it was opened.
     return error == .missing ? .moved : error
   }
 }
 
-/// SQLite's result codes as errors of the container.
+/// Translates SQLite's result codes into errors of the container.
 enum ResultCode {
-  /// The error that `code`, extended or not, stands for; `systemError` is the errno of the call that failed, or 0.
+  /// The error for `code`, extended or not; `systemError` is the errno of the call that failed, or 0.
   static func error(_ code: Int32, systemError: Int32) -> GroupFileError {
     switch code & 0xff {
     case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy
@@ -287,7 +287,7 @@ enum ResultCode {
 
   private static func inputOutputError(_ code: Int32, systemError: Int32) -> GroupFileError {
     if code == noMemoryForIO { return .storage(.memory) }
-    // A page that the file should have and has not: the file was cut short.
+    // The file lacks a page that it should have: it was truncated.
     if code == syncFailed || code == folderSyncFailed { return .storage(.unconfirmed) }
     if code == shortRead { return .altered("the file is cut short") }
     return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)

@@ -1,9 +1,11 @@
 internal import Glibc
 internal import Sealing
 
-/// The turn to write among the threads of this process, and then among all processes: a `flock` on the file `lock`.
+/// The right to write, first among the threads of this process, and then among all processes: a `flock` on the file
+/// `lock`.
 ///
-/// SQLite's own lock is taken afterwards. It is waited for by naps, which alone would leave some of many writers behind.
+/// SQLite's own lock is taken afterwards. SQLite waits for it by sleeping and retrying, which alone would starve some
+/// of many writers.
 package struct WriterLock: ~Copyable {
   private let turn: WriterTurn
   private let file: LockFile
@@ -11,9 +13,9 @@ package struct WriterLock: ~Copyable {
   /// Waits for the turn.
   ///
   /// - Parameters:
-  ///   - milliseconds: How long to wait, at most, for both.
-  ///   - toChangeModes: Whether a group that everybody may read is locked, too: to be closed.
-  /// - Throws: `busy` after that; `altered` where `lock` is not a regular file; `denied`, `storage`, `missing` (folder).
+  ///   - milliseconds: how long to wait for both, at most.
+  ///   - toChangeModes: whether to lock even a group that everyone may read, in order to close it.
+  /// - Throws: `busy` after that; `altered` if `lock` is not a regular file; `denied`, `storage`, `missing` (folder).
   package init(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false
   ) throws(GroupFileError) {
@@ -30,7 +32,7 @@ package struct WriterLock: ~Copyable {
   }
 
   deinit {
-    // Unlocked, and not only closed: a child forked meanwhile holds the same lock through its copy.
+    // Closing alone would not unlock: a child forked meanwhile shares the lock through its copy of the descriptor.
     flock(file.descriptor, LOCK_UN)
     turn.file = file
     turn.pass()
@@ -45,7 +47,7 @@ package struct WriterLock: ~Copyable {
       turn.file = nil
       let isFree = flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0
       guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy }
-      // A file that was taken away meanwhile locks nobody out.
+      // If the file was removed meanwhile, its lock excludes nobody, so open the new one.
       if file.identity == (try? ContainerPlace.status(place.lockPath))?.identity { return file }
       Glibc.close(file.descriptor)
     }
@@ -72,18 +74,18 @@ package struct WriterLock: ~Copyable {
   }
 }
 
-/// The file `lock` of a group, open.
+/// The open file `lock` of a group.
 struct LockFile {
   let descriptor: Int32
-  /// Which file it is.
+  /// Identifies the file.
   let identity: FileIdentity
 
-  /// Opens the file, and makes it where there is none.
+  /// Opens the file, and creates it if it does not exist.
   init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(GroupFileError) {
     let path = place.lockPath
     let found = try ContainerPlace.status(path)
     if let found, !found.isRegular { throw LockFile.foreign }
-    // Without waiting, should a FIFO have taken its place just now.
+    // Non-blocking, because a FIFO may have replaced the file just now.
     let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
     let mode = try found == nil ? LockFile.mode(of: place, toChangeModes) : 0
     descriptor = unsafe open(path, found == nil ? flags | O_CREAT : flags, mode)
@@ -94,7 +96,7 @@ struct LockFile {
       throw LockFile.foreign
     }
     if status.st_mode & S_IROTH != 0 {
-      // Everybody may lock the lock, and so perhaps the files, too.
+      // Everyone may lock the lock file, and therefore perhaps the group's files too.
       do throws(GroupFileError) { _ = try LockFile.mode(of: place, toChangeModes) } catch {
         close(descriptor)
         throw error
@@ -106,31 +108,31 @@ struct LockFile {
 
   private static let foreign = GroupFileError.altered("the lock file is not a regular file")
 
-  /// Whoever may write the group's file may lock; one who may only read it must not keep writers out.
+  /// The mode of the lock file: users who may write the group's file may lock, but users who may only read must not.
   private static func mode(of place: ContainerPlace, _ toChangeModes: Bool) throws(GroupFileError) -> mode_t {
     guard let status = try ContainerPlace.status(place.path) else { return 0o600 }
-    // Everybody who may read the files may lock them, so they are for reading only.
+    // Everyone who may read the files may lock them, so Vault only reads such a group.
     guard toChangeModes || status.mode & S_IROTH == 0 else { throw ContainerTrust.refused("file", status.mode) }
     return status.mode & S_IWGRP == 0 ? 0o600 : 0o660
   }
 }
 
-/// The turn to write to one file among the threads of this process.
+/// The right to write to one file among the threads of this process.
 ///
-/// `flock` between descriptors of one process would do, but waiting for it takes a thread.
+/// `flock` between descriptors of one process would also work, but waiting for it occupies a thread.
 @safe final class WriterTurn: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let passed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var isTaken: Bool
-  /// A wait for the other processes' lock that was given up, for whoever has the turn.
+  /// A wait for other processes that the last holder of the turn gave up; only for the current holder.
   var wait: LockWait?
-  /// The lock file as the last turn left it, open and not locked, for whoever has the turn.
+  /// The lock file as the last turn left it, open and unlocked; only for the current holder.
   var file: LockFile?
 
   init(isTaken: Bool = false) {
     self.isTaken = isTaken
     unsafe pthread_mutex_init(mutex, nil)
-    // A clock that nobody sets back while somebody waits.
+    // The monotonic clock, which cannot be set back during a wait.
     var attributes = pthread_condattr_t()
     unsafe pthread_condattr_init(&attributes)
     unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
@@ -146,7 +148,7 @@ struct LockFile {
     unsafe mutex.deallocate()
   }
 
-  /// Waits for the turn; `false` after `milliseconds` without it.
+  /// Waits for the turn; returns `false` after `milliseconds` without it.
   func take(waiting milliseconds: Int) -> Bool {
     var deadline = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -161,7 +163,7 @@ struct LockFile {
     return true
   }
 
-  /// Passes the turn to the next; from any thread.
+  /// Passes the turn to the next waiter; callable from any thread.
   func pass() {
     unsafe pthread_mutex_lock(mutex)
     isTaken = false
@@ -170,11 +172,11 @@ struct LockFile {
   }
 }
 
-/// Waits for a `flock` in a thread of its own, so that whoever asked may stop waiting.
+/// Waits for a `flock` in a separate thread, so that the caller can stop waiting.
 ///
-/// The call that takes a lock in turn has no time limit, and trying again and again has no turn: with eight writers it
-/// left some behind for seconds. A wait that nobody wants any more goes on, can be taken up again, and otherwise lets go
-/// of the lock as soon as it has it.
+/// The blocking call grants the lock in turn but has no time limit; repeated attempts have no order, and with eight
+/// writers they starved some for seconds. A wait that was given up continues and can be resumed; otherwise it releases
+/// the lock as soon as it gets it.
 final class LockWait: Sendable {
   private enum State {
     case wanted, unwanted, taken
@@ -185,9 +187,9 @@ final class LockWait: Sendable {
   private let state = Locked(State.wanted)
   private let ended = WriterTurn(isTaken: true)
 
-  /// Begins to wait for `file`, which belongs to the wait until it has the lock.
+  /// Begins to wait for `file`, which the wait owns until it has the lock.
   ///
-  /// - Throws: `storage` where there can be no further thread.
+  /// - Throws: `storage` if no thread can be started.
   init(_ file: LockFile) throws(GroupFileError) {
     self.file = file
     guard DetachedThread.start({ self.run() }) else {
@@ -198,7 +200,7 @@ final class LockWait: Sendable {
 
   /// Waits for at most `milliseconds`.
   ///
-  /// - Returns: The file, now locked and the caller's; `nil` where the wait goes on without them.
+  /// - Returns: the file, now locked and owned by the caller; `nil` if the wait continues in the background.
   /// - Throws: the error that kept the wait from getting the lock.
   func finish(waiting milliseconds: Int) throws(GroupFileError) -> LockFile? {
     _ = ended.take(waiting: milliseconds)
@@ -213,7 +215,7 @@ final class LockWait: Sendable {
     }
   }
 
-  /// Takes up a wait that was given up; `false` where it has ended meanwhile, or was for another file.
+  /// Resumes a wait that was given up; returns `false` if it has ended meanwhile, or was for another file.
   func resume(for identity: FileIdentity) -> Bool {
     state.withLock { state in
       guard case .unwanted = state, file.identity == identity else { return false }
@@ -234,7 +236,7 @@ final class LockWait: Sendable {
       if case .taken = state { return true } else { return false }
     }
     if !isTaken {
-      // Unlocked and closed: nobody wants it, or nobody can have it.
+      // Unlock and close: the wait was given up, or the lock is unavailable.
       flock(file.descriptor, LOCK_UN)
       close(file.descriptor)
     }

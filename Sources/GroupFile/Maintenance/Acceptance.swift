@@ -1,47 +1,48 @@
 package import Sealing
 
-/// What accepting a group's present state came to.
+/// The result of accepting a group's current state.
 package enum Acceptance: Equatable, Sendable {
-  /// The state was in order already.
+  /// The state did not need to be accepted.
   case nothingToAccept
-  /// The witness was replaced by this state.
+  /// The witness was replaced by one of this state.
   case newWitness(epoch: UInt64)
-  /// The state was signed anew above all that was seen, so that every machine's chain can go on from it.
+  /// The state was signed again with a number above everything seen, so that every machine's chain can continue from
+  /// it.
   case newState(epoch: UInt64)
-  /// The group's file is gone, and the witness says so now.
+  /// The group's file is gone, and the witness now records that.
   case removal
-  /// Whoever was asked did not want it; nothing is changed.
+  /// The confirmation was refused; nothing is changed.
   case declined
 }
 
 /// A state that is about to be accepted, and what it was compared with.
 package struct OfferedState {
   package let state: VerifiedState
-  /// The newest state that was seen of the group; `nil` where none was.
+  /// The newest state that was seen of the group; `nil` if none was.
   package let known: WitnessRecord?
   package let reason: Reason
 
-  /// Why the state is not accepted by itself.
+  /// Why the state is not accepted without confirmation.
   package enum Reason: Sendable, Equatable {
     /// An older state of the same roster and key, or one of another branch.
     case older
-    /// An older roster or key: whoever left since comes back.
+    /// An older roster or key: members that were removed since come back.
     case olderRoster(RollbackReason)
     /// The owner removed the group.
     case removed
-    /// It is another group than the one that is known under the name.
+    /// It is a different group than the known one of this name.
     case anotherGroup
   }
 }
 
-/// What only the owner can do about a state: give it a roster and a key that are newer than all that was seen.
+/// Acceptance by the owner, who alone can give a state a roster and a key that are newer than everything seen.
 package struct OwnersAcceptance {
-  /// Gets a state that a change of the roster is to take, before anything is changed; `false` leaves everything as it is.
+  /// Receives a state that a change of the roster would accept, before anything is changed; `false` changes nothing.
   package var confirm: (OfferedState) -> Bool
   package var authority: any RosterAuthority
-  /// Says which members of the accepted roster stay out.
+  /// Whether a member of the accepted roster is left out.
   package var revokes: @Sendable (Member) -> Bool
-  /// The id that the owner's registry has under the group's name; `nil` if it has none.
+  /// The group's id in the owner's registry; `nil` if it has none.
   package var registeredID: GroupID?
   /// Whether the registry says that the group was removed.
   package var isRemoved: Bool
@@ -59,18 +60,18 @@ package struct OwnersAcceptance {
 }
 
 extension AccessGroupFile {
-  /// Takes the group as it is now, although this machine has verified another state before.
+  /// Accepts the group in its current state, although this machine has verified another state before.
   ///
-  /// The file must verify in everything but the witness. A writer signs its state anew under the next epoch above both; a
-  /// reader only replaces his own witness, and so does a writer whom the roster does not allow that epoch. An older roster or key
-  /// would bring removed members back, so only the owner takes it. Whatever the owner takes gets a new roster and a new key
-  /// at once (format article, "Writing").
+  /// The file must pass all checks but that of the witness. A writer signs the state again with an epoch above both. A
+  /// reader only replaces its own witness, and so does a writer whom the roster does not allow that epoch. An older
+  /// roster or key would bring removed members back, so only the owner can accept it. A state that the owner accepts
+  /// gets a new roster and a new key at once (format article, "Writing").
   ///
   /// - Parameters:
-  ///   - owner: given by the owner.
-  ///   - takesAnother: whether another group than the one that is known under the name is taken.
-  ///   - confirm: gets the state before anything is changed; `false` leaves everything as it is.
-  /// - Throws: `rolledBack` for an older roster or key; `anotherGroup`; what a reader finds otherwise.
+  ///   - owner: set if the caller is the owner.
+  ///   - takesAnother: whether to accept a different group than the known one of this name.
+  ///   - confirm: receives the state before anything is changed; `false` changes nothing.
+  /// - Throws: `rolledBack` for an older roster or key; `anotherGroup`; the errors of a reader.
   package func accept(
     _ owner: OwnersAcceptance? = nil, another takesAnother: Bool = false,
     confirm: (OfferedState) -> Bool = { _ in true }
@@ -81,7 +82,7 @@ extension AccessGroupFile {
     let reading = witness.read()
     let record = known(reading)
     guard let reason = try reason(of: state, against: record, owner, session.connection) else {
-      // The registry, or the state itself, says that this is the group; only the witness is not as it should be.
+      // The registry, or the state itself, shows that this is the right group; only the witness is wrong.
       let isKnown = record.map(state.isSameGroup) ?? (reading != .invalid)
       return isKnown ? .nothingToAccept : try replaceWitness(state)
     }
@@ -103,9 +104,10 @@ extension AccessGroupFile {
     return try signAnew(state, above: above, session)
   }
 
-  /// The state in `connection`'s transaction where the owner has to take it on purpose; `nil` where it is in order.
+  /// The state in `connection`'s transaction, if the owner must accept it explicitly; `nil` if it needs no acceptance.
   ///
-  /// - Throws: `anotherGroup`; what a reader finds, but for the witness and versions that are not the owner's.
+  /// - Throws: `anotherGroup`; the errors of a reader, except those about the witness and about versions that the owner
+  ///   did not sign.
   func offer(
     _ connection: Connection, _ reading: WitnessReading, to owner: OwnersAcceptance
   ) throws(GroupFileError) -> OfferedState? {
@@ -118,7 +120,7 @@ extension AccessGroupFile {
     return OfferedState(state: state, known: record, reason: reason)
   }
 
-  /// A state out of a damaged file, which the witness refuses or which the owner removed.
+  /// A state from a damaged file that the witness refuses, or whose group the owner removed.
   func offer(
     salvaged state: VerifiedState, _ reading: WitnessReading, to owner: OwnersAcceptance
   ) -> OfferedState {
@@ -128,7 +130,7 @@ extension AccessGroupFile {
     return OfferedState(state: state, known: record, reason: isRemoved ? .removed : olderRoster ?? .older)
   }
 
-  /// What keeps the state from being accepted by itself; `nil` if nothing does.
+  /// Why the state is not accepted without confirmation; `nil` if nothing prevents it.
   private func reason(
     of state: VerifiedState, against record: WitnessRecord?, _ owner: OwnersAcceptance?, _ connection: Connection
   ) throws(GroupFileError) -> OfferedState.Reason? {
@@ -145,14 +147,14 @@ extension AccessGroupFile {
     }
   }
 
-  /// The newest state that was seen, by this machine or by whoever issued the credential.
+  /// The newest state that was seen, by this machine or by the owner who issued the credential.
   private func known(_ reading: WitnessReading) -> WitnessRecord? {
     if let floor = floor(beside: reading) { return floor }
     guard case .valid(let record) = reading else { return nil }
     return record
   }
 
-  /// How the state contradicts the roster or the key that was seen; `nil` if it does not.
+  /// How the state contradicts the newest roster or key seen; `nil` if it does not.
   private static func olderRoster(
     _ state: VerifiedState, _ record: WitnessRecord
   ) -> RollbackReason? {
@@ -162,7 +164,7 @@ extension AccessGroupFile {
     return isSameRevision && state.signedRoster.digest != record.rosterDigest ? .olderRoster : nil
   }
 
-  /// Gives a state a roster, a key and an epoch above all that was seen.
+  /// Gives a state a roster, a key and an epoch above everything seen.
   private func renew(
     _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession
   ) throws(GroupFileError) -> Acceptance {
@@ -239,9 +241,9 @@ extension AccessGroupFile {
     guard written else { throw .storage(.stateFolder) }
   }
 
-  /// Removes the group's file and flags its witness, so that the file cannot be brought back unnoticed.
+  /// Removes the group's file and flags its witness, so that the file cannot come back unnoticed.
   ///
-  /// - Throws: what a writer's checks find; the file is not removed then.
+  /// - Throws: the errors of a writer's checks; the file is not removed then.
   package func remove() throws(GroupFileError) {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
@@ -251,7 +253,7 @@ extension AccessGroupFile {
 
   /// Finishes a removal that was interrupted after the witness was flagged.
   ///
-  /// The state is not proved: the owner decided, and what is left may be no whole group.
+  /// The state is not proved: the owner has decided, and the remaining files may not be a whole group.
   ///
   /// - Returns: `false` if the witness is not flagged; nothing is removed then.
   package func finishRemoval() throws(GroupFileError) -> Bool {
@@ -267,7 +269,7 @@ extension AccessGroupFile {
 }
 
 extension RosterChange {
-  /// As this change, under a roster, a key and an epoch that are above all that was seen, and without the members who stay out.
+  /// This change with a roster, a key and an epoch above everything seen, and without the members who are left out.
   func taking(_ offered: OfferedState, _ owner: OwnersAcceptance) -> RosterChange {
     let (revokes, staysOut) = (revokes, owner.revokes)
     var change = self

@@ -1,10 +1,10 @@
 import Sealing
 
-/// What a copy of one group holds, proved completely.
+/// The content of a group's copy, which was proved completely.
 package struct CopiedGroup: Sendable, Equatable {
-  /// Present items.
+  /// The number of current items.
   package var items: UInt64
-  /// Older versions.
+  /// The number of older versions.
   package var versions: UInt64
   package var epoch: UInt64
 
@@ -16,13 +16,13 @@ package struct CopiedGroup: Sendable, Equatable {
 }
 
 extension AccessGroupFile {
-  /// Copies the group's present state into `folder`, and proves the copy completely against its signed root.
+  /// Copies the group's current state into `folder`, and proves the copy completely against its signed root.
   ///
   /// Others may write meanwhile. The copy is one file, without log, index and lock.
   ///
-  /// - Parameter folder: is there, and empty.
-  /// - Returns: `nil` for a group that is bound to this device: no copy of it could be opened elsewhere.
-  /// - Throws: what a reader finds, and what is wrong with the copy; there is no copy then.
+  /// - Parameter folder: exists and is empty.
+  /// - Returns: `nil` for a group that is bound to this device, because a copy could not be opened elsewhere.
+  /// - Throws: the errors of a reader and of the proof; no copy is left then.
   package func backUp(
     to folder: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(GroupFileError) -> CopiedGroup? {
@@ -41,11 +41,11 @@ extension AccessGroupFile {
 }
 
 extension AccessGroupFile {
-  /// Copies one state of the file in `source` into `folder`, for whoever has no key to it: nothing of it is proved.
+  /// Copies one state of the file in `source` into `folder` without a key, so nothing of it is proved.
   ///
-  /// - Parameter folder: is there, and empty.
-  /// - Throws: what keeps the file from being read; `overLimit` for one of more than 256 MiB, because no signature says how
-  ///   large it should be. There is no copy then.
+  /// - Parameter folder: exists and is empty.
+  /// - Throws: the error of reading the file; `overLimit` for a file of more than 256 MiB, because no signature says
+  ///   how large it should be. No copy is left then.
   package static func copyUnproved(from source: String, to folder: String) throws(GroupFileError) {
     let connection = try Connection(at: ContainerPlace(folder: source), access: .reading)
     defer { connection.close() }
@@ -59,7 +59,8 @@ extension AccessGroupFile {
   }
 }
 
-/// A group's file that nobody writes to, such as one in a backup. Nothing is made beside it, and no witness is asked.
+/// A group's file that nobody writes to, such as one in a backup. No file is created next to it, and no witness is
+/// used.
 package final class RestingGroup {
   private let connection: Connection
   private let view: Snapshot
@@ -68,7 +69,7 @@ package final class RestingGroup {
 
   /// Opens the group's file in `folder`.
   ///
-  /// - Throws: what the checks of a reader find, but for the witness.
+  /// - Throws: the errors of a reader's checks, except those about the witness.
   package convenience init(in folder: String, _ context: GroupContext) throws(GroupFileError) {
     try self.init(at: ContainerPlace(folder: folder), context)
   }
@@ -84,12 +85,12 @@ package final class RestingGroup {
 
   /// Proves everything in the file.
   ///
-  /// - Throws: the first thing that is wrong.
+  /// - Throws: the first defect.
   package func proved(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> CopiedGroup {
     CopiedGroup(try FullProof.run(view, progress: progress), state)
   }
 
-  /// Copies the file into `folder`, which is there and empty.
+  /// Copies the file into `folder`, which exists and is empty.
   func copy(to folder: String, mode: UInt32, progress: (MaintenanceProgress) -> Void) throws(GroupFileError) {
     try view.checkSize()
     try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
@@ -97,10 +98,10 @@ package final class RestingGroup {
 }
 
 extension Snapshot {
-  /// Refuses a file that is too large for what was signed in it, before it is copied page by page: whoever can write its header
-  /// can have it claim terabytes.
+  /// Refuses a file that is too large for its signed content, before it is copied page by page. Anyone who can write
+  /// its header can make it claim terabytes.
   ///
-  /// - Throws: `altered`; `overLimit` for more free pages than a group that was ever compacted has.
+  /// - Throws: `altered`; `overLimit` for more free pages than a compacted group has.
   fileprivate func checkSize() throws(GroupFileError) {
     try connection.quickCheck()
     let free = try connection.value("PRAGMA freelist_count")
@@ -115,20 +116,20 @@ extension Snapshot {
   }
 
   private static let freePageCount: Int64 = 1 << 18
-  /// Roster, wraps, chain and the roots of all tables.
+  /// The pages for roster, wraps, chain and the roots of all tables.
   private static let basePageCount: Int64 = 4_096
-  /// The largest attributes and the largest value, with their nodes and keys.
+  /// The pages for the largest attributes and the largest value of one row, with their nodes and keys.
   private static let rowPageCount: Int64 = 400
 }
 
-/// How far a backup, a restoration, a repair or a new key has come with one group.
+/// The progress of a backup, a restoration, a repair or a rotation of one group.
 @nonexhaustive
 public enum MaintenanceProgress: Sendable, Equatable {
   case copied(bytes: UInt64, of: UInt64)
-  /// So many items were proved.
+  /// The number of items proved so far.
   case proved(UInt64)
-  /// So many items were proved and sealed under a new key.
+  /// The number of items proved and sealed under the new key so far.
   case sealed(UInt64)
-  /// So many of them were written.
+  /// The number of them written so far.
   case written(UInt64)
 }

@@ -1,11 +1,11 @@
 import Sealing
 
-/// Proves everything in a group file, not only what an answer needs: each row, version, blob, node, wrap and link.
+/// Proves everything in a group file, and not only what an answer needs: each row, version, blob, node, wrap and link.
 ///
-/// The tree is computed again from the rows and compared with the signed root, so that nothing is taken over that an
-/// honest writer did not sign (format article, "A complete proof"). Verify, compact, rotate and backup begin with this.
+/// The tree is computed again from the rows and compared with the signed root, so that only data that a writer signed
+/// is accepted (format article, "A complete proof"). Verify, compact, rotate and backup begin with this.
 struct FullProof {
-  /// What a proof went over.
+  /// The counts of what was proved.
   struct Counts: Equatable {
     var items: UInt64 = 0
     var tombstones: UInt64 = 0
@@ -24,12 +24,12 @@ struct FullProof {
     builder = TreeBuilder(reservingCapacity: Int(min(view.state.manifest.itemCount, 1 << 20)))
   }
 
-  /// Proves the whole file that `view` shows.
+  /// Proves the whole file behind `view`.
   ///
   /// - Parameters:
-  ///   - content: gets each version with what was opened of it, an item's oldest first.
-  ///   - visit: gets each current row after its versions.
-  /// - Throws: the first thing that is wrong. Until this returns, nothing that was shown is proved.
+  ///   - content: receives each version and its opened content, an item's oldest version first.
+  ///   - visit: receives each current row after its versions.
+  /// - Throws: the first defect. What the closures receive is proved only once this call returns.
   static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
     content: Content = { _, _, _ in }, visit: (Row) throws(GroupFileError) -> Void = { _ in }
@@ -37,10 +37,10 @@ struct FullProof {
     try view.connection.quickCheck()
     try view.state.confirmRoster(view.connection)
     var proof = FullProof(view)
-    // Counted before `content` may add large values of its own.
+    // Counted first, because `content` may add large values.
     let blobs = try proof.blobCount()
     try proof.proveRows(progress, content, visit)
-    // Each one that a row names was opened; so many and no more there must be.
+    // Every blob that a row names was opened, so equal counts mean that there is no other.
     guard blobs == proof.counts.blobs else { throw .damaged(.row, "a large value without a row") }
     try proof.proveNodes()
     try proof.proveWraps()
@@ -74,7 +74,7 @@ struct FullProof {
     }
   }
 
-  /// The kept versions of `row` stand next in `older`, the oldest first; each is named by the one after it.
+  /// Proves the kept versions of `row`, which come next in `older`, oldest first; each is named by the one after it.
   private mutating func proveVersions(
     of row: Row, _ older: Statement, _ content: Content
   ) throws(GroupFileError) {
@@ -102,7 +102,7 @@ struct FullProof {
     try content(row, attributes, view.secret(of: row))
   }
 
-  /// The stored nodes are those of the canonical tree, no more and no fewer.
+  /// Checks that the stored nodes are exactly those of the canonical tree.
   private func proveNodes() throws(GroupFileError) {
     var nodes = 0
     let root = try builder.finish { (place, body) throws(GroupFileError) in
@@ -118,7 +118,7 @@ struct FullProof {
     guard try !stored.step() else { throw .damaged(.tree, "a node too many") }
   }
 
-  /// How many large values are stored, counted no further than there can be.
+  /// The number of stored large values; stops counting beyond the number that there can be.
   private func blobCount() throws(GroupFileError) -> UInt64 {
     let stored = try view.connection.blobKeys()
     defer { stored.reset() }
@@ -137,7 +137,7 @@ struct FullProof {
     return count
   }
 
-  /// One wrap for each member, the one the roster names.
+  /// Checks that there is exactly one wrap for each member, the one that the roster names.
   private func proveWraps() throws(GroupFileError) {
     let roster = view.state.roster
     for member in roster.members {
@@ -150,7 +150,7 @@ struct FullProof {
     }
   }
 
-  /// The chain ends in this state, and is as long as it must be.
+  /// Checks that the chain ends in this state and has the right length.
   private func proveChain() throws(GroupFileError) {
     let manifest = view.state.manifest
     let rows = try view.connection.chain(after: 0)
@@ -165,12 +165,12 @@ struct FullProof {
 }
 
 extension VerifiedState {
-  /// Whether the chain leads to this state, as far as that can be computed.
+  /// Whether the chain leads to this state, if that can be computed.
   func isEnd(of chain: [(epoch: UInt64, rest: Digest)]) -> Bool {
     guard let first = chain.first, let last = chain.last, last.epoch == manifest.epoch, last.rest == manifest.rest()
     else { return false }
-    // From the first state on, the whole chain can be computed again. A repair may have begun it anew, under a roster of its
-    // own; what lies before a roster's first state is missed by nobody but machines that lag behind.
+    // From the first state on, the whole chain can be computed again. A repair may have restarted it under a new
+    // roster; only machines that lag behind need the links before a roster's first state.
     guard first.epoch == 1 || first.epoch > roster.firstEpoch && manifest.epoch <= GroupLimits.chainLength else {
       return true
     }
@@ -179,12 +179,12 @@ extension VerifiedState {
 }
 
 extension Connection {
-  /// The keys of all blobs, unproved.
+  /// The keys of all blobs, not proved.
   fileprivate func blobKeys() throws(GroupFileError) -> Statement {
     try statement("SELECT token, version FROM blob ORDER BY token, version")
   }
 
-  /// The number of wraps, counted no further than `limit`.
+  /// The number of wraps; stops counting beyond `limit`.
   fileprivate func wrapCount(upTo limit: Int) throws(GroupFileError) -> Int {
     let statement = try statement("SELECT slot FROM wrap ORDER BY slot")
     defer { statement.reset() }
@@ -194,15 +194,15 @@ extension Connection {
   }
 }
 
-/// What a complete proof of one group found in order.
+/// The counts of a group that was proved completely.
 package struct VerifiedGroup: Sendable, Equatable {
-  /// Present items.
+  /// The number of current items.
   package var items: UInt64
   package var tombstones: UInt64
-  /// Older versions.
+  /// The number of older versions.
   package var versions: UInt64
   package var epoch: UInt64
-  /// Whether there are rows that a writer signed and that no item can be.
+  /// Whether there are rows that a writer signed but that are not valid items.
   package var holdsStrangeRows: Bool
   package var notices: [GroupNotice]
 }
@@ -211,9 +211,10 @@ extension AccessGroupFile {
   /// Proves everything in the file.
   ///
   /// - Parameters:
-  ///   - isName: whether an item can have a name.
+  ///   - isName: whether a name is valid for an item.
   ///   - progress: called now and then with the number of rows proved so far.
-  /// - Throws: the first thing that is wrong; also what a read only gives notice of: an invalid or unavailable witness.
+  /// - Throws: the first defect, including an invalid or unavailable witness, which a read would only report as a
+  ///   notice.
   package func verify(
     isName: (String) -> Bool = { _ in true }, progress: (UInt64) -> Void = { _ in }
   ) throws(GroupFileError) -> VerifiedGroup {
@@ -227,7 +228,7 @@ extension AccessGroupFile {
     }
     var holdsStrangeRows = false
     var name = ""
-    // The current version comes last of an item's, and then the row as a whole.
+    // Of an item's rows the current version comes last.
     let counts = try FullProof.run(transaction.view, progress: progress) { (_, attributes, _) in
       name = attributes.name
     } visit: { row in

@@ -2,10 +2,10 @@ internal import CSQLite
 internal import Glibc
 import Sealing
 
-/// A folder in which a group's file is made, to take the place of the group, or of nothing, when it is complete.
+/// A folder in which a group's file is prepared; once complete, it becomes the group, replacing an existing one.
 ///
-/// The folder takes the place as a whole: file, log and index of what was there stay together and as they are, and nobody
-/// finds a group half replaced.
+/// The folder is moved as a whole: the old file, log and index stay together and unchanged, and nobody sees a group
+/// that is half replaced.
 package struct GroupDraft: Sendable {
   /// The draft's folder, on the file system of the store.
   package let folder: String
@@ -13,7 +13,7 @@ package struct GroupDraft: Sendable {
   /// The permissions of the group's files.
   let fileMode: UInt32
 
-  /// Makes the draft's folder, with the modes and the Unix group of what is at `target`.
+  /// Makes the draft's folder, with the modes and the Unix group of `target`.
   ///
   /// - Throws: `denied`, `storage`, `exists`.
   package init(in folder: String, for target: String) throws(GroupFileError) {
@@ -32,7 +32,7 @@ package struct GroupDraft: Sendable {
     }
   }
 
-  /// Makes the draft's folder in another shape than that of what is at `target`.
+  /// Makes the draft's folder in another shape than that of `target`.
   init(in folder: String, for target: String, shape: ContainerShape) throws(GroupFileError) {
     self.folder = folder
     self.target = target
@@ -44,15 +44,15 @@ package struct GroupDraft: Sendable {
   package func fill(from group: RestingGroup, progress: (MaintenanceProgress) -> Void = { _ in }) throws(GroupFileError)
   {
     try group.copy(to: folder, mode: fileMode, progress: progress)
-    // Log and index lie beside the file, empty, so that those who may only read the folder can open it.
+    // Create an empty log and index, so that users who may only read the folder can open the file.
     try Connection(at: ContainerPlace(folder: folder), access: .writing).close()
   }
 
-  /// Puts the draft in the group's place, while no writer is at work there.
+  /// Moves the draft to the group's place, while no writer is active there.
   ///
-  /// - Parameter kept: a path that is free: what lies in the group's place is moved there.
-  /// - Returns: whether anything was kept.
-  /// - Throws: `busy`, `denied`, `storage`; the group is as it was then.
+  /// - Parameter kept: an unused path, to which the replaced files are moved.
+  /// - Returns: whether files were moved there.
+  /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then.
   package func take(keeping kept: String) throws(GroupFileError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
@@ -63,16 +63,16 @@ package struct GroupDraft: Sendable {
     return try take(keeping: kept, holding: WriterLock(at: ContainerPlace(folder: target)))
   }
 
-  /// As `take(keeping:)`, for whoever has the turn to write at the group's place.
+  /// As `take(keeping:)`, for a caller that holds the writer lock of the group's place.
   func take(keeping kept: String, holding lock: borrowing WriterLock) throws(GroupFileError) -> Bool {
     for path in [folder, target] { ConnectionPool.closeIdle(at: try ContainerPlace(folder: path)) }
-    // First the name under which the old files shall be found: a process killed from now on loses neither.
+    // First rename the draft to the path for the old files, so that a process killed from now on loses neither.
     try GroupDraft.check(NewName.give(kept, to: folder))
     try GroupDraft.exchange(kept, target)
     try synchronise(kept)
     let old = try ContainerPlace(folder: kept)
     guard (try? old.checkVacant()) != nil else { return true }
-    // There was a folder without a group's file: nothing to keep.
+    // The folder held no group file, so there is nothing to keep.
     try? old.removeFiles()
     return false
   }
@@ -80,7 +80,7 @@ package struct GroupDraft: Sendable {
   private static func exchange(_ kept: String, _ target: String) throws(GroupFileError) {
     if unsafe csqlite_exchange(kept, target) == 0 { return }
     guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
-    // A file system that cannot do both at once: for a moment there is no group at its place.
+    // On a file system that cannot exchange two folders, the group is missing for a moment.
     let old = kept + ".old"
     try check(NewName.give(old, to: target))
     try check(NewName.give(target, to: kept))
@@ -100,7 +100,7 @@ package struct GroupDraft: Sendable {
   }
 }
 
-/// The witness of a file that is no group's yet: it has seen nothing, and notes nothing.
+/// The witness for a file that is not a group's file yet: it has seen nothing, and records nothing.
 package struct NoWitness: Witnessing {
   package init() {}
 
@@ -110,9 +110,9 @@ package struct NoWitness: Witnessing {
 }
 
 extension AccessGroupFile {
-  /// The state that lies at the group's place, proved completely, whatever this machine has seen before.
+  /// The state at the group's place, proved completely, whatever this machine has seen before.
   ///
-  /// - Throws: what a reader finds, but for the witness.
+  /// - Throws: the errors of a reader, except those about the witness.
   package func provedState(
     progress: (UInt64) -> Void = { _ in }
   ) throws(GroupFileError) -> (state: VerifiedState, items: UInt64) {
@@ -124,13 +124,13 @@ extension AccessGroupFile {
 }
 
 extension AccessGroupFile {
-  /// Drops tombstones with their history and gives freed pages back to the file system.
+  /// Drops tombstones with their history and returns free pages to the file system.
   ///
-  /// The whole file is proved first: the new tree takes over every other row.
+  /// The whole file is proved first, because the new tree adopts every other row.
   ///
   /// - Parameter progress: called now and then with the number of rows proved so far.
-  /// - Returns: how many tombstones went.
-  /// - Throws: and then nothing is changed.
+  /// - Returns: the number of dropped tombstones.
+  /// - Throws: the errors of a writer and of the proof; the group is unchanged then.
   package func compact(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> UInt64 {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)

@@ -1,31 +1,32 @@
 import Sealing
 
-/// A value that somebody could read who is no member any more.
+/// A value that a removed member could read.
 package struct ExposedValue: Sendable, Equatable {
   /// The item's name.
   package let name: String
-  /// Its present version.
+  /// Its current version.
   package let version: UInt64
-  /// When it was written; milliseconds since 1970-01-01 UTC.
+  /// When it was written, in milliseconds since 1970-01-01 UTC.
   package let changed: UInt64
-  /// Those who could read it, in the roster's order.
+  /// The removed members that could read it, in the roster's order.
   package let readers: [RemovedMember]
 }
 
 extension AccessGroupFile {
-  /// The present values that removed members could read, and that were not set anew since.
+  /// The current values that removed members could read, and that have not been changed since.
   ///
-  /// A member could read what was written before he was removed; what he kept a copy of, he can read for ever.
+  /// A member could read what was written before their removal, and can keep copies of it.
   ///
-  /// - Parameter isName: whether an item can have a name.
-  /// - Returns: the values, and whether no row had to be passed over that a writer signed and that no item can be.
-  /// - Throws: what a reader's checks find.
+  /// - Parameter isName: whether a name is valid for an item.
+  /// - Returns: the values, and whether all rows could be examined; rows that a writer signed but that are not valid
+  ///   items are skipped.
+  /// - Throws: the errors of a reader's checks.
   package func exposure(
     isName: (String) -> Bool = { _ in true }
   ) throws(GroupFileError) -> (values: [ExposedValue], isComplete: Bool) {
     let transaction = try beginReading()
     let roster = transaction.view.state.roster
-    // Who was let in again reads today's values by right.
+    // Members that were added again may read the current values.
     let gone = roster.removed.filter { former in
       !roster.members.contains { $0.application == former.application && $0.issue == former.issue }
     }
@@ -40,7 +41,7 @@ extension AccessGroupFile {
         continue
       }
       var readers: [RemovedMember] = []
-      // Whoever was removed more than once is named once.
+      // A member that was removed more than once is listed once.
       for former in gone where attributes.valueEpoch < former.epoch {
         if readers.last.map({ $0.application == former.application && $0.issue == former.issue }) != true {
           readers.append(former)
@@ -55,7 +56,7 @@ extension AccessGroupFile {
 }
 
 extension Snapshot {
-  /// The attributes of a row that a walk has proved; `nil` where a writer signed it so that it does not open.
+  /// The attributes of a proved row; `nil` if they do not open although a writer signed the row.
   fileprivate func shownAttributes(of row: Row) throws(GroupFileError) -> Attributes? {
     do throws(GroupFileError) {
       return try attributes(of: row)

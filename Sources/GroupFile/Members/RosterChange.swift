@@ -1,8 +1,9 @@
 package import Sealing
 
-/// What the owner wants to be different about a group's members and its key.
+/// The owner's changes to a group's members and its key.
 package struct RosterChange: Sendable {
-  /// An application's new rights. An entry of it with another issue leaves; the same with other rights changes.
+  /// An application's new rights. An existing entry with another issue is removed; one with the same issue gets the
+  /// rights.
   package struct Grant: Sendable, Equatable {
     package var application: String
     package var issue: UInt32
@@ -15,7 +16,7 @@ package struct RosterChange: Sendable {
     }
   }
 
-  /// The numbers that the new roster must be above, besides those of the file.
+  /// The numbers that the new roster must exceed, besides those of the file.
   package struct Numbers: Sendable, Equatable {
     package var revision: UInt64
     package var generation: UInt64
@@ -29,19 +30,19 @@ package struct RosterChange: Sendable {
   }
 
   package var grants: [Grant]
-  /// An application whose entries get another issue, with the rights that they have; where it has none, nothing changes.
+  /// An application whose entries get another issue and keep their rights; without entries, nothing changes.
   package var reissue: (application: String, issue: UInt32)?
-  /// Asked while nobody else can write: whether the change is still to be made.
+  /// Called while no other process can write: whether the change should still be made.
   package var isStillWanted: @Sendable () -> Bool = { true }
-  /// Says which applications leave.
+  /// Whether an application is removed.
   package var revokes: @Sendable (Member) -> Bool
-  /// Whether the group gets a new key; it does in any case when somebody leaves.
+  /// Whether the group gets a new key; it always does if a member is removed.
   package var rotates: Bool
   package var above: Numbers
-  /// Whether a new key leaves behind what the signed root names and damage has taken, or what a writer signed and nobody can
-  /// open; otherwise such an item keeps the change from being made.
+  /// Whether a new key may drop signed items that damage has destroyed, and items that a writer signed but nobody can
+  /// open. Otherwise such an item prevents the change.
   package var dropsUnproved = false
-  /// Items that are left behind by a new key, with their history and without a tombstone.
+  /// Items that a new key drops, with their history and without a tombstone.
   package var drops: Set<Token> = []
 
   package init(
@@ -57,15 +58,15 @@ package struct RosterChange: Sendable {
   }
 }
 
-/// The roster that a change comes to; wraps and key are still to be made.
+/// The roster that results from a change; wraps and key are made later.
 struct RosterPlan {
-  /// Who is in the group afterwards, in no order; new entries lack slot and wrap.
+  /// The members after the change, in no order; new entries have no slot and wrap yet.
   private(set) var members: [Member]
-  /// Entries for whom a wrap must be made although the key stays.
+  /// Members that need a wrap although the key does not change.
   private(set) var joining: [Member] = []
   private(set) var leaving: [Member] = []
   let rotates: Bool
-  /// Whether anything is different afterwards.
+  /// Whether the plan changes anything.
   let isChange: Bool
 
   /// - Throws: `overLimit`; `rolledBack` for an issue that was replaced.
@@ -122,48 +123,48 @@ struct RosterPlan {
 }
 
 extension Roster {
-  /// The highest issue of each application that it names, as a member or as removed.
+  /// The highest issue of each application that the roster names, as a member or as removed.
   package var issues: [String: UInt32] {
     let members = members.lazy.filter { $0.kind == .application }.map { ($0.application, $0.issue) }
     return Dictionary(members + removed.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
   }
 }
 
-/// What a change of a group's roster came to.
+/// The result of changing a group's roster.
 package struct ChangedRoster: Sendable {
-  /// The new state; the present one if there was nothing to change.
+  /// The new state; the current one if there was nothing to change.
   package let state: VerifiedState
   package let left: LeftBehind
 }
 
-/// What the last signed root of a group does not prove, and a new key therefore left behind.
+/// The data that the last signed root does not prove, and that a new key therefore dropped.
 package struct LeftBehind: Sendable, Equatable {
-  /// Rows of each table that nothing signed names; anybody who can write the file can add them.
+  /// Rows of each table that no signed data names; anyone who can write the file can add them.
   package internal(set) var rows: UInt64 = 0
   package internal(set) var versions: UInt64 = 0
   package internal(set) var blobs: UInt64 = 0
   package internal(set) var nodes: UInt64 = 0
   package internal(set) var wraps: UInt64 = 0
   package internal(set) var links: UInt64 = 0
-  /// The names of rows that open although nobody signed them, a thousand at most; sorted.
+  /// The names of unsigned rows that can be opened, at most 1,000, sorted.
   package internal(set) var unproved: [String] = []
-  /// Signed items that cannot be proved any more.
+  /// The number of signed items that can no longer be proved.
   package internal(set) var lost: UInt64 = 0
-  /// Their names, as far as they can be known; sorted.
+  /// Their known names, sorted.
   package internal(set) var lostNames: [String] = []
-  /// Signed older versions that cannot be proved any more, of items that were taken along.
+  /// The number of signed older versions that can no longer be proved, of items that were kept.
   package internal(set) var lostVersions: UInt64 = 0
-  /// Whether the history of the group's states was lost: machines that have not seen its last one must accept it.
+  /// Whether the chain of the group's states was lost: machines that have not seen the last state must accept it.
   package internal(set) var losesChain = false
-  /// Whether the file was too damaged to be changed where it lies: a new one took its place, and the old one was kept.
+  /// Whether the file was too damaged to be changed in place, so that a new one replaced it and the old one was kept.
   package internal(set) var isReplaced = false
 
   static let namedCount = 1_000
 
-  /// Rows that nobody signed, of all tables.
+  /// The number of unsigned rows in all tables.
   package var unsigned: UInt64 { rows + versions + blobs + nodes + wraps + links }
 
-  /// Counts what a second step left behind, besides that of a first one.
+  /// Adds the counts of a second step.
   mutating func add(_ other: LeftBehind) {
     rows += other.rows
     versions += other.versions
@@ -178,8 +179,8 @@ package struct LeftBehind: Sendable, Equatable {
   package var isNothing: Bool { self == LeftBehind() }
 }
 
-/// What the owner can do and no member: sign rosters, and derive every application's seed, so that a group's key can be
-/// wrapped for it.
+/// The owner's powers, which no member has: signing rosters, and deriving every application's seed in order to wrap a
+/// group's key for it.
 package protocol RosterAuthority: Sendable {
   /// The key that signs rosters.
   func rosterSigningKey() -> SigningKey

@@ -1,10 +1,10 @@
 import Sealing
 
-/// Where a group's file is made new that is too damaged to be changed where it lies.
+/// The paths for rebuilding a group whose file is too damaged to be changed in place.
 package struct SalvagePlaces: Sendable {
-  /// A path on the store's file system that is free; one with `.salvage` at its end is taken, too.
+  /// An unused path on the store's file system; the same path with the suffix `.salvage` must be unused too.
   package let draft: String
-  /// A path that is free, where the damaged files go.
+  /// An unused path, to which the damaged files are moved.
   package let kept: String
 
   package init(draft: String, kept: String) {
@@ -14,17 +14,17 @@ package struct SalvagePlaces: Sendable {
 }
 
 extension AccessGroupFile {
-  /// Changes who is in the group, and its key, in one transaction with a manifest that the owner signs.
+  /// Changes the group's members and its key, in one transaction with a manifest that the owner signs.
   ///
-  /// With a new key every version of every item that the signed root proves is sealed again, and the rest is left behind; a
-  /// process killed at any moment leaves the group wholly old or wholly new.
+  /// With a new key, every version of every item that the signed root proves is sealed again, and all other rows are
+  /// dropped. If the process is killed at any moment, the group is either in its old or in its new state.
   ///
   /// - Parameters:
-  ///   - acceptance: takes a state that contradicts what was seen. Where only a step of its own could, whoever the change puts
-  ///     out could act again before it.
+  ///   - acceptance: may accept a state that contradicts what was seen. If accepting were a separate step, a member
+  ///     that this change removes could act in between.
   ///   - progress: called now and then while a new key is given.
-  /// - Throws: `ownerOnly` for anybody but the owner, `superseded`, `declined`, `overLimit`, `rolledBack`; for a file that is too
-  ///   damaged to be changed where it lies, an error that `isRepairable`. Nothing is changed then.
+  /// - Throws: `ownerOnly` for anyone but the owner, `superseded`, `declined`, `overLimit`, `rolledBack`; for a file
+  ///   that is too damaged to be changed in place, an error that `isRepairable`. Nothing is changed then.
   @discardableResult
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
@@ -61,18 +61,18 @@ extension AccessGroupFile {
   }
 }
 
-/// Writes a new roster, and all that follows from it, in an open transaction.
+/// Writes a new roster and its consequences in an open transaction.
 struct RosterWriting {
   private let view: Snapshot
   private let context: GroupContext
   private let authority: any RosterAuthority
-  /// The root of the rows in a file that this process alone wrote; `nil` where the signed root counts.
+  /// The root of the rows in a file that only this process wrote; `nil` if the signed root counts.
   private let draftRoot: Digest?
 
   private var connection: Connection { view.connection }
   private var old: VerifiedState { view.state }
 
-  /// - Parameter view: the verified state of the transaction; what it was compared with is the caller's business.
+  /// - Parameter view: the verified state of the transaction; the caller has compared it with the witness.
   init(
     _ view: Snapshot, _ context: GroupContext, _ authority: any RosterAuthority, draftRoot: Digest? = nil
   ) {
@@ -82,9 +82,9 @@ struct RosterWriting {
     self.authority = authority
   }
 
-  /// Makes the change, which is still to be committed; `nil` if there is nothing to change.
+  /// Makes the change without committing it; `nil` if there is nothing to change.
   ///
-  /// - Parameter left: gets what a new key leaves behind.
+  /// - Parameter left: receives the counts of what a new key drops.
   func write(
     _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> VerifiedState? {
@@ -127,9 +127,9 @@ struct RosterWriting {
     if let draftRoot {
       return try Rotation.run(view, from: draftRoot, under: keys, dropping: dropped, progress)
     }
-    // In a file whose structure is damaged one table's rows would be written over another's.
+    // In a file with a damaged structure, writing rows of one table could overwrite those of another.
     try connection.quickCheck()
-    // The tables may hold any number of rows besides the signed ones.
+    // The tables may hold any number of unsigned rows.
     return try connection.withBoundOfWholeFile { () throws(GroupFileError) in
       try Rotation.run(view, from: old.manifest.root, under: keys, dropping: dropped, progress)
     }
@@ -193,7 +193,7 @@ struct RosterWriting {
 }
 
 extension Roster {
-  /// Notes those who leave at `epoch`, in the order that the format asks for.
+  /// Records the members that are removed at `epoch`, in the order that the format requires.
   fileprivate mutating func note(_ leaving: [Member], at epoch: UInt64) {
     for member in leaving {
       removed.append(

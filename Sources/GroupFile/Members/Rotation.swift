@@ -1,12 +1,13 @@
 import Sealing
 
-/// Gives a group a new key: opens every version of every item that the signed root proves and seals it again, at the place
-/// that its name has under the new key (format article, "A new group key").
+/// Gives a group a new key: opens every version of every item that the signed root proves and seals it again, under the
+/// token that its name has with the new key (format article, "A new group key").
 ///
-/// Versions, dates, writers, value epochs and removals stay; the first version kept of an item has no predecessor any more.
-/// Rows that nothing signed names are counted and left behind: anybody who can write the file can add them.
+/// Versions, dates, writers, value epochs and removals are kept; the oldest kept version of an item no longer names a
+/// predecessor. Rows that no signed data names are counted and dropped, because anyone who can write the file can add
+/// them.
 struct Rotation {
-  /// What was sealed again.
+  /// The result of sealing everything again.
   struct Outcome {
     let root: Digest
     let itemCount: UInt64
@@ -16,7 +17,7 @@ struct Rotation {
 
   private let view: Snapshot
   private let seal: RowSeal
-  /// Proved items that are left behind all the same.
+  /// Proved items that are dropped on request.
   private let dropped: Set<Token>
   private var current: [Row] = []
   private var older: [Row] = []
@@ -26,16 +27,16 @@ struct Rotation {
 
   /// Proves and seals everything, and replaces the rows in the open transaction.
   ///
-  /// Sealed rows are kept in memory until all are proved, large values are not.
+  /// Sealed rows are kept in memory until all are proved; large values are not.
   ///
-  /// - Parameter root: proves the rows.
-  /// - Throws: `damaged`, `altered` where something that it names cannot be proved.
+  /// - Parameter root: the root that proves the rows.
+  /// - Throws: `damaged` or `altered` if something that the root names cannot be proved.
   static func run(
     _ view: Snapshot, from root: Digest, under keys: GroupKeys, dropping dropped: Set<Token>,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Outcome {
     var rotation = Rotation(view: view, seal: RowSeal(keys), dropped: dropped)
-    // Before the new ones are among them.
+    // Read first, before the new blobs are among them.
     let blobs = try rotation.storedBlobs()
     let nodeCount = try rotation.proveRows(below: root, progress)
     try rotation.countUnsigned(blobs, nodeCount)
@@ -51,7 +52,7 @@ struct Rotation {
 
   // MARK: Proving
 
-  /// Takes along what the signed root names; the rows stand in the order of the tree.
+  /// Takes the rows that the signed root names, in the order of the tree.
   ///
   /// - Returns: the number of the tree's nodes.
   private mutating func proveRows(
@@ -73,7 +74,7 @@ struct Rotation {
 
   private mutating func row(of entry: TreeEntry, in rows: Statement) throws(GroupFileError) -> Row {
     while try rows.step() {
-      // A row of nobody may have columns that no row has.
+      // An unsigned row may have columns that no valid row has.
       let token = unsafe (try? rows.blob(0, count: Token.byteCount)).map { unsafe Token(loadingFrom: $0) }
       if token == entry.token {
         let row = try Row(rows)
@@ -104,7 +105,7 @@ struct Rotation {
     var previous = Digest.zero
     for version in versions.reversed() {
       var attributes = try view.attributes(of: version)
-      // No value was written after the last state: a member who says so would keep it from being listed when they are gone.
+      // No value can be newer than the last state; a later epoch would hide the value from the list of exposed values.
       attributes.valueEpoch = min(attributes.valueEpoch, view.state.manifest.epoch)
       let place = token ?? seal.keys.token(of: attributes.name)
       let secret = version.state == .present ? try view.secret(of: version) : nil
@@ -132,7 +133,7 @@ struct Rotation {
     return unsafe dropped.contains(Token(loadingFrom: token))
   }
 
-  /// Counts what the tables hold besides.
+  /// Counts the other rows in the tables.
   private mutating func countUnsigned(
     _ blobs: [(rowID: Int64, isDropped: Bool)], _ nodeCount: UInt64
   ) throws(GroupFileError) {
@@ -151,7 +152,7 @@ struct Rotation {
 
   // MARK: Writing
 
-  /// Puts the new rows in the place of the old ones, in the order of the file.
+  /// Replaces the old rows by the new ones, in the order of the file.
   private mutating func write(
     in oldBlobs: [Int64], _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Outcome {
@@ -178,7 +179,7 @@ struct Rotation {
 }
 
 extension Connection {
-  /// Counts the rows that `sql` yields, or those of them that `counts`.
+  /// Counts the rows that `sql` yields, or only those that satisfy `counts`.
   fileprivate func count(
     _ sql: StaticString, where counts: (Statement) -> Bool = { _ in true }
   ) throws(GroupFileError) -> UInt64 {
@@ -193,9 +194,9 @@ extension Connection {
     try statement("DELETE FROM blob WHERE rowid = ?").bind(1, rowID).run()
   }
 
-  /// Drops the rows of the chain that no state so far can have, and all of them if they do not lead to `state`.
+  /// Drops the links that no state so far can have, and the whole chain if it does not lead to `state`.
   ///
-  /// - Returns: how many belonged to no state, and whether the chain was lost.
+  /// - Returns: the number of links that belonged to no state, and whether the chain was lost.
   fileprivate func mendChain(of state: VerifiedState) throws(GroupFileError) -> (count: UInt64, isLost: Bool) {
     let end = state.manifest.epoch
     let start = end > GroupLimits.chainLength ? end - GroupLimits.chainLength : 0

@@ -1,23 +1,23 @@
 package import Sealing
 
-/// What is sealed beside a value: its name and everything a listing shows.
+/// The content that is sealed in addition to a value: its name and everything that a listing shows.
 package struct Attributes: Sendable, Equatable {
   /// The item's name in NFC.
   package var name: String
   package var label: String?
-  /// Keys and values, as the user gave them; at most 64 pairs.
+  /// Keys and values as the user gave them; at most 64 pairs.
   package var pairs: [String: String]
   /// Milliseconds since 1970-01-01 UTC, by the writer's clock.
   package var created: UInt64
-  /// When this version was written; same unit.
+  /// When this version was written, in milliseconds since 1970-01-01 UTC.
   package var changed: UInt64
-  /// When the value should no longer be used; same unit.
+  /// When the value should no longer be used, in milliseconds since 1970-01-01 UTC.
   package var expires: UInt64?
-  /// What the value is, by the number of its kind; the module above knows the kinds.
+  /// The number of the value's kind, which the module above defines.
   package var valueKind: UInt8
   /// The name of an archived value's type.
   package var typeName: String?
-  /// The epoch at which this very value was written: it stays through rotations and changes of attributes.
+  /// The epoch in which this value was written; rotations and changes of attributes keep it.
   package var valueEpoch: UInt64
   package var writer: Writer
 
@@ -40,16 +40,16 @@ package struct Attributes: Sendable, Equatable {
 }
 
 extension Attributes {
-  /// The tags of the encoding, in the order in which they stand.
+  /// The tags of the encoding, in the order of their fields.
   private enum Tag: UInt8 {
     case name = 1
     case label, pairs, created, changed, expires, valueKind, typeName, valueEpoch, writer
   }
 
-  /// The encoding: a field for each value that is there. No field says what its absence says: that an item was created when
-  /// it was changed, and that the owner wrote it.
+  /// The encoding: one field for each value that is present. Defaults have no field: a creation at the time of the
+  /// change, and the owner as writer.
   ///
-  /// - Throws: `overLimit` beyond 64 KiB, 64 pairs, a text too long for its count or a number that no reader takes.
+  /// - Throws: `overLimit` beyond 64 KiB or 64 pairs, or for a text or number that is too large for its field.
   package func encoded() throws(GroupFileError) -> [UInt8] {
     guard [created, changed, expires ?? 0, valueEpoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
       throw .overLimit("2^53 milliseconds or states")
@@ -91,7 +91,7 @@ extension Attributes {
 
   /// Reads an encoding that was opened from a row.
   ///
-  /// - Throws: `damaged` for anything out of place.
+  /// - Throws: `damaged` at the first violation of the format.
   package init(decoding bytes: [UInt8]) throws(GroupFileError) { try self.init(decoding: bytes, in: bytes.indices) }
 
   /// Reads the encoding `bytes[range]`.
@@ -106,7 +106,7 @@ extension Attributes {
   }
 
   private init(parsing bytes: [UInt8], _ range: Range<Int>) throws {
-    // The padded size allows a few more bytes than the format does.
+    // The padded size leaves room for a few bytes more than the format allows.
     guard range.count <= GroupLimits.attributesByteCount else { throw GroupFileError.damaged(.row, "attributes") }
     var reader = FieldReader(bytes, in: range, limit: GroupLimits.attributesByteCount)
     var name: String?
@@ -120,7 +120,7 @@ extension Attributes {
     var kind: UInt8?
     var writer = Writer.owner
     while let (number, field) = try reader.next() {
-      // A format with more tags has a higher read version, and its rows are not read here.
+      // A format with more tags has a higher read version, so its rows are never read here.
       guard let tag = Tag(rawValue: number) else { throw GroupFileError.damaged(.row, "an unknown attribute") }
       switch tag {
       case .name:
@@ -157,14 +157,14 @@ extension Attributes {
     var reader = ByteReader(Array(field))
     var pairs: [String: String] = [:]
     var last: [UInt8]?
-    // No pairs have no field: one content has one encoding.
+    // An empty list must have no field, so that each content has exactly one encoding.
     guard !field.isEmpty else { throw GroupFileError.damaged(.row, "number of attributes") }
     while reader.remaining > 0 {
       let key = try reader.readCounted16()
       if let last, !last.lexicographicallyPrecedes(key) { throw GroupFileError.damaged(.row, "order of attributes") }
       last = key
       guard pairs.count < GroupLimits.attributeCount else { throw GroupFileError.damaged(.row, "number of attributes") }
-      // Two keys may differ in bytes and yet be equal as strings (NFC and NFD): the text must not swallow one.
+      // Two keys may differ in bytes and yet be equal as strings (NFC and NFD); neither may be lost.
       guard pairs.updateValue(try text(reader.readCounted16()[...]), forKey: try text(key[...])) == nil else {
         throw GroupFileError.damaged(.row, "repeated attribute")
       }
@@ -188,7 +188,7 @@ extension Attributes {
 
 /// Writes tagged fields: `u8 tag, rising ‖ length ‖ bytes` (format article, "Attributes").
 ///
-/// A length is one byte, or 255 and then four bytes for 255 and more. Rows are many and their fields short.
+/// A length below 255 is one byte; otherwise 255 and then four bytes. There are many rows, and most fields are short.
 package struct FieldWriter {
   private var writer = ByteWriter(reservingCapacity: 96)
 
@@ -218,7 +218,7 @@ package struct FieldWriter {
 
   /// Appends `text` under `tag`.
   ///
-  /// - Throws: `overLimit`, naming `subject`, beyond `limit` bytes.
+  /// - Throws: `overLimit`, naming `subject`, if the text is longer than `limit` bytes.
   package mutating func write(
     _ tag: UInt8, text: String, limit: Int, _ subject: String
   ) throws(GroupFileError) {
@@ -227,11 +227,11 @@ package struct FieldWriter {
     write(tag, utf8)
   }
 
-  /// Stands for a length of four bytes that follows.
+  /// The first byte of a length with four more bytes.
   fileprivate static let longMark = 255
 }
 
-/// Reads tagged fields; tags must rise, and a length has one form only.
+/// Reads tagged fields; tags must rise, and each length has exactly one valid form.
 package struct FieldReader {
   private var reader: ByteReader
   private let limit: Int
@@ -245,7 +245,7 @@ package struct FieldReader {
     self.limit = limit
   }
 
-  /// The next field, as a part of the bytes that are read; `nil` after the last.
+  /// The next field, as a slice of the bytes; `nil` after the last.
   package mutating func next() throws(ByteReader.Failure) -> (tag: UInt8, field: ArraySlice<UInt8>)? {
     guard reader.remaining > 0 else { return nil }
     let tag = try reader.read(UInt8.self)
@@ -260,7 +260,7 @@ package struct FieldReader {
     return (tag, try reader.read(count: count))
   }
 
-  /// The number below 2^53 that a field holds.
+  /// The number below 2^53 in a field.
   package static func number(_ field: ArraySlice<UInt8>) throws(ByteReader.Failure) -> UInt64 {
     guard field.count < 8, field.first != 0 else { throw .unexpected(offset: 0) }
     var number: UInt64 = 0
@@ -287,7 +287,7 @@ public enum Writer: Sendable, Hashable {
   package var application: String { if case .application(let id, _) = self { id } else { "" } }
 }
 
-/// A moment in milliseconds since 1970-01-01 00:00 UTC.
+/// A time in milliseconds since 1970-01-01 00:00 UTC.
 public struct Timestamp: Sendable, Hashable, Comparable {
   public let milliseconds: UInt64
 

@@ -1,11 +1,11 @@
 package import Sealing
 
-/// One version of one item as it is stored: the very bytes that the tree hashes, and where its parts lie in them.
+/// One version of one item as stored: the exact bytes that the tree hashes, and the positions of its parts.
 ///
-/// What is hashed, opened and shown comes from this one buffer, so nothing can change between the proof and the use
+/// Hashing, opening and showing all use this one buffer, so nothing can change between the proof and the use
 /// (format article, "Rows").
 package struct Row: Sendable {
-  /// Whether the version holds a value or says that the item was removed.
+  /// Whether the version holds a value or records that the item was removed.
   package enum State: UInt8, Sendable {
     case present = 1
     case removed = 2
@@ -23,7 +23,7 @@ package struct Row: Sendable {
   package let token: Token
   package let version: UInt64
   package let state: State
-  /// The oldest version kept; only the current row's counts.
+  /// The oldest kept version; only meaningful in the current row.
   package let oldest: UInt64
   let place: Place
   private let attributesByteCount: Int
@@ -45,13 +45,13 @@ package struct Row: Sendable {
   static let nonceRange = 65..<89
   private static let attributesOffset = 93
 
-  /// The smallest and largest sealed attributes: one padded block to 64 KiB of content.
+  /// The allowed sizes of sealed attributes: from one padded block to 64 KiB of content.
   static let sealedAttributesByteCount =
     Padding.padded(count: 0) + SealedBox.overhead...Padding.padded(count: GroupLimits.attributesByteCount)
     + SealedBox.overhead
-  /// A sealed secret in its row.
+  /// The allowed sizes of a sealed secret in its row.
   static let inlineByteCount = Padding.padded(count: 0) + SealedBox.overhead...GroupLimits.inlineSecretByteCount
-  /// A sealed secret in a blob.
+  /// The allowed sizes of a sealed secret in a blob.
   static let blobByteCount =
     GroupLimits.inlineSecretByteCount + 1...Padding.padded(count: GroupLimits.secretByteCount) + SealedBox.overhead
 

@@ -60,7 +60,7 @@ extension StoreAccess {
     let given = location.variable("CREDENTIALS_DIRECTORY").map { $0 + "/vault" }
     if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path) }
     if let given, let access = try systemd(location, given) { return access }
-    // The environment names the same credential, so its variable is the one to report.
+    // The file is missing, but VAULT_CREDENTIAL names it too, so this is an error.
     if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given) }
     if let path = location.variable("VAULT_KEY_FILE") { return try open(location, .keyFile(path)) }
     let file = try location.identityFile()

@@ -1,12 +1,12 @@
 internal import CSQLite
 internal import Glibc
 
-/// A group's file as pages, without SQLite's help: what one damaged page holds is lost, and nothing else.
+/// The pages of a group's file, read without SQLite, so that a damaged page loses only its own content.
 ///
-/// It is a copy of the repair's own, so that opening and closing it ends nobody's locks.
+/// The file is a copy made by the repair, so opening and closing it ends no lock of SQLite's.
 struct DatabasePages: ~Copyable {
   private let descriptor: Int32
-  /// How many pages there are; they are numbered from 1.
+  /// The number of pages; they are numbered from 1.
   let count: UInt32
 
   init(path: String) throws(GroupFileError) {
@@ -25,7 +25,7 @@ struct DatabasePages: ~Copyable {
 
   static let size = ContainerHeader.pageSize
 
-  /// The first page from `number` on that may hold anything; `nil` behind the last one. Holes are passed over at once.
+  /// The first page from `number` on that may have content; `nil` after the last one. Holes are skipped.
   func next(from number: UInt32) -> UInt32? {
     guard number <= count else { return nil }
     let start = Int(number - 1) * DatabasePages.size
@@ -34,11 +34,11 @@ struct DatabasePages: ~Copyable {
     return UInt32(clamping: max(start, data) / DatabasePages.size + 1)
   }
 
-  // Linux's SEEK_DATA and SEEK_HOLE, which Swift does not see.
+  // Linux's SEEK_DATA and SEEK_HOLE, which Swift does not import.
   private static let toData: CInt = 3
   private static let toHole: CInt = 4
 
-  /// How many bytes lie in the file, holes not counted.
+  /// The number of bytes in the file without holes.
   var byteCount: Int {
     let size = Int(count) * DatabasePages.size
     var sum = 0
@@ -64,7 +64,7 @@ struct DatabasePages: ~Copyable {
 
 /// A page of one of SQLite's trees that holds records (https://www.sqlite.org/fileformat.html, section 1.6).
 ///
-/// Nothing in it is trusted: what does not add up is no record, and a record counts only where its digest is proved.
+/// Nothing in it is trusted: inconsistent bytes are not a record, and a record counts only if its digest is proved.
 struct RecordPage {
   enum Kind: UInt8 {
     /// Of a table without row ids, or an index.
@@ -74,7 +74,7 @@ struct RecordPage {
     case tableLeaf = 13
 
     fileprivate var headerByteCount: Int { self == .inner ? 12 : 8 }
-    /// How many bytes of a record lie in the page at most; the rest lies in pages of its own.
+    /// The highest number of a record's bytes in the page; the rest is in overflow pages.
     fileprivate var localByteCount: Int { self == .tableLeaf ? DatabasePages.size - 35 : 1_002 }
   }
 
@@ -96,7 +96,7 @@ struct RecordPage {
 
   var cellCount: Int { cells.count }
 
-  /// The record in one cell, and its row id where the table has them; `nil` where the bytes are none.
+  /// The record in one cell, with its row id if the table has them; `nil` if the bytes are not a record.
   func record(_ cell: Int, _ pages: borrowing DatabasePages) -> Record? {
     var offset = cells[cell] + (kind == .inner ? 4 : 0)
     guard let byteCount = bytes.varint(at: &offset), byteCount <= RecordPage.recordLimit else { return nil }
@@ -189,7 +189,7 @@ struct Record {
     }
   }
 
-  /// The bytes of a column, if it holds as many as it may.
+  /// The bytes of a column, if their number is in the range.
   func bytes(_ column: Int, _ count: ClosedRange<Int>) -> Range<Int>? {
     guard case .bytes(let range) = columns[column], count.contains(range.count) else { return nil }
     return range
@@ -202,7 +202,7 @@ struct Record {
 }
 
 extension [UInt8] {
-  /// SQLite's number of one to nine bytes; `nil` where the bytes end.
+  /// SQLite's variable-length number of one to nine bytes; `nil` if the bytes end early.
   fileprivate func varint(at offset: inout Int) -> UInt64? {
     var value: UInt64 = 0
     for index in 0..<9 {

@@ -1,52 +1,52 @@
 import Sealing
 
-/// What repairing a group came to.
+/// The result of repairing a group.
 public struct GroupRepair: Sendable {
   /// Items of the last signed state that were kept, removed ones included.
   public internal(set) var kept: UInt64 = 0
   /// Items of the last signed state that were lost.
   public internal(set) var lost: UInt64 = 0
-  /// The names of lost items, as far as they can be known; sorted.
+  /// The known names of lost items, sorted.
   public internal(set) var lostNames: [String] = []
-  /// Older versions that were lost of items that were kept.
+  /// Lost older versions of items that were kept.
   public internal(set) var lostVersions: UInt64 = 0
-  /// Values that open and that the signed state does not prove, sorted by name: damage took their proof, or somebody who may
-  /// only read made them.
+  /// Values that can be opened but that the signed state does not prove, sorted by name: damage destroyed their proof,
+  /// or a member who may only read made them.
   public internal(set) var unproved: [UnprovedItem] = []
-  /// Whether the history of the group's states was lost: machines that have not seen its last one must accept it.
+  /// Whether the chain of the group's states was lost: machines that have not seen the last state must accept it.
   public internal(set) var losesChain = false
   /// The number of the state that the repair made.
   public internal(set) var epoch: UInt64 = 0
-  /// Where the damaged files are.
+  /// The folder of the damaged files.
   public package(set) var keptAside = ""
   package internal(set) var isKeptAside = false
 }
 
-/// A value that opens under the group's key and that its signed state does not prove.
+/// A value that opens under the group's key but that its signed state does not prove.
 public struct UnprovedItem: Sendable, Equatable {
   public let name: String
   public let version: UInt64
-  /// When it was written, as it says.
+  /// When it was written, according to itself.
   public let changed: Timestamp
   /// Whether it was kept, because the owner named it.
   public let isKept: Bool
 }
 
-/// What was taken out of a damaged file, in the tables of a new one.
+/// The content recovered from a damaged file, in the tables of a new one.
 struct SalvagedGroup {
   /// The last signed state, and the new file.
   let view: Snapshot
   let rows: SalvagedRows
   /// The root of the tree over the rows.
   let root: Digest
-  /// Where the owner takes the state on purpose: it contradicts what was seen.
+  /// Set if the state contradicts what was seen, so that the owner must accept it.
   let offered: OfferedState?
-  /// Everything that could be a wrap, by slot.
+  /// All records that could be wraps, by slot.
   let wraps: [[UInt8]: Set<[UInt8]>]
 }
 
 extension LeftBehind {
-  /// What a new file lacks of the damaged one.
+  /// The losses of a repair.
   fileprivate init(_ group: GroupRepair) {
     lost = group.lost
     lostNames = group.lostNames
@@ -57,16 +57,17 @@ extension LeftBehind {
 }
 
 extension AccessGroupFile {
-  /// Makes the group anew of all that its last signed state proves, under a roster and a manifest signed by the owner.
+  /// Rebuilds the group from everything that its last signed state proves, with a roster and a manifest signed by the
+  /// owner.
   ///
   /// - Parameters:
-  ///   - draft: a path on the store's file system that is free; one with `.salvage` at its end is taken, too.
-  ///   - kept: a path that is free, where the damaged files go.
-  ///   - names: unproved items that are kept all the same.
-  ///   - members: applications that may be members; where the owner's wrap is gone, one of theirs leads to the key.
+  ///   - draft: an unused path on the store's file system; the same path with the suffix `.salvage` must be unused too.
+  ///   - kept: an unused path, to which the damaged files are moved.
+  ///   - names: unproved items to keep.
+  ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
   /// - Returns: `nil` if nothing is damaged.
-  /// - Throws: `rolledBack` where this machine has seen a newer state; `damaged` where no signed state is left; `noItem` for
-  ///   a name that is none of an unproved item. The group is as it was then.
+  /// - Throws: `rolledBack` if this machine has seen a newer state; `damaged` if no signed state is left; `noItem` for
+  ///   a name that no unproved item has. The group is unchanged then.
   package func repair(
     at draft: String, keeping kept: String, unproved names: [String] = [], by authority: any RosterAuthority,
     members: [MemberSeed] = [],
@@ -90,15 +91,15 @@ extension AccessGroupFile {
     }.group
   }
 
-  /// Changes the roster of a group whose file is too damaged for it: under one lock, so that nobody can damage it again
-  /// meanwhile, the file is made new of what the last signed root proves, and under a new key.
+  /// Changes the roster of a group whose file is too damaged to be changed in place. Under one lock, so that nobody can
+  /// damage it again meanwhile, the file is rebuilt from what the last signed root proves, with a new key.
   ///
   /// - Parameters:
-  ///   - acceptance: takes a state that contradicts what was seen, where the file holds no other.
-  ///   - places: where it is made.
-  ///   - members: applications that may be members; where the owner's wrap is gone, one of theirs leads to the key.
-  /// - Throws: `ownerOnly`, `superseded`, `declined`, `overLimit`, `rolledBack`; `unproved` where something signed is lost and the change does
-  ///   not say that it may be dropped; `damaged` where no signed state is left. Nothing is changed then.
+  ///   - acceptance: may accept a state that contradicts what was seen, if the file holds no other.
+  ///   - places: the paths for the new and the replaced files.
+  ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
+  /// - Throws: `ownerOnly`, `superseded`, `declined`, `overLimit`, `rolledBack`; `unproved` if something signed is lost
+  ///   and the change does not allow dropping it; `damaged` if no signed state is left. Nothing is changed then.
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: SalvagePlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
@@ -115,7 +116,7 @@ extension AccessGroupFile {
         throw .unproved(items: group.lost, versions: group.lostVersions)
       }
       left = LeftBehind(group)
-      // The rows lie in the draft as their writers sealed them, and nobody else can write there.
+      // The rows in the draft are as their writers sealed them, and no other process can write there.
       salvaged.view.connection.bound(steps: .max)
       let writing = RosterWriting(salvaged.view, context, authority, draftRoot: salvaged.root)
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
@@ -130,7 +131,7 @@ extension AccessGroupFile {
     return ChangedRoster(state: made.state, left: left)
   }
 
-  /// - Throws: whatever is wrong that a repair does not help against.
+  /// - Throws: an error that a repair cannot fix.
   private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(GroupFileError) -> Bool {
     do throws(GroupFileError) {
       let transaction = try beginReading()
@@ -142,9 +143,9 @@ extension AccessGroupFile {
     }
   }
 
-  /// Makes the group's file new of what its last signed state proves, proves it, and puts it in the old one's place.
+  /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
   ///
-  /// - Parameter sign: writes the state that follows.
+  /// - Parameter sign: writes the new state.
   private func makeNew(
     at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
     accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed], progress: (MaintenanceProgress) -> Void,
@@ -185,7 +186,7 @@ extension AccessGroupFile {
       connection.discard()
       throw error
     }
-    // What is put in place was proved like any other group.
+    // The new file is proved like any other group before it replaces the old one.
     let drafted = AccessGroupFile(folder: places.draft, context: context, witness: NoWitness(), now: now)
     let state = try drafted.provedState { progress(.proved($0)) }.state
     group.isKeptAside = try draft.take(keeping: places.kept, holding: lock)
@@ -205,13 +206,13 @@ extension AccessGroupFile {
 }
 
 extension AccessGroupFile {
-  /// Writes values that an earlier repair listed and did not keep as new versions of their items, because the owner names them.
+  /// Writes unproved values that an earlier repair listed as new versions of their items, because the owner named them.
   ///
   /// - Parameters:
   ///   - names: the items.
   ///   - aside: the folder of the damaged files, which are only read.
-  ///   - salvage: a path that is free.
-  /// - Throws: `noItem` where a name has no value there that opens under the group's present key; nothing is changed then.
+  ///   - salvage: an unused path.
+  /// - Throws: `noItem` if a name has no value there that opens under the group's current key; nothing is changed then.
   package func adopt(
     _ names: [String], from aside: String, at salvage: String
   ) throws(GroupFileError) -> GroupRepair {
@@ -234,7 +235,7 @@ extension AccessGroupFile {
     return group
   }
 
-  /// The newest value of `name` that opens.
+  /// The newest value of `name` that can be opened.
   private func value(
     _ name: String, _ seal: RowSeal, _ index: borrowing SalvageIndex
   ) throws(GroupFileError) -> (Attributes, OpenedSecret, version: UInt64) {

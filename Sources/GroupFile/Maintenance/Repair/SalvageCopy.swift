@@ -2,13 +2,13 @@ internal import CSQLite
 internal import Glibc
 import Sealing
 
-/// A raw copy of a group's damaged file, with what its log holds merged into it.
+/// A raw copy of a group's damaged file, with its log merged into it.
 enum SalvageCopy {
   /// Copies the file at `source` to a new one at `path`; a page that cannot be read becomes zeros.
   ///
-  /// - Parameter header: the first bytes of a sound container, for a file that has lost its own.
-  /// - Returns: what SQLite finds by the file's tables.
-  /// - Throws: `storage`, `denied`; `altered` where there is no regular file.
+  /// - Parameter header: the first bytes of an intact container, for a file that has lost its own.
+  /// - Returns: what SQLite finds through the file's tables.
+  /// - Throws: `storage`, `denied`; `altered` if there is no regular file.
   @discardableResult
   static func make(
     of source: ContainerPlace, at path: String, header: [UInt8]
@@ -25,11 +25,12 @@ enum SalvageCopy {
     return mergeLog(path)
   }
 
-  /// Copies the file at `source` and its log as they are, into a folder of this process's own; nobody writes to them. What they
-  /// hold is not looked at, and no lock of SQLite's is asked for: one who may only read the file could hold it for ever.
+  /// Copies the file at `source` and its log unchanged into a folder of this process, while nobody writes to them.
+  /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
+  /// indefinitely.
   ///
-  /// - Throws: `storage`, `denied`; `altered` where there are no regular files, and, if the copy is for others too, where another
-  ///   file could have been given the name of one. When it returns, the copy is on the disk.
+  /// - Throws: `storage`, `denied`; `altered` if they are not regular files, or, if the copy will be shared with
+  ///   others, if a name may lead to another file. When the call returns, the copy is on the disk.
   static func duplicate(_ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape)
     throws(GroupFileError)
   {
@@ -43,7 +44,8 @@ enum SalvageCopy {
     try copy(original, to: target.path, nil, shape)
     try copyLog(source.logPath, to: target.logPath, shape)
     try Connection.makeEmptyFile(target.lockPath, mode: shape.lockMode)
-    // Makes log and index, so that those who may only read the folder can open it; of a damaged file they are of no use.
+    // Creates log and index, so that users who may only read the folder can open the file; a damaged file cannot use
+    // them.
     try? Connection(at: target, access: .writing).close()
     try Connection.synchronise(target.folder)
   }
@@ -51,10 +53,11 @@ enum SalvageCopy {
   /// Removes a copy.
   static func remove(_ path: String) { for ending in ["", "-wal", "-shm"] { unsafe unlink(path + ending) } }
 
-  // Through SQLite's own descriptor: a second one of the same file, closed, would end SQLite's locks on it.
+  // Through SQLite's own descriptor, because closing a second descriptor of the same file would end SQLite's locks on
+  // it.
   //
-  // A file may claim any number of pages that are not there: holes are passed over, and a copy with a header of its own ends with
-  // the last page that holds anything.
+  // A file may claim any number of pages that do not exist: holes are skipped, and a copy with a replaced header ends
+  // with the last page that has content.
   private static func copy(
     _ original: Handle, to path: String, _ header: [UInt8]?, _ shape: ContainerShape = .closed
   ) throws(GroupFileError) {
@@ -94,19 +97,19 @@ enum SalvageCopy {
     }
   }
 
-  /// Gives the first page a header with which SQLite reads the log; the rest of it is not needed.
+  /// Gives the first page a header with which SQLite can read the log; the rest of the page is not needed.
   private static func mend(_ page: inout [UInt8], _ header: [UInt8], pageCount: UInt32) {
     if (try? ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]))) == nil {
       page.replaceSubrange(..<header.count, with: header)
     }
-    // How many pages there are, said to be as new as the last change.
+    // The number of pages, marked as current with the last change.
     for index in 0..<4 {
       page[28 + index] = UInt8(truncatingIfNeeded: pageCount >> (24 - 8 * UInt32(index)))
       page[92 + index] = page[24 + index]
     }
   }
 
-  // SQLite takes no locks on the log itself, so that it can be opened beside it. No writer is at work.
+  // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
   private static func copyLog(
     _ source: String, to path: String, _ shape: ContainerShape = .closed
   ) throws(GroupFileError) {
@@ -125,7 +128,7 @@ enum SalvageCopy {
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     while true {
       let count = unsafe pread(log, &bytes, bytes.count, offset)
-      // What the disk does not give back is lost; frames after it do not count without it.
+      // Unreadable bytes are lost, and frames after them do not count without them.
       guard count > 0 else { break }
       try write(Array(bytes[..<count]), to: file, at: offset)
       offset += count
@@ -154,12 +157,12 @@ enum SalvageCopy {
     }
   }
 
-  /// Has SQLite move what is whole of the log into the copy. Where it cannot, the main file alone counts: an older state,
-  /// which the witness tells.
+  /// Lets SQLite merge the intact part of the log into the copy. If it cannot, the main file alone counts: an older
+  /// state, which the witness reveals.
   private static func mergeLog(_ path: String) -> StoredParts {
     guard let copy = try? Handle(path: path, writable: true, isFrozen: false) else { return StoredParts() }
     defer { copy.close() }
-    // A first reading opens the log; this one parses no table.
+    // The first read opens the log; this one parses no table.
     guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else {
       return StoredParts()
     }
@@ -169,16 +172,16 @@ enum SalvageCopy {
   }
 }
 
-/// The parts of the state that SQLite finds by a file's tables: what every reader of the file would see, and nothing that
-/// lies on a page which no table reaches.
+/// The parts of the state that SQLite finds through a file's tables: what every reader of the file would see, without
+/// records on pages that no table reaches.
 struct StoredParts {
   private(set) var header: [UInt8]?
   private(set) var roster: [UInt8]?
   private(set) var manifest: [UInt8]?
-  /// Rests by epoch.
+  /// The rests of manifests by epoch.
   private(set) var chain: [UInt64: Digest] = [:]
 
-  /// Nothing.
+  /// No parts.
   init() {}
 
   fileprivate init(_ copy: Handle, _ fileByteCount: Int) {

@@ -1,10 +1,10 @@
 import Sealing
 
-/// Every record of a group's file that can still be read, wherever it lies, and what it could be.
+/// Every record of a group's file that can still be read, with its place and possible meaning.
 ///
-/// It vouches for nothing: what is taken from here counts by its digest, or by the owner's own word.
+/// Nothing in it is proved: a record counts only by its digest, or by the owner's decision.
 struct SalvageIndex: ~Copyable {
-  /// Where a record lies.
+  /// The position of a record.
   struct Location {
     let page: UInt32
     let cell: UInt16
@@ -19,38 +19,38 @@ struct SalvageIndex: ~Copyable {
   }
 
   private let pages: DatabasePages
-  /// In order of token and version.
+  /// Sorted by token and version.
   private(set) var rows: [RowRecord] = []
   private var blobs: [Digest: Location] = [:]
   private var nodes: [Digest: Location] = [:]
   /// The node that was found last for each place.
   private(set) var nodesByPlace: [TreePlace: Digest] = [:]
-  /// What lies in the file's own tables.
+  /// The records in the file's own tables.
   let stored: StoredParts
-  /// Everything that could be a part of the state, by number: besides the stored ones, what lies on pages that no table
+  /// All records that could be parts of the state, by number: the stored ones, and those on pages that no table
   /// reaches.
   private(set) var parts: [Int64: Set<[UInt8]>] = [:]
-  /// Everything that could be a wrap, by slot.
+  /// All records that could be wraps, by slot.
   private(set) var wraps: [[UInt8]: Set<[UInt8]>] = [:]
   private var rests: [UInt64: Set<Digest>] = [:]
 
-  /// The rests of the manifests by epoch: the stored ones, or those that one record alone claims to be.
+  /// The rests of manifests by epoch: the stored ones, and, for other epochs, those that only one record claims.
   var chain: [UInt64: Digest] {
     rests.compactMapValues { $0.count == 1 ? $0.first : nil }.merging(stored.chain) { $1 }
   }
 
   /// Reads every page of the file at `path`.
   ///
-  /// - Parameter stored: what SQLite finds by the file's tables.
+  /// - Parameter stored: what SQLite finds through the file's tables.
   init(
     of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void
   ) throws(GroupFileError) {
     self.stored = stored
     pages = try DatabasePages(path: path)
-    // Each byte of an honest file belongs to one record, or to an old one and a new one. Pages that point at each other's
-    // bytes again and again would go on for ever.
+    // Each byte of an honest file belongs to at most two records, an old one and a new one. The budget stops a file
+    // whose pages refer to each other's bytes again and again.
     var budget = 2 * pages.byteCount
-    // The first page holds the list of tables, which is known.
+    // Page 1 holds only the list of tables, which is known.
     var last: UInt32 = 1
     while last < pages.count, let number = pages.next(from: last + 1) {
       last = number
@@ -105,10 +105,10 @@ struct SalvageIndex: ~Copyable {
     return page.record(Int(location.cell), pages)
   }
 
-  /// The row that a record holds.
+  /// The row in a record.
   func row(_ record: RowRecord) -> Row? { self.record(at: record.location).flatMap { Row($0) } }
 
-  /// The versions of `token`, the oldest first.
+  /// The versions of `token`, oldest first.
   func versions(of token: Token) -> ArraySlice<RowRecord> { rows(from: token, through: token) }
 
   /// The version of `token` with this number and the proved `digest`.
@@ -163,7 +163,7 @@ struct SalvageIndex: ~Copyable {
 }
 
 extension Record {
-  /// The place and body that a row of table `node` holds.
+  /// The place and body in a row of table `node`.
   fileprivate var node: (place: TreePlace, body: [UInt8])? {
     guard columns.count == 2, let key = bytes(0, 17...17),
       let body = bytes(1, 34...TreeNode.leafCapacity * 48)
@@ -188,7 +188,7 @@ extension TreePlace {
 }
 
 extension Row {
-  /// The row that a record of table `item` or `version` holds; `nil` for what the format does not allow.
+  /// The row in a record of table `item` or `version`; `nil` if the format does not allow it.
   fileprivate init?(_ record: Record) {
     let counter: ClosedRange<Int64> = 1...Int64(ByteReader.counterLimit - 1)
     guard record.columns.count == 9, let token = record.bytes(0, 16...16), let version = record.integer(1, in: counter),
@@ -209,7 +209,7 @@ extension Row {
     }
   }
 
-  /// The same version, said to be the oldest from `oldest` on.
+  /// The same version, with `oldest` as the oldest kept version.
   func keeping(from oldest: UInt64) -> Row {
     unsafe encoded.withUnsafeBytes { bytes in
       func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
@@ -227,7 +227,7 @@ extension Row {
 }
 
 extension [SalvageIndex.RowRecord] {
-  /// The first index whose record fulfils `condition`, which those after it do too.
+  /// The first index whose record satisfies `condition`; all later records must satisfy it too.
   fileprivate func firstIndex(_ condition: (SalvageIndex.RowRecord) -> Bool) -> Int {
     var low = 0
     var high = count

@@ -1,20 +1,20 @@
 import Sealing
 
-/// Writes what can be kept of the items: all that the signed root proves, and what the owner names besides.
+/// Writes the items that can be kept: all that the signed root proves, and those that the owner names.
 struct SalvagedRows {
   private(set) var group = GroupRepair()
-  /// Rows written to `item`.
+  /// The number of rows written to `item`.
   private(set) var itemCount: UInt64 = 0
-  /// Rows written to `version`.
+  /// The number of rows written to `version`.
   private(set) var versionCount: UInt64 = 0
   let view: Snapshot
-  /// Tokens of unproved items that are kept all the same.
+  /// Tokens of unproved items to keep.
   private let wanted: Set<Token>
-  /// Tokens of proved items that are left out.
+  /// Tokens of proved items to leave out.
   private let dropped: Set<Token>
   private var kept: [TreeEntry] = []
 
-  // SQLite has no room for more rows.
+  // SQLite cannot store more rows.
   private static let believedItemCount: UInt64 = 1 << 36
 
   private var connection: Connection { view.connection }
@@ -38,7 +38,7 @@ struct SalvagedRows {
       if try !keep(entry, index) { try noteLost(entry.token, index) }
       if group.kept % 1_024 == 1_023 { progress(group.kept) }
     }
-    // How many items stood below a node that is lost only the manifest says, and a writer may have signed any number.
+    // Only the manifest tells how many items were below a lost node, and a malicious writer may have signed any number.
     let signed = view.state.manifest.itemCount
     if !tree.isWhole, signed <= SalvagedRows.believedItemCount, signed > UInt64(tree.entries.count) {
       group.lost += signed - UInt64(tree.entries.count)
@@ -55,7 +55,7 @@ struct SalvagedRows {
     return try builder.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
   }
 
-  /// Keeps a proved item with as much of its history as hangs together behind it.
+  /// Keeps a proved item with the unbroken part of its history.
   ///
   /// - Returns: `false` if its row or its value is lost.
   private mutating func keep(_ entry: TreeEntry, _ index: borrowing SalvageIndex) throws(GroupFileError) -> Bool {
@@ -68,7 +68,7 @@ struct SalvagedRows {
       versionCount += 1
       oldest = older
     }
-    // Of no item more are kept; a writer may have signed any number.
+    // No item keeps more versions, although a malicious writer may have signed any number.
     group.lostVersions += min(oldest.version - current.oldest, UInt64(GroupLimits.keptVersions.upperBound) - 1)
     group.kept += 1
     try insert(oldest.version == current.oldest ? current : current.keeping(from: oldest.version))
@@ -81,7 +81,7 @@ struct SalvagedRows {
     itemCount += 1
   }
 
-  /// Whether both halves of a row open; its large value is written then.
+  /// Whether attributes and secret of a row can be opened; if so, its large value is written.
   private func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(GroupFileError) -> Bool {
     if row.place == .blob {
       guard let digest = Digest(row.encoded[row.secretRange]), let blob = index.blob(digest) else { return false }
@@ -103,7 +103,7 @@ struct SalvagedRows {
       .bind(2, counter: row.version).run()
   }
 
-  /// The name of a lost item, if any version of it tells: a name whose token is the item's is its name.
+  /// Records the name of a lost item, if any version has it: a name that yields the item's token is its name.
   private mutating func noteLost(_ token: Token, _ index: borrowing SalvageIndex) throws(GroupFileError) {
     group.lost += 1
     for record in index.versions(of: token).reversed() {
@@ -113,7 +113,7 @@ struct SalvagedRows {
     }
   }
 
-  /// Lists the newest version that opens of each item that was not kept; a removal is nothing that could be kept.
+  /// Lists the newest version that opens of each item that was not kept; a tombstone has nothing to keep.
   private mutating func noteUnproved(_ index: borrowing SalvageIndex) throws(GroupFileError) {
     let proved = kept
     var position = 0
@@ -145,14 +145,14 @@ struct SalvagedRows {
   }
 }
 
-/// The digest tree of a damaged file, from its signed root downwards: a node that is lost is made again from what it stood
-/// for, and counts if that gives the digest which its proved parent names (format article, "Repairing").
+/// The digest tree of a damaged file, read from its signed root downwards. A lost node is rebuilt from its children or
+/// rows, and counts if it has the digest that its proved parent names (format article, "Repairing").
 struct SalvagedTree {
   /// The items that the signed root proves, in rising order.
   private(set) var entries: [TreeEntry] = []
-  /// Whether nothing is missing of it: then `entries` are all items that were signed.
+  /// Whether the tree is complete: then `entries` are all items that were signed.
   private(set) var isWhole = true
-  /// Nodes that were made again, by digest.
+  /// Rebuilt nodes, by digest.
   private var made: [Digest: TreeNode] = [:]
 
   init(root: Digest, in index: borrowing SalvageIndex) {
@@ -168,7 +168,7 @@ struct SalvagedTree {
         guard let child = TreeNode.child(nibble, bitmap: bitmap, children: children) else { continue }
         prove(child, at: place.child(nibble), index)
       }
-    // What stood below is not proved.
+    // Items below this node are not proved.
     case nil: isWhole = false
     }
   }
@@ -176,7 +176,7 @@ struct SalvagedTree {
   private mutating func madeNode(
     _ digest: Digest, at place: TreePlace, _ index: borrowing SalvageIndex
   ) -> TreeNode? {
-    // Of a child both its node and its rows may be there; after damage either may be wrong.
+    // For a child there may be both a node and rows, and after damage either may be wrong.
     for prefersNodes in [true, false] {
       let candidates = [leaf(at: place, index), branch(at: place, index, prefersNodes: prefersNodes)]
       for case let node? in candidates where node.digest(at: place) == digest { return node }
@@ -184,19 +184,19 @@ struct SalvagedTree {
     return nil
   }
 
-  /// The leaf that the rows below `place` make, if they are few enough for one.
+  /// The leaf built from the rows below `place`, if they are few enough for one.
   private func leaf(at place: TreePlace, _ index: borrowing SalvageIndex) -> TreeNode? {
     var found: [TreeEntry] = []
     for record in index.rows(below: place) {
       let entry = TreeEntry(token: record.token, digest: record.digest)
-      // Versions come in rising order: the last one is the current.
+      // Versions come in rising order, so the last one is the current one.
       if found.last?.token == record.token { found[found.count - 1] = entry } else { found.append(entry) }
       guard found.count <= TreeNode.leafCapacity else { return nil }
     }
     return found.isEmpty ? nil : .leaf(found)
   }
 
-  /// The branch whose children are the nodes that are stored below `place`, or what the rows there make.
+  /// The branch built from the nodes that are stored below `place`, or from the rows there.
   private mutating func branch(
     at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool
   ) -> TreeNode? {

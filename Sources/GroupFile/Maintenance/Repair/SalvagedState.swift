@@ -12,9 +12,9 @@ struct SalvagedState {
     self.context = context
   }
 
-  /// Signs the state that holds `root`, under a roster that is new but for its number and the wraps that were lost.
+  /// Signs a state with `root`, under a new roster that differs only in its number and in the wraps that were lost.
   ///
-  /// - Returns: its epoch.
+  /// - Returns: the state's epoch.
   func sign(
     root: Digest, items: UInt64, versions: UInt64, wraps: [[UInt8]: Set<[UInt8]>], time: UInt64,
     in connection: Connection
@@ -69,7 +69,7 @@ extension Connection {
     try storePart(.manifest, manifest)
   }
 
-  /// Writes what was found of the chain up to `state`.
+  /// Writes the links that were found of the chain up to `state`.
   func storeChain(_ found: [UInt64: Digest], of state: VerifiedState) throws(GroupFileError) {
     let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
     let end = state.manifest.epoch
@@ -79,7 +79,7 @@ extension Connection {
     }
   }
 
-  /// Whether the chain that was found leads to `state`; one that does not is dropped, because lost rows cannot be made again.
+  /// Whether the chain that was found leads to `state`. Otherwise it is dropped, because lost links cannot be rebuilt.
   func confirmChain(of state: VerifiedState) throws(GroupFileError) -> Bool {
     try appendChain(state.manifest.epoch, state.manifest.rest())
     if state.isEnd(of: try chain(after: 0)) { return true }
@@ -90,10 +90,10 @@ extension Connection {
 
 /// Finds the signed state of a damaged file among all records that could be a part of it.
 ///
-/// Anybody who can write the file can add records, so each is tried once and not with each of the others: a header leads to
-/// the wraps of its generation, the keys to the rosters, and a manifest names its roster.
+/// Anyone who can write the file can add records, so the search must not try all combinations: a header leads to the
+/// wraps of its generation, the keys lead to the rosters, and a manifest names its roster.
 struct StateSearch {
-  /// A group key that a wrap led to.
+  /// A group key that was found through a wrap.
   private struct Opened {
     let keys: GroupKeys
     /// `nil` if it was another member's.
@@ -106,7 +106,7 @@ struct StateSearch {
   private let witness: WitnessReading
   private let members: [MemberSeed]
   private var failure = GroupFileError.damaged(.container, "a part of the state is missing")
-  /// Why the key of a device that a header names is not here.
+  /// The error of finding the device key that a header names.
   private var deviceFailure: GroupFileError?
 
   private init(_ context: GroupContext, _ witness: WitnessReading, _ members: [MemberSeed]) {
@@ -115,19 +115,20 @@ struct StateSearch {
     self.members = members
   }
 
-  /// The state that every reader of the file would find, if it verifies; otherwise the one with the highest epoch that does.
+  /// The state that every reader of the file would find, if it verifies; otherwise the verified state with the highest
+  /// epoch.
   ///
-  /// A state that contradicts `witness` is passed over for one that does not: damage must not hide that a state is an older
-  /// one, or a fork. A manifest whose only fault is its versions counts.
+  /// A state that contradicts `witness` is skipped if there is one that does not, because damage must not hide that a
+  /// state is old or a fork. A manifest whose only defect is its versions counts.
   ///
   /// - Parameters:
-  ///   - members: applications that may be members. Where the owner's wrap is gone, one of theirs leads to the key: by taking it
-  ///     away nobody keeps the owner out.
-  ///   - isTaken: whether a state that contradicts the witness is taken where there is no other: the newest of them by key, roster
-  ///     and epoch. One of another group never is.
+  ///   - members: applications that may be members. If the owner's wrap is lost, one of theirs leads to the key, so
+  ///     that deleting the wrap does not lock the owner out.
+  ///   - isTaken: whether a state that contradicts the witness is accepted if there is no other: the newest by key,
+  ///     roster and epoch. A state of another group is never accepted.
   /// - Returns: the state, and whether it contradicts the witness.
-  /// - Throws: what is wrong with the state; there is nothing signed to go on from then. `rolledBack` where each state
-  ///   contradicts the witness; `newerFormat` where the owner signed that a later program is needed.
+  /// - Throws: the defect of the state, if no signed state is left; `rolledBack` if every state contradicts the
+  ///   witness; `newerFormat` if the owner signed that a later program is needed.
   static func run(
     _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed],
     taking isTaken: (VerifiedState) -> Bool = { _ in false }
@@ -137,7 +138,7 @@ struct StateSearch {
     var taken: VerifiedState?
     let chain = index.chain
     let descendants = search.descendants(chain)
-    // A higher generation is a later one: those before it are not looked at.
+    // A higher generation is newer, so lower ones need not be examined.
     for generation in search.generations(index) {
       for state in try search.states(index, try search.opened(generation.headers, index)) {
         do throws(GroupFileError) {
@@ -169,18 +170,18 @@ struct StateSearch {
     return links
   }
 
-  /// All headers, by falling generation.
+  /// All headers, sorted by falling generation.
   private mutating func generations(_ index: borrowing SalvageIndex) -> [(number: UInt64, headers: [StateHeader])] {
     var headers: [StateHeader] = []
     for bytes in index.parts[StatePart.header.rawValue] ?? [] {
       if let header = try? StateHeader(parsing: bytes) { headers.append(header) }
     }
-    // The header says nothing that this machine has not seen, unless the group got a new key since.
+    // This machine knows the header's content from its witness, unless the group got a new key since.
     if case .valid(let record) = witness { headers.append(StateHeader(of: record)) }
     return Dictionary(grouping: headers) { $0.generation }.sorted { $0.key > $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// The keys that the wraps of one generation lead to.
+  /// The keys that the wraps of one generation yield.
   private mutating func opened(
     _ headers: [StateHeader], _ index: borrowing SalvageIndex
   ) throws(GroupFileError) -> [Opened] {
@@ -196,7 +197,8 @@ struct StateSearch {
     return opened
   }
 
-  /// Whether a header is the stored one, or of the generation that this machine has seen: of no others are the members tried.
+  /// Whether a header is the stored one, or has the generation that this machine has seen. Members are tried only for
+  /// these.
   private func isExpected(_ stored: [UInt8]?) -> (StateHeader) -> Bool {
     { header in
       if header.serialized() == stored { return true }
@@ -205,7 +207,7 @@ struct StateSearch {
     }
   }
 
-  /// The keys that the wraps of one member and one generation lead to.
+  /// The keys that the wraps of one member and one generation yield.
   private mutating func keys(
     of seed: MemberSeed, _ headers: [StateHeader], _ index: borrowing SalvageIndex
   ) throws(GroupFileError) -> [Opened] {
@@ -240,7 +242,7 @@ struct StateSearch {
     }
   }
 
-  /// The states that verify under some of the keys: first the one whose parts are the stored ones, then by falling epoch.
+  /// The states that verify under some of the keys: the one with the stored parts first, then by falling epoch.
   private mutating func states(
     _ index: borrowing SalvageIndex, _ opened: [Opened]
   ) throws(GroupFileError) -> [VerifiedState] {
@@ -287,7 +289,7 @@ struct StateSearch {
 }
 
 extension StateHeader {
-  /// What is left of it on a machine that has verified the group.
+  /// The part of the header that the witness of a machine which verified the group contains.
   fileprivate init(of record: WitnessRecord) {
     groupID = record.groupID
     generation = record.generation
