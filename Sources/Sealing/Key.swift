@@ -14,7 +14,7 @@ package struct Key: ~Copyable, Sendable {
 
   /// Makes a key from `bytes` without copying them.
   ///
-  /// The caller must not write to them any more.
+  /// The caller must not write to them afterwards.
   /// - Throws: ``SealingError/wrongCount(_:expected:)`` if their number is not 32.
   package init(_ bytes: GuardedBytes) throws(SealingError) {
     guard bytes.count == Key.byteCount else { throw .wrongCount(bytes.count, expected: Key.byteCount) }

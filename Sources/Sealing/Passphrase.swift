@@ -30,8 +30,8 @@ package enum Passphrase {
   /// Derives the key of a passphrase.
   ///
   /// - Parameter salt: 16 bytes, random and new for every slot.
-  /// - Throws: ``SealingError/overLimit`` before anything is allocated; ``SealingError/wrongCount(_:expected:)`` for the
-  ///   salt; ``SealingError/outOfMemory``.
+  /// - Throws: ``SealingError/overLimit`` before anything is allocated; ``SealingError/wrongCount(_:expected:)`` for
+  ///   the salt; ``SealingError/outOfMemory``.
   package static func stretch(_ passphrase: GuardedBytes, salt: [UInt8], cost: Cost) throws(SealingError) -> Key {
     guard cost.isWithinLimits, passphrase.count <= byteCountLimit else { throw .overLimit }
     guard salt.count == saltByteCount else { throw .wrongCount(salt.count, expected: saltByteCount) }
@@ -50,6 +50,6 @@ package enum Passphrase {
     return try Key(key)
   }
 
-  /// The most bytes of a passphrase: 64 KiB.
+  /// The largest size of a passphrase in bytes: 64 KiB.
   package static let byteCountLimit = 65_536
 }

@@ -50,7 +50,7 @@ package struct Nonce: Sendable, Hashable {
 /// `seal(key, nonce, binding, message)`: XChaCha20-Poly1305-IETF (draft-irtf-cfrg-xchacha-03).
 ///
 /// A box is the encrypted message and a 16-byte tag. It opens only with the same key, nonce and binding. The binding
-/// says where the box belongs and is not part of it.
+/// identifies the box's place and is not part of the box.
 package enum SealedBox {
   /// The number of bytes that a box adds to its message: 16.
   package static let overhead = 16

@@ -53,12 +53,14 @@ package struct SigningKey: ~Copyable, Sendable {
 }
 
 extension PublicKey {
-  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or signature.
+  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or
+  /// signature.
   package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
     unsafe message.withUnsafeBytes { unsafe verifies(signature, of: $0) }
   }
 
-  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or signature.
+  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or
+  /// signature.
   package func verifies(_ signature: [UInt8], of message: UnsafeRawBufferPointer) -> Bool {
     guard signature.count == SigningKey.signatureByteCount else { return false }
     Sodium.ready
@@ -133,7 +135,7 @@ package struct Bytes32: Hashable, Sendable, Comparable {
 
   package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }
 
-  /// Eight of the 32 bytes: enough to tell digests apart in a table, which compares the rest.
+  /// Eight of the 32 bytes: enough to index a table of digests, which then compares them in full.
   package var word: UInt64 { words.0 }
 
   package func hash(into hasher: inout Hasher) {

@@ -69,7 +69,7 @@ package enum SealingError: Error, Equatable {
   deinit { mutex.destroy() }
 
   /// Lends the value while other threads wait. `body` must not call this method again.
-  // Inlinable, so that each use is compiled for its own types: every get comes here a dozen times.
+  // Inlinable, so that each use is specialized for its types: every get calls it a dozen times.
   @inlinable
   package func withLock<Result: ~Copyable, Failure>(
     _ body: (inout Value) throws(Failure) -> Result

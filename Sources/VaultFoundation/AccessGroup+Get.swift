@@ -8,7 +8,7 @@ extension AccessGroup {
   /// - Parameters:
   ///   - name: the item's name.
   ///   - type: the required type.
-  ///   - version: a kept version; `nil` for the present one.
+  ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type; otherwise the errors of
   ///   ``AccessGroup/get(_:version:)``.
   public func get<Value: SecretScalar>(
@@ -29,7 +29,7 @@ extension AccessGroup {
   ///   - name: the item's name.
   ///   - type: its type, which is the only one allowed in the archive.
   ///   - typeName: the name under which the type was archived, if it differs from the type's own.
-  ///   - version: a kept version; `nil` for the present one.
+  ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get<Value: Decodable>(
     _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
@@ -50,8 +50,8 @@ extension AccessGroup {
   /// - Parameters:
   ///   - name: the item's name.
   ///   - type: the object's class.
-  ///   - allowed: other classes of yours in its archive. No other class is built.
-  ///   - version: a kept version; `nil` for the present one.
+  ///   - allowed: other classes that its archive may contain. No other class is built.
+  ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
@@ -59,14 +59,14 @@ extension AccessGroup {
     try object(name, type, allowed, version)
   }
 
-  /// The object in the item `name`, for a class with both codings: its `init(coder:)` is used.
+  /// The object in the item `name`, for a class that supports both codings: its `init(coder:)` is used.
   public func get<Object: NSObject & NSSecureCoding & Decodable>(
     _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
   ) throws(VaultError) -> Object {
     try object(name, type, allowed, version)
   }
 
-  /// The object in the item `name`, with other names for its classes, for archives that were made elsewhere.
+  /// The object in the item `name`, with other names for its classes, for archives that other programs made.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, version: UInt64? = nil
   ) throws(VaultError) -> Object {

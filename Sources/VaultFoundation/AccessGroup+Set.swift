@@ -19,10 +19,10 @@ extension AccessGroup {
   ///
   /// - Parameters:
   ///   - name: the item's name.
-  ///   - value: a structure, an enumeration, or an array or dictionary of such.
-  ///   - typeName: the name of the type in the archive. Private, local and generic types have none of their own.
-  ///   - details: label, attributes and expiry; by default label and attributes stay.
-  ///   - expected: the version that must be the present one; 0 if there must be none.
+  ///   - value: a structure, an enumeration, or an array or dictionary of these.
+  ///   - typeName: the name of the type in the archive. Private, local and generic types need one.
+  ///   - details: label, attributes and expiry; by default label and attributes are kept.
+  ///   - expected: the version that must be the current one; 0 if the item must not exist.
   /// - Returns: the new version's number.
   /// - Throws: ``VaultError/archive(_:)``; otherwise the errors of
   ///   ``AccessGroup/set(_:to:kind:typeName:_:ifVersion:)``.
@@ -31,7 +31,7 @@ extension AccessGroup {
     _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
     ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    // Generic code does not know that its value is a text or a number, but a reader may.
+    // Generic code does not know that its value is a text or a number, but a reader may request it as one.
     if typeName == nil, let scalar = value as? any SecretScalar {
       return try set(name, to: scalar, details, ifVersion: expected)
     }
@@ -48,7 +48,7 @@ extension AccessGroup {
     try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
   }
 
-  /// Sets `name` to an object whose class has both codings: its `encode(with:)` is used.
+  /// Sets `name` to an object whose class supports both codings: its `encode(with:)` is used.
   @discardableResult
   public func set<Object: NSObject & NSSecureCoding & Encodable>(
     _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
@@ -56,7 +56,7 @@ extension AccessGroup {
     try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
   }
 
-  /// Sets `name` to an array of objects. Elements that are the same object stay the same.
+  /// Sets `name` to an array of objects. An object that occurs several times is stored once.
   @discardableResult
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to objects: [Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil

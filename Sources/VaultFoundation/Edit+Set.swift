@@ -17,7 +17,7 @@ extension Edit {
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
     guard value.isReadable else { return fail(Value.unreadable) }
-    // As a `SecretValue` it is not taken for an `Encodable`.
+    // Only known as a `SecretValue`, so that the overload for `Encodable` is not chosen.
     func set(_ value: some SecretValue) { self.set(name, to: value, details, ifVersion: expected) }
     set(value)
   }

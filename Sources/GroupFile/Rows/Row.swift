@@ -55,7 +55,7 @@ package struct Row: Sendable {
   static let blobByteCount =
     GroupLimits.inlineSecretByteCount + 1...Padding.padded(count: GroupLimits.secretByteCount) + SealedBox.overhead
 
-  /// Assembles a row; the parts must be of the sizes above.
+  /// Assembles a row; the parts must have the sizes above.
   init(
     token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
     nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
@@ -63,7 +63,7 @@ package struct Row: Sendable {
     precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
     let attributesEnd = Row.attributesOffset + attributes.count
     let count = attributesEnd + 5 + secret.count
-    // Written in place: a list makes a row for every item, and appending to an array costs more than hashing it.
+    // Written in place: a listing creates a row for every item, and appending to an array costs more than hashing it.
     encoded = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       let bytes = UnsafeMutableRawBufferPointer(buffer)
       unsafe bytes.storeBytes(of: token.high.bigEndian, as: UInt64.self)
@@ -104,7 +104,7 @@ extension Label {
 
 /// The associated data of one half of a row: 88 bytes that tie it to its group, generation, name, version and state.
 ///
-/// A half copied to another place, version or group does not open there (format article, "Rows").
+/// A half copied to another token, version or group does not open there (format article, "Rows").
 struct RowBinding: Sendable {
   /// Which half of a row is sealed.
   enum Half: UInt32 {
@@ -116,7 +116,7 @@ struct RowBinding: Sendable {
 
   private static let byteCount = 88
 
-  /// What all rows of a group's generation share.
+  /// The part that is the same for all rows of a group's generation.
   init(groupID: GroupID, generation: UInt64) {
     var writer = ByteWriter(reservingCapacity: 56)
     writer.write(Label.row)
@@ -140,7 +140,7 @@ struct RowBinding: Sendable {
   }
 }
 
-/// Where an item stands in its group: 16 bytes that only a member can compute from its name.
+/// The place of an item in its group: 16 bytes that only a member can compute from its name.
 ///
 /// `token = MAC(token key, "vault1.token", NFC name)[0..<16]` (format article, "Keys").
 package struct Token: Hashable, Sendable, Comparable {
@@ -181,7 +181,7 @@ package struct Token: Hashable, Sendable, Comparable {
     return writer.bytes
   }
 
-  /// The 16 bytes as 32 digits.
+  /// The 16 bytes as 32 hexadecimal digits.
   package var hexadecimal: String { Token.digits(high) + Token.digits(low) }
 
   private static func digits(_ half: UInt64) -> String {
@@ -201,7 +201,7 @@ package struct Token: Hashable, Sendable, Comparable {
     left.high != right.high ? left.high < right.high : left.low < right.low
   }
 
-  /// The nibble at `depth` 0...31, the most significant first.
+  /// The nibble at `depth` 0...31; depth 0 is the most significant one.
   func nibble(at depth: Int) -> Int {
     depth < 16 ? Int(high >> (60 - 4 * UInt64(depth)) & 15) : Int(low >> (124 - 4 * UInt64(depth)) & 15)
   }

@@ -24,7 +24,7 @@ struct RowSeal: Sendable {
     }
   }
 
-  /// Opens the attributes of a proved row and checks that the row stands where its name belongs.
+  /// Opens the attributes of a proved row and checks that the name in them belongs to the row's token.
   func placedAttributes(of row: Row) throws(GroupFileError) -> Attributes {
     let attributes = try attributes(of: row)
     guard keys.token(of: attributes.name) == row.token else { throw .damaged(.row, "a name in another's place") }
@@ -33,7 +33,7 @@ struct RowSeal: Sendable {
 
   /// Opens `box[range]`, the sealed secret of a proved row.
   ///
-  /// - Throws: `damaged(.row, …)`; `storage` where there is no guarded memory left.
+  /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
   func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(GroupFileError) -> OpenedSecret {
     let binding = keys.binding.bytes(token: row.token, version: row.version, state: row.state, half: .secret)
     do {
@@ -52,10 +52,10 @@ struct RowSeal: Sendable {
     }
   }
 
-  /// Seals a row of `token`; both halves are padded alike and share one nonce under two keys.
+  /// Seals a row of `token`. Both halves are padded by the same rule and share one nonce under two keys.
   ///
   /// - Parameter secret: the value; `nil` makes a tombstone.
-  /// - Returns: the row, and the sealed secret where it is too large for the row.
+  /// - Returns: the row, and the sealed secret if it is too large for the row.
   func row(
     _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest
   ) throws(GroupFileError) -> (row: Row, blob: [UInt8]?) {
@@ -96,14 +96,14 @@ struct RowSeal: Sendable {
   }
 }
 
-/// A value's bytes while they are open: a range of guarded memory, wiped when the last reference goes.
+/// A value's bytes while they are open: a range of guarded memory, wiped when the last reference is released.
 package struct OpenedSecret: Sendable {
   let bytes: GuardedBytes
   let range: Range<Int>
 
-  /// Takes a copy of `value`, at most 1 MiB; the caller wipes its own.
+  /// Copies `value`, at most 1 MiB; the caller wipes the original.
   ///
-  /// - Throws: `overLimit`, or `storage` where there is no guarded memory left.
+  /// - Throws: `overLimit`; `storage` if guarded memory is short.
   package init(copying value: UnsafeRawBufferPointer) throws(GroupFileError) {
     guard value.count <= GroupLimits.secretByteCount else { throw .overLimit("a value of 1 MiB") }
     do {
@@ -130,7 +130,7 @@ package struct OpenedSecret: Sendable {
     }
   }
 
-  /// Lends the value in the padded form that is sealed.
+  /// Lends the value in the padded form in which it is sealed.
   func withPadded<Result>(_ body: (UnsafeRawBufferPointer) -> Result) throws(SealingError) -> Result {
     let padded = try unsafe withUnsafeBytes { (value) throws(SealingError) in try unsafe Padding.pad(value) }
     return unsafe padded.withUnsafeBytes { unsafe body($0) }

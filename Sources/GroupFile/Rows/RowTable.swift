@@ -1,6 +1,6 @@
 import Sealing
 
-/// The rows of `item`, `version` and `blob`. Sizes and types are checked here; what a row says is proved by the tree.
+/// The rows of `item`, `version` and `blob`. Sizes and types are checked here; the tree proves the contents.
 extension Connection {
   /// The current row of `token`, unproved.
   func currentRow(_ token: Token) throws(GroupFileError) -> Row? {
@@ -44,21 +44,21 @@ extension Connection {
     )
   }
 
-  /// Adds the first row of a token that the tree does not hold.
+  /// Adds the first row of a token that is not in the tree.
   func insertCurrent(_ row: Row) throws(GroupFileError) {
     try run(
       "INSERT INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row)
   }
 
-  /// Replaces the row of a token that the tree holds.
+  /// Replaces the row of a token that is in the tree.
   func replaceCurrent(_ row: Row) throws(GroupFileError) {
     try run(
       "REPLACE INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row)
   }
 
-  /// Keeps a row that was replaced.
+  /// Stores a replaced row among the older versions.
   func insertOlder(_ row: Row) throws(GroupFileError) {
     try run(
       "INSERT INTO version(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -72,7 +72,7 @@ extension Connection {
     _ = try statement.step()
   }
 
-  /// Drops the kept rows of `token` below `oldest`, with their blobs.
+  /// Deletes the older rows of `token` with versions below `oldest`, and their blobs.
   func dropVersions(of token: Token, below oldest: UInt64) throws(GroupFileError) {
     for sql: StaticString in [
       "DELETE FROM version WHERE token = ? AND version < ?", "DELETE FROM blob WHERE token = ? AND version < ?",
@@ -85,14 +85,14 @@ extension Connection {
     }
   }
 
-  /// Runs `sql`, which drops all rows of a table.
+  /// Runs `sql`, which deletes all rows of a table.
   func empty(_ sql: StaticString) throws(GroupFileError) {
     let statement = try statement(sql)
     defer { statement.reset() }
     _ = try statement.step()
   }
 
-  /// The sealed secret of a row whose place is a blob, unproved.
+  /// The sealed secret of a row that is stored as a blob, unproved.
   func blob(_ token: Token, version: UInt64) throws(GroupFileError) -> [UInt8]? {
     let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")
     defer { statement.reset() }
@@ -102,7 +102,7 @@ extension Connection {
     return unsafe Array(try statement.blob(0, count: Row.blobByteCount))
   }
 
-  /// Adds a sealed secret too large for its row.
+  /// Adds a sealed secret that is too large for its row.
   func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(GroupFileError) {
     let statement = try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
     defer { statement.reset() }
@@ -114,9 +114,9 @@ extension Connection {
 }
 
 extension Row {
-  /// Reads the row that `statement` stands on.
+  /// Reads the current row of `statement`.
   ///
-  /// - Throws: `damaged(.row, …)` or what the columns throw.
+  /// - Throws: `damaged(.row, …)`; the errors of reading the columns.
   init(_ statement: Statement) throws(GroupFileError) {
     let counter: ClosedRange<Int64> = 1...Int64(ByteReader.counterLimit - 1)
     let state = State(rawValue: UInt8(try statement.integer(2, in: 1...2)))!
@@ -133,7 +133,7 @@ extension Row {
       secret: try statement.blob(8, count: Row.secretByteCount(place)))
   }
 
-  /// How many bytes the last column holds.
+  /// The allowed numbers of bytes in the last column.
   static func secretByteCount(_ place: Place) -> ClosedRange<Int> {
     switch place {
     case .none: 0...0
@@ -157,12 +157,11 @@ extension Row {
   }
 }
 
-/// Walks over all current rows in order of their tokens, each proved by its leaf.
+/// Walks over all current rows in order of their tokens, and proves each by its leaf.
 ///
-/// The scan and the signed tree must tell the same: a row that the tree does not name, or one that is missing, ends the walk
-/// with an error, and never one row later than that.
+/// The scan and the signed tree must agree: at the first row that is in only one of them, the walk ends with an error.
 package final class RowWalk {
-  // Kept as a whole: the connection must not be lent to another thread while the scan stands on it.
+  // Keeps the transaction, because its connection must not be lent to another thread during the scan.
   private let transaction: ReadTransaction
   private let rows: Statement
   private var tree: TreeWalk
@@ -193,12 +192,12 @@ package final class RowWalk {
   }
 }
 
-/// Walks over the items that a signed root names, in order of their tokens; each node is proved by its parent.
+/// Walks over the items that a signed root names, in order of their tokens, and proves each node by its parent.
 struct TreeWalk {
   private let view: Snapshot
   private var pending: [(digest: Digest, place: TreePlace)]
   private var leaf: ArraySlice<TreeEntry> = []
-  /// How many stored nodes the walk went over.
+  /// How many stored nodes the walk has visited.
   private(set) var nodeCount: UInt64 = 0
 
   init(_ view: Snapshot, from root: Digest) {

@@ -8,14 +8,14 @@ package final class GroupKeys: Sendable {
   private let attributes: Key
   private let secret: Key
   private let meta: Key
-  /// `G`, kept so that the owner can wrap it for a new member.
+  /// `G`, kept so that the owner can wrap it for new members.
   let groupKey: Key
-  /// What the roster says of the key: a member who was given another one notices.
+  /// The roster's commitment to the key: it lets a member notice if they were given another key.
   let commitment: Digest
-  /// What ties the rows of this generation to the group.
+  /// The data that binds the rows of this generation to the group.
   let binding: RowBinding
 
-  /// Derives the keys of `groupKey`; `deviceKey` is given for a group that is bound to a device.
+  /// Derives the keys of `groupKey`; `deviceKey` is required for a group that is bound to a device.
   init(groupKey: consuming Key, groupID: GroupID, generation: UInt64, deviceKey: borrowing Key?) throws(SealingError) {
     self.groupID = groupID
     self.generation = generation
@@ -36,7 +36,7 @@ package final class GroupKeys: Sendable {
     binding = RowBinding(groupID: groupID, generation: generation)
   }
 
-  /// Where `name` (UTF-8, NFC) stands.
+  /// The token of `name` (UTF-8, NFC).
   package func token(of name: String) -> Token {
     unsafe Token(prefixOf: name.utf8Span.span.withUnsafeBytes { unsafe token.mac(.token, $0) })
   }
@@ -64,7 +64,7 @@ package final class GroupKeys: Sendable {
     nonce.bytes + SealedBox.seal(content, key: meta, nonce: nonce, binding: metaBinding(label))
   }
 
-  /// Opens what `sealMeta` made; `nil` for anything else.
+  /// Opens the output of `sealMeta`; `nil` for anything else.
   func openMeta(_ stored: [UInt8], _ label: Label) -> [UInt8]? {
     guard let nonce = Nonce(stored.prefix(24)) else { return nil }
     return try? SealedBox.openUnguarded(
@@ -131,7 +131,7 @@ package enum Wrap {
     }
   }
 
-  /// What the roster says of a wrap.
+  /// The roster's digest of a wrap.
   static func digest(_ stored: [UInt8], slotID: [UInt8]) -> Digest { Hash.digest(.wrapHash, slotID + stored) }
 
   private static func binding(_ groupID: GroupID, _ generation: UInt64, _ slotID: [UInt8]) -> [UInt8] {
@@ -150,13 +150,13 @@ extension Label {
   fileprivate static let wrapHash = Label("vault1.wrap.hash")
 }
 
-/// The key of one machine: groups that are bound to it open beside this key and nowhere else (format article, "Keys").
+/// The key of one machine, which opening a group bound to it requires (format article, "Keys").
 package final class DeviceKey: Sendable {
   package let key: Key
-  /// What rosters call the key; 16 bytes.
+  /// Identifies the key in rosters; 16 bytes.
   package let id: [UInt8]
 
-  /// What a roster says where the group is bound to no device.
+  /// The id in the roster of a group that is not bound to a device.
   static let noID = [UInt8](repeating: 0, count: 16)
 
   package init(_ key: consuming Key) {
@@ -169,15 +169,16 @@ extension Label {
   fileprivate static let deviceID = Label("vault1.device.id")
 }
 
-/// What makes somebody a member of groups: 32 bytes that his signing key and his wrap keys follow from (format article,
+/// The secret of a group member: 32 bytes from which their signing key and their wrap keys are derived (format article,
 /// "Keys").
 ///
-/// The owner derives it from his root seed, for himself and for each application; an application finds it in its credential.
+/// The owner derives a seed from their root seed for themselves and for each application; an application reads its seed
+/// from its credential.
 package final class MemberSeed: Sendable {
   private let seed: Key
   private let signing: SigningKey
 
-  /// Makes the member of `seed`; the same seed gives the same member.
+  /// Derives the member of `seed`; the same seed gives the same member.
   ///
   /// - Throws: `outOfMemory`.
   package init(_ seed: consuming Key) throws(SealingError) {
@@ -185,25 +186,25 @@ package final class MemberSeed: Sendable {
     self.seed = seed
   }
 
-  /// The key that the roster knows this member by.
+  /// The key that identifies this member in the roster.
   package var signingPublicKey: PublicKey { signing.publicKey }
 
-  /// The key that signs manifests, and nothing else.
+  /// The key that signs manifests; it signs nothing else.
   package func signingKey() -> SigningKey { signing.copy() }
 
-  /// The key that the group's key of one generation is wrapped with for this member.
+  /// The key that wraps the group's key of one generation for this member.
   ///
   /// - Throws: `outOfMemory`.
   package func wrapKey(group: GroupID, generation: UInt64) throws(SealingError) -> Key {
     try seed.derive(.memberWrap, MemberSeed.place(group, generation))
   }
 
-  /// The 16 bytes under which that wrap is filed; without the seed they say nothing about the member.
+  /// The 16 bytes under which that wrap is stored; without the seed they reveal nothing about the member.
   package func slotID(group: GroupID, generation: UInt64) -> [UInt8] {
     Array(seed.mac(.memberSlot, MemberSeed.place(group, generation)).bytes.prefix(16))
   }
 
-  /// Lends the seed's 32 bytes: for a credential or the kernel's keyring.
+  /// Lends the seed's 32 bytes to `body`, for a credential or the kernel's keyring.
   package func withUnsafeBytes<Result: ~Copyable, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

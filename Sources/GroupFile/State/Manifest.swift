@@ -2,23 +2,23 @@ package import Sealing
 
 /// A writer's signed statement of a group's current state (format article, "The manifest").
 package struct Manifest: Sendable, Equatable {
-  /// The roster's: they are the owner's to decide.
+  /// The roster's versions, which the owner decides.
   package var version: FormatVersion
   package var groupID: GroupID
   package var rosterDigest: Digest
   package var rosterRevision: UInt64
   package var generation: UInt64
-  /// The number of the state, +1 per commit; after an accepted rollback it may jump.
+  /// The number of the state; each commit adds 1, and accepting a rollback may add more.
   package var epoch: UInt64
-  /// Rows in `item`, tombstones included.
+  /// The number of rows in `item`, tombstones included.
   package var itemCount: UInt64
-  /// Rows in `version`.
+  /// The number of rows in `version`.
   package var versionRowCount: UInt64
   /// The root of the digest tree.
   package var root: Digest
-  /// The link of the manifest before; zeros at the first.
+  /// The link of the previous manifest; zeros for the first.
   package var previousLink: Digest
-  /// Who signs.
+  /// The signer's public key.
   package var writerKey: PublicKey
   /// Milliseconds since 1970-01-01 UTC, for information only.
   package var time: UInt64
@@ -48,21 +48,21 @@ extension Manifest {
     return writer.bytes
   }
 
-  /// `rest = H("vault1.man.rest", body without the previous link)`: what the chain keeps of this manifest.
+  /// `rest = H("vault1.man.rest", body without the previous link)`: the part of this manifest that the chain stores.
   package func rest() -> Digest {
     let body = body()
     return Hash.digest(.manifestRest, Array(body[..<160] + body[192...]))
   }
 
-  /// `link = H("vault1.man.link", previous link ‖ rest)`: the name of this state and of all before it.
+  /// `link = H("vault1.man.link", previous link ‖ rest)`: identifies this state and all states before it.
   package func link() -> Digest { Manifest.link(after: previousLink, rest: rest()) }
 
-  /// The link that follows `previous` by a manifest whose rest is `rest`.
+  /// The link after `previous` for a manifest whose rest is `rest`.
   package static func link(after previous: Digest, rest: Digest) -> Digest {
     Hash.digest(.manifestLink, previous.bytes + rest.bytes)
   }
 
-  /// Reads a body; which versions it may state depends on its roster.
+  /// Reads a body. The versions in it are checked later, against the roster.
   ///
   /// - Throws: `damaged(.manifest, …)`.
   package init(parsing body: [UInt8]) throws(GroupFileError) {
@@ -113,10 +113,10 @@ enum SignedManifest {
     return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)
   }
 
-  /// Opens a stored manifest and checks it against the roster that it names, out of `rosters`: ids, digest, the writer's
-  /// right and their signature. The versions that it states are not looked at.
+  /// Opens a stored manifest and checks it against the roster that it names: ids, digest, the writer's right and the
+  /// signature. The versions in it are not checked.
   ///
-  /// - Parameter roster: gives the roster with a digest; `nil` where there is none.
+  /// - Parameter roster: returns the roster with a digest; `nil` if there is none.
   static func open<Entry>(
     _ stored: [UInt8], with keys: GroupKeys, under roster: (Digest) -> (signed: SignedRoster, entry: Entry)?
   ) throws(GroupFileError) -> (manifest: Manifest, entry: Entry) {

@@ -1,26 +1,26 @@
 package import Sealing
 
-/// The owner's signed statement of who is in a group, with which rights, under which key (format article, "The roster").
+/// The owner's signed list of a group's members, with their rights and the key (format article, "The roster").
 package struct Roster: Sendable, Equatable {
-  /// What the owner decided about the whole group.
+  /// The owner's settings for the whole group.
   package struct Flags: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// The group is removed when its application is uninstalled.
     package static let purgedAtUninstall = Flags(rawValue: 1)
-    /// The group opens only beside this machine's device key.
+    /// The group opens only with this machine's device key.
     package static let thisDeviceOnly = Flags(rawValue: 2)
     private static let known: Flags = [.purgedAtUninstall, .thisDeviceOnly]
     /// Bits 8 to 23: read and write version, each less 1.
     private static let versionBits: UInt32 = 0x00FF_FF00
 
-    /// The versions of the format that the owner decided on.
+    /// The format versions that the owner chose.
     package var version: FormatVersion {
       FormatVersion(read: UInt16(rawValue >> 8 & 0xFF) + 1, write: UInt16(rawValue >> 16 & 0xFF) + 1)
     }
 
-    /// Whether each flag is one of this format; of a later one, whose flags nobody here knows, any is.
+    /// Whether all flags are known. Flags of a later format are accepted, because this program cannot know them.
     var areKnown: Bool {
       version.read > FormatVersion.known.read || rawValue & ~Flags.versionBits & ~Flags.known.rawValue == 0
     }
@@ -28,19 +28,19 @@ package struct Roster: Sendable, Equatable {
 
   package var groupID: GroupID
   package var ownerKey: PublicKey
-  /// The roster's own number, +1 per change.
+  /// The roster's own number; every change adds 1.
   package var revision: UInt64
-  /// The group key's number, +1 per rotation.
+  /// The group key's number; every rotation adds 1.
   package var generation: UInt64
   package var keyCommitment: Digest
-  /// Digest of the roster before; zeros at revision 1.
+  /// Digest of the previous roster; zeros at revision 1.
   package var previous: Digest
   /// The epoch of the manifest that was committed together with this roster.
   package var firstEpoch: UInt64
   package var flags: Flags
-  /// Names the device key of a group bound to a device; zeros otherwise. 16 bytes.
+  /// Identifies the device key of a group bound to a device; zeros otherwise. 16 bytes.
   package var deviceKeyID: [UInt8]
-  /// Versions kept of each item, the current one included: 1...1,000.
+  /// How many versions of each item are kept, the current one included: 1...1,000.
   package var keep: UInt16
   package var groupName: String
   /// Sorted by signing key.
@@ -88,7 +88,7 @@ extension Roster {
     return writer.bytes
   }
 
-  /// Reads a body; every rule of the format that needs nothing but the body is checked.
+  /// Reads a body, and checks every rule of the format that can be checked without other data.
   ///
   /// - Throws: `newerFormat` for a read version above this program's; `damaged(.roster, …)`.
   package init(parsing body: [UInt8]) throws(GroupFileError) {
@@ -113,7 +113,7 @@ extension Roster {
     previous = try reader.readBytes32()
     firstEpoch = try reader.readCounter()
     flags = Flags(rawValue: try reader.read(UInt32.self))
-    // A later format may have changed everything behind the flags.
+    // A later format may have changed everything after the flags.
     try flags.version.check(.reading)
     deviceKeyID = Array(try reader.read(count: 16))
     keep = try reader.read(UInt16.self)
@@ -192,15 +192,15 @@ extension Label {
   static let rosterHash = Label("vault1.ros.hash")
 }
 
-/// A roster with its signature, and the form in which it is stored.
+/// A roster with its signature, and its stored form.
 ///
-/// `N 24 ‖ seal(meta key, N, binding, u32 length ‖ body ‖ signature ‖ zeros to a multiple of 256)`: the padding hides how
-/// many members there are to within a few (format article, "The roster").
+/// `N 24 ‖ seal(meta key, N, binding, u32 length ‖ body ‖ signature ‖ zeros to a multiple of 256)`: the padding hides
+/// the exact number of members (format article, "The roster").
 package struct SignedRoster: Sendable, Equatable {
   package let roster: Roster
   let signed: [UInt8]
 
-  /// `H("vault1.ros.hash", body ‖ signature)`: what manifests name.
+  /// `H("vault1.ros.hash", body ‖ signature)`: identifies the roster in manifests.
   package let digest: Digest
 
   /// Signs `roster`.
@@ -221,7 +221,7 @@ package struct SignedRoster: Sendable, Equatable {
       content.count == SignedRoster.paddedCount(signed.count)
     else { throw .damaged(.roster, "padding") }
     let body = Array(signed.dropLast(64))
-    // Who the owner is never comes from the file: the caller's key decides.
+    // The caller's key decides who the owner is; the file must not.
     guard ownerKey.verifies(Array(signed.suffix(64)), of: body) else { throw .damaged(.roster, "signature") }
     roster = try Roster(parsing: body)
     guard roster.ownerKey == ownerKey else { throw .damaged(.roster, "owner") }
@@ -246,7 +246,7 @@ extension Label {
   fileprivate static let rosterBinding = Label("vault1.meta.ros")
 }
 
-/// What a member may do in a group.
+/// The rights of a member in a group.
 public enum MemberRights: String, Sendable, Comparable {
   case read
   /// To read and to write.
@@ -265,10 +265,10 @@ public enum MemberRights: String, Sendable, Comparable {
   var code: UInt8 { self == .read ? 1 : 2 }
 }
 
-/// One entry of a roster: who may read or write a group, and how its key is wrapped for him.
+/// One entry of a roster: a member, their rights, and their wrap of the group's key.
 package struct Member: Sendable, Equatable {
   package enum Kind: UInt8, Sendable {
-    /// The owner, by his personal member seed (in the owner's registry: by the registry seed).
+    /// The owner, with their personal member seed (in the owner's registry: with the registry seed).
     case owner = 0
     /// An application whose seed the owner derives.
     case application = 1
@@ -282,24 +282,24 @@ package struct Member: Sendable, Equatable {
   package var application: String
   /// The key that signs this member's manifests.
   package var signingKey: PublicKey
-  /// Where this member's wrap stands: 16 bytes.
+  /// The slot of this member's wrap: 16 bytes.
   package var slotID: [UInt8]
   /// `H("vault1.wrap.hash", slot id ‖ wrap)`.
   package var wrapDigest: Digest
 
-  /// The member as the writer of a version.
+  /// The member as the author of a version.
   package var asWriter: Writer {
     Writer(kind: kind, issue: issue, application: application)
   }
 }
 
-/// A member that a roster no longer has, kept so that it can be told what he could read.
+/// A removed member, kept in the roster to determine which values they could read.
 package struct RemovedMember: Sendable, Equatable {
   package var issue: UInt32
   package var application: String
-  /// The last generation whose key he held.
+  /// The last generation whose key they held.
   package var lastGeneration: UInt64
-  /// The epoch at which he was removed.
+  /// The epoch in which they were removed.
   package var epoch: UInt64
 
   package init(issue: UInt32, application: String, lastGeneration: UInt64, epoch: UInt64) {

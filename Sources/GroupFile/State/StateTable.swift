@@ -3,7 +3,7 @@ import Sealing
 
 /// The three parts of table `state`.
 enum StatePart: Int64 {
-  /// Group id ‖ generation ‖ flags ‖ device key id, in the clear: needed to find the wrap.
+  /// Group id ‖ generation ‖ flags ‖ device key id, not encrypted, because they are needed to find the wrap.
   case header = 1
   case roster = 2
   case manifest = 3
@@ -13,7 +13,7 @@ enum StatePart: Int64 {
 extension Connection {
   /// The bytes of `part`, unproved.
   ///
-  /// - Throws: `damaged(.container, …)` where they are missing.
+  /// - Throws: `damaged(.container, …)` if they are missing.
   func part(_ part: StatePart) throws(GroupFileError) -> [UInt8] {
     let statement = try statement("SELECT bytes FROM state WHERE part = ?")
     defer { statement.reset() }
@@ -22,7 +22,7 @@ extension Connection {
     return unsafe Array(try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024))
   }
 
-  /// Whether `part` holds exactly `bytes`: the cheap question of every transaction.
+  /// Whether `part` holds exactly `bytes`: a cheap check that every transaction makes.
   func part(_ part: StatePart, equals bytes: [UInt8]) throws(GroupFileError) -> Bool {
     let statement = try statement("SELECT bytes FROM state WHERE part = ?")
     defer { statement.reset() }
@@ -50,7 +50,8 @@ extension Connection {
     return unsafe Array(try statement.blob(0, count: 1...1_024))
   }
 
-  /// Stores a wrap in the place of any that is there: whoever is not a member yet may know where theirs will stand.
+  /// Stores a wrap, replacing an existing one: a future member may know the slot of their wrap, and could have filled
+  /// it.
   func storeWrap(_ slotID: [UInt8], _ sealed: [UInt8]) throws(GroupFileError) {
     let statement = try statement("REPLACE INTO wrap(slot, sealed) VALUES(?, ?)")
     defer { statement.reset() }
@@ -59,7 +60,7 @@ extension Connection {
     _ = try statement.step()
   }
 
-  /// The rests of the manifests with epochs above `epoch`, in rising order; at most the chain's length.
+  /// The rests of the manifests with epochs above `epoch`, in rising order; at most as many as the chain keeps.
   func chain(after epoch: UInt64) throws(GroupFileError) -> [(epoch: UInt64, rest: Digest)] {
     let statement = try statement("SELECT epoch, rest FROM chain WHERE epoch > ? ORDER BY epoch")
     defer { statement.reset() }
@@ -75,8 +76,8 @@ extension Connection {
     return rows
   }
 
-  /// Adds the rest of the manifest of `epoch` and drops those that are out of the chain's length. A planted row of this epoch
-  /// gives way: nothing was signed there.
+  /// Adds the rest of the manifest of `epoch` and drops those that the chain no longer keeps. An existing row of this
+  /// epoch was not written by Vault, because nothing was signed there, and is replaced.
   func appendChain(_ epoch: UInt64, _ rest: Digest) throws(GroupFileError) {
     let insert = try statement("REPLACE INTO chain(epoch, rest) VALUES(?, ?)")
     defer { insert.reset() }

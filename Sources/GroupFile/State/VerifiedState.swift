@@ -2,7 +2,7 @@ package import Sealing
 
 /// A state of a group whose wrap, roster and manifest were all verified.
 ///
-/// It is immutable, so a process keeps the newest one: a transaction that finds the same sealed manifest is in this state.
+/// It is immutable, so a process keeps the newest one: a transaction that finds the same sealed manifest reuses it.
 package final class VerifiedState: Sendable {
   package let keys: GroupKeys
   package let signedRoster: SignedRoster
@@ -34,21 +34,21 @@ package final class VerifiedState: Sendable {
 }
 
 extension VerifiedState {
-  /// Opens the attributes of a row that this state proves, from any thread, and checks that the row stands where its name
-  /// belongs.
+  /// Opens the attributes of a row that this state proves, from any thread, and checks that the name in them belongs to
+  /// the row's token.
   package func attributes(of row: Row) throws(GroupFileError) -> Attributes {
     try RowSeal(keys).placedAttributes(of: row)
   }
 
-  /// Who signed this state, as attributes name a writer.
+  /// The signer of this state, in the form in which attributes name a writer.
   package var signer: Writer? { roster.member(signing: manifest.writerKey)?.asWriter }
 
   /// Reads and verifies the state in `connection`'s transaction, in the order of the format's rule 10.
   ///
   /// - Parameters:
-  ///   - known: a state verified before; what did not change since is not opened again.
-  ///   - mending: whether versions that are not the owner's, in the clear or in a writer's manifest, are passed over: only
-  ///     for a change of the roster, which states the owner's anew.
+  ///   - known: a state verified before; parts that have not changed since are not opened again.
+  ///   - mending: whether to accept versions that differ from the owner's, in `user_version` or in a writer's manifest.
+  ///     Only for a change of the roster, which restores the owner's versions.
   static func open(
     _ connection: Connection, as context: GroupContext, known: VerifiedState?, mending: Bool = false
   ) throws(GroupFileError) -> VerifiedState {
@@ -83,15 +83,15 @@ extension VerifiedState {
     connection.verified.shows(self) ? true : try connection.part(.manifest, equals: sealedManifest)
   }
 
-  /// The state that this process made of this one by signing `manifest`.
+  /// The state that follows this one after this process signed `manifest`.
   func followed(by manifest: Manifest, _ sealedManifest: [UInt8]) -> VerifiedState {
     VerifiedState(
       keys: keys, signedRoster: signedRoster, manifest: manifest, member: member, sealedManifest: sealedManifest,
       sealedRoster: sealedRoster, header: header)
   }
 
-  /// Verifies that what a known state does not read again is still stored as it was: header, own wrap, roster, versions.
-  /// Whoever writes or proves the whole file checks all that a first reader does.
+  /// Verifies that the parts which are not read again for a known state are unchanged: header, own wrap, roster,
+  /// versions. A writer, or a proof of the whole file, makes all the checks of a first read.
   func confirmRoster(_ connection: Connection, mending: Bool = false) throws(GroupFileError) {
     guard try connection.part(.header, equals: header), try connection.part(.roster, equals: sealedRoster) else {
       throw .damaged(.roster, "changed without its manifest")
@@ -101,7 +101,7 @@ extension VerifiedState {
     if !mending { try confirmVersions(connection) }
   }
 
-  /// Verifies that the writer's manifest, and the file in the clear, state the versions that the owner signed.
+  /// Verifies that the writer's manifest and the file's `user_version` state the versions that the owner signed.
   private func confirmVersions(_ connection: Connection) throws(GroupFileError) {
     guard hasOwnersVersion else { throw .damaged(.manifest, "format version") }
     guard connection.version == roster.flags.version else {
@@ -118,7 +118,7 @@ extension VerifiedState {
     let header = try StateHeader(parsing: bytes)
     let slotID = context.seed.slotID(group: header.groupID, generation: header.generation)
     guard let wrap = try connection.wrap(slotID) else {
-      // Every group has the owner's wrap, so one that is not there was taken away, or the header was altered.
+      // Every group has a wrap for the owner, so a missing one was deleted, or the header was altered.
       throw context.kind == .owner ? .damaged(.wrap, "the owner's wrap is missing") : .notAMember
     }
     let groupKey = try Wrap.open(wrap, for: context.seed, groupID: header.groupID, generation: header.generation)
@@ -129,10 +129,10 @@ extension VerifiedState {
 }
 
 extension Roster {
-  /// The entry of the member that opens the group, once the roster is found to be about the group that was asked for, and
-  /// about the key and the wrap that led to it.
+  /// The entry of the member that opens the group, after checking that the roster is for the requested group, and for
+  /// the key and the wrap that led to it.
   ///
-  /// - Parameter wrap: that member's own; `nil` where it is gone and another one led to the key.
+  /// - Parameter wrap: the member's own wrap; `nil` if it is lost and another one led to the key.
   func member(
     _ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?
   ) throws(GroupFileError) -> Member {
@@ -147,7 +147,7 @@ extension Roster {
 }
 
 extension VerifiedState {
-  /// Opens the roster under the keys that follow from the group key, with the device key where the header asks for one.
+  /// Opens the roster with the keys derived from the group key, and from the device key if the header requires one.
   private static func openRoster(
     _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, as context: GroupContext
   ) throws(GroupFileError) -> (GroupKeys, SignedRoster) {
@@ -159,7 +159,7 @@ extension VerifiedState {
     do throws(GroupFileError) {
       deviceKey = try context.deviceKey(header.deviceKeyID)
     } catch {
-      // The header is in the clear: where the roster needs no device key, the flag was put there by somebody else.
+      // The header is not authenticated: if the roster opens without a device key, somebody else set the flag.
       let keys = try GroupKeys(groupKey, header, deviceKey: nil)
       if (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil {
         throw .damaged(.roster, "header")
@@ -185,7 +185,7 @@ extension GroupKeys {
 }
 
 extension GroupFileError {
-  /// What failed sealing means where nothing from outside was opened.
+  /// The meaning of an error of sealing if no untrusted bytes were opened.
   init(_ error: SealingError) {
     switch error {
     case .outOfMemory: self = .storage(.memory)
@@ -194,19 +194,19 @@ extension GroupFileError {
   }
 }
 
-/// Who asks for which group: everything that must not be taken from the file itself.
+/// The requested group and the opening member: everything that must not be taken from the file itself.
 package struct GroupContext: Sendable {
-  /// The name the caller asked for; the signed roster must say the same.
+  /// The name that the caller requested; the signed roster must contain the same.
   package let groupName: String
   /// The owner, from the identity or the credential.
   package let ownerKey: PublicKey
   /// The member as whom the group is opened.
   package let seed: MemberSeed
-  /// What the roster must call that member: the owner opens as the owner, an application as an application.
+  /// The kind that the roster must give to that member: the owner opens as the owner, an application as an application.
   package let kind: Member.Kind
-  /// What the credential says of the group's state; `nil` for the owner.
+  /// The credential's floor for the group; `nil` for the owner.
   package let floor: Floor?
-  /// Finds the key of a device by its id, or says why it is not here: `otherDevice`.
+  /// Finds the key of a device by its id; throws `otherDevice` with the reason if it is not here.
   package let deviceKey: @Sendable ([UInt8]) throws(GroupFileError) -> Key
 
   package init(

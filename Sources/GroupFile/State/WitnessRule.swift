@@ -2,7 +2,7 @@ package import Sealing
 
 /// Compares a verified state with what this machine has verified before (format article, "The witness").
 enum WitnessRule {
-  /// What a comparison found besides errors.
+  /// The result of a comparison that found no error.
   struct Outcome {
     /// The witness should be raised to this state.
     var isAhead = false
@@ -13,7 +13,7 @@ enum WitnessRule {
 
   /// Checks `state` against `reading`.
   ///
-  /// - Parameter strict: whether an invalid witness is refused, as for every write, or only noticed.
+  /// - Parameter strict: whether an invalid witness is refused, as for every write, or only reported.
   /// - Throws: `rolledBack`, or `damaged(.witness, …)`.
   static func check(
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool, _ connection: Connection
@@ -23,7 +23,7 @@ enum WitnessRule {
     }
   }
 
-  /// As above, where the chain does not lie in a file: `descends` says whether it leads from the record's link to the
+  /// As above, for a chain that is not in a file: `descends` says whether it leads from the record's link to the
   /// state's.
   static func check(
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool,
@@ -58,7 +58,7 @@ enum WitnessRule {
     if manifest.rosterRevision < record.rosterRevision { throw rolledBack(.olderRoster) }
     if manifest.generation < record.generation { throw rolledBack(.olderKey) }
     if manifest.epoch < record.epoch { throw rolledBack(.olderState) }
-    // A floor does not know the roster's digest.
+    // A floor does not include the roster's digest.
     if manifest.rosterRevision == record.rosterRevision, manifest.rosterDigest != record.rosterDigest,
       record.rosterDigest != .zero
     {
@@ -83,7 +83,7 @@ enum WitnessRule {
     return link == state.link
   }
 
-  /// A gap is accepted only where the chain cannot reach back so far.
+  /// Accepts a gap only if the chain cannot reach back that far.
   private static func gap(
     _ state: VerifiedState, _ record: WitnessRecord, _ error: GroupFileError
   ) throws(GroupFileError) -> Outcome {
@@ -93,9 +93,9 @@ enum WitnessRule {
   }
 }
 
-/// What a caller should tell the user although the operation went well.
+/// Something that the user should know although the operation succeeded.
 package enum GroupNotice: Hashable, Sendable {
-  /// No state is kept outside the store, so an older copy of a group would not be noticed.
+  /// No state is kept outside the store, so a rollback of a group would not be noticed.
   case witnessUnavailable(String)
   /// The witness is damaged; writing is refused until it is replaced.
   case witnessInvalid
@@ -104,7 +104,7 @@ package enum GroupNotice: Hashable, Sendable {
 }
 
 extension VerifiedState {
-  /// The record that says "this state was verified".
+  /// The record that states that this state was verified.
   package func witnessRecord(sequence: UInt64, flags: WitnessRecord.Flags = []) -> WitnessRecord {
     WitnessRecord(
       sequence: sequence, groupID: manifest.groupID, ownerKey: roster.ownerKey, rosterRevision: manifest.rosterRevision,
@@ -114,9 +114,10 @@ extension VerifiedState {
 
   /// Raises `witness` to this state; it is never lowered.
   ///
-  /// - Parameter checked: what this state, or the one it was made of, was compared with. A record that another process
-  ///   wrote since is compared now: of two forks that are shown in turn only one may ever raise the witness.
-  /// - Returns: a notice where it cannot be written.
+  /// - Parameter checked: the reading that this state, or its predecessor, was compared with. A record that another
+  ///   process has written since is compared now, so that of two forks shown in turn only one can ever raise the
+  ///   witness.
+  /// - Returns: a notice if it cannot be written.
   func raise(
     _ witness: any Witnessing, from checked: WitnessReading, gapSeen: Bool, _ connection: Connection
   ) -> GroupNotice? {
@@ -137,8 +138,8 @@ extension VerifiedState {
   }
 }
 
-/// The state that the owner knew of a group when he issued a credential: what a machine without a witness of its own takes
-/// for the newest (format article, "The credential").
+/// The state of a group that the owner knew when issuing a credential. A machine without a witness of its own treats it
+/// as the newest state seen (format article, "The credential").
 package struct Floor: Equatable, Sendable {
   package let groupID: GroupID
   package let rosterRevision: UInt64
@@ -161,8 +162,8 @@ package struct Floor: Equatable, Sendable {
       generation: state.manifest.generation, epoch: state.manifest.epoch, link: state.link)
   }
 
-  /// The floor as a witness would say it, where it counts beside `reading`: without a witness, or with one whose roster is
-  /// older. The digest of the roster is not known.
+  /// The floor as a witness record, if it counts in addition to `reading`: without a witness, or if the witness has an
+  /// older roster. The roster's digest is not known.
   func record(of ownerKey: PublicKey, beside reading: WitnessReading) -> WitnessRecord? {
     switch reading {
     case .invalid: return nil
@@ -177,7 +178,7 @@ package struct Floor: Equatable, Sendable {
 
 /// The newest state of one group that this machine has verified (format article, "The witness").
 package struct WitnessRecord: Equatable, Sendable {
-  /// Rises with every record written; of two valid ones the higher counts.
+  /// Rises with every record written; of two valid records the one with the higher sequence counts.
   package var sequence: UInt64
   package var groupID: GroupID
   package var ownerKey: PublicKey
@@ -204,17 +205,17 @@ package struct WitnessRecord: Equatable, Sendable {
     self.flags = flags
   }
 
-  /// What happened to the group besides being verified.
+  /// Events of the group other than its verification.
   package struct Flags: OptionSet, Hashable, Sendable {
     package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// The group was removed here: no file under its name is as it should be.
+    /// The group was removed here, so any file under its name is refused.
     package static let removed = Flags(rawValue: 1)
-    /// More states were missed once than the chain keeps.
+    /// At some time more states were missed than the chain keeps.
     package static let gapSeen = Flags(rawValue: 2)
-    /// Somebody accepted a state by hand.
+    /// A user accepted a state explicitly.
     package static let acceptedByHand = Flags(rawValue: 4)
 
     static let all: Flags = [.removed, .gapSeen, .acceptedByHand]
@@ -243,7 +244,8 @@ package struct WitnessRecord: Equatable, Sendable {
 
   /// Reads a record of 256 bytes.
   ///
-  /// - Throws: for another count, label or hash, a counter of 2^53 or more, an unknown flag, or a byte that should be zero.
+  /// - Throws: for a wrong count, label or hash, a counter of 2^53 or more, an unknown flag, or a reserved byte that is
+  ///   not zero.
   package init(parsing bytes: [UInt8]) throws(ByteReader.Failure) {
     var reader = ByteReader(bytes)
     try reader.expect(.witness)
@@ -266,28 +268,28 @@ package struct WitnessRecord: Equatable, Sendable {
   }
 }
 
-/// What a machine knows of a group before it looks at the group's file.
+/// What a machine knows of a group before it reads the group's file.
 package enum WitnessReading: Equatable, Sendable {
-  /// The state folder is there, and no group of this name was ever verified on this machine.
+  /// The state folder exists, and no group of this name was ever verified on this machine.
   case absent
   /// The newest state that was verified.
   case valid(WitnessRecord)
-  /// A witness is there, but neither of its records is valid for this owner.
+  /// A witness exists, but neither of its records is valid for this owner.
   case invalid
-  /// The state folder is absent or cannot be read, for a reason that a user can act on.
+  /// The state folder is missing or unreadable, for a reason that a user can act on.
   case unavailable(reason: String)
 }
 
 /// Keeps the witness of one group outside the store (format article, "The witness").
 package protocol Witnessing: Sendable {
-  /// Reads the witness: always before the group's snapshot begins.
+  /// Reads the witness; must be called before the group's snapshot begins.
   func read() -> WitnessReading
 
-  /// Reads the witness again while no other process can write it, and replaces it by what `update` returns.
+  /// Reads the witness again while no other process can write it, and replaces it by the result of `update`.
   ///
-  /// - Parameter update: gets the present reading; `nil` leaves everything as it is. The sequence that it sets does not
-  ///   count: the record written gets the next one.
-  /// - Returns: `false` where the witness cannot be written; it is as it was then.
+  /// - Parameter update: receives the current reading; `nil` changes nothing. The sequence of its result is ignored,
+  ///   because the record gets the next one.
+  /// - Returns: `false` if the witness cannot be written; it is unchanged then.
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
 }
 

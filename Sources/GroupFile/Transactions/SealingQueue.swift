@@ -1,7 +1,7 @@
 internal import Glibc
 import Sealing
 
-/// A row to be written, as far as it is known before it is sealed.
+/// A row to be written, with everything that is known before it is sealed.
 struct RowDraft: Sendable {
   let attributes: Attributes
   /// `nil` makes a tombstone.
@@ -11,7 +11,7 @@ struct RowDraft: Sendable {
   let oldest: UInt64
   /// The proved row that this one replaces.
   let old: Row?
-  /// The digest of the version before; zeros where none is kept.
+  /// The digest of the previous version; zeros if it is not kept.
   let previous: Digest
 
   func sealed(by seal: RowSeal) throws(GroupFileError) -> SealedDraft {
@@ -21,20 +21,20 @@ struct RowDraft: Sendable {
   }
 }
 
-/// A sealed row to be written; its value is not kept any longer.
+/// A sealed row to be written; its value is no longer in memory.
 struct SealedDraft: Sendable {
   /// The proved row that this one replaces.
   let old: Row?
   let row: Row
   let digest: Digest
-  /// The sealed value where it is too large for the row.
+  /// The sealed value if it is too large for the row.
   let blob: [UInt8]?
 }
 
-/// Gathers the rows of a large transaction: a second thread seals them, and they are written in the order of the file.
+/// Collects the rows of a large transaction: a second thread seals them, and they are written in the order of the file.
 ///
-/// Tokens are random, so rows in the order of the calls would each go to another page of each table, and be searched there.
-/// The first rows of a transaction are sealed and written at once: most have one or a few.
+/// Tokens are random, so in the order of the calls each row would go to a different page of each table. The first rows
+/// of a transaction are sealed and written at once, because most transactions have only one or a few.
 struct SealingQueue {
   private let seal: RowSeal
   private var waiting: [RowDraft] = []
@@ -45,20 +45,20 @@ struct SealingQueue {
   private var thread: SecondThread?
   private let sealed = Locked<Result<[SealedDraft], GroupFileError>>(.success([]))
 
-  /// So many rows are written at once before any are gathered.
+  /// The number of rows that are written at once before any are collected.
   private static let atOnceLimit = 16
-  /// So many are sealed in one job; as many values lie open in guarded memory, twice over.
+  /// The number of rows sealed in one job; twice as many values may be open in guarded memory.
   private static let batchCount = 64
-  /// So many sealed rows are gathered, and so many bytes.
+  /// The limits of collected rows: their number and their bytes.
   private static let doneLimit = 16_384
   private static let doneByteLimit = 16 << 20
 
   init(_ seal: RowSeal) { self.seal = seal }
 
-  /// Whether a row of `token` was added and not yet given back to be written.
+  /// Whether a row of `token` was added and not yet returned for writing.
   func holds(_ token: Token) -> Bool { !tokens.isEmpty && tokens.contains(token) }
 
-  /// Adds a row, of a token that is not held; returns those that are to be written now.
+  /// Adds a row whose token is not held; returns the rows that must be written now.
   mutating func add(_ draft: RowDraft) throws(GroupFileError) -> [SealedDraft] {
     if atOnceCount < SealingQueue.atOnceLimit {
       atOnceCount += 1
@@ -66,7 +66,7 @@ struct SealingQueue {
     }
     waiting.append(draft)
     tokens.insert(draft.token)
-    // A large value takes long to seal, and much memory.
+    // A large value needs much time and memory for sealing.
     guard waiting.count == SealingQueue.batchCount || (draft.secret?.count ?? 0) > 65_536 else { return [] }
     try finishJob()
     begin()
@@ -75,7 +75,7 @@ struct SealingQueue {
     return takeDone()
   }
 
-  /// The rows that are left, sealed.
+  /// Returns the remaining rows, sealed.
   mutating func finish() throws(GroupFileError) -> [SealedDraft] {
     guard !tokens.isEmpty else { return [] }
     try finishJob()
@@ -121,9 +121,9 @@ struct SealingQueue {
   }
 }
 
-/// A thread beside the caller's, for work on what the caller has read already: sealing and opening rows.
+/// A second thread for work on data that the caller has already read: sealing and opening rows.
 ///
-/// It does one job at a time, and ends with the value. Where the system gives no thread, the caller does the work.
+/// It does one job at a time, and ends with this value. If the system cannot start a thread, the caller does the work.
 @safe package final class SecondThread: Sendable {
   private let bench = Bench()
 
@@ -131,15 +131,15 @@ struct SealingQueue {
 
   deinit { bench.end() }
 
-  /// Begins `job`; the one before has been waited for.
+  /// Begins `job`. The caller must have waited for the previous one.
   package func begin(_ job: @escaping @Sendable () -> Void) {
     if !bench.offer(job) { job() }
   }
 
-  /// Waits until the job that was begun last is done.
+  /// Waits for the job that was begun last.
   package func wait() { bench.wait() }
 
-  /// Where the two threads meet. It outlives the value until the thread has seen the end.
+  /// The state that the two threads share. It outlives this value until the thread has ended.
   @safe private final class Bench: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -195,16 +195,16 @@ struct SealingQueue {
   }
 }
 
-/// Threads that nobody waits for.
+/// Threads that are never joined.
 enum DetachedThread {
   private final class Body {
     let run: @Sendable () -> Void
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
   }
 
-  /// Runs `body` in a new thread; `false` if the system has no thread to give, and `body` is not run then.
+  /// Runs `body` in a new thread; if the system cannot start one, returns `false` without running it.
   static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
-    // The program's signal handlers run in the program's own threads.
+    // Blocks all signals, so that the program's signal handlers run in the program's own threads.
     var all = sigset_t()
     var before = sigset_t()
     unsafe sigfillset(&all)

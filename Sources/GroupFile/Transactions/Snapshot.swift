@@ -1,12 +1,12 @@
 internal import Glibc
 package import Sealing
 
-/// One verified state of a group and a consistent view of its rows: every answer is proved against the signed root.
+/// One verified state of a group and a consistent view of its rows. Every answer is proved against the signed root.
 package final class Snapshot {
   let connection: Connection
   package let state: VerifiedState
   let cache: NodeCache
-  /// What the caller should tell the user.
+  /// Facts that the user should know.
   package internal(set) var notices: [GroupNotice] = []
   private let witnessed: WitnessReading
   private let seal: RowSeal
@@ -17,23 +17,23 @@ package final class Snapshot {
     self.state = state
     self.cache = cache
     self.witnessed = witnessed
-    // No honest scan needs more; a b-tree that repeats its pages would go on for ever.
+    // No honest scan needs more steps; in a hostile file, a tree that repeats its pages would never end.
     let rows = state.manifest.itemCount + state.manifest.versionRowCount
     connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))
     seal = RowSeal(state.keys)
   }
 
-  /// Raises `witness` to `new`: this state, or one that was made of it and is durable.
+  /// Raises `witness` to `new`: this state, or a durable successor of it.
   func raise(_ witness: any Witnessing, to new: VerifiedState, gapSeen: Bool = false) {
     if let notice = new.raise(witness, from: witnessed, gapSeen: gapSeen, connection) { notices.append(notice) }
   }
 
-  /// The node with `digest`, which the caller took from a proved parent or the signed root.
+  /// The node with `digest`, which the caller took from a proved parent or from the signed root.
   func load(_ digest: Digest, _ place: TreePlace) throws(GroupFileError) -> TreeNode {
     if let node = cache[digest] { return node }
     // An empty group has no stored node.
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
-    // Proved and read where SQLite keeps it, so that nothing can change in between, and nothing is copied twice.
+    // Proved and read in SQLite's own buffer, so that nothing changes in between, and nothing is copied twice.
     let node = try unsafe connection.withNodeBody(at: place) { (body) throws(GroupFileError) -> TreeNode? in
       guard unsafe TreeNode.digest(ofBody: body, at: place) == digest else { return nil }
       return try unsafe TreeNode(parsing: body, at: place)
@@ -50,16 +50,16 @@ package final class Snapshot {
     }
   }
 
-  /// The current row at `token` if its bytes have the proved `digest`.
+  /// The current row at `token`, whose bytes must have the proved `digest`.
   func row(_ token: Token, digest: Digest) throws(GroupFileError) -> Row {
     guard let row = try connection.currentRow(token) else { throw .damaged(.row, "a row is missing") }
     guard row.digest == digest else { throw .damaged(.row, "a row does not match the tree") }
     return row
   }
 
-  /// The version that `row`, which is proved, replaced; `nil` at the oldest one kept.
+  /// The version that `row`, which is proved, replaced; `nil` if `row` is the oldest kept one.
   ///
-  /// - Parameter oldest: the current row's oldest version: a missing one at or above it is damage.
+  /// - Parameter oldest: the oldest version of the current row; if a version at or above it is missing, that is damage.
   func predecessor(of row: Row, oldest: UInt64) throws(GroupFileError) -> Row? {
     guard row.version > oldest else { return nil }
     guard let older = try connection.olderRow(row.token, version: row.version - 1), older.digest == row.previous else {
@@ -68,7 +68,7 @@ package final class Snapshot {
     return older
   }
 
-  /// Opens the attributes of a proved row and checks that the row stands where its name belongs.
+  /// Opens the attributes of a proved row and checks that the name in them belongs to the row's token.
   package func attributes(of row: Row) throws(GroupFileError) -> Attributes { try state.attributes(of: row) }
 
   /// Opens the attributes of a proved row that was found by the token of `name`.
@@ -76,14 +76,14 @@ package final class Snapshot {
   /// - Throws: `damaged(.row, …)`.
   func attributes(of row: Row, named name: String) throws(GroupFileError) -> Attributes {
     let attributes = try seal.attributes(of: row)
-    // By bytes, as the token was made: `==` would find another spelling equal.
+    // Compare bytes, as for the token: `==` treats all equivalent spellings as equal.
     guard attributes.name.hasSameBytes(as: name) else { throw .damaged(.row, "a name in another's place") }
     return attributes
   }
 
   /// Opens the secret of a proved row.
   ///
-  /// - Throws: `damaged(.row, …)`; `storage` where there is no guarded memory left.
+  /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
   package func secret(of row: Row) throws(GroupFileError) -> OpenedSecret {
     let box = try sealedSecret(of: row)
     return try seal.secret(box.bytes, in: box.range, of: row)
@@ -104,7 +104,7 @@ package final class Snapshot {
 }
 
 extension String {
-  /// `utf8.elementsEqual` in a tenth of its time: this happens in every get.
+  /// Like `utf8.elementsEqual`, in a tenth of its time, because every get calls it.
   fileprivate func hasSameBytes(as other: String) -> Bool {
     unsafe utf8Span.span.withUnsafeBytes { own in
       unsafe other.utf8Span.span.withUnsafeBytes { other in
@@ -114,7 +114,7 @@ extension String {
   }
 }
 
-/// An item as it stands in a snapshot: a proved row and its opened attributes.
+/// An item in a snapshot: a proved row and its opened attributes.
 package struct StoredItem: Sendable {
   package let row: Row
   package let attributes: Attributes
@@ -127,7 +127,7 @@ package struct StoredItem: Sendable {
   package var isPresent: Bool { row.state == .present }
 }
 
-/// What both a snapshot and a write transaction answer.
+/// The reads that both a snapshot and a write transaction provide.
 package protocol ItemReading: AnyObject {
   var view: Snapshot { get }
 
@@ -142,18 +142,18 @@ extension Snapshot: ItemReading {
 }
 
 extension ItemReading {
-  /// The current row of `name`, tombstones included; `nil` is proved.
+  /// The current row of `name`, which may be a tombstone; `nil` is a proof of absence.
   package func storedRow(_ name: String) throws(GroupFileError) -> Row? {
     try storedRow(at: view.state.keys.token(of: name))
   }
 
-  /// The current row at `token`, tombstones included; `nil` is proved.
+  /// The current row at `token`, which may be a tombstone; `nil` is a proof of absence.
   package func storedRow(at token: Token) throws(GroupFileError) -> Row? {
     guard let digest = try provedDigest(of: token) else { return nil }
     return try view.row(token, digest: digest)
   }
 
-  /// The current version of `name`, tombstones included; `nil` is proved.
+  /// The current version of `name`, which may be a tombstone; `nil` is a proof of absence.
   package func stored(_ name: String) throws(GroupFileError) -> StoredItem? {
     guard let row = try storedRow(name) else { return nil }
     return try item(row, name)
@@ -165,7 +165,7 @@ extension ItemReading {
     return try item(row, name)
   }
 
-  /// The present item `name`.
+  /// The current version of the item `name`.
   ///
   /// - Throws: `noItem` if it is absent or removed.
   package func present(_ name: String) throws(GroupFileError) -> StoredItem {
@@ -173,7 +173,7 @@ extension ItemReading {
     return item
   }
 
-  /// `version` of `name`, which must be kept and hold a value.
+  /// The given version of `name`, which must be kept and have a value.
   ///
   /// - Throws: `noItem`, `noVersion`.
   package func present(_ name: String, version: UInt64) throws(GroupFileError) -> StoredItem {
@@ -185,7 +185,7 @@ extension ItemReading {
     return try item(row, name)
   }
 
-  /// All kept versions of `name`, the newest first, tombstones included.
+  /// All kept versions of `name`, newest first, tombstones included.
   ///
   /// - Throws: `noItem`.
   package func history(_ name: String) throws(GroupFileError) -> [StoredItem] {

@@ -2,13 +2,13 @@ package import Sealing
 
 /// One change of a group: all or nothing, signed once.
 ///
-/// It begins with all the checks of a read, keeps other writers out, and ends with `commit()` or, when it is let go without,
-/// with nothing changed.
+/// It begins with all the checks of a read and keeps other writers out. It ends with `commit()`; if it is released
+/// without, nothing is changed.
 package final class WriteTransaction: ItemReading {
   package let view: Snapshot
   /// The number of the state that this transaction makes.
   package let epoch: UInt64
-  /// Milliseconds since 1970-01-01 UTC, the same for all it writes.
+  /// Milliseconds since 1970-01-01 UTC, the same for everything that it writes.
   package let time: UInt64
   private let session: WriteSession
   private let seal: RowSeal
@@ -19,7 +19,7 @@ package final class WriteTransaction: ItemReading {
   private var itemCount: UInt64
   private var versionRowCount: UInt64
   private var isChanged = false
-  /// What kept a row from being written: nothing can be committed any more.
+  /// The error of a row that could not be written; after it, the transaction cannot be committed.
   private var failure: GroupFileError?
 
   init(
@@ -46,11 +46,11 @@ package final class WriteTransaction: ItemReading {
     return try editor.digest(of: token) { (digest, place) throws(GroupFileError) in try view.load(digest, place) }
   }
 
-  /// Writes a new version of the item that `attributes` name; writer, dates and epochs are filled in here.
+  /// Writes a new version of the item named in `attributes`; writer, dates and epochs are filled in here.
   ///
   /// - Parameters:
   ///   - secret: the value; `nil` writes a tombstone.
-  ///   - keepsValue: the value is an older one of this item, so its epoch stays the one in `attributes`.
+  ///   - keepsValue: whether the value is an older one of this item, so that it keeps the value epoch in `attributes`.
   /// - Returns: the new version's number.
   @discardableResult
   package func put(
@@ -60,12 +60,12 @@ package final class WriteTransaction: ItemReading {
     return try put(attributes, secret, over: storedRow(at: token), at: token, keepsValue: keepsValue)
   }
 
-  /// Writes a new version over `old`, the item's current row as this transaction has proved it; `nil` where it has none.
+  /// Writes a new version over `old`, the item's current row as proved by this transaction; `nil` if it has none.
   ///
-  /// Of many rows in one transaction most are written a little later, so that an error may come from a later call.
+  /// In a large transaction most rows are written a little later, so the error of a row may be thrown by a later call.
   /// Otherwise as `put(_:_:keepsValue:)`.
   ///
-  /// - Parameter token: that of the name in `attributes`.
+  /// - Parameter token: the token of the name in `attributes`.
   @discardableResult
   package func put(
     _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token, keepsValue: Bool = false
@@ -95,7 +95,7 @@ package final class WriteTransaction: ItemReading {
     do throws(GroupFileError) {
       for sealed in try rows(&queue) { try write(sealed) }
     } catch {
-      // Rows that were added before may be lost with this one.
+      // Rows that were added earlier may be lost together with this one.
       failure = failure ?? error
       throw error
     }
@@ -108,14 +108,14 @@ package final class WriteTransaction: ItemReading {
       try connection.replaceCurrent(row)
       if row.oldest > old.oldest { try connection.dropVersions(of: row.token, below: row.oldest) }
     } else {
-      // A row that the tree does not name makes this fail: it is not ours to replace.
+      // Fails if the table has a row that the tree does not name, because it is not ours to replace.
       try connection.insertCurrent(row)
     }
     if let blob = sealed.blob { try connection.insertBlob(row.token, version: row.version, blob) }
     try changed(row.token, sealed.digest)
   }
 
-  /// Ends an item's history: a tombstone that keeps nothing, and nothing left of the older versions.
+  /// Ends an item's history: writes a tombstone that keeps nothing, and deletes the older versions.
   package func destroy(_ name: String) throws(GroupFileError) {
     let token = view.state.keys.token(of: name)
     guard let item = try stored(name) else { throw .noItem }
@@ -132,7 +132,8 @@ package final class WriteTransaction: ItemReading {
     session.frees = true
   }
 
-  /// Counts the older versions of one item anew. The signed numbers are another writer's, so they are not trusted to fit.
+  /// Updates the count of one item's older versions. Another writer signed the old numbers, so they may be
+  /// inconsistent.
   private func countVersions(_ old: Row, now count: UInt64) throws(GroupFileError) {
     guard versionRowCount >= old.version - old.oldest else { throw .damaged(.manifest, "number of older versions") }
     let next = versionRowCount - (old.version - old.oldest) + count
@@ -157,7 +158,8 @@ package final class WriteTransaction: ItemReading {
     isChanged = true
   }
 
-  /// Proves the rows whose digests the changed leaf takes over: a file with damage this near is not written to.
+  /// Proves the rows whose digests are copied into the changed leaf, so that a leaf with damaged rows is not signed
+  /// again.
   ///
   /// - Parameter token: the row that this transaction has just written.
   private func proveRows(_ entries: [TreeEntry], except token: Token) throws(GroupFileError) {
@@ -173,9 +175,9 @@ package final class WriteTransaction: ItemReading {
     }
   }
 
-  /// Signs the new state, makes it durable, raises the witness and lets the next writer in.
+  /// Signs the new state, makes it durable, raises the witness and admits the next writer.
   ///
-  /// - Throws: and then nothing is changed.
+  /// - Throws: an error after which nothing is changed.
   package func commit() throws(GroupFileError) {
     if let failure { throw failure }
     try write { (queue) throws(GroupFileError) in try queue.finish() }
@@ -193,31 +195,31 @@ package final class WriteTransaction: ItemReading {
     session.end(state)
   }
 
-  /// Lets the next writer in with nothing changed.
+  /// Ends the transaction without changes and admits the next writer.
   package func rollback() { session.end() }
 
-  /// Removes the group's files while no other writer can be at work; the transaction is over.
+  /// Removes the group's files while no other writer can be active; the transaction is over.
   func removeFiles() throws(GroupFileError) { try session.removeFiles() }
 }
 
 extension VerifiedState {
-  /// Refuses where this member may only read.
+  /// Throws if this member may only read.
   func requireWriter() throws(GroupFileError) {
     guard member.rights >= .write else { throw .readOnlyMember }
   }
 
-  /// Refuses an epoch that readers take from nobody, or not from this member.
+  /// Refuses an epoch that readers would refuse from anyone, or from this member.
   func requirePermitted(epoch: UInt64) throws(GroupFileError) {
     guard epoch < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
     guard member.kind == .owner || permitsApplications(epoch: epoch) else { throw .statesPerRoster }
   }
 
-  /// Whether readers take a manifest of `epoch` from an application under this roster.
+  /// Whether readers accept a manifest of `epoch` from an application under this roster.
   func permitsApplications(epoch: UInt64) -> Bool { epoch - roster.firstEpoch <= GroupLimits.epochsPerRoster }
 
   /// The manifest of the state after this one, under the same roster.
   ///
-  /// - Parameter known: a higher epoch that was seen elsewhere; the next one is above both.
+  /// - Parameter known: a higher epoch that was seen elsewhere; the new epoch is above both.
   func successor(
     root: Digest, itemCount: UInt64, versionRowCount: UInt64, time: UInt64, above known: UInt64 = 0
   ) -> Manifest {
@@ -234,16 +236,16 @@ extension VerifiedState {
   }
 }
 
-/// The one writer of a group file: holds the lock and an immediate transaction until it ends.
+/// The only writer of a group file: holds the lock and an immediate transaction until it ends.
 final class WriteSession {
   let connection: Connection
   private var lease: ConnectionLease?
   private let known: KnownState
   private var isOpen = true
   private var isCommitted = false
-  /// Whether bytes were freed that should not stay in the write-ahead log.
+  /// Whether freed bytes should not stay in the write-ahead log.
   var frees = false
-  /// Whether freed pages go back to the file system when the session ends.
+  /// Whether free pages are returned to the file system when the session ends.
   var vacuums = false
 
   init(at place: ContainerPlace, known: KnownState) throws(GroupFileError) {
@@ -256,7 +258,7 @@ final class WriteSession {
 
   deinit { end() }
 
-  /// Signs `manifest` as `seed` and writes it with its link of the chain.
+  /// Signs `manifest` with `seed`, and writes it and its link of the chain.
   func sign(
     _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
   ) throws(GroupFileError) -> VerifiedState {
@@ -272,16 +274,16 @@ final class WriteSession {
     isCommitted = true
   }
 
-  /// Ends the session: rolls back what was not committed, checkpoints where it is due, and lets the next writer in.
+  /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.
   func end(_ state: VerifiedState? = nil) {
     guard isOpen else { return }
     isOpen = false
     if !isCommitted { connection.rollback() }
     if let state { known.update(state) }
-    // What was committed is durable: housekeeping that does not succeed now is done by a later writer.
+    // Committed changes are durable, and a later writer repeats housekeeping that fails now.
     if vacuums { try? connection.vacuum() }
     if frees || vacuums {
-      // Other writers wait meanwhile, and the reader that holds the log may be waiting for this very thread.
+      // A short wait: other writers are waiting, and the reader that holds the log may be waiting for this very thread.
       try? connection.truncatingCheckpoint(waiting: 500)
     } else if isCommitted {
       try? connection.checkpointIfLarge()
@@ -289,7 +291,7 @@ final class WriteSession {
     lease = nil
   }
 
-  /// Removes the group's folder with all that belongs to the group.
+  /// Removes the group's folder with all its files.
   func removeFiles() throws(GroupFileError) {
     connection.rollback()
     try connection.removeFiles()

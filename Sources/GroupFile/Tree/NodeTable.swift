@@ -1,9 +1,9 @@
 import Sealing
 
 /// Table `node`: the tree's nodes by their places. It is a cache that `repair` can rebuild; each body is proved by its
-/// digest whenever it is used.
+/// digest at every use.
 extension Connection {
-  /// Lends the stored body at `place`, unproved; `nil` where there is none.
+  /// Lends the stored body at `place`, unproved; `nil` if there is none.
   func withNodeBody<Result>(
     at place: TreePlace, _ body: (UnsafeRawBufferPointer) throws(GroupFileError) -> Result
   ) throws(GroupFileError) -> Result? {
@@ -33,10 +33,10 @@ extension Connection {
   func nodes() throws(GroupFileError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
 }
 
-/// Nodes that were proved once, by their own digest.
+/// Proved nodes by their digests.
 ///
-/// A digest names one content for ever, so a node stays true whatever other processes commit; nothing is ever dropped for
-/// being out of date. Two halves: when the younger is full it becomes the older, and the older is let go.
+/// A digest never names another content, so a cached node stays valid whatever other processes commit. The cache has
+/// two halves: when the newer half is full it becomes the older one, whose nodes are dropped.
 final class NodeCache: Sendable {
   private struct Halves {
     var young = NodeTable()
@@ -46,7 +46,7 @@ final class NodeCache: Sendable {
   private let halves = Locked(Halves())
   private let halfByteCount: Int
 
-  /// Makes a cache of at most about `byteCount` bytes: the tree of a million items.
+  /// Creates a cache of at most about `byteCount` bytes: the tree of a million items.
   init(byteCount: Int = 128 << 20) { halfByteCount = byteCount / 2 }
 
   subscript(_ digest: Digest) -> TreeNode? {
@@ -58,7 +58,7 @@ final class NodeCache: Sendable {
     }
   }
 
-  /// Keeps a node whose digest was computed from its bytes.
+  /// Adds a node whose digest was computed from its bytes.
   func keep(_ node: TreeNode, _ digest: Digest) {
     halves.withLock { keep(node, digest, in: &$0) }
   }
@@ -72,8 +72,8 @@ final class NodeCache: Sendable {
   }
 }
 
-/// A hash table from digests to nodes. A `Dictionary` would hash the digest again, and take 50 µs to set up its types in a
-/// process that reads one item.
+/// A hash table from digests to nodes. A `Dictionary` would hash the digests again, and would spend 50 µs on setting up
+/// its types in a process that reads one item.
 private struct NodeTable {
   private struct Slot {
     var digest = Digest.zero
@@ -82,9 +82,9 @@ private struct NodeTable {
 
   private var slots = [Slot](repeating: Slot(), count: 16)
   private var count = 0
-  // Drawn anew for each table: a hostile writer, who can choose digests that look alike, cannot make them meet.
+  // Random for each table, so that a hostile writer cannot choose digests that collide.
   private let multiplier = UInt64.random(in: .min ... .max) | 1
-  /// About how many bytes the nodes take.
+  /// The approximate size of the nodes in bytes.
   private(set) var byteCount = 0
 
   subscript(_ digest: Digest) -> TreeNode? { slots[index(of: digest)].node }
@@ -98,7 +98,7 @@ private struct NodeTable {
     if count * 4 > slots.count * 3 { grow() }
   }
 
-  /// Where `digest` stands, or would stand.
+  /// The index of `digest`, or the index at which it would be inserted.
   private func index(of digest: Digest) -> Int {
     let mask = slots.count - 1
     var index = Int(truncatingIfNeeded: (digest.word &* multiplier) >> 32) & mask

@@ -1,9 +1,10 @@
 import Sealing
 
-/// Changes the tree within one transaction: loads and proves the nodes on the way, and computes the new root from them.
+/// Changes the tree within one transaction: loads and proves the nodes on the path, and computes the new root from
+/// them.
 ///
-/// Every digest that enters the new root was computed here from a row this process sealed, or was proved against the old
-/// signed root (format article, "Writing"). Bodies come from `load`, which proves them.
+/// Every digest in the new root was computed here from a row that this process sealed, or was proved against the old
+/// signed root (format article, "Writing"). `load` proves the bodies that it returns.
 struct TreeEditor {
   private final class Node {
     let place: TreePlace
@@ -55,7 +56,7 @@ struct TreeEditor {
     }
   }
 
-  /// Puts `entry` into the tree, in place of the one with its token if there is one.
+  /// Puts `entry` into the tree, replacing an entry with the same token.
   mutating func put(_ entry: TreeEntry, load: Load) throws(GroupFileError) {
     let root = try TreeEditor.opened(top, at: .root, load)
     top = .changed(root)
@@ -87,7 +88,7 @@ struct TreeEditor {
     }
   }
 
-  /// Computes the new root; `store` gets each changed node's place and body.
+  /// Computes the new root; `store` receives each changed node's place and body.
   func finish(store: (TreePlace, [UInt8], Digest, TreeNode) throws(GroupFileError) -> Void) throws(GroupFileError)
     -> Digest
   {
@@ -134,7 +135,7 @@ struct TreeEditor {
     }
   }
 
-  /// A leaf, or the branch that it becomes beyond 32 entries.
+  /// A leaf, or a branch if there are more than 32 entries.
   private static func content(of entries: [TreeEntry], at place: TreePlace) -> Content {
     guard entries.count > TreeNode.leafCapacity else { return .leaf(entries) }
     var parts = [[TreeEntry]](repeating: [], count: 16)
@@ -146,9 +147,10 @@ struct TreeEditor {
   }
 }
 
-/// Builds the canonical tree of all rows from the bottom up, and gives each node to the caller.
+/// Builds the canonical tree of all rows from the bottom up, and passes each node to the caller.
 ///
-/// Entries come in rising order. What a full pass proves or writes anew goes through here: verify, compact, rotate, backup.
+/// Entries must come in rising order. Everything that proves or rewrites all rows uses it: verify, compact, rotate,
+/// backup.
 struct TreeBuilder {
   private var entries: [TreeEntry] = []
 
@@ -156,13 +158,13 @@ struct TreeBuilder {
 
   /// Adds the next entry.
   ///
-  /// - Throws: `damaged(.tree, …)` if it does not rise.
+  /// - Throws: `damaged(.tree, …)` if its token is not above the previous one.
   mutating func append(_ entry: TreeEntry) throws(GroupFileError) {
     guard entries.last.map({ $0.token < entry.token }) ?? true else { throw .damaged(.tree, "order of rows") }
     entries.append(entry)
   }
 
-  /// The digest of the root, or of the subtree at `place`; `visit` gets every node with its place and stored body.
+  /// The digest of the root, or of the subtree at `place`; `visit` receives every node with its place and stored body.
   func finish<Failure: Error>(
     at place: TreePlace = .root, visit: (TreePlace, [UInt8]) throws(Failure) -> Void
   ) throws(Failure) -> Digest {

@@ -37,18 +37,18 @@ struct TreePlace: Hashable, Sendable {
   fileprivate static let keyByteCount = 17
 }
 
-/// An item as the tree sees it.
+/// An item in the tree.
 struct TreeEntry: Sendable, Equatable {
   var token: Token
   var digest: Digest
 }
 
-/// A node of the digest tree: 16-ary over the token's nibbles, canonical, so that its shape depends on the set of rows
-/// alone (format article, "The tree").
+/// A node of the digest tree: 16-ary over the token's nibbles, and canonical, so that its shape depends only on the set
+/// of rows (format article, "The tree").
 enum TreeNode: Sendable, Equatable {
   /// At most 32 items, in rising order.
   case leaf([TreeEntry])
-  /// The digests of the children that are there, in order of their nibbles.
+  /// The digests of the existing children, in order of their nibbles.
   case branch(bitmap: UInt16, children: [Digest])
 
   /// A subtree with this many items or fewer is a leaf.
@@ -77,12 +77,13 @@ enum TreeNode: Sendable, Equatable {
   /// The node's digest at `place`.
   func digest(at place: TreePlace) -> Digest { TreeNode.digest(ofBody: body(), at: place) }
 
-  /// The digest of a stored body; entries take 48 bytes and digests 32, so the count tells a leaf from a branch.
+  /// The digest of a stored body. Entries take 48 bytes and digests 32, so the count distinguishes a leaf from a
+  /// branch.
   static func digest(ofBody body: [UInt8], at place: TreePlace) -> Digest {
     unsafe body.span.withUnsafeBytes { unsafe digest(ofBody: $0, at: place) }
   }
 
-  /// As above, of bytes that are lent.
+  /// As above, for a borrowed buffer.
   static func digest(ofBody body: UnsafeRawBufferPointer, at place: TreePlace) -> Digest {
     let isBranch = isBranch(body.count)
     let start = TreePlace.keyByteCount + (isBranch ? 0 : 1)
@@ -100,14 +101,14 @@ enum TreeNode: Sendable, Equatable {
 
   /// Reads a body whose digest was proved.
   ///
-  /// - Throws: `damaged(.tree, …)` for what no honest writer makes, even under a signed root.
+  /// - Throws: `damaged(.tree, …)` for a body that no honest writer makes, even under a signed root.
   init(parsing body: [UInt8], at place: TreePlace) throws(GroupFileError) {
     self = try unsafe body.span.withUnsafeBytes { (body) throws(GroupFileError) in
       try unsafe TreeNode(parsing: body, at: place)
     }
   }
 
-  /// As above, of bytes that are lent.
+  /// As above, for a borrowed buffer.
   init(parsing body: UnsafeRawBufferPointer, at place: TreePlace) throws(GroupFileError) {
     if TreeNode.isBranch(body.count) {
       let bitmap = UInt16(bigEndian: unsafe body.loadUnaligned(as: UInt16.self))
@@ -150,7 +151,7 @@ enum TreeNode: Sendable, Equatable {
 }
 
 extension [TreeEntry] {
-  /// Where `token` is, or where it would stand.
+  /// The index of `token`, or the index at which it would be inserted.
   func position(of token: Token) -> (index: Int, found: Bool) {
     var low = 0
     var high = count
