@@ -67,7 +67,7 @@ struct OpenEntry {
     return entry
   }
 
-  /// Its fields with the names that logins have here.
+  /// The entry's fields, with the names that items use for logins.
   private var version: Entry.Version {
     var version = Entry.Version()
     version.modified = modified

@@ -156,7 +156,7 @@ struct Clipboard {
     unsafe Base64.append(encoding: value, to: &sequence)
     sequence.append(0x07)
     if kind == .screen {
-      // Its oldest versions pass on strings of at most 256 bytes.
+      // The oldest versions of screen pass on strings of at most 256 bytes.
       let pieces = stride(from: 0, to: sequence.count, by: 250).map { sequence[$0..<min($0 + 250, sequence.count)] }
       sequence = pieces.flatMap { Array("\u{1B}P".utf8) + $0 + Array("\u{1B}\\".utf8) }
     }
