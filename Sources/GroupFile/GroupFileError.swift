@@ -106,7 +106,7 @@ public enum StorageFailure: String, Sendable {
   case stateFolder = "the state folder cannot be written"
   case forked = "the process that opened the file has forked"
   case replaced = "the group's file was replaced meanwhile"
-  case noBackupFolder = "the folder above the backup's is not there"
+  case noBackupFolder = "the folder above the backup's does not exist"
 }
 
 /// Finds the path that the system's permissions refuse after a call failed, because an error number names no path.

@@ -16,7 +16,7 @@ internal import CSodium
     let status = unsafe label.withUnsafeBytes {
       unsafe crypto_generichash_blake2b_init_salt_personal(state, nil, 0, Digest.byteCount, nil, $0.octets)
     }
-    // It fails only for invalid sizes, and these are constant and valid.
+    // It fails only for invalid sizes, which no caller passes.
     precondition(status == 0)
   }
 
@@ -62,7 +62,7 @@ enum Blake2b {
         output, Digest.byteCount,
         message.octets, UInt64(message.count), key.octets, key.count, nil, personal.octets)
     }
-    // It fails only for invalid sizes, and these are constant and valid.
+    // It fails only for invalid sizes, which no caller passes.
     precondition(status == 0)
   }
 }

@@ -8,7 +8,7 @@ enum Sodium {
   /// Without it, `sodium_malloc` aborts and every primitive runs its slowest code. It fails only if the system has no
   /// randomness at all, and then nothing in this module could be secure.
   static let ready: Void = {
-    guard sodium_init() >= 0 else { preconditionFailure("libsodium does not start: the system gives no random bytes") }
+    guard sodium_init() >= 0 else { preconditionFailure("libsodium cannot start: the system provides no random bytes") }
   }()
 }
 

@@ -42,7 +42,7 @@ public enum Notice: Sendable, Hashable {
     case .unprovedDropped(let group, let items, let versions, let names):
       "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
     case .groupRemade(let group, let keptAside):
-      "the file of '\(group)' was damaged or kept locked, and was made new; the former one is in \(Printable.name(keptAside))"
+      "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
     case .chainLost(let group):
       "machines that have not seen the last state of '\(group)' refuse it until: vault group accept \(group)"
     }

@@ -53,7 +53,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.member): "the application is not a member of this group"
     case .notFound(.slot(let number)): "there is no slot \(number)"
     case .locked(let reason): "locked: \(reason.words)"
-    case .ownerNeeded(let reason): "the store is unlocked for items alone, and this needs its owner: \(reason.words)"
+    case .ownerNeeded(let reason): "the store is unlocked only for items, and this needs its owner: \(reason.words)"
     case .noKeyring(let reason): "the kernel keeps no key for this user: \(reason)"
     case .otherDevice(let group, let reason): "locked: '\(group)' opens only on the machine it was made on; \(reason)"
     case .denied(.notAMember): "not a member of this group"
@@ -68,11 +68,11 @@ extension VaultError: CustomStringConvertible {
     case .damaged(let group?, let level, let detail):
       "'\(group)' is damaged or was altered (\(level.rawValue): \(detail))"
     case .strangeRows(let group):
-      "'\(group)' is damaged or was altered (row: a writer signed rows that no item can be)"
+      "'\(group)' is damaged or was altered (row: a writer signed rows that are not valid items)"
     case .damaged(nil, let level, let detail): "damaged or altered (\(level.rawValue): \(detail))"
-    case .unproved(let group, let items, 0): "of '\(group)' \(items) items cannot be proved any more"
+    case .unproved(let group, let items, 0): "\(items) items of '\(group)' can no longer be proved"
     case .unproved(let group, let items, let versions):
-      "of '\(group)' \(items) items and \(versions) older versions cannot be proved any more"
+      "\(items) items and \(versions) older versions of '\(group)' can no longer be proved"
     case .rolledBack(let group, _, let known, .vanished):
       "'\(group)' was last seen at epoch \(known), and its file is gone"
     case .rolledBack(let group, let found, _, .broughtBack):
@@ -92,11 +92,11 @@ extension VaultError: CustomStringConvertible {
     case .conflict(_, 0): "there is no present version"
     case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
     case .contradiction(let contradiction): contradiction.words
-    case .otherState(let group): "'\(group)' is here in another state than in the backup"
+    case .otherState(let group): "'\(group)' exists in another state than in the backup"
     case .declined: "nothing was accepted"
     case .overLimit(let limit): "more than \(limit)"
     case .tooManyStates: "more than 2^40 states under one list of members"
-    case .noStore(""): "no home folder is known, so nothing says where the store is"
+    case .noStore(""): "no home folder is known, so the store cannot be located"
     case .noStore(let path): "no store at '\(path)'"
     case .exists(let what): "\(what.words) exists already"
     case .storage(let failure): failure.rawValue
@@ -122,7 +122,7 @@ extension VaultError.Lock {
     switch self {
     case .keyFile(let fault): "the key file \(fault.reason)"
     case .keyFileFolder(let fault): "the key file's folder \(fault.reason)"
-    case .keyFileInsideStore: "the key file must lie outside of the store that it opens"
+    case .keyFileInsideStore: "the key file must be outside the store that it opens"
     case .credential(let fault): "the credential \(fault.reason)"
     case .deviceKey(let fault): "the device key \(fault.reason)"
     case .noStateFolder: "no state folder is known for the device key; name it: VAULT_STATE"
@@ -140,10 +140,10 @@ extension VaultError.Contradiction {
   fileprivate var words: String {
     switch self {
     case .lastSlot: "the last slot cannot be removed: nothing would open the store"
-    case .recovering: "the recovery of this store did not end"
-    case .anotherStoresBackup: "the backup is another store's"
-    case .anotherStore: "another store was put in this one's place"
-    case .nothingToBackUp: "there is nothing that could be backed up"
+    case .recovering: "the recovery of this store was not finished"
+    case .anotherStoresBackup: "the backup belongs to another store"
+    case .anotherStore: "another store has replaced this one"
+    case .nothingToBackUp: "there is nothing to back up"
     case .backupInProgress: "another backup is being made in this folder"
     case .revokedApplication: "the application's credentials were revoked"
     case .interruptedReplacement: "replacing the application's credential was interrupted"
@@ -188,10 +188,10 @@ extension RecoveryCodeDefect {
     switch self {
     case .mistyped(let groups):
       "\(Self.named(groups)) of the recovery code \(groups.count == 1 ? "is" : "are") mistyped"
-    case .misplaced(let groups): "\(Self.named(groups)) of the recovery code are in each other's places"
+    case .misplaced(let groups): "\(Self.named(groups)) of the recovery code are in the wrong order"
     case .groupLength(let group, let count):
       "group \(group) of the recovery code has \(count) characters instead of \(RecoveryCode.groupLength)"
-    case .length(let count): "a recovery code has 40 characters, and this one \(count)"
+    case .length(let count): "a recovery code has 40 characters; this one has \(count)"
     }
   }
 

@@ -68,7 +68,7 @@ extension Session {
       }
     return { isOpen in
       isOpen
-        ? "the store is unlocked for items alone, and \(purpose) needs its owner\npassphrase of \(store): "
+        ? "the store is unlocked only for items, and \(purpose) needs its owner\npassphrase of \(store): "
         : "passphrase of \(store), for \(purpose): "
     }
   }

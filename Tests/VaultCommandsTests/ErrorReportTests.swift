@@ -25,8 +25,8 @@ import Vault
       "use a key file instead: vault slot add key-file --new-key-file FILE"
     ),
     (
-      .otherDevice(group: "laptop", reason: "no device key is here"), 11,
-      "locked: 'laptop' opens only on the machine it was made on; no device key is here",
+      .otherDevice(group: "laptop", reason: "this machine has no device key"), 11,
+      "locked: 'laptop' opens only on the machine it was made on; this machine has no device key",
       "use it there; where its device key should be: vault paths"
     ),
     (.denied(.notAMember), 12, "not a member of this group", "ask the store's owner"),
@@ -68,11 +68,11 @@ import Vault
       "nothing was changed; put a backup back"
     ),
     (
-      .unproved(group: "team", items: 3, versions: 0), 13, "of 'team' 3 items cannot be proved any more", unprovedHint
+      .unproved(group: "team", items: 3, versions: 0), 13, "3 items of 'team' can no longer be proved", unprovedHint
     ),
     (
       .unproved(group: "team", items: 0, versions: 2), 13,
-      "of 'team' 0 items and 2 older versions cannot be proved any more", unprovedHint
+      "0 items and 2 older versions of 'team' can no longer be proved", unprovedHint
     ),
     (
       .rolledBack(group: "team", found: 3, known: 9, reason: .olderState), 14,
@@ -125,7 +125,7 @@ import Vault
     ),
     (
       .strangeRows(group: "team"), 13,
-      "'team' is damaged or was altered (row: a writer signed rows that no item can be)",
+      "'team' is damaged or was altered (row: a writer signed rows that are not valid items)",
       "see which they are: vault list; the owner removes them: vault remove --row TOKEN"
     ),
     (
@@ -135,12 +135,12 @@ import Vault
     ),
     (.newerFormat(read: nil, write: nil), 17, "made by a newer version", "use a newer vault"),
     (
-      .contradiction(.recovering), 18, "the recovery of this store did not end",
+      .contradiction(.recovering), 18, "the recovery of this store was not finished",
       "run it again: vault init --recover DIR"
     ),
     (.exists(.group), 22, "a group of this name exists already", nil),
     (
-      .noStore(path: ""), 21, "no home folder is known, so nothing says where the store is",
+      .noStore(path: ""), 21, "no home folder is known, so the store cannot be located",
       "name its place: VAULT_HOME"
     ),
     (

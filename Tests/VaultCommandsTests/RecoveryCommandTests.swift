@@ -159,7 +159,7 @@ import Testing
     #expect(list.status == 18)
     #expect(
       list.errors == """
-        vault: error: the recovery of this store did not end
+        vault: error: the recovery of this store was not finished
         vault: hint: run it again: vault init --recover DIR
 
         """)

@@ -65,13 +65,13 @@ import Testing
     patch(page * 4_096, [UInt8](repeating: 0, count: 4_096))
     let refused = run(arguments)
     #expect(refused.status == 13)
-    #expect(refused.errors.contains("cannot be proved any more"), "\(refused.errors)")
+    #expect(refused.errors.contains("can no longer be proved"), "\(refused.errors)")
     #expect(refused.errors.contains("--drop-unproved"), "\(refused.errors)")
     let dropped = run(arguments + ["--drop-unproved"])
     #expect(dropped.status == 0, "\(dropped.errors)")
     #expect(dropped.errors.contains("items and 0 older versions that could not be proved"), "\(dropped.errors)")
     #expect(
-      dropped.errors.contains("was damaged or kept locked, and was made new; the former one is in"), "\(dropped.errors)"
+      dropped.errors.contains("was damaged or kept locked, and was replaced; the old one is in"), "\(dropped.errors)"
     )
     #expect(store.run("verify").status == 0)
     #expect(store.run("list", "--group", "team").status == 0)

@@ -89,7 +89,7 @@ import Testing
     groups.swapAt(0, 6)
     result = store.run("list", "--recovery-fd", descriptor(groups.joined(separator: "-")))
     #expect(result.status == 16)
-    #expect(result.errors.hasPrefix("vault: error: groups 1 and 7 of the recovery code are in each other's places\n"))
+    #expect(result.errors.hasPrefix("vault: error: groups 1 and 7 of the recovery code are in the wrong order\n"))
     #expect(store.run("slot", "remove", "2", "--yes").status == 0)
     _ = try self.code("slot", "add", "recovery")
     result = store.run("status", "--recovery-fd", descriptor(code), "--json")

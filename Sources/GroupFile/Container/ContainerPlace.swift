@@ -78,7 +78,7 @@ package struct ContainerPlace: Equatable, Sendable {
     let log = try ContainerPlace.status(logPath)
     let index = try ContainerPlace.status(indexPath)
     guard log?.isRegular != false, index?.isRegular != false else {
-      throw .altered("a file beside the group file is not a regular file")
+      throw .altered("the log or index of the group file is not a regular file")
     }
     guard let around = try ContainerPlace.status(folder) else { throw .missing }
     try ContainerTrust.check(folder: around, files: [file, log, index], owner: owner)

@@ -55,7 +55,7 @@ struct SnapshotCheck {
     let encoding = try connection.statement("PRAGMA encoding")
     defer { encoding.reset() }
     guard try encoding.step(), encoding.holds("UTF-8", 0) else { throw .altered("the file's encoding is not UTF-8") }
-    guard try connection.value("PRAGMA auto_vacuum") == 0 else { throw .altered("the file vacuums itself") }
+    guard try connection.value("PRAGMA auto_vacuum") == 0 else { throw .altered("the file has auto-vacuum turned on") }
   }
 }
 
@@ -145,6 +145,6 @@ enum ContainerHeader {
     // Any value but 2 means a rollback journal, whose recovery could delete files. The mode is never switched back.
     guard bytes[18] == 2, bytes[19] == 2 else { throw .altered("the file does not use a write-ahead log") }
     guard word(44) == 4, word(56) == 1 else { throw .altered("the file's encoding is not UTF-8") }
-    guard word(52) == 0, word(64) == 0 else { throw .altered("the file vacuums itself") }
+    guard word(52) == 0, word(64) == 0 else { throw .altered("the file has auto-vacuum turned on") }
   }
 }

@@ -167,7 +167,7 @@ package import Sealing
     return text.withUTF8Buffer { unsafe $0.elementsEqual(bytes) }
   }
 
-  private static let wrongType = GroupFileError.altered("a value has not the type or length that the format says")
+  private static let wrongType = GroupFileError.altered("a value does not have the required type or length")
 }
 
 /// One open SQLite handle, closed when its last user releases it; a forked child leaves it alone.
@@ -289,7 +289,7 @@ enum ResultCode {
     if code == noMemoryForIO { return .storage(.memory) }
     // The file lacks a page that it should have: it was truncated.
     if code == syncFailed || code == folderSyncFailed { return .storage(.unconfirmed) }
-    if code == shortRead { return .altered("the file is cut short") }
+    if code == shortRead { return .altered("the file is truncated") }
     return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)
   }
 

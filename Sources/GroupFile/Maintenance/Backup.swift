@@ -53,7 +53,7 @@ extension AccessGroupFile {
     defer { connection.rollback() }
     try connection.quickCheck()
     guard try connection.value("PRAGMA page_count") <= 1 << 16 else {
-      throw .overLimit("256 MiB in a file that nothing here can prove")
+      throw .overLimit("256 MiB in a file that cannot be proved here")
     }
     try connection.copy(to: ContainerPlace(folder: folder)) { _ in }
   }
@@ -106,12 +106,12 @@ extension Snapshot {
     try connection.quickCheck()
     let free = try connection.value("PRAGMA freelist_count")
     guard free <= Snapshot.freePageCount else {
-      throw .overLimit("1 GiB of free pages, which compacting the group gives back")
+      throw .overLimit("1 GiB of free pages, which compacting the group releases")
     }
     let rows = Int64(clamping: min(state.manifest.itemCount + state.manifest.versionRowCount, 1 << 40))
     guard try connection.value("PRAGMA page_count") - free <= Snapshot.basePageCount + rows * Snapshot.rowPageCount
     else {
-      throw .altered("the file is larger than what was signed in it")
+      throw .altered("the file is larger than its signed content")
     }
   }
 

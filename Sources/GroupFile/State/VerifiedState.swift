@@ -212,7 +212,7 @@ package struct GroupContext: Sendable {
   package init(
     groupName: String, ownerKey: PublicKey, seed: MemberSeed, kind: Member.Kind = .owner, floor: Floor? = nil,
     deviceKey: @escaping @Sendable ([UInt8]) throws(GroupFileError) -> Key = { (_) throws(GroupFileError) in
-      throw .otherDevice("no device key is here")
+      throw .otherDevice("this machine has no device key")
     }
   ) {
     self.groupName = groupName

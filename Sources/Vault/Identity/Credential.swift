@@ -195,7 +195,7 @@ enum CredentialFile {
       _ path: String, outside store: String, isWritten: (Credential) -> Bool = { _ in false }
     ) throws(VaultError) {
       guard try !Place.isInside(path, store) else {
-        throw .invalid("a credential is written to a folder outside of the store that it opens")
+        throw .invalid("a credential must be outside the store that it opens")
       }
       if let found = try? CredentialFile.read(path), isWritten(found) {
         draft = nil
@@ -228,7 +228,7 @@ enum CredentialFile {
     private static func error(_ fault: FileFault) -> VaultError {
       switch fault {
       case .taken: .exists(.credentialPlace)
-      case .missing, .wrongKind: .invalid("the folder that the credential is to be written to is not there")
+      case .missing, .wrongKind: .invalid("the credential's folder does not exist")
       case .storage(let failure): .storage(failure)
       default: .denied(.permissions("the credential's folder \(fault.reason)"))
       }

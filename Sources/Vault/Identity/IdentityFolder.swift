@@ -195,7 +195,7 @@ struct IdentityFolder: Sendable {
       if error == .missing { return }
       throw VaultError(error, at: .store)
     }
-    throw .damaged(.identity, "it is gone, but its groups are here")
+    throw .damaged(.identity, "it is missing, but its groups exist")
   }
 
   private func lock(_ folder: borrowing Folder) throws(VaultError) -> OpenFile {

@@ -119,13 +119,13 @@ enum DeviceKeyFile {
   ///
   /// - Throws: `otherDevice`, which says what this machine has instead.
   static func key(_ id: [UInt8], in stateFolder: String?) throws(GroupFileError) -> Key {
-    guard let stateFolder else { throw .otherDevice("no state folder is known, so no device key is here") }
+    guard let stateFolder else { throw .otherDevice("no state folder is known, so this machine has no device key") }
     let found: DeviceKey?
     do throws(FileFault) { found = try read(in: stateFolder) } catch {
       throw .otherDevice("the device key here \(error.reason)")
     }
-    guard let found else { throw .otherDevice("no device key is here") }
-    guard found.id == id else { throw .otherDevice("the device key here is another one") }
+    guard let found else { throw .otherDevice("this machine has no device key") }
+    guard found.id == id else { throw .otherDevice("this machine has another device key") }
     return found.key.copy()
   }
 

@@ -50,7 +50,7 @@ extension SecretStore {
     let path = try location.outside(path)
     let identity = try location.identityFile()
     guard identity.ownerKey == access.ownerKey else {
-      throw .damaged(group: nil, level: .identity, detail: "it was replaced by another store's meanwhile")
+      throw .damaged(group: nil, level: .identity, detail: "another store's identity has replaced it")
     }
     let folder = try BackupFolder(at: path)
     do throws(VaultError) {
@@ -158,7 +158,7 @@ extension StoreLocation {
     } catch {
       throw .denied(.permissions("the backup's folder \(error.reason)"))
     }
-    if isInside { throw .invalid("a backup lies outside of the store") }
+    if isInside { throw .invalid("a backup must be outside the store") }
     return path
   }
 }

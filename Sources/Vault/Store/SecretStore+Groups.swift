@@ -199,6 +199,6 @@ extension StoreLocation {
   }
 
   private var mayNotList: VaultError {
-    .denied(.permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which its owner alone may do"))
+    .denied(.permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which only its owner may do"))
   }
 }

@@ -61,7 +61,7 @@ extension SecretStore {
     do {
       identity = try backup.identityFile()
     } catch .noStore {
-      throw .damaged(group: nil, level: .backup, detail: "there is none in this folder, or not a whole one")
+      throw .damaged(group: nil, level: .backup, detail: "this folder has no complete backup")
     }
     guard identity.ownerKey == access.ownerKey else {
       throw .contradiction(.anotherStoresBackup)
@@ -71,7 +71,7 @@ extension SecretStore {
     if AccessGroupFile.exists(in: backup.places.groupFolder(AccessGroup.Name.registry.description)) {
       names.append(.registry)
     }
-    guard !names.isEmpty else { throw .damaged(group: nil, level: .backup, detail: "it holds no group") }
+    guard !names.isEmpty else { throw .damaged(group: nil, level: .backup, detail: "it contains no group") }
     guard wanted.allSatisfy({ name in names.contains { $0.description == name } }) else { throw .notFound(.group) }
     return wanted.isEmpty ? names : names.filter { wanted.contains($0.description) }
   }

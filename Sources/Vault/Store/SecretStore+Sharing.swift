@@ -32,7 +32,7 @@ extension SecretStore {
   }
 
   static let boundAndShared = VaultError.invalid(
-    "a group of this device only cannot be shared with a Unix group: other users have other state folders")
+    "a group bound to this device cannot be shared with a Unix group: other users have other state folders")
 
   private func take(_ shape: ContainerShape, _ name: String) throws(VaultError) {
     let group = try group(name)

@@ -122,7 +122,7 @@ extension SecretStore {
     let identity = try owner()
     return try location.identityFolder.change { (file) throws(VaultError) in
       guard file.ownerKey == identity.ownerKey else {
-        throw .damaged(.identity, "it was replaced by another store's meanwhile")
+        throw .damaged(.identity, "another store's identity has replaced it")
       }
       return try body(&file, identity)
     }

@@ -48,7 +48,7 @@ public struct StoreRecovery: Sendable {
       try location.identityFolder.refuseStore()
       file = try IdentityFolder(store: backup).read()
     } catch .noStore {
-      throw .damaged(group: nil, level: .backup, detail: "there is none in this folder, or not a whole one")
+      throw .damaged(group: nil, level: .backup, detail: "this folder has no complete backup")
     }
     let key = try key(Set(file.slots.map { SlotInfo($0).kind }))
     switch consume key {

@@ -122,7 +122,7 @@ enum KernelKeyring {
         switch number {
         case ENOSYS, EOPNOTSUPP: "this kernel has no keyring"
         case EPERM, EACCES: "it is forbidden here, as in most containers"
-        case EDQUOT: "this user's share of it is used up"
+        case EDQUOT: "this user's quota is used up"
         default: "the kernel refused (error \(number))"
         }
     }
@@ -188,7 +188,7 @@ extension SecretStore {
     at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic(), for duration: Duration
   ) throws(VaultError) -> Timestamp {
     guard (.seconds(1)...longestUnlocking).contains(duration) else {
-      throw .invalid("a store is unlocked for a second to 7 days")
+      throw .invalid("a store can be unlocked for 1 second to 7 days")
     }
     let location = if let location { location } else { try StoreLocation.standard() }
     guard case .owner(let identity) = try StoreAccess.open(location, unlocking, usesKeyring: false) else {

@@ -39,7 +39,7 @@ import Testing
       #expect(result.status == 21)
       #expect(
         result.errors == """
-          vault: error: no home folder is known, so nothing says where the store is
+          vault: error: no home folder is known, so the store cannot be located
           vault: hint: name its place: VAULT_HOME
 
           """)

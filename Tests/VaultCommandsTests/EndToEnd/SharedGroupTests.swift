@@ -154,7 +154,7 @@ import Testing
     ("as 12345 \"$vault\" get a -g other", "entering '$folder/store/groups/other'"),
     ("as 12345 \"$vault\" get a", "entering '$folder/store/groups/app.12345'"),
     ("printf x | as 12345 \"$vault\" set a -g other", "entering '$folder/store/groups/other'"),
-    ("as 12345 \"$vault\" group list", "listing the groups in '$folder/store/groups', which its owner alone may do"),
+    ("as 12345 \"$vault\" group list", "listing the groups in '$folder/store/groups', which only its owner may do"),
     ("GROUPS_OF_USER=99 as 12345 \"$vault\" get a -g team", "entering '$folder/store/groups/team'"),
     ("chmod 700 store; as 12345 \"$vault\" get a -g team", "entering '$folder/store/groups'"),
     ("chmod 600 $team/group.vault-wal; as 12345 \"$vault\" get a -g team", "reading '$folder/$team/group.vault-wal'"),

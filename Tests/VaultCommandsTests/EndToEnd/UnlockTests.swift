@@ -123,7 +123,7 @@ import Testing
     for command in commands {
       let refused = run(command, input: "new words\n")
       #expect(refused.status == 11, "\(command)")
-      #expect(refused.errors.contains("the store is unlocked for items alone, and this needs its owner"))
+      #expect(refused.errors.contains("the store is unlocked only for items, and this needs its owner"))
       #expect(!refused.errors.contains("vault unlock"))
     }
     #expect(run(["group", "list"]).output.contains("default"))

@@ -110,7 +110,7 @@ import Testing
     store.environment["VAULT_STATE"] = store.folder.file("elsewhere")
     store.environment["VAULT_KEY_FILE"] = store.keyFile
     #expect(unsafe mkdir(store.folder.file("elsewhere"), 0o700) == 0)
-    let words = "locked: 'bound' opens only on the machine it was made on; no device key is here"
+    let words = "locked: 'bound' opens only on the machine it was made on; this machine has no device key"
     #expect(store.run("get", "a").output == "anywhere")
     let get = store.run("get", "a", "-g", "bound")
     #expect(

@@ -38,10 +38,10 @@ import Testing
   }
 
   @Test func `the error for a group of another device says what this device has`() throws {
-    #expect(reason() == "no device key is here")
-    #expect(reason(in: folder.file("nowhere")) == "no device key is here")
+    #expect(reason() == "this machine has no device key")
+    #expect(reason(in: folder.file("nowhere")) == "this machine has no device key")
     let made = try DeviceKeyFile.readOrMake(in: folder.path)
-    #expect(reason([UInt8](repeating: 1, count: 16)) == "the device key here is another one")
+    #expect(reason([UInt8](repeating: 1, count: 16)) == "this machine has another device key")
     folder.setMode("device.key", 0o640)
     #expect(reason(made.id) == "the device key here is open to other users (mode 640)")
     folder.remove("device.key")

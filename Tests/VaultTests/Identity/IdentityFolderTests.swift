@@ -83,7 +83,7 @@ import Testing
     try folder.create(file)
     temporary.makeFolder("store/groups/default")
     temporary.remove(path)
-    let expected = VaultError.damaged(group: nil, level: .identity, detail: "it is gone, but its groups are here")
+    let expected = VaultError.damaged(group: nil, level: .identity, detail: "it is missing, but its groups exist")
     #expect(throws: expected) { try folder.read() }
     #expect(throws: expected) { try folder.create(file) }
     temporary.remove("store/identity")

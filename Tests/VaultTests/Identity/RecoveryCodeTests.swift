@@ -84,11 +84,11 @@ import Testing
     #expect(message(groups) == "groups 3, 5 and 8 of the recovery code are mistyped")
     groups = Self.code
     groups.swapAt(2, 4)
-    #expect(message(groups) == "groups 3 and 5 of the recovery code are in each other's places")
+    #expect(message(groups) == "groups 3 and 5 of the recovery code are in the wrong order")
     groups = Self.code
     groups[0] = "1234"
     #expect(message(groups) == "group 1 of the recovery code has 4 characters instead of 5")
-    #expect(message(["1234"]) == "a recovery code has 40 characters, and this one 4")
-    #expect(message([String(repeating: "ä€🔑", count: 1_000)]) == "a recovery code has 40 characters, and this one 3000")
+    #expect(message(["1234"]) == "a recovery code has 40 characters; this one has 4")
+    #expect(message([String(repeating: "ä€🔑", count: 1_000)]) == "a recovery code has 40 characters; this one has 3000")
   }
 }

@@ -22,7 +22,7 @@ struct DeviceGroupTests {
     try SecretStore.open(at: elsewhere, unlocking: .keyFile(store.keyFile))
   }
 
-  private let refusal = VaultError.otherDevice(group: "laptop", reason: "no device key is here")
+  private let refusal = VaultError.otherDevice(group: "laptop", reason: "this machine has no device key")
 
   @Test func `a group of this device opens here and says that it is one`() throws {
     #expect(try store.value("a", in: "laptop") == "kept here")
@@ -39,10 +39,10 @@ struct DeviceGroupTests {
     #expect(throws: refusal) { _ = try open.group("laptop").items() }
     #expect(try open.groupNames() == ["default", "laptop"])
     try open.createGroup("desktop", NewGroup(isThisDeviceOnly: true)).set("a", to: "there")
-    #expect(throws: VaultError.otherDevice(group: "laptop", reason: "the device key here is another one")) {
+    #expect(throws: VaultError.otherDevice(group: "laptop", reason: "this machine has another device key")) {
       _ = try open.group("laptop").get("a")
     }
-    #expect(throws: VaultError.otherDevice(group: "desktop", reason: "the device key here is another one")) {
+    #expect(throws: VaultError.otherDevice(group: "desktop", reason: "this machine has another device key")) {
       try store.value("a", in: "desktop")
     }
   }
@@ -70,7 +70,7 @@ struct DeviceGroupTests {
     let unixGroup = try UnixGroup(String(getegid()))
     let open = try store.open()
     let refused = VaultError.invalid(
-      "a group of this device only cannot be shared with a Unix group: other users have other state folders")
+      "a group bound to this device cannot be shared with a Unix group: other users have other state folders")
     #expect(throws: refused) {
       try open.createGroup("both", NewGroup(isThisDeviceOnly: true, unixGroup: unixGroup))
     }

@@ -252,7 +252,7 @@ import Testing
       IdentityFile(ownerKey: other.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: other)))
     let before = try bytes
     let expected = VaultError.damaged(
-      group: nil, level: .identity, detail: "it was replaced by another store's meanwhile")
+      group: nil, level: .identity, detail: "another store's identity has replaced it")
     #expect(throws: expected) { try owner.changePassphrase(to: Secret("new")) }
     #expect(throws: expected) { try owner.addKeyFile(store.folder + "/new") }
     #expect(throws: expected) { try owner.removeSlot(1) }

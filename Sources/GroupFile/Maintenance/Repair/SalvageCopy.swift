@@ -121,7 +121,7 @@ enum SalvageCopy {
     defer { close(log) }
     var status = stat()
     guard unsafe fstat(log, &status) == 0, status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1
-    else { throw .altered("a file of the group is not a regular file of one name") }
+    else { throw .altered("a file of the group is not a regular file with a single name") }
     let file = try output(path, shape)
     defer { close(file) }
     var offset = 0

@@ -47,7 +47,7 @@ struct BackupStore: Command {
     }
     for case .copiedUnproved in backup.groups.map(\.outcome) {
       session.warn(
-        "the store is unlocked for items alone: identity and list of groups were copied as they are; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
+        "the store is unlocked only for items: identity and list of groups were copied as they are; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
       )
     }
     for case .failed(let error) in backup.groups.map(\.outcome) { throw error }

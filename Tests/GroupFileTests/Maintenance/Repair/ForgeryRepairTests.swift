@@ -117,7 +117,7 @@ import Testing
     let folder = TemporaryFolder()
     var steps = 0
     let error = failure { try fixture.group.open().backUp(to: folder.path) { _ in steps += 1 } }
-    #expect(error == .overLimit("1 GiB of free pages, which compacting the group gives back"))
+    #expect(error == .overLimit("1 GiB of free pages, which compacting the group releases"))
     #expect(steps == 0 && folder.names().isEmpty)
   }
 
