@@ -28,9 +28,9 @@ public enum RollbackReason: String, Sendable {
 package enum GroupFileError: Error, Equatable, Sendable {
   /// The bytes are not what was written: wrong key, wrong place and altered bytes are one error per level.
   case damaged(VerificationLevel, String)
-  /// The witness cannot be read, but the state was to be proved against it; the text says why.
+  /// The witness, against which the state must be checked, cannot be read; the text says why.
   case witnessUnavailable(String)
-  /// The file belongs to a different group than the known one of this name.
+  /// The file belongs to another group than the one known by this name.
   case anotherGroup
   /// The file, or its log or index, is not the container that was written; the text names the broken rule.
   case altered(String)
@@ -70,9 +70,9 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case conflict(expected: UInt64, present: UInt64)
   /// These numbers of signed items and older versions can no longer be proved, and dropping them was not allowed.
   case unproved(items: UInt64, versions: UInt64)
-  /// The change is no longer wanted, because of a decision made meanwhile.
+  /// The change is no longer wanted: `isStillWanted` returned false.
   case superseded
-  /// The state that was found was not accepted when asked.
+  /// `confirm` refused to accept the state that was found.
   case declined
   /// The group exists already.
   case exists

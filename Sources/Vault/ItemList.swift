@@ -10,7 +10,7 @@ public final class ItemList {
   private let walk: RowWalk
   private let opener: RowOpener
   private let group: String
-  /// The rows passed over so far that a writer signed but that are not valid items.
+  /// The rows skipped so far: a writer signed them, but they are not valid items.
   private(set) var strangeRows: [StrangeRow] = []
   // Rows are proved on the caller's thread and opened on a second one, in batches.
   private var ready: ArraySlice<RowOpener.Outcome> = []

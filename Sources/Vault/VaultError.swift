@@ -11,8 +11,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case notFound(Missing)
   /// No usable source opens the store.
   case locked(Lock)
-  /// The store is only unlocked, which opens items, and this operation needs its owner; the lock says why nothing opens
-  /// the identity.
+  /// The operation needs the store's owner, but the store is only unlocked, which opens no more than items. The lock
+  /// says why nothing opens the identity.
   case ownerNeeded(Lock)
   /// The kernel keeps no keys here, so the store cannot be unlocked for a time.
   case noKeyring(String)
@@ -48,7 +48,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case contradiction(Contradiction)
   /// A group that a backup would replace exists in another state than in the backup.
   case otherState(group: String)
-  /// The state of a group was not accepted when asked; nothing was changed.
+  /// `confirm` refused to accept the state of a group; nothing was changed.
   case declined
   /// More than the format allows; the payload describes the limit.
   case overLimit(String)
@@ -130,7 +130,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case lastSlot
     /// A recovery of the store was begun and not finished.
     case recovering
-    /// The backup is another store's.
+    /// The backup belongs to another store.
     case anotherStoresBackup
     /// Another store has replaced the one that was opened.
     case anotherStore

@@ -48,7 +48,7 @@ internal import Glibc
     self.access = access
     identity = shape.identity
     try checkHeader()
-    // If the log has grown since, another process committed; if it is new, that was the process's first commit.
+    // If the log has grown meanwhile, another process has committed; if it is new, for the first time.
     let now = try place.shape()
     guard now.identity == identity, isFrozen ? try place.isFrozen(now, isResting: isResting) : true, try opensPath()
     else {
@@ -59,7 +59,7 @@ internal import Glibc
     try commit()
     if isFrozen { return }
     companions = try findCompanions()
-    // SQLite opened the log and index that were at these paths both before and after.
+    // The log and index that SQLite opened must be the ones that were there both before and after opening.
     for (before, after) in zip([shape.log, shape.index], companions) {
       guard before == nil || before?.identity == after else { throw .moved }
     }

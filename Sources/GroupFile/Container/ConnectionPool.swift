@@ -76,7 +76,7 @@ package struct ConnectionLease: ~Copyable {
   }
 }
 
-/// The open files of this process: its idle connections, all open files, and the writers' turns.
+/// The connections and files that this process has open, and the writers' turns.
 ///
 /// SQLite keeps one record of its locks per file and process, and a forked child inherits the record without the locks.
 /// Idle connections are therefore closed before a fork, and the child cannot open a file that was still open then.
@@ -189,8 +189,8 @@ package struct ConnectionLease: ~Copyable {
     inherited += open
     open = []
     turns = []
-    // Only connections that another thread returned just now are left; like everything of the parent, they are not
-    // closed.
+    // The list was emptied before the fork, but another thread of the parent may have returned a connection since. Like
+    // everything of the parent, it must not be closed here.
     idle = []
     unsafe pthread_mutex_unlock(mutex)
   }

@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import Glibc
 
-/// Identifies the file at a path, and so distinguishes two files from two paths of one file.
+/// Identifies a file by device and inode, so that two paths of one file are recognized as the same.
 package struct FileIdentity: Hashable, Sendable {
   package let device: UInt64
   package let inode: UInt64
@@ -212,7 +212,7 @@ package enum NetworkFileSystem {
 
   /// The kind of network file system with this magic number.
   static func kind(_ number: UInt32) -> String? {
-    // From linux/magic.h, and for kinds that it lacks from their own sources.
+    // The numbers are from linux/magic.h, or from the source code of file systems that are not listed there.
     switch number {
     case 0x6969: "NFS"
     case 0x517B: "SMB"

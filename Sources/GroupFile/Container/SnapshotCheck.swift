@@ -16,8 +16,8 @@ struct SnapshotCheck {
   ///
   /// - Throws: `altered`.
   mutating func check(_ connection: Connection) throws(GroupFileError) {
-    // It is not reset before the transaction ends and so holds the snapshot; a `BEGIN` for reading would cost as much
-    // again.
+    // The statement keeps running until the transaction ends, which holds the snapshot. A `BEGIN` for reading would
+    // cost as much again.
     let first = try connection.statement("PRAGMA schema_version")
     guard try first.step() else { throw .altered("SQLite finds the file malformed") }
     let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
@@ -50,7 +50,7 @@ struct SnapshotCheck {
     guard try connection.value("PRAGMA page_size") == Int64(ContainerHeader.pageSize) else {
       throw .altered("the file's page size is not 4096")
     }
-    // A later format may have other tables, but its signed state and its keys are in these two.
+    // A later format may have other tables, but keeps its signed state and its keys in these two.
     try connection.compareTables(version.read > FormatVersion.known.read ? ["state", "wrap"] : nil)
     let encoding = try connection.statement("PRAGMA encoding")
     defer { encoding.reset() }
@@ -101,7 +101,7 @@ extension Connection {
     return bytes
   }
 
-  /// The settings made by statements; all others are made in C before any statement runs.
+  /// Makes the settings that need SQL statements; the others are made in C before any statement runs.
   func settle() throws(GroupFileError) {
     try handle.check(unsafe sqlite3_busy_timeout(handle.database, Connection.wait))
     try Statement(handle, "PRAGMA temp_store=MEMORY").run()

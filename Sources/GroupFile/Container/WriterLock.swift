@@ -96,7 +96,7 @@ struct LockFile {
       throw LockFile.foreign
     }
     if status.st_mode & S_IROTH != 0 {
-      // Everyone may lock the lock file, and therefore perhaps the group's files too.
+      // If everyone may lock the lock file, they may be able to lock the group's files too, so check again.
       do throws(GroupFileError) { _ = try LockFile.mode(of: place, toChangeModes) } catch {
         close(descriptor)
         throw error
@@ -124,9 +124,9 @@ struct LockFile {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let passed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var isTaken: Bool
-  /// A wait for other processes that the last holder of the turn gave up; only for the current holder.
+  /// A wait for the other processes' lock that an earlier holder of the turn gave up; only the current holder uses it.
   var wait: LockWait?
-  /// The lock file as the last turn left it, open and unlocked; only for the current holder.
+  /// The lock file as the last holder of the turn left it, open and unlocked; only the current holder uses it.
   var file: LockFile?
 
   init(isTaken: Bool = false) {

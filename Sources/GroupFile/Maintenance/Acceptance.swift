@@ -30,7 +30,7 @@ package struct OfferedState {
     case olderRoster(RollbackReason)
     /// The owner removed the group.
     case removed
-    /// It is a different group than the known one of this name.
+    /// It is another group than the one known by this name.
     case anotherGroup
   }
 }
@@ -62,14 +62,14 @@ package struct OwnersAcceptance {
 extension AccessGroupFile {
   /// Accepts the group in its current state, although this machine has verified another state before.
   ///
-  /// The file must pass all checks but that of the witness. A writer signs the state again with an epoch above both. A
-  /// reader only replaces its own witness, and so does a writer whom the roster does not allow that epoch. An older
-  /// roster or key would bring removed members back, so only the owner can accept it. A state that the owner accepts
-  /// gets a new roster and a new key at once (format article, "Writing").
+  /// The file must pass all checks but that of the witness. A writer signs the state again, with an epoch above those
+  /// of both states. A reader only replaces its own witness, and so does a writer that may not sign that epoch under
+  /// this roster. An older roster or key would bring removed members back, so only the owner can accept it. A state
+  /// that the owner accepts gets a new roster and a new key at once (format article, "Writing").
   ///
   /// - Parameters:
   ///   - owner: set if the caller is the owner.
-  ///   - takesAnother: whether to accept a different group than the known one of this name.
+  ///   - takesAnother: whether to accept another group than the one known by this name.
   ///   - confirm: receives the state before anything is changed; `false` changes nothing.
   /// - Throws: `rolledBack` for an older roster or key; `anotherGroup`; the errors of a reader.
   package func accept(

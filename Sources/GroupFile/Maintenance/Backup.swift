@@ -130,6 +130,6 @@ public enum MaintenanceProgress: Sendable, Equatable {
   case proved(UInt64)
   /// The number of items proved and sealed under the new key so far.
   case sealed(UInt64)
-  /// The number of them written so far.
+  /// The number of sealed items written so far.
   case written(UInt64)
 }

@@ -74,7 +74,8 @@ struct FullProof {
     }
   }
 
-  /// Proves the kept versions of `row`, which come next in `older`, oldest first; each is named by the one after it.
+  /// Proves the kept versions of `row`, which come next in `older`, oldest first. Each version names its predecessor's
+  /// digest.
   private mutating func proveVersions(
     of row: Row, _ older: Statement, _ content: Content
   ) throws(GroupFileError) {

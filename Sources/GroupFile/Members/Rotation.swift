@@ -36,7 +36,7 @@ struct Rotation {
     _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Outcome {
     var rotation = Rotation(view: view, seal: RowSeal(keys), dropped: dropped)
-    // Read first, before the new blobs are among them.
+    // Listed first, so that the new blobs are not included.
     let blobs = try rotation.storedBlobs()
     let nodeCount = try rotation.proveRows(below: root, progress)
     try rotation.countUnsigned(blobs, nodeCount)
@@ -194,7 +194,7 @@ extension Connection {
     try statement("DELETE FROM blob WHERE rowid = ?").bind(1, rowID).run()
   }
 
-  /// Drops the links that no state so far can have, and the whole chain if it does not lead to `state`.
+  /// Drops links that cannot belong to any state so far, and the whole chain if it does not lead to `state`.
   ///
   /// - Returns: the number of links that belonged to no state, and whether the chain was lost.
   fileprivate func mendChain(of state: VerifiedState) throws(GroupFileError) -> (count: UInt64, isLost: Bool) {

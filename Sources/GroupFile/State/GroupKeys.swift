@@ -150,7 +150,7 @@ extension Label {
   fileprivate static let wrapHash = Label("vault1.wrap.hash")
 }
 
-/// The key of one machine, which opening a group bound to it requires (format article, "Keys").
+/// The key of one machine. A group that is bound to it cannot be opened without it (format article, "Keys").
 package final class DeviceKey: Sendable {
   package let key: Key
   /// Identifies the key in rosters; 16 bytes.

@@ -185,7 +185,7 @@ extension GroupKeys {
 }
 
 extension GroupFileError {
-  /// The meaning of an error of sealing if no untrusted bytes were opened.
+  /// Translates an error of sealing for calls that open no untrusted bytes.
   init(_ error: SealingError) {
     switch error {
     case .outOfMemory: self = .storage(.memory)
@@ -200,7 +200,7 @@ package struct GroupContext: Sendable {
   package let groupName: String
   /// The owner, from the identity or the credential.
   package let ownerKey: PublicKey
-  /// The member as whom the group is opened.
+  /// The member that opens the group.
   package let seed: MemberSeed
   /// The kind that the roster must give to that member: the owner opens as the owner, an application as an application.
   package let kind: Member.Kind

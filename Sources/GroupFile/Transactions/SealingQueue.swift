@@ -139,7 +139,7 @@ struct SealingQueue {
   /// Waits for the job that was begun last.
   package func wait() { bench.wait() }
 
-  /// The state that the two threads share. It outlives this value until the thread has ended.
+  /// The state that the two threads share. It exists until the second thread has ended, even if that is after `deinit`.
   @safe private final class Bench: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

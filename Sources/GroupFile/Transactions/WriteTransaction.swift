@@ -95,7 +95,7 @@ package final class WriteTransaction: ItemReading {
     do throws(GroupFileError) {
       for sealed in try rows(&queue) { try write(sealed) }
     } catch {
-      // Rows that were added earlier may be lost together with this one.
+      // Collected rows of earlier calls may be lost with this one, so the transaction must not be committed.
       failure = failure ?? error
       throw error
     }
@@ -243,7 +243,7 @@ final class WriteSession {
   private let known: KnownState
   private var isOpen = true
   private var isCommitted = false
-  /// Whether freed bytes should not stay in the write-ahead log.
+  /// Whether the write-ahead log must be emptied, because it holds bytes that were freed.
   var frees = false
   /// Whether free pages are returned to the file system when the session ends.
   var vacuums = false

@@ -197,7 +197,7 @@ public struct Exposure: Sendable, Equatable {
   /// The group's name.
   public let group: String
   public let item: Item.Name
-  /// The item's present version.
+  /// The item's current version.
   public let version: UInt64
   /// When that version was written.
   public let changed: Timestamp

@@ -17,8 +17,8 @@ struct Slot: Equatable, Sendable {
   static let byteCount = 116
 
   /// A slot that `passphrase` opens.
+  ///
   /// - Throws: `overLimit` before any expensive work; `storage`.
-  /// - Throws: `overLimit` before any work; `storage`.
   init(
     number: UInt16, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, sealing identity: Identity,
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()

@@ -150,7 +150,7 @@ final class Witness: Witnessing {
 }
 
 extension [UInt8] {
-  /// Like `==`, which is slower here and would run in every transaction.
+  /// Like `==` but faster; every transaction calls it.
   fileprivate func isSame(as other: [UInt8]) -> Bool {
     unsafe count == other.count && memcmp(self, other, count) == 0
   }

@@ -28,7 +28,7 @@ extension StoreLocation {
 
   /// Allows the file of a project with its current content.
   ///
-  /// - Parameter content: nil denies the file whatever its content, now and later.
+  /// - Parameter content: the file's content, or nil to deny the file whatever its content.
   /// - Throws: ``VaultError/noStore(path:)``; the error of writing the decision. The previous decision is kept then.
   package func allow(project path: String, _ content: [UInt8]?) throws(VaultError) {
     try changeProjects { (folder) throws(FileFault) in try folder.replace(fileName(path), with: answer(path, content)) }

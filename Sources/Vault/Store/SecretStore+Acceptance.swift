@@ -30,7 +30,7 @@ public struct ReturningState: Sendable {
     case olderRoster
     /// The group was removed.
     case removed
-    /// A different group than the known one of this name.
+    /// Another group than the one known by this name.
     case anotherGroup
   }
 
@@ -77,8 +77,8 @@ extension SecretStore {
   ///
   /// - Parameters:
   ///   - name: the group's name.
-  ///   - takesAnother: whether to accept a different group than the known one of this name, which the owner's registry
-  ///     identifies; for an application, its witness and credential do.
+  ///   - takesAnother: whether to accept another group than the one known by this name. The owner's registry says which
+  ///     one that is; for an application, its witness and credential do.
   ///   - confirm: receives what accepting would bring back, before anything is changed; `false` changes nothing.
   /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the
   ///   owner accepts it; ``VaultError/damaged(group:level:detail:)`` of level `witness` for another group, unless it is

@@ -92,7 +92,7 @@ extension StoreAccess {
     .application(try CredentialFile.read(path))
   }
 
-  /// Decides by the content that systemd provided: a credential, or the 32 bytes of a slot's key.
+  /// Opens the store with what systemd provided, a credential or the 32 bytes of a slot's key; its content shows which.
   private static func systemd(_ location: StoreLocation, _ path: String) throws(VaultError) -> StoreAccess? {
     switch try SystemdCredential.read(path) {
     case .application(let credential): .application(credential)
@@ -101,7 +101,7 @@ extension StoreAccess {
     }
   }
 
-  /// - Parameter file: read before the key file, so that a missing store is reported as such.
+  /// - Parameter file: the identity file, read before the key file, so that a missing store is reported as such.
   private static func identity(
     _ location: StoreLocation, _ file: IdentityFile, keyFile path: String
   ) throws(VaultError) -> Identity {
@@ -149,7 +149,7 @@ extension StoreLocation {
 }
 
 extension IdentityFile {
-  /// The kinds of slots that the store has, each once.
+  /// The kinds of the slots that the store has, each once.
   fileprivate var kinds: [SlotInfo.Kind] {
     slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.use) { kinds.append(slot.use) } }
   }
@@ -179,7 +179,7 @@ public enum Unlocking: ~Copyable, Sendable {
   /// The key file at this path.
   case keyFile(String)
   case passphrase(Secret)
-  /// As the application whose credential is at this path.
+  /// Opens the store as the application whose credential is at this path.
   case credential(String)
   /// A recovery code as typed, in either case, with spaces, hyphens or nothing between its groups.
   case recoveryCode(Secret)

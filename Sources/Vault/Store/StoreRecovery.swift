@@ -12,7 +12,7 @@ public enum RecoveryKey: ~Copyable, Sendable {
   case keyFile(String)
 }
 
-/// Recovers a store whose machine is lost: from a backup, with a recovery code, the passphrase or a key file.
+/// Recovers the store of a lost machine: from a backup, with a recovery code, the passphrase or a key file.
 ///
 /// The new store belongs to the same owner: the groups have the same members, and an application whose credential is
 /// issued again can open its groups. Of the old slots, the new store has only the one that opened the backup.
@@ -176,7 +176,7 @@ struct DraftFolder: ~Copyable {
   /// The path of the draft of one group.
   func path(of group: AccessGroup.Name) -> String { "\(home)/\(DraftFolder.parentName)/\(name)/\(group)" }
 
-  /// The folder that the files of `group` were moved to last; `nil` if none were.
+  /// The folder to which the files of `group` were moved most recently; `nil` if there is none.
   func lastKept(of group: AccessGroup.Name) -> String? {
     let prefix = "\(group)-"
     // The name of another group may begin with the name of this one.
@@ -187,7 +187,7 @@ struct DraftFolder: ~Copyable {
     return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
 
-  /// Removes the files kept at `path`, whose copies are now in the group's place.
+  /// Removes the files kept at `path`, because the group's new files are copies of them.
   borrowing func drop(_ path: String) {
     // Otherwise other users who still have it open could create files in it.
     unsafe chmod(path, 0o700)

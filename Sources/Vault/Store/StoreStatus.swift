@@ -19,7 +19,7 @@ public struct StoreStatus: Sendable {
   public let lock: VaultError?
   /// When the kernel will forget the store's key; `nil` if it does not hold it.
   public let unlockedUntil: Timestamp?
-  /// The notices that were posted meanwhile, such as one about a missing state folder.
+  /// The notices that reading the status produced, such as one about a missing state folder.
   public let notices: [Notice]
 }
 

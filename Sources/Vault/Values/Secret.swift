@@ -27,7 +27,7 @@ public struct Secret: ~Copyable, Sendable {
   /// The number of bytes.
   public var count: Int { opened.count }
 
-  /// Lends the bytes. They are wiped later; a copy would not be.
+  /// Lends the bytes. Do not copy them: the copy would not be wiped.
   public func withBytes<Result: ~Copyable, Failure>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -90,7 +90,7 @@ enum URLText {
       guard isAuthority(rest[..<end]) else { return false }
       rest = rest[end...]
     }
-    // At most one `#` begins a fragment.
+    // `#` may occur once: it begins the fragment.
     return rest.filter { $0 == UInt8(ascii: "#") }.count <= 1 && holds(rest, beside: ":@/?#")
   }
 

@@ -206,7 +206,7 @@ extension AccessGroupFile {
 }
 
 extension AccessGroupFile {
-  /// Writes unproved values that an earlier repair listed as new versions of their items, because the owner named them.
+  /// Writes the named unproved values, which an earlier repair listed, as new versions of their items.
   ///
   /// - Parameters:
   ///   - names: the items.

@@ -29,8 +29,8 @@ enum SalvageCopy {
   /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
   /// indefinitely.
   ///
-  /// - Throws: `storage`, `denied`; `altered` if they are not regular files, or, if the copy will be shared with
-  ///   others, if a name may lead to another file. When the call returns, the copy is on the disk.
+  /// - Throws: `storage`, `denied`; `altered` if they are not regular files, or, for a copy that will be shared with
+  ///   others, if they have further hard links. When the call returns, the copy is on the disk.
   static func duplicate(_ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape)
     throws(GroupFileError)
   {
@@ -44,8 +44,8 @@ enum SalvageCopy {
     try copy(original, to: target.path, nil, shape)
     try copyLog(source.logPath, to: target.logPath, shape)
     try Connection.makeEmptyFile(target.lockPath, mode: shape.lockMode)
-    // Creates log and index, so that users who may only read the folder can open the file; a damaged file cannot use
-    // them.
+    // Creates log and index, so that users who may only read the folder can open the file. For a damaged file this may
+    // fail, but it could not be opened anyway.
     try? Connection(at: target, access: .writing).close()
     try Connection.synchronise(target.folder)
   }
@@ -102,7 +102,7 @@ enum SalvageCopy {
     if (try? ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]))) == nil {
       page.replaceSubrange(..<header.count, with: header)
     }
-    // The number of pages, marked as current with the last change.
+    // SQLite trusts the page count only if these bytes repeat the change counter.
     for index in 0..<4 {
       page[28 + index] = UInt8(truncatingIfNeeded: pageCount >> (24 - 8 * UInt32(index)))
       page[92 + index] = page[24 + index]

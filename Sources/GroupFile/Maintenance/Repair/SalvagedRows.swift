@@ -113,7 +113,7 @@ struct SalvagedRows {
     }
   }
 
-  /// Lists the newest version that opens of each item that was not kept; a tombstone has nothing to keep.
+  /// Lists each item that was not kept, with its newest version that can be opened; a tombstone has nothing to keep.
   private mutating func noteUnproved(_ index: borrowing SalvageIndex) throws(GroupFileError) {
     let proved = kept
     var position = 0

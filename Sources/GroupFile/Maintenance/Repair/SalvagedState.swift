@@ -289,7 +289,7 @@ struct StateSearch {
 }
 
 extension StateHeader {
-  /// The part of the header that the witness of a machine which verified the group contains.
+  /// The header as far as a machine can rebuild it from its witness of the group.
   fileprivate init(of record: WitnessRecord) {
     groupID = record.groupID
     generation = record.generation
