@@ -142,7 +142,7 @@ package final class AccessGroupFile: Sendable {
         try confirm(state)
       }
     }
-    // For a later format, only the tables of the state were compared so far.
+    // If the file claims a later format, so far only the tables of the state were compared.
     if mending, connection.version != state.roster.flags.version { try connection.compareTables() }
     if state.hasOwnersVersion { known.update(state) }
     let view = Snapshot(connection, state, cache, witnessed: reading)

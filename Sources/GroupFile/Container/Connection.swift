@@ -59,7 +59,7 @@ internal import Glibc
     try commit()
     if isFrozen { return }
     companions = try findCompanions()
-    // The log and index that SQLite opened must be the ones that were there both before and after opening.
+    // A log or index that existed before opening must still be the same file.
     for (before, after) in zip([shape.log, shape.index], companions) {
       guard before == nil || before?.identity == after else { throw .moved }
     }
@@ -211,7 +211,7 @@ internal import Glibc
 
   private var isWriting: Bool { unsafe sqlite3_txn_state(handle.database, "main") == SQLITE_TXN_WRITE }
 
-  // A running statement keeps its snapshot; in a transaction that only reads, nothing else does.
+  // A running statement holds the snapshot, so a transaction that only reads ends when all statements are reset.
   private func endStatements() {
     for kept in statements { kept.statement.reset() }
   }

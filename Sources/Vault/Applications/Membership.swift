@@ -37,8 +37,8 @@ extension SecretStore {
     let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights)
     let registry = try registry()
     var change = RosterChange(grants: [grant])
-    // A process that replaces or revokes the application records that first, and then changes one group after the
-    // other.
+    // A process that replaces or revokes the application records that in the registry before it changes any group, so
+    // reading the registry again while holding the group's lock is enough.
     change.isStillWanted = {
       guard let now = try? registry.application(application) else { return false }
       return now.issue == known.issue && now.standing != .revoked

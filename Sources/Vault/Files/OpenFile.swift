@@ -85,7 +85,7 @@ struct OpenFile: ~Copyable {
     guard fsync(descriptor) == 0 else { throw FileFault(errno: errno) }
   }
 
-  /// Takes the exclusive `flock` of the file; it is released at the latest with this value.
+  /// Takes the exclusive `flock` of the file, which is released when this value ends, if not earlier.
   ///
   /// - Throws: `busy` after `milliseconds`.
   func lock(waiting milliseconds: Int) throws(FileFault) {

@@ -132,8 +132,8 @@ enum DeviceKeyFile {
   private static func path(in stateFolder: String) -> String { "\(stateFolder)/\(name)" }
 }
 
-/// The content of `$CREDENTIALS_DIRECTORY/vault`, of either kind; its bytes show which (format article, "The
-/// credential").
+/// The content of `$CREDENTIALS_DIRECTORY/vault`: a slot's key if it has 32 bytes, otherwise an application's
+/// credential (format article, "The credential").
 enum SystemdCredential {
   case application(Credential)
   case slotKey(SlotKey)

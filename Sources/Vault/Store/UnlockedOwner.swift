@@ -150,7 +150,7 @@ enum KernelKeyring {
     return found == count ? content : nil
   }
 
-  /// Revokes the key stored under `name`, also for processes that already hold it.
+  /// Invalidates the key stored under `name`, also for processes that already hold it.
   ///
   /// - Returns: whether there was such a key.
   static func forget(_ name: String) -> Bool {
