@@ -5,8 +5,8 @@ internal import Sealing
 
 /// Keeps this process's memory out of core dumps and crash reports. A service that opens a store should call it first.
 ///
-/// Turns off core dumps, forbids other processes of the same user to read the memory, and gives the crash signals their
-/// default action, because Swift's own crash handler prints memory that the registers point at. Cannot be undone.
+/// Turns off core dumps, keeps other processes of the same user from reading the memory, and gives the crash signals
+/// their default action, because Swift's own crash handler prints memory that the registers point at. Cannot be undone.
 public func hardenProcess() {
   _ = csystem_set_dumpable(0)
   var none = rlimit(rlim_cur: 0, rlim_max: 0)

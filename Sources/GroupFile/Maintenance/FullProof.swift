@@ -170,8 +170,9 @@ extension VerifiedState {
   func isEnd(of chain: [(epoch: UInt64, rest: Digest)]) -> Bool {
     guard let first = chain.first, let last = chain.last, last.epoch == manifest.epoch, last.rest == manifest.rest()
     else { return false }
-    // From the first state on, the whole chain can be computed again. A repair may have restarted it under a new
-    // roster; only machines that lag behind need the links before a roster's first state.
+    // A chain from epoch 1 must yield this state's link. A later beginning is valid if the older links exceeded the
+    // chain's length, or if a repair restarted the chain, at the latest at the roster's first state. Otherwise links
+    // are missing, and the computation fails.
     guard first.epoch == 1 || first.epoch > roster.firstEpoch && manifest.epoch <= GroupLimits.chainLength else {
       return true
     }
