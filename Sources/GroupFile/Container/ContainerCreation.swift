@@ -94,8 +94,8 @@ extension Connection {
   ///
   /// - Throws: `denied`, `storage`, `moved`; either the whole group or no group file is left then.
   func removeFiles() throws(GroupFileError) {
-    // With the log merged, the file alone is the newest state, so it can be removed last. Otherwise it would be an
-    // older one.
+    // With the log merged, the file alone is the newest state, so it is removed last. Unmerged, it alone would be an
+    // older state, so it is removed first.
     let isMerged = (try? truncatingCheckpoint()) != nil
     try location.removeFiles(isMerged: isMerged)
   }

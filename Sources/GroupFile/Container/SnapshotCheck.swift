@@ -6,7 +6,7 @@ struct SnapshotCheck {
   private(set) var version = FormatVersion(userVersion: 0)
   private var schemaVersion: Int64?
   private var dataVersion: UInt32?
-  /// The state found in the present version of the file; forgotten when the file changes.
+  /// The state found in the current version of the file; forgotten when the file changes.
   private var found: VerifiedState?
 
   /// Takes the snapshot of the transaction that just began and checks it.

@@ -38,7 +38,7 @@ struct SalvagedRows {
       if try !keep(entry, index) { try noteLost(entry.token, index) }
       if group.kept % 1_024 == 1_023 { progress(group.kept) }
     }
-    // Only the manifest tells how many items were below a lost node, and a malicious writer may have signed any number.
+    // Only the manifest says how many items were below a lost node, and a malicious writer may have signed any number.
     let signed = view.state.manifest.itemCount
     if !tree.isWhole, signed <= SalvagedRows.believedItemCount, signed > UInt64(tree.entries.count) {
       group.lost += signed - UInt64(tree.entries.count)

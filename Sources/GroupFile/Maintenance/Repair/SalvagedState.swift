@@ -289,7 +289,7 @@ struct StateSearch {
 }
 
 extension StateHeader {
-  /// The header as far as a machine can rebuild it from its witness of the group.
+  /// The header that a machine can rebuild from its witness of the group.
   fileprivate init(of record: WitnessRecord) {
     groupID = record.groupID
     generation = record.generation
