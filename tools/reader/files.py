@@ -2,20 +2,23 @@
 
 import re
 
+from identity import stretched
 from layout import Cursor, Refused, fields, pad16, refuse_later_formats, require, short_counter
-from primitives import digest
+from primitives import digest, mac, open_box
 
 
-def credential(data):
-    """What an application opens its groups with."""
+def credential(data, passphrase=None):
+    """What an application opens its groups with; with a passphrase, where it is sealed by one."""
     level = "credential"
     refuse_later_formats(data, "app.cred")
     require(125 <= len(data) <= 65_536 and data[:16] == pad16("vault1.app.cred"), level, "size or label")
-    if data[16:18] != b"\0\1":
+    if data[16:18] not in (b"\0\1", b"\0\2"):
         raise Refused("newer-format")
     require(digest("vault1.cred.hash", data[:-32]) == data[-32:], level, "hash")
     cursor = Cursor(data[18:-32], level)
     require(cursor.number(2) == 0, level, "a flag")
+    if data[17] == 2:
+        return sealed_credential(data, cursor, passphrase, level)
     issue, owner, seed, application = cursor.number(4), cursor.take(32), cursor.take(32), cursor.text16()
     floors = [
         dict(
@@ -28,6 +31,20 @@ def credential(data):
     require(all(is_folder_name(name) for name in [application, *names]), level, "a name")
     require(names == sorted(set(names)), level, "order of floors")
     return dict(application=application, issue=issue, ownerKey=owner, memberSeed=seed, floors=floors)
+
+
+def sealed_credential(data, cursor, passphrase, level):
+    passes, memory, salt, check, nonce = (
+        cursor.number(4), cursor.number(4), cursor.take(16), cursor.take(16), cursor.take(24))
+    if passphrase is None:
+        raise Refused("locked")
+    header = data[:44]
+    key = stretched(passphrase, salt, passes, memory)
+    if mac(key, "vault1.cred.chk", header)[:16] != check:
+        raise Refused("wrong-key")
+    inner = open_box(key, nonce, header, data[84:-32], level)
+    require(inner[16:18] == b"\0\1", level, "what is sealed")
+    return credential(inner)
 
 
 def settings(data):

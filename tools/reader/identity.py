@@ -20,10 +20,14 @@ class Slot:
     def key(self, secret):
         if self.kind == 2:
             return mac(secret, "vault1.slot.key", self.salt)
-        if not (1 <= self.passes <= 16 and 8_192 <= self.memory <= 1_048_576 and self.passes * self.memory <= 4_194_304):
-            raise Refused("over-limit")
-        return sodium.crypto_pwhash_alg(
-            32, secret, self.salt, self.passes, self.memory * 1_024, sodium.crypto_pwhash_ALG_ARGON2ID13)
+        return stretched(secret, self.salt, self.passes, self.memory)
+
+
+def stretched(passphrase, salt, passes, memory):
+    """Argon2id, within the limits of costs."""
+    if not (1 <= passes <= 16 and 8_192 <= memory <= 1_048_576 and passes * memory <= 4_194_304):
+        raise Refused("over-limit")
+    return sodium.crypto_pwhash_alg(32, passphrase, salt, passes, memory * 1_024, sodium.crypto_pwhash_ALG_ARGON2ID13)
 
 
 def slots_of(data):

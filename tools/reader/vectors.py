@@ -204,6 +204,11 @@ def identity(report, vectors):
             report.equal(kind, in_json(found), expected)
         for vector in vectors[f"refused{kind.capitalize()}"]:
             report.ends(kind, vector, lambda: read(bytes.fromhex(vector["bytes"])))
+    for vector in vectors["sealedCredentials"]:
+        sealed, passphrase = bytes.fromhex(vector["bytes"]), bytes.fromhex(vector["passphrase"])
+        found = report.ends("credential", vector, lambda: credential(sealed, passphrase))
+        if "refusal" not in vector:
+            report.equal("credential", found, credential(bytes.fromhex(vector["credential"])))
     for vector in vectors["names"]:
         typed = unicodedata.normalize("NFC", "".join(map(chr, vector["typed"])))
         report.ends("item name", {key: value for key, value in vector.items() if key != "name"}, lambda: require_name(typed))

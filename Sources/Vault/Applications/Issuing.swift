@@ -36,6 +36,7 @@ extension Applications {
   ///   - issuance: which identity the credential holds.
   ///   - grants: rights in other groups, added to the rights that the application already has.
   ///   - lifetime: what happens to the private group at uninstallation; by default it survives.
+  ///   - passphrase: seals the credential, which then opens only with this passphrase.
   ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
@@ -48,11 +49,13 @@ extension Applications {
   ///   ``VaultError/contradiction(_:)``; ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
-    lifetime: GroupLifetime? = nil, droppingUnproved isDroppingUnproved: Bool = false,
+    lifetime: GroupLifetime? = nil, sealedBy passphrase: consuming Secret? = nil,
+    droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
+    let sealingPassphrase = try Applications.guarded(passphrase)
     let identity = try store.owner()
     let registry = try store.registry()
     var entry = try begin(name, issuance, lifetime, registry)
@@ -79,7 +82,7 @@ extension Applications {
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
       member: try sealing { () throws(SealingError) in try identity.applicationMember(id: id, issue: entry.issue) },
       floors: try floors(of: id))
-    try place.write(credential)
+    try place.write(credential, passphrase: sealingPassphrase)
     // Until every group refuses the old credential, the command must be repeated.
     if unchanged.isEmpty || entry.standing != .issuing { entry.standing = .issued }
     entry.issued = SystemClock.milliseconds()
@@ -88,6 +91,11 @@ extension Applications {
   }
 
   // MARK: Steps
+
+  private static func guarded(_ passphrase: consuming Secret?) throws(VaultError) -> GuardedBytes? {
+    guard let passphrase else { return nil }
+    return try passphrase.guarded()
+  }
 
   /// The name of an application's private group: its id.
   static func name(_ id: String) throws(VaultError) -> AccessGroup.Name {

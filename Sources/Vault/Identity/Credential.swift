@@ -160,7 +160,7 @@ extension Credential.Floor {
 
 extension Label {
   static let credential = Label("vault1.app.cred")
-  fileprivate static let credentialHash = Label("vault1.cred.hash")
+  static let credentialHash = Label("vault1.cred.hash")
 }
 
 /// The file in which an application keeps its credential.
@@ -171,14 +171,17 @@ enum CredentialFile {
   ///
   /// - Throws: `locked` with the reason if the file is missing or unsuitable; as ``Credential/init(parsing:)``.
   static func read(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> Credential {
-    let bytes: GuardedBytes
+    try Credential(parsing: bytes(path, user: user))
+  }
+
+  /// The bytes of a credential, open or sealed, under the same conditions.
+  static func bytes(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> GuardedBytes {
     do throws(FileFault) {
       let path = try CanonicalPath.followingLinks(path, user: user)
-      bytes = try SecretFile.read(path, .handedOver(user: user), size: 0...Credential.byteLimit)
+      return try SecretFile.read(path, .handedOver(user: user), size: 0...Credential.byteLimit)
     } catch {
       throw VaultError(error, VaultError.Lock.credential)
     }
-    return try Credential(parsing: bytes)
   }
 
   /// The place of a new credential: no file exists there, and one can be created.
@@ -215,9 +218,18 @@ enum CredentialFile {
 
     /// Writes the credential, mode 0600, durably.
     ///
-    /// - Throws: as `init`. No file is left then.
-    func write(_ credential: Credential) throws(VaultError) {
-      let bytes = try credential.serialized()
+    /// - Parameter passphrase: seals the credential; `nil` leaves it open.
+    /// - Throws: as `init`, and `overLimit`. No file is left then.
+    func write(_ credential: Credential, passphrase: GuardedBytes? = nil) throws(VaultError) {
+      var bytes = try credential.serialized()
+      if let passphrase {
+        let sealed = try SealedCredential(credential, passphrase: passphrase).serialized()
+        bytes = try sealing { () throws(SealingError) in
+          try unsafe sealed.span.withUnsafeBytes { (sealed) throws(SealingError) in
+            try unsafe GuardedBytes(copying: sealed)
+          }
+        }
+      }
       do throws(FileFault) {
         try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe draft?.place(bytes) }
       } catch {

@@ -136,6 +136,7 @@ enum DeviceKeyFile {
 /// credential (format article, "The credential").
 enum SystemdCredential {
   case application(Credential)
+  case sealed(SealedCredential)
   case slotKey(SlotKey)
 
   /// A key, in a class because the payload of an enum and the captures of a closure must be copyable.
@@ -159,6 +160,7 @@ enum SystemdCredential {
     if bytes.count == Key.byteCount {
       return .slotKey(SlotKey(try sealing { () throws(SealingError) in try Key(bytes) }))
     }
-    return .application(try Credential(parsing: bytes))
+    guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
+    return .sealed(try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }))
   }
 }

@@ -241,8 +241,10 @@ extension StoreLocation {
   private var namedCredential: String? {
     if let path = variable("VAULT_CREDENTIAL") { return Locations.absolute(path) }
     guard let path = variable("CREDENTIALS_DIRECTORY").map({ $0 + "/vault" }) else { return nil }
-    if case .application? = try? SystemdCredential.read(path) { return path }
-    return nil
+    switch try? SystemdCredential.read(path) {
+    case .application?, .sealed?: return path
+    case .slotKey?, nil: return nil
+    }
   }
 
   /// The store's owner; `nil` if there is no store.

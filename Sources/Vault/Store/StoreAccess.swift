@@ -48,7 +48,8 @@ extension StoreAccess {
     switch consume unlocking {
     case .keyFile(let path): .owner(try identity(location, try location.identityFile(), keyFile: path))
     case .passphrase(let passphrase): .owner(try identity(location, passphrase))
-    case .credential(let path): try application(path)
+    case .credential(let path, let prompt): try application(path, prompt)
+    case .credentialBytes(let bytes, let prompt): try application(bytes.guarded(), prompt)
     case .recoveryCode(let code): .owner(try identity(location, recoveryCode: code))
     case .automatic(let prompt): try automatic(location, prompt, usesKeyring)
     }
@@ -58,10 +59,10 @@ extension StoreAccess {
     _ location: StoreLocation, _ prompt: (@Sendable () throws(VaultError) -> Secret)?, _ usesKeyring: Bool
   ) throws(VaultError) -> StoreAccess {
     let given = location.variable("CREDENTIALS_DIRECTORY").map { $0 + "/vault" }
-    if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path) }
-    if let given, let access = try systemd(location, given) { return access }
+    if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path, prompt) }
+    if let given, let access = try systemd(location, given, prompt) { return access }
     // The file is missing, but VAULT_CREDENTIAL names it too, so this is an error.
-    if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given) }
+    if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given, prompt) }
     if let path = location.variable("VAULT_KEY_FILE") { return try open(location, .keyFile(path)) }
     let file = try location.identityFile()
     if usesKeyring {
@@ -88,14 +89,30 @@ extension StoreAccess {
     return try identity(location, try prompt())
   }
 
-  private static func application(_ path: String) throws(VaultError) -> StoreAccess {
-    .application(try CredentialFile.read(path))
+  private typealias Prompt = @Sendable () throws(VaultError) -> Secret
+
+  private static func application(_ path: String, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
+    try application(CredentialFile.bytes(path), prompt)
+  }
+
+  private static func application(_ bytes: GuardedBytes, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
+    guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
+    return try application(SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }), prompt)
+  }
+
+  private static func application(_ sealed: SealedCredential, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
+    guard let prompt else { throw .locked(.nobodyToAsk("the credential opens with a passphrase, and nobody can be asked for it")) }
+    let passphrase = try prompt()
+    return .application(try sealed.open(passphrase: passphrase.guarded()))
   }
 
   /// Opens the store with what systemd provided, a credential or the 32 bytes of a slot's key; its content shows which.
-  private static func systemd(_ location: StoreLocation, _ path: String) throws(VaultError) -> StoreAccess? {
+  private static func systemd(
+    _ location: StoreLocation, _ path: String, _ prompt: Prompt?
+  ) throws(VaultError) -> StoreAccess? {
     switch try SystemdCredential.read(path) {
     case .application(let credential): .application(credential)
+    case .sealed(let sealed): try application(sealed, prompt)
     case .slotKey(let key): .owner(try location.identityFile().open(key: key.key, use: .systemdCredential))
     case nil: nil
     }
@@ -180,7 +197,11 @@ public enum Unlocking: ~Copyable, Sendable {
   case keyFile(String)
   case passphrase(Secret)
   /// Opens the store as the application whose credential is at this path.
-  case credential(String)
+  ///
+  /// - Parameter passphrase: asks for the passphrase of a credential that is sealed by one; `nil` where nobody can be asked.
+  case credential(String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil)
+  /// Opens the store as the application whose credential these bytes are.
+  case credentialBytes(Secret, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil)
   /// A recovery code as typed, in either case, with spaces, hyphens or nothing between its groups.
   case recoveryCode(Secret)
 }

@@ -44,6 +44,25 @@ extension SecretStore {
       try store.open().applications.groups(of: "com.example.api").map(\.name) == ["com.example.api", "team.shared"])
   }
 
+  @Test func `a credential under a passphrase opens with that passphrase, from its file or from bytes`() throws {
+    let store = try StoreFixture()
+    let path = store.path("credential")
+    _ = try store.open().applications.issue("ann", to: path, sealedBy: Secret("for Ann"))
+    @Sendable func typed(_ text: String) -> @Sendable () throws(VaultError) -> Secret {
+      { () throws(VaultError) in try Secret(text) }
+    }
+    let opened = try SecretStore.open(at: store.location, unlocking: .credential(path, passphrase: typed("for Ann")))
+    #expect(opened.application == "ann")
+    let bytes = try Secret(Data(contentsOf: URL(filePath: path)).map { $0 })
+    let fromBytes = try SecretStore.open(
+      at: store.location, unlocking: .credentialBytes(bytes, passphrase: typed("for Ann")))
+    #expect(fromBytes.application == "ann")
+    #expect(throws: VaultError.wrongKey(.passphrase)) {
+      _ = try SecretStore.open(at: store.location, unlocking: .credential(path, passphrase: typed("for Bob")))
+    }
+    #expect(throws: VaultError.self) { try SecretStore.open(at: store.location, credential: path) }
+  }
+
   @Test func `after a reinstall an application opens everything it had`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team.shared")

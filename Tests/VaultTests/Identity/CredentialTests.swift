@@ -48,7 +48,7 @@ import Testing
 
   @Test func `a later version number or label is a newer format`() {
     var later = ForeignBytes.credential
-    later[17] = 2
+    later[17] = 3
     #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try parse(later) }
     later = ForeignBytes.credential
     later[5] = UInt8(ascii: "2")

@@ -66,6 +66,19 @@ import Testing
     }
   }
 
+  @Test func `credentials under a passphrase are opened or refused as the vectors say`() throws {
+    let vectors = try file.load().sealedCredentials
+    try #require(vectors.contains { $0.credential != nil } && vectors.contains { $0.refusal != nil })
+    for vector in vectors {
+      expect(vector.name, vector.refusal) {
+        let sealed = try SealedCredential(parsing: [UInt8](hex: vector.bytes))
+        #expect(sealed.serialized().hex == vector.bytes)
+        let credential = try sealed.open(passphrase: GuardedBytes(testing: [UInt8](hex: vector.passphrase)))
+        #expect(try credential.serialized().testBytes.hex == vector.credential)
+      }
+    }
+  }
+
   @Test func `settings are read or refused as the vectors say`() throws {
     let vectors = try file.load()
     try #require(!vectors.settings.isEmpty && !vectors.refusedSettings.isEmpty)
@@ -118,9 +131,10 @@ import Testing
     let vectors = try file.load()
     let refusals =
       vectors.openings.map(\.refusal) + vectors.typedCodes.map(\.refusal) + vectors.refusedCredentials.map(\.refusal)
-      + vectors.refusedSettings.map(\.refusal) + vectors.refusedRegistry.map(\.refusal) + vectors.names.map(\.refusal)
+      + vectors.sealedCredentials.map(\.refusal) + vectors.refusedSettings.map(\.refusal)
+      + vectors.refusedRegistry.map(\.refusal) + vectors.names.map(\.refusal)
     let reasons = Set(refusals.compactMap { $0?.reason })
-    let expected = [63, 77] + Array(101...109) + Array(121...126) + Array(141...143)
+    let expected = [63, 77] + Array(101...109) + Array(121...129) + Array(141...143)
     #expect(reasons == Set(expected))
   }
 

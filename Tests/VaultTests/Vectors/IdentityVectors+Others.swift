@@ -12,7 +12,7 @@ extension IdentityVectors {
       identity: base.file.serialized().hex, slots: try slots(base), openings: try openings(base),
       recoveryCodes: try recoveryCodes(), typedCodes: typedCodes(),
       credentials: try [credential(base, floors: true), credential(base, floors: false)].map(vector),
-      refusedCredentials: try refusedCredentials(base),
+      refusedCredentials: try refusedCredentials(base), sealedCredentials: try sealedCredentials(base),
       settings: [
         Settings(keyFile: "/home/anna/schlüssel", lastBackup: 1_735_689_600_000), Settings(),
       ].map { SettingsVector(bytes: $0.serialized().hex, keyFile: $0.keyFile, lastBackup: $0.lastBackup) },
@@ -72,7 +72,7 @@ extension IdentityVectors {
       refused("another label", damaged(122)) { $0[7] = UInt8(ascii: "A") },
       refused("a file cut short", damaged(122)) { $0 = Array($0[..<80]) },
       refused("more than 65,536 bytes", damaged(122)) { $0 += [UInt8](repeating: 0, count: 65_536) },
-      refused("version 2", Refusal(123, "newer-format")) { $0[17] = 2 },
+      refused("version 3", Refusal(123, "newer-format")) { $0[17] = 3 },
       Parsing(
         name: "a wrong hash", bytes: (whole.dropLast() + [whole.last! ^ 1]).hex, refusal: damaged(124)),
       refused("a flag", damaged(125)) { $0[19] = 1 },
@@ -91,6 +91,54 @@ extension IdentityVectors {
       refused("a byte left over", damaged(126)) { $0.append(0) },
       refused("an epoch of 2^53", damaged(126)) { $0[first.upperBound - 39] = 0x20 },
     ]
+  }
+
+  private static func sealedCredentials(_ base: VectorIdentity) throws -> [SealedCredentialVector] {
+    let credential = try credential(base, floors: true)
+    let open = try credential.serialized().testBytes
+    let passphrase = Array("für Anna".utf8)
+    let whole = try SealedCredential(
+      credential, passphrase: GuardedBytes(testing: passphrase), cost: .init(passes: 1, memoryKiB: 8_192),
+      salt: [UInt8](countingFrom: 50, count: 16), nonce: Nonce([UInt8](countingFrom: 70, count: 24))!
+    ).serialized()
+    func vector(
+      _ name: String, _ refusal: Refusal?, passphrase: [UInt8], _ change: (inout [UInt8]) -> Void = { _ in }
+    ) -> SealedCredentialVector {
+      var bytes = Array(whole.dropLast(32))
+      change(&bytes)
+      return SealedCredentialVector(
+        name: name, bytes: VectorIdentity.hashed(bytes, "vault1.cred.hash").hex, passphrase: passphrase.hex,
+        credential: refusal == nil ? open.hex : nil, refusal: refusal)
+    }
+    let damaged = { (reason: Int) in Refusal.damaged(reason, "credential") }
+    var altered = vector("a wrong hash", damaged(124), passphrase: passphrase)
+    altered.bytes = (whole.dropLast() + [whole.last! ^ 1]).hex
+    return [
+      vector("a credential under a passphrase", nil, passphrase: passphrase),
+      altered,
+      vector("a flag", damaged(125), passphrase: passphrase) { $0[19] = 1 },
+      vector("too few bytes", damaged(122), passphrase: passphrase) { $0 = Array($0[..<80]) },
+      vector("costs beyond the limits", Refusal(127, "over-limit"), passphrase: passphrase) { $0[20] = 1 },
+      vector("another passphrase", Refusal(128, "wrong-key"), passphrase: Array("für anna".utf8)),
+      vector("another salt", Refusal(128, "wrong-key"), passphrase: passphrase) { $0[30] ^= 1 },
+      vector("a box that does not open", damaged(129), passphrase: passphrase) { $0[90] ^= 1 },
+      try sealing([UInt8](repeating: 7, count: 125), passphrase),
+    ]
+  }
+
+  /// Seals what is no credential.
+  private static func sealing(_ content: [UInt8], _ passphrase: [UInt8]) throws -> SealedCredentialVector {
+    var header = Label("vault1.app.cred").padded + [0, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0x20, 0]
+    let salt = [UInt8](countingFrom: 50, count: 16)
+    header += salt
+    let key = try Passphrase.stretch(
+      GuardedBytes(testing: passphrase), salt: salt, cost: .init(passes: 1, memoryKiB: 8_192))
+    let nonce = Nonce([UInt8](countingFrom: 70, count: 24))!
+    let check = Array(key.mac(Label("vault1.cred.chk"), header).bytes.prefix(16))
+    let bytes = header + check + nonce.bytes + SealedBox.seal(content, key: key, nonce: nonce, binding: header)
+    return SealedCredentialVector(
+      name: "a box that holds no credential", bytes: VectorIdentity.hashed(bytes, "vault1.cred.hash").hex,
+      passphrase: passphrase.hex, credential: nil, refusal: .damaged(129, "credential"))
   }
 
   // MARK: The settings

@@ -60,6 +60,15 @@ struct IdentityVectors: Codable, Equatable {
     var refusal: Refusal?
   }
 
+  /// A credential under a passphrase, and what it holds.
+  struct SealedCredentialVector: Codable, Equatable {
+    var name: String
+    var bytes: String
+    var passphrase: String
+    var credential: String?
+    var refusal: Refusal?
+  }
+
   struct CredentialVector: Codable, Equatable {
     struct Floor: Codable, Equatable {
       var group: String
@@ -125,6 +134,7 @@ struct IdentityVectors: Codable, Equatable {
   var typedCodes: [TypedCode]
   var credentials: [CredentialVector]
   var refusedCredentials: [Parsing]
+  var sealedCredentials: [SealedCredentialVector]
   var settings: [SettingsVector]
   var refusedSettings: [Parsing]
   var registry: [RegistryVector]

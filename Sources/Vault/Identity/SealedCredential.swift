@@ -1,0 +1,111 @@
+internal import GroupFile
+internal import Sealing
+
+/// A credential that a passphrase opens, for handing it over (format article, "A credential under a passphrase").
+struct SealedCredential: Sendable {
+  private let cost: Passphrase.Cost
+  private let salt: [UInt8]
+  private let check: [UInt8]
+  private let nonce: Nonce
+  private let sealed: [UInt8]
+
+  /// Older programs know version 1 alone, and call this one newer.
+  private static let version: UInt16 = 2
+
+  /// - Throws: `overLimit` before any work; `storage`.
+  init(
+    _ credential: Credential, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate,
+    salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
+  ) throws(VaultError) {
+    let key = try sealing { () throws(SealingError) in
+      try Passphrase.stretch(passphrase, salt: salt, cost: cost)
+    }
+    let open = try credential.serialized()
+    let header = SealedCredential.header(cost, salt)
+    (self.cost, self.salt, self.nonce) = (cost, salt, nonce)
+    check = SealedCredential.check(key, header)
+    sealed = unsafe open.withUnsafeBytes { unsafe SealedBox.seal($0, key: key, nonce: nonce, binding: header) }
+    guard serialized().count <= Credential.byteLimit else { throw .overLimit("the size of a credential") }
+  }
+
+  /// - Throws: `wrongKey` for another passphrase; `damaged` if it is the right one and no credential comes out; `overLimit` for
+  ///   costs that nobody pays; `storage`.
+  func open(passphrase: GuardedBytes) throws(VaultError) -> Credential {
+    let key = try sealing { () throws(SealingError) in
+      try Passphrase.stretch(passphrase, salt: salt, cost: cost)
+    }
+    let header = SealedCredential.header(cost, salt)
+    // In a time that tells nothing about where they differ.
+    let difference = zip(SealedCredential.check(key, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
+    guard difference == 0 else { throw .wrongKey(SlotInfo.Kind.passphrase) }
+    let open: GuardedBytes
+    do throws(SealingError) {
+      open = try SealedBox.open(sealed, key: key, nonce: nonce, binding: header)
+    } catch {
+      if error == .outOfMemory { throw VaultError(error) }
+      throw .damaged(.credential, "the passphrase is right, but it does not open")
+    }
+    do { return try Credential(parsing: open) } catch .storage(let failure) { throw .storage(failure) } catch {
+      throw .damaged(.credential, "the passphrase is right, but what it opens is no credential")
+    }
+  }
+
+  // MARK: - Bytes
+
+  /// Whether these are the bytes of one, rather than of an open credential.
+  static func isMeant(by bytes: GuardedBytes) -> Bool {
+    unsafe bytes.withUnsafeBytes { unsafe $0.starts(with: header(.moderate, []).prefix(18)) }
+  }
+
+  func serialized() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(SealedCredential.header(cost, salt))
+    writer.write(check)
+    writer.write(nonce.bytes)
+    writer.write(sealed)
+    writer.write(Hash.digest(.credentialHash, writer.bytes))
+    return writer.bytes
+  }
+
+  /// - Throws: `damaged`.
+  init(parsing bytes: [UInt8]) throws(VaultError) {
+    guard bytes.count <= Credential.byteLimit,
+      let covered = try CheckedFile.covered(bytes, .credential, hash: .credentialHash, level: .credential)
+    else { throw .damaged(.credential, "it was altered or cut short") }
+    do throws(ByteReader.Failure) {
+      var reader = ByteReader(covered)
+      try reader.expect(.credential)
+      guard try reader.read(UInt16.self) == SealedCredential.version, try reader.read(UInt16.self) == 0 else {
+        throw .unexpected(offset: 16)
+      }
+      cost = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
+      salt = Array(try reader.read(count: Passphrase.saltByteCount))
+      check = Array(try reader.read(count: 16))
+      let start = reader.offset
+      guard let nonce = Nonce(try reader.read(count: Nonce.byteCount)) else { throw .unexpected(offset: start) }
+      self.nonce = nonce
+      sealed = Array(try reader.read(count: covered.count - reader.offset))
+    } catch {
+      throw .damaged(.credential, "its fields do not follow the format")
+    }
+  }
+
+  private static func check(_ key: borrowing Key, _ header: [UInt8]) -> [UInt8] {
+    Array(key.mac(.credentialCheck, header).bytes.prefix(16))
+  }
+
+  private static func header(_ cost: Passphrase.Cost, _ salt: [UInt8]) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(.credential)
+    writer.write(version)
+    writer.write(UInt16(0))
+    writer.write(cost.passes)
+    writer.write(cost.memoryKiB)
+    writer.write(salt)
+    return writer.bytes
+  }
+}
+
+extension Label {
+  fileprivate static let credentialCheck = Label("vault1.cred.chk")
+}
