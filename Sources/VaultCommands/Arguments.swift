@@ -55,6 +55,8 @@ struct Parameter: Equatable {
   var help: String
   var completion = Completion.unknown
   var mayRepeat = false
+  /// What counts where the option stands without a value. Only a length of time is then taken for one, unless `=` precedes it.
+  var standard: String?
 
   var names: [String] { [short, long].compactMap { $0 } }
 
@@ -92,7 +94,13 @@ struct Arguments {
       }
       let (parameter, name, attached) = try Arguments.option(word, of: parameters)
       var value = attached
-      if parameter.value != nil, attached == nil {
+      if let standard = parameter.standard, attached == nil {
+        value = standard
+        if place < words.endIndex, TimeLength.milliseconds(words[place]) != nil {
+          value = words[place]
+          place += 1
+        }
+      } else if parameter.value != nil, attached == nil {
         guard place < words.endIndex, !Arguments.isOption(words[place]) else { throw .needsValue(name) }
         value = words[place]
         place += 1
@@ -223,6 +231,15 @@ struct Arguments {
     completes completion: Parameter.Completion = .unknown
   ) -> String {
     option(long, value: value, "\(help) (default: \(standard))", completes: completion) ?? standard
+  }
+
+  /// An option that may stand without its value, a length of time.
+  mutating func time(_ long: String, value: String, _ help: String, without standard: String) -> String? {
+    guard isTyped else {
+      note(Parameter(long: long, value: value, help: "\(help) (default: \(standard))", standard: standard))
+      return nil
+    }
+    return given.first { $0.option == long }?.value
   }
 
   /// An option that must be given.

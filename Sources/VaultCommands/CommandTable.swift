@@ -30,6 +30,7 @@ enum CommandTable {
         Entry("set", "NAME", "store a value: piped, from a file, or typed without echo", SetItem.self),
         Entry("get", "NAME", "write exactly the bytes of a value", GetItem.self, aliases: ["cat", "show"]),
         Entry("edit", "NAME", "change a value in your editor", EditItem.self),
+        Entry("pick", "", "find an item on the whole screen; copy or show it", PickItem.self),
         Entry("generate", "NAME", "store a new random value", GenerateItem.self),
         Entry("list", "[PREFIX]", "list names, labels, versions and dates", ListItems.self, aliases: ["ls"]),
         Entry("search", "TEXT", "search all groups that can be opened", SearchItems.self),
@@ -46,6 +47,7 @@ enum CommandTable {
         Entry("unlock", "", "open the store without a prompt for a time", UnlockStore.self),
         Entry("lock", "", "end that now", LockStore.self),
         Entry("run", "-- COMMAND", "run a program with secrets in its environment", RunProgram.self),
+        Entry("allow", "[FOLDER]", "let a project's .vault choose variables for run", AllowProject.self),
         Entry("read", "REFERENCE", "write what vault://GROUP/NAME names", ReadReference.self),
         Entry("inject", "-i FILE", "write a template with references replaced", InjectTemplate.self),
         Entry("env", "", "write a group as variables for a shell or an env file", PrintEnvironment.self),
@@ -121,6 +123,7 @@ enum CommandTable {
   /// Commands that our scripts call and no help shows.
   static let hidden = [
     Entry("complete", "-- WORD", "list the candidates for the end of a command line", Complete.self),
+    Entry(Clipboard.clearing, "KIND SECONDS", "clear the clipboard after a time", ClearClipboard.self),
     Entry("manual", "FOLDER", "write the manual pages into a folder", Manual.self),
   ]
 

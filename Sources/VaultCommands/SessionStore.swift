@@ -40,7 +40,10 @@ extension Session {
     case .keyFile(let path)?: return .keyFile(path)
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
     case .recoveryCode(let descriptor)?: return .recoveryCode(try KeySource.recoveryCode(descriptor: descriptor))
-    case .credential(let path)?: return .credential(path)
+    case .credential(let path)?: return .credential(path, passphrase: credentialPrompt(key, asking, shown(path)))
+    case .credentialBytes(let descriptor)?:
+      let bytes = try KeySource.credential(descriptor: descriptor)
+      return .credentialBytes(bytes, passphrase: credentialPrompt(key, asking, "the credential"))
     case nil:
       guard asking else {
         return .automatic(prompt: { () throws(VaultError) in
@@ -57,6 +60,21 @@ extension Session {
     }
   }
 
+  /// Asks for the passphrase of a credential, if the credential turns out to be sealed by one.
+  private func credentialPrompt(
+    _ key: KeySource, _ asking: Bool, _ shown: String
+  ) -> (@Sendable () throws(VaultError) -> Secret)? {
+    guard asking || key.credentialPassphrase != nil else { return nil }
+    let question = Question { [terminal = streams.terminal, descriptor = key.credentialPassphrase] _ in
+      if let descriptor { return try KeySource.passphrase(descriptor: descriptor) }
+      return try Question.ask(
+        "passphrase of \(shown): ", on: terminal, else: "there is no terminal to ask for the credential's passphrase"
+      )
+    }
+    self.question = question
+    return { () throws(VaultError) in try question.ask() }
+  }
+
   /// Which store's passphrase is asked for, and why. The prompt may appear in the middle of another program.
   private var passphrasePrompt: @Sendable (_ isOpen: Bool) -> String {
     let store = (try? StoreLocation(environment: environment)).map { shown($0.home) } ?? "the store"
@@ -66,6 +84,7 @@ extension Session {
       case "vault credential docker": "docker"
       case let path: "'\(path)'"
       }
+    if variable("VAULT_CREDENTIAL") != nil { return { _ in "passphrase of the credential, for \(purpose): " } }
     return { isOpen in
       isOpen
         ? "the store is unlocked only for items, and \(purpose) needs its owner\npassphrase of \(store): "

@@ -33,6 +33,33 @@ import Testing
     #expect(first.status == 0 && first.outputBytes == second.outputBytes && !first.outputBytes.isEmpty)
   }
 
+  @Test func `attributes are found by the beginning of their value`() {
+    store.run("set", "x", "-a", "env=production", input: "x")
+    store.run("set", "y", "-a", "env=test", input: "y")
+    for (attribute, found) in [("env=prod*", ["x "]), ("env=*", ["x ", "y "]), ("env=prod", []), ("envy=*", [])] {
+      #expect(names("list", "-a", attribute) == found, "\(attribute)")
+    }
+    #expect(names("search", "k", "-a", "env=pro*") == ["team api/key"])
+  }
+
+  @Test func `a group is written as a YAML object of texts`() {
+    store.run("set", "y/A", input: "two\nlines\n")
+    store.run("set", "y/no", input: "0123")
+    let written = store.run("env", "--prefix", "y/", "--shell", "yaml").output
+    #expect(written == "A: \"two\\nlines\\n\"\n\"NO\": \"0123\"\n")
+  }
+
+  @Test func `a value is drawn as a QR code, if it fits`() {
+    let drawn = store.run("get", "db/password", "--qr")
+    #expect(drawn.status == 0 && drawn.output.hasPrefix(String(repeating: "█", count: 29) + "\n"))
+    store.run("set", "long", input: String(repeating: "x", count: 2_954))
+    let long = store.run("get", "long", "--qr")
+    #expect(long.status == 20 && long.output.isEmpty)
+    #expect(store.run("get", "db/password", "--qr", "--json").status == 64)
+    let terminal = PseudoTerminal(columns: 20)
+    #expect(store.run(["get", "db/password", "--qr"], on: terminal).status == 64)
+  }
+
   @Test func `items can be copied, moved and removed with the short command names`() {
     #expect(store.run("cp", "db/user", "--as", "a").status == 0)
     #expect(store.run("mv", "a", "--as", "b").status == 0)

@@ -112,6 +112,7 @@ extension Session {
     // Completion does not read from a descriptor. If two sources are named it uses neither, because the command will
     // refuse them.
     guard line.value(of: "--passphrase-fd") == nil, line.value(of: "--recovery-fd") == nil,
+      line.value(of: "--credential-fd") == nil,
       keyFile == nil || credential == nil
     else { throw VaultError.locked(.nobodyToAsk("completion reads no descriptor")) }
     let unlocking: Unlocking =

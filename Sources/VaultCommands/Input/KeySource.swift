@@ -7,6 +7,7 @@ struct KeySource: Equatable {
   var passphraseDescriptor: Int32?
   var recoveryDescriptor: Int32?
   var credential: String?
+  var credentialDescriptor: Int32?
 
   /// The longest passphrase, in bytes.
   static let passphraseLimit = 1_024
@@ -16,16 +17,22 @@ struct KeySource: Equatable {
     case passphrase(descriptor: Int32)
     case recoveryCode(descriptor: Int32)
     case credential(String)
+    case credentialBytes(descriptor: Int32)
   }
+
+  /// Where the passphrase of a credential under one comes from; nil for the terminal.
+  var credentialPassphrase: Int32? { credential != nil || credentialDescriptor != nil ? passphraseDescriptor : nil }
 
   /// - Returns: nil if nothing was named.
   /// - Throws: `usage` if more than one was.
   func named() throws(Failure) -> Named? {
     let sources = [
       keyFile.map { ("--key-file", Named.keyFile($0)) },
-      passphraseDescriptor.map { ("--passphrase-fd", Named.passphrase(descriptor: $0)) },
+      credentialPassphrase != nil
+        ? nil : passphraseDescriptor.map { ("--passphrase-fd", Named.passphrase(descriptor: $0)) },
       recoveryDescriptor.map { ("--recovery-fd", Named.recoveryCode(descriptor: $0)) },
       credential.map { ("--credential", Named.credential($0)) },
+      credentialDescriptor.map { ("--credential-fd", Named.credentialBytes(descriptor: $0)) },
     ].compactMap { $0 }
     guard sources.count < 2 else { throw .usage("\(sources[0].0) and \(sources[1].0) exclude each other") }
     return sources.first?.1
@@ -46,6 +53,14 @@ struct KeySource: Equatable {
 
   static func recoveryCode(descriptor: Int32) throws -> Secret {
     try firstLine(of: descriptor, namedBy: "--recovery-fd").secret()
+  }
+
+  /// A credential's bytes; whoever opened the descriptor decided who may read them.
+  static func credential(descriptor: Int32) throws -> Secret {
+    let source = "the descriptor named by --credential-fd"
+    let bytes = try DescriptorInput(descriptor, source).readAll(limit: 65_536)
+    if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    return try bytes.secret()
   }
 
   static func firstLine(of descriptor: Int32, namedBy option: String) throws -> WipedBytes {
@@ -71,11 +86,14 @@ extension KeySource {
       keyFile: arguments.option(
         "--key-file", value: "file", "Open the store with this key file (else VAULT_KEY_FILE).", completes: .files),
       passphraseDescriptor: try arguments.number(
-        "--passphrase-fd", value: "n", "Read the passphrase from this descriptor: its first line."),
+        "--passphrase-fd", value: "n",
+        "Read the passphrase of store or credential from this descriptor: its first line."),
       recoveryDescriptor: try arguments.number(
         "--recovery-fd", value: "n", "Read the recovery code from this descriptor: its first line."),
       credential: arguments.option(
         "--credential", value: "file", "Act as the application with this credential (else VAULT_CREDENTIAL).",
-        completes: .files))
+        completes: .files),
+      credentialDescriptor: try arguments.number(
+        "--credential-fd", value: "n", "Read such a credential from this descriptor."))
   }
 }

@@ -16,7 +16,9 @@ enum NewPassphrase {
   }
 
   /// Asks for it twice, and asks for confirmation if it is one of the most common.
-  static func ask(in session: Session, isMeant: Bool) throws -> Secret {
+  ///
+  /// - Parameter thing: what the passphrase opens; nil for the store.
+  static func ask(in session: Session, of thing: String? = nil, isMeant: Bool) throws -> Secret {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
         .locked, "there is no terminal to ask for a passphrase",
@@ -24,7 +26,7 @@ enum NewPassphrase {
     }
     let store = (try? StoreLocation(environment: session.environment)).map { session.shown($0.home) } ?? "the store"
     while true {
-      let typed = try terminal.askTwice("new passphrase of \(store): ", again: "the same again: ")
+      let typed = try terminal.askTwice("new passphrase of \(thing ?? store): ", again: "the same again: ")
       let isCommon = unsafe typed.withUnsafeBytes { unsafe CommonPassphrase.isOne($0) }
       if isMeant || !isCommon { return try typed.secret() }
       let question = "this is one of the passphrases that attackers try first; use it anyway? (yes/no) "

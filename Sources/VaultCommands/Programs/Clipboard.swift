@@ -233,6 +233,15 @@ extension Clipboard {
     return Int64(time.tv_sec)
   }
 
+  /// - Returns: the length of time in milliseconds.
+  @discardableResult
+  static func require(length: String) throws(Failure) -> Int64 {
+    guard let milliseconds = TimeLength.milliseconds(length), (1_000...3_600_000).contains(milliseconds) else {
+      throw .usage("the clipboard holds a value for 1s to 1h", hint: "--clip=45s")
+    }
+    return milliseconds
+  }
+
   /// Copies a value and arranges for it to be cleared.
   ///
   /// - Parameter length: such as `45s`, at most an hour.
@@ -241,9 +250,7 @@ extension Clipboard {
   static func copy(
     _ value: UnsafeRawBufferPointer, for length: String, terminal: String
   ) throws(Failure) -> (told: String, more: [String]) {
-    guard let milliseconds = TimeLength.milliseconds(length), (1_000...3_600_000).contains(milliseconds) else {
-      throw .usage("the clipboard holds a value for 1s to 1h", hint: "--clip=45s")
-    }
+    let milliseconds = try require(length: length)
     let clipboard = try unsafe Clipboard(holding: value, terminal: terminal)
     do throws(Failure) {
       try unsafe clipboard.clearLater(value, after: milliseconds / 1_000, terminal: terminal)

@@ -5,7 +5,7 @@ struct IssueApplication: Command {
   static let about = About(
     "Write a credential for an application, which opens only that application's groups.",
     usage: """
-      vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged]
+      vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged] [--passphrase]
       vault app issue APP --output FILE --again | --replace [--accept] [--drop-unproved] [--group GROUP:read|write]...
       """,
     more: """
@@ -16,6 +16,9 @@ struct IssueApplication: Command {
       leaves them behind; nor does one in a state that this machine refuses, unless --accept takes it, after saying \
       what that brings back. A group that cannot be changed is named at the end; once it is repaired, the same \
       command finishes the work.
+
+      --passphrase seals the credential with a new passphrase, for a colleague: vault asks for it when the credential \
+      is used.
       """,
     example: """
       vault app issue com.example.api --output api.credential --group team.shared:read
@@ -29,6 +32,9 @@ struct IssueApplication: Command {
   let replace: Bool
   let accept: Bool
   let dropUnproved: Bool
+  let passphrase: Bool
+  let newPassphraseDescriptor: Int32?
+  let commonPassphrase: Bool
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
@@ -46,6 +52,10 @@ struct IssueApplication: Command {
       "--accept", "With --replace: accept a state of the group that this machine refuses, in the same step.")
     dropUnproved = arguments.flag(
       "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
+    passphrase = arguments.flag("--passphrase", "Seal the credential by a passphrase, which is asked for.")
+    newPassphraseDescriptor = try arguments.number(
+      "--new-passphrase-fd", value: "n", "Seal it by the passphrase on this descriptor: its first line.")
+    commonPassphrase = arguments.commonPassphrase()
     key = try KeySource(&arguments)
   }
 
@@ -59,13 +69,21 @@ struct IssueApplication: Command {
     let applications = try session.openStore(key).applications
     let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
-      droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+      sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
     ) { session.showProgress("\($0): \($1.text)") }
     session.endProgress()
     let application = try applications.application(app)
     session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
     for admission in issued.admissions { session.say(admission.sentence(app)) }
     if let failure = UnchangedGroups.failure(issued.unchanged, app, session) { throw failure }
+  }
+
+  private func newPassphrase(in session: Session) throws -> Secret? {
+    if let descriptor = newPassphraseDescriptor {
+      return try NewPassphrase.read(descriptor: descriptor, isMeant: commonPassphrase, KeySource.newPassphrase)
+    }
+    guard passphrase else { return nil }
+    return try NewPassphrase.ask(in: session, of: "the credential", isMeant: commonPassphrase)
   }
 }
 

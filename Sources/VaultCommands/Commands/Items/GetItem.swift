@@ -8,6 +8,7 @@ struct GetItem: Command {
     usage: """
       vault get NAME[#FIELD] [-g GROUP] [--version N] [--output FILE] [--json]
       vault get NAME[#FIELD]... [-g GROUP] --json
+      vault get NAME[#FIELD] [-g GROUP] [--version N] --clip [TIME] | --qr
       """,
     more: """
       NAME#FIELD is one field of a login or another JSON value, unless there is an item with that name; with --field \
@@ -16,9 +17,15 @@ struct GetItem: Command {
       With --json, numbers, booleans and JSON are JSON values, an archive is a tree of its content (no class is \
       built), and a value that is not UTF-8 is in valueBase64 instead of value. An expired value is still written, \
       with a warning. Several items make one array.
+
+      --clip copies the value with wl-copy, xclip or xsel, or else through tmux, screen or the terminal (OSC 52). After \
+      45s or TIME, at most 1h, the clipboard is cleared, unless something else was copied in the meantime. If the tool \
+      cannot do a part of this, the command says so. --qr draws a QR code of at most 2953 bytes, dark on light; without \
+      colours it suits a terminal that writes light on dark.
       """,
     example: """
       vault get web/GitHub#username
+      vault get web/GitHub#password --clip
       curl -H "Authorization: Bearer $(vault get api/token)" https://example.com/
       """)
 
@@ -27,6 +34,8 @@ struct GetItem: Command {
   let group: String?
   let version: UInt64?
   let output: String?
+  let clip: String?
+  let qr: Bool
   let json: Bool
   let key: KeySource
 
@@ -38,6 +47,9 @@ struct GetItem: Command {
     output = arguments.option(
       "--output", value: "file", "Write to this file, which is made or replaced and readable by you alone.",
       completes: .files)
+    clip = arguments.time(
+      "--clip", value: "time", "Copy to the clipboard and clear it after this time.", without: "45s")
+    qr = arguments.flag("--qr", "Draw it as a QR code.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -46,6 +58,10 @@ struct GetItem: Command {
     guard names.count == 1 || json && output == nil && version == nil else {
       throw Failure.usage("several items can be written only as JSON", hint: "--json, without --version and --output")
     }
+    guard [clip != nil, qr, output != nil, json].count(where: { $0 }) < 2 || clip == nil && !qr else {
+      throw Failure.usage("--clip and --qr exclude each other, --output and --json")
+    }
+    if let clip { try Clipboard.require(length: clip) }
     let group = try session.openGroup(group, key)
     guard names.count == 1 else { return try writeAll(of: group, session) }
     let place = try ItemPlace(names[0], field: field, in: group)
@@ -94,11 +110,22 @@ struct GetItem: Command {
   private func write(_ secret: borrowing Secret, _ told: Told, _ session: Session) throws {
     if told.item.hasExpired { session.warn("the value has expired: vault info shows when") }
     try unsafe secret.withUnsafeBytes { bytes in
+      if let clip {
+        let (told, more) = try unsafe Clipboard.copy(bytes, for: clip, terminal: session.streams.terminal)
+        return ([told] + more).forEach(session.say)
+      }
+      if qr { return try unsafe draw(bytes, session) }
       guard let output else { return try unsafe show(bytes, told, on: session.output) }
       try OutputFile.write(output) { output in
         try unsafe json ? writeJSON(bytes, told, to: output) : output.write(bytes)
       }
     }
+  }
+
+  private func draw(_ bytes: UnsafeRawBufferPointer, _ session: Session) throws(Failure) {
+    let drawing = try unsafe QRDrawing(bytes)
+    try drawing.requireRoom(on: session.output)
+    try drawing.write(to: session.output, hasColour: session.outputStyle.hasColour)
   }
 
   private func show(_ bytes: UnsafeRawBufferPointer, _ told: Told, on output: Output) throws {
@@ -154,4 +181,21 @@ struct GetItem: Command {
     default: return nil
     }
   }
+}
+
+/// `vault clear-clipboard KIND SECONDS`: what `get --clip` leaves behind.
+struct ClearClipboard: Command {
+  static let about = About(
+    "Clear the clipboard after a time, if it still holds what the digest on stdin says.",
+    usage: "vault clear-clipboard KIND SECONDS", example: "")
+
+  let kind: String
+  let seconds: Int
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    kind = try arguments.argument("kind", "The tool.")
+    seconds = try arguments.numberArgument("seconds", "When.")
+  }
+
+  func run(in session: Session) throws { try Clipboard.clear(kind, after: Int64(seconds), in: session) }
 }

@@ -6,7 +6,7 @@ struct ListItems: Command {
   static let about = About(
     "List items: names, labels, versions and dates. Opens no secret.",
     usage: """
-      vault list [PREFIX] [-g GROUP | --all] [-a KEY=VALUE]... [--match TEXT] [--removed]
+      vault list [PREFIX] [-g GROUP | --all] [-a KEY=VALUE[*]]... [--match TEXT] [--removed]
                  [--sort name|changed|expires] [--limit N] [--json]
       """,
     more: """
@@ -33,8 +33,7 @@ struct ListItems: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     prefix = arguments.optionalArgument("prefix", "List only names that begin with this.", completes: .items) ?? ""
     group = arguments.group()
-    attributes = arguments.options(
-      "--attribute", short: "-a", value: "key=value", "List only items with this attribute.")
+    attributes = arguments.itemAttributes()
     match = arguments.option(
       "--match", value: "text", "List only items with this text in their name, label or attributes, ignoring case.")
     all = arguments.flag("--all", "List all groups that can be opened.")
@@ -60,7 +59,7 @@ struct ListItems: Command {
 struct SearchItems: Command {
   static let about = About(
     "Search all groups that can be opened: names, labels, attributes, and URLs and user names of logins.",
-    usage: "vault search TEXT [-g GROUP] [--limit N] [--json]",
+    usage: "vault search TEXT [-g GROUP] [-a KEY=VALUE[*]]... [--limit N] [--json]",
     more: """
       Logins are opened for the search, but their content is not shown. Case is ignored.
       """,
@@ -70,6 +69,7 @@ struct SearchItems: Command {
 
   let text: String
   let group: String?
+  let attributes: [String]
   let limit: Int?
   let json: Bool
   let key: KeySource
@@ -77,6 +77,7 @@ struct SearchItems: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     text = try arguments.argument("text", "The text to search for.")
     group = arguments.group()
+    attributes = arguments.itemAttributes()
     limit = try arguments.number("--limit", value: "n", "List at most this many items.")
     json = arguments.json()
     key = try KeySource(&arguments)
@@ -84,9 +85,17 @@ struct SearchItems: Command {
 
   func run(in session: Session) throws {
     try ListRequest(
-      group: group, all: group == nil, match: text, opensLogins: true, limit: limit, json: json,
+      group: group, all: group == nil, attributes: attributes, match: text, opensLogins: true, limit: limit, json: json,
       key: key
     ).run(in: session)
+  }
+}
+
+extension Arguments {
+  fileprivate mutating func itemAttributes() -> [String] {
+    options(
+      "--attribute", short: "-a", value: "key=value",
+      "List only items with this attribute; VALUE* matches the beginning of the value.")
   }
 }
 
@@ -223,7 +232,13 @@ struct ItemFilter {
     self.match = match?.lowercased()
   }
 
-  func hasAttributes(_ item: Item) -> Bool { attributes.allSatisfy { item.attributes[$0.key] == $0.value } }
+  /// A value that ends with `*` is the beginning of what is meant.
+  func hasAttributes(_ item: Item) -> Bool {
+    attributes.allSatisfy { key, wanted in
+      guard let value = item.attributes[key] else { return false }
+      return value == wanted || wanted.hasSuffix("*") && value.hasPrefix(wanted.dropLast())
+    }
+  }
 
   func accepts(_ item: Item) -> Bool {
     guard hasAttributes(item) else { return false }

@@ -78,7 +78,7 @@ struct Init: Command {
         try NewPassphrase.read(
           descriptor: descriptor, isMeant: takesCommon, KeySource.passphrase(descriptor:)))
     case .recoveryCode?: throw Failure.usage("a new store has no recovery code yet")
-    case .credential?: throw Failure.usage("an application cannot make a store")
+    case .credential?, .credentialBytes?: throw Failure.usage("an application cannot make a store")
     case nil: return .passphrase(try NewPassphrase.ask(in: session, isMeant: takesCommon))
     }
   }

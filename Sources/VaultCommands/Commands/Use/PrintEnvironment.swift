@@ -7,7 +7,7 @@ struct PrintEnvironment: Command {
     "Write a group's items as variables, for a shell, a JSON reader or an env file.",
     usage: """
       vault env [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
-                [--shell bash|fish|json|dotenv|docker|github]
+                [--shell bash|fish|json|yaml|dotenv|docker|github]
       """,
     more: """
       db/password becomes DB_PASSWORD, and a name that is already a valid variable, such as http_proxy or \
@@ -19,9 +19,9 @@ struct PrintEnvironment: Command {
       bash, the default, is for every POSIX shell: values are in single quotes and never executed, but put the $( ) \
       around vault env in double quotes. fish is for fish: vault env --shell fish | source. docker is for docker's \
       --env-file, which has no quotes: a value with a line break is refused. github is for $GITHUB_ENV. json is one \
-      object of strings. dotenv is for env files; some readers replace ${NAME} even in quotes, so a value that \
-      contains one causes a warning. Values with a zero byte are refused, and for json and dotenv so are values that \
-      are not text.
+      object of strings, and so is yaml. dotenv is for env files; some readers replace ${NAME} even in quotes, so a value that \
+      contains one causes a warning. Values with a zero byte are refused, and for json, yaml and dotenv so are values \
+      that are not text.
 
       A program with the values in its environment passes them to every program that it starts. vault run passes \
       them to only one.
@@ -30,7 +30,7 @@ struct PrintEnvironment: Command {
       eval "$(vault env --group team.shared --prefix db/)"
       """)
 
-  enum Form: String, CaseIterable { case bash, fish, json, dotenv, docker, github }
+  enum Form: String, CaseIterable { case bash, fish, json, yaml, dotenv, docker, github }
 
   let group: String?
   let variables: VariableOptions
@@ -41,7 +41,8 @@ struct PrintEnvironment: Command {
     group = arguments.group()
     variables = VariableOptions(&arguments)
     shell = try arguments.choice(
-      "--shell", value: "shell", "The reader of the output: bash, fish, json, dotenv, docker or github.", else: .bash)
+      "--shell", value: "shell", "The reader of the output: bash, fish, json, yaml, dotenv, docker or github.",
+      else: .bash)
     key = try KeySource(&arguments)
   }
 
@@ -55,6 +56,9 @@ struct PrintEnvironment: Command {
     switch shell {
     case .bash: for (name, value) in variables { try writeForShell(name, value, to: session.output) }
     case .json: try writeJSON(variables, to: session.output)
+    case .yaml:
+      let lines = try variables.map { (name, value) throws(Failure) in YAMLLine.of(name, try text(value, of: name)) }
+      for byte in lines.joined() { try session.output.write(byte) }
     case .fish: for (name, value) in variables { try writeForFish(name, value, to: session.output) }
     case .docker: try writeForDocker(variables, to: session.output)
     case .github: try writeForGitHub(variables, to: session.output)

@@ -192,25 +192,50 @@ extension ProjectFile {
   }
 }
 
-/// A request of `vault allow`.
-struct AllowRequest {
-  enum Answer { case allow, deny, forget }
+/// `vault allow [FOLDER]`
+struct AllowProject: Command {
+  static let about = About(
+    "Let a project's .vault decide which variables vault run sets there.",
+    usage: "vault allow [FOLDER] [--yes | --deny | --revoke]",
+    more: """
+      The file is searched in the folder and those above it, but not in the home folder. It is shown, and from then on \
+      vault run uses it as it is now; when it changes, it must be allowed again. A file that belongs to somebody else, \
+      that others can write, or that is a link is never used.
 
-  var folder: String?
-  var answer = Answer.allow
-  /// Whether to skip the question.
-  var isSure = false
+      It has lines such as group = team.shared, prefix = shop/, only = DB_PASSWORD, API_TOKEN, env-prefix = SHOP_ and \
+      set DB_URL = db/url#dsn. The first four mean the same as the options of vault run; set sets one variable to one \
+      item, written as in a reference. If there is only set, no other items of the group are used. # starts a comment.
+
+      Until it is allowed, vault run starts nothing there, unless -g, --prefix or a similar option replaces it. With \
+      --deny, vault run ignores the file, whatever it says. --revoke forgets the decision.
+      """,
+    example: """
+      vault allow
+      """)
+
+  let folder: String?
+  let yes: Bool
+  let deny: Bool
+  let revoke: Bool
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    folder = arguments.optionalArgument(
+      "folder", "The folder to search; by default the working directory.", completes: .files)
+    yes = arguments.flag("--yes", "Do not ask first; for scripts.")
+    deny = arguments.flag("--deny", "Never use it.")
+    revoke = arguments.flag("--revoke", "Forget the decision.")
+  }
 
   func run(in session: Session) throws {
+    guard [yes, deny, revoke].count(where: { $0 }) < 2 else {
+      throw Failure.usage("--yes, --deny and --revoke exclude each other")
+    }
     guard let found = try ProjectFile.find(from: folder, home: session.variable("HOME")) else {
       throw Failure(.notFound, "there is no '\(ProjectFile.name)' in the folder or above it")
     }
     let location = try StoreLocation(environment: session.environment)
-    switch answer {
-    case .forget: return try location.forget(project: found.path)
-    case .deny: return try location.allow(project: found.path, nil)
-    case .allow: break
-    }
+    if revoke { return try location.forget(project: found.path) }
+    if deny { return try location.allow(project: found.path, nil) }
     let shown = session.shown(found.path)
     guard let content = found.content else { throw Failure(.denied, "\(shown) cannot be allowed: \(found.reason)") }
     _ = try ProjectFile(content)
@@ -218,7 +243,7 @@ struct AllowRequest {
     for line in String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline) {
       try session.output.write("  \(UTF8Text.onOneLine(String(line)))\n")
     }
-    if !isSure {
+    if !yes {
       try session.output.flush()
       guard let terminal = Terminal(path: session.streams.terminal) else {
         throw Failure(.usage, "there is no terminal to ask on", hint: "after reading it: --yes")

@@ -16,7 +16,8 @@ struct RunProgram: Command {
       db/password becomes DB_PASSWORD, and a name that is already a valid variable, such as http_proxy, stays the \
       same. With only --prefix or a similar option, the group is VAULT_GROUP or the default. Later sources take \
       precedence: environment, env files, group, --set, --as-file. The program does not get the variables that tell \
-      vault where the store is and what opens it, and its core dumps stay off. The exit status is the program's; 127 \
+      vault where the store is and what opens it, and its core dumps stay off. Without -g and similar options, run uses the .vault of the folder or \
+      of one above it, once it was allowed (vault allow). The exit status is the program's; 127 \
       and 126 mean that it was not found or is not executable.
 
       A group that anyone besides its owner and you can write is refused, because every writer of a group chooses \
@@ -72,6 +73,8 @@ struct RunProgram: Command {
     if group != nil || !groupVariables.isEmpty {
       let hint = "choose items with --prefix; for a single one: --set NAME=vault://GROUP/ITEM"
       try variables.add(groupVariables.selection(of: group), hint: hint)
+    } else if let project = try ProjectFile.allowed(in: session) {
+      try variables.add(project)
     }
     for assignment in assignments { try variables.add(assignment: assignment) }
     for assignment in fileAssignments { try variables.add(fileAssignment: assignment) }

@@ -31,10 +31,8 @@ struct ShowOneTimeCode: Command {
   func run(in session: Session) throws {
     let group = try session.openGroup(group, key)
     let opened = try group.open(name)
-    let source = try Self.source(opened)
-    guard let algorithm = OneTimeCode.Algorithm(rawValue: source.algorithm) else { throw Self.failure(.badAlgorithm) }
-    let code = OneTimeCode(
-      key: source.key, algorithm: algorithm, digits: source.digits, period: source.period, at: .now)
+    let source = try OneTimeSource(of: opened)
+    let code = try source.code(at: .now)
     guard json else {
       return try session.output.write(code.text + (session.output.isTerminal ? "\n" : ""))
     }
@@ -47,8 +45,13 @@ struct ShowOneTimeCode: Command {
       try json.number("period", source.period)
     }
   }
+}
 
-  private static func source(_ opened: borrowing OpenedItem) throws(Failure) -> OneTimeSource {
+extension OneTimeSource {
+  /// The one-time code parameters in an item's value.
+  ///
+  /// - Throws: `conflict` with the fault.
+  init(of opened: borrowing OpenedItem) throws(Failure) {
     var bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
     if opened.item.kind == .json {
       guard let field = ["totp", "otpauth", "otp"].lazy.compactMap({ JSONField.value(of: $0, in: bytes) }).first
@@ -57,15 +60,23 @@ struct ShowOneTimeCode: Command {
       }
       bytes = field
     }
-    do throws(OneTimeSource.Fault) {
+    do throws(Fault) {
       guard let text = String(validating: bytes, as: UTF8.self) else { throw .noSource }
-      return try OneTimeSource(text)
+      try self.init(text)
     } catch {
-      throw failure(error)
+      throw OneTimeSource.failure(error)
     }
   }
 
-  private static func failure(_ fault: OneTimeSource.Fault) -> Failure {
+  /// The code at a given time.
+  ///
+  /// - Throws: `conflict` for an unknown hash.
+  func code(at time: Timestamp) throws(Failure) -> OneTimeCode {
+    guard let algorithm = OneTimeCode.Algorithm(rawValue: algorithm) else { throw OneTimeSource.failure(.badAlgorithm) }
+    return OneTimeCode(key: key, algorithm: algorithm, digits: digits, period: period, at: time)
+  }
+
+  private static func failure(_ fault: Fault) -> Failure {
     Failure(.conflict, fault.words, hint: fault == .countsUses ? nil : "otpauth://totp/NAME?secret=BASE32")
   }
 }

@@ -2,12 +2,32 @@ internal import Exchange
 import Glibc
 internal import Vault
 
-/// A request of `vault pick`.
-struct PickRequest {
-  var group: String?
+/// `vault pick`
+struct PickItem: Command {
+  static let about = About(
+    "Find an item on the whole screen; copy it, show it, or watch its one-time code.",
+    usage: "vault pick [-g GROUP] [--clip TIME]",
+    more: """
+      Type to narrow: each word must occur in the name, label, attributes or group, in upper or lower case. Up and Down select, \
+      Enter opens, Escape goes back. Then c copies the value, or the password of a login, as get --clip does; u copies the \
+      user name; r shows the value, and hides it again; o shows the one-time code with its seconds. No value is opened \
+      before one of these is pressed. All groups that can be opened are searched.
+      """,
+    example: """
+      vault pick
+      """)
+
+  let group: String?
   /// How long the clipboard keeps a copied value.
-  var clip = "45s"
-  var key = KeySource()
+  let clip: String
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    group = arguments.option(
+      "--group", short: "-g", value: "group", "Only this access group.", completes: .groups)
+    clip = arguments.option("--clip", value: "time", "Clear the clipboard after this time.", else: "45s")
+    key = try KeySource(&arguments)
+  }
 
   private typealias Found = (group: AccessGroup, item: Item)
 
@@ -16,6 +36,7 @@ struct PickRequest {
       throw Failure(
         .usage, "there is no terminal to draw a screen on", hint: "use vault search TEXT")
     }
+    try Clipboard.require(length: clip)
     let store = try session.openStore(key)
     var found: [Found] = []
     for name in try group.map({ [$0] }) ?? store.location.groupNames() {

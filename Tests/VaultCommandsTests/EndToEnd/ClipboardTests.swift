@@ -1,0 +1,116 @@
+import TestSupport
+import Testing
+import Vault
+
+@testable import VaultCommands
+
+/// `get --clip`, with tools that keep the clipboard in a file.
+@Suite struct ClipboardTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "a", input: "s3cret")
+    store.environment["PATH"] = "\(store.folder.path)/bin:\(Machine.path)"
+    store.environment["CLIPBOARD"] = store.folder.file("clipboard")
+    let made = store.shell(
+      #"""
+      mkdir "$folder/bin" && cd "$folder/bin"
+      printf '%s\n' '#!/bin/sh' 'case $1 in --sensitive) [ -z "$OLD" ] || exit 1;; --clear) exec rm "$CLIPBOARD";; esac' \
+        'exec cat >"$CLIPBOARD"' >wl-copy
+      printf '%s\n' '#!/bin/sh' 'exec cat "$CLIPBOARD"' >wl-paste
+      printf '%s\n' '#!/bin/sh' 'case $3 in -out) exec cat "$CLIPBOARD";; esac' 'exec cat >"$CLIPBOARD"' >xclip
+      chmod 755 *
+      """#)
+    try #require(made.status == 0, "\(made.errors)")
+  }
+
+  private var clipboard: String { String(decoding: store.folder.read("clipboard"), as: UTF8.self) }
+
+  /// The digest that the process left behind gets.
+  private func digest(of value: String) -> [UInt8] {
+    let salt = [UInt8](repeating: 7, count: 16)
+    return unsafe Array(value.utf8).withUnsafeBytes { unsafe salt + Array(Fingerprint.of($0, salt: salt).utf8) }
+  }
+
+  @Test(arguments: ["WAYLAND_DISPLAY", "DISPLAY"])
+  func `a value is copied, and cleared after its time`(display: String) {
+    store.environment[display] = "display-of-a-test"
+    let copied = store.execute("get", "a", "--clip=1s")
+    #expect(copied.status == 0 && copied.output.isEmpty)
+    #expect(copied.errors.hasPrefix("copied; the clipboard is cleared in 1s\n"))
+    #expect(copied.errors.contains("cannot mark it as a password") == (display == "DISPLAY"))
+    #expect(eventually { !store.folder.exists("clipboard") || clipboard.isEmpty })
+  }
+
+  @Test func `an older tool is used without its mark, and that is said`() {
+    store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
+    store.environment["OLD"] = "1"
+    let copied = store.execute("get", "a", "--clip=1h")
+    #expect(copied.status == 0 && copied.errors.contains("wl-copy cannot mark it as a password"))
+    #expect(clipboard == "s3cret")
+  }
+
+  @Test func `what somebody copied meanwhile stays`() {
+    store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
+    for (held, isCleared) in [("another", false), ("s3cret", true)] {
+      _ = store.folder.write("clipboard", Array(held.utf8))
+      // As the process that is left behind does, without its wait.
+      #expect(store.execute(["clear-clipboard", "wayland", "0"], input: digest(of: "s3cret")).status == 0)
+      #expect(store.folder.exists("clipboard") != isCleared)
+    }
+  }
+
+  @Test func `the process that is left behind does not hold the value`() throws {
+    store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
+    store.run("set", "marked", input: "S3CR3T-MARK")
+    #expect(store.execute("get", "marked", "--clip=1h").status == 0)
+    let looked = store.shell(
+      #"""
+      for process in /proc/[0-9]*; do
+        [ "$(tr '\0' ' ' <$process/cmdline)" = "vault clear-clipboard wayland 3600 " ] || continue
+        tr '\0' '\n' <$process/environ | grep -qx "CLIPBOARD=$CLIPBOARD" || continue
+        cat $process/cmdline $process/environ $process/fd/0 | grep -c S3CR3T-MARK
+        grep 'Max core file size' $process/limits | awk '{ print $5, $6 }'
+        kill -TERM ${process#/proc/}
+      done
+      """#)
+    #expect(looked.output == "0\n0 0\n")
+    // What ends it makes it clear at once.
+    #expect(eventually { !store.folder.exists("clipboard") })
+  }
+
+  @Test func `without a desktop the terminal is told, and gets something else later`() {
+    let terminal = PseudoTerminal()
+    let process = Executable(
+      ["get", "a", "--clip=1s"], environment: store.environment.merging(["TERM": "xterm"]) { $1 }, terminal: terminal)
+    let ended = process.wait()
+    #expect(ended.status == 0 && ended.errors.contains("cannot be read, so it will be cleared"))
+    #expect(terminal.waitUntilShown("\u{1B}]52;c;IA==\u{7}"))
+    #expect(terminal.shown().contains("\u{1B}]52;c;czNjcmV0\u{7}"))
+  }
+
+  @Test func `screen gets the terminal's sequence in pieces of its own`() {
+    store.run("set", "long", input: String(repeating: "x", count: 300))
+    let terminal = PseudoTerminal()
+    let environment = store.environment.merging(["TERM": "screen", "STY": "1.test"]) { $1 }
+    #expect(Executable(["get", "long", "--clip=1h"], environment: environment, terminal: terminal).wait().status == 0)
+    let pieces = terminal.shown().split(separator: "\u{1B}\\")
+    #expect(pieces.count == 2 && pieces.allSatisfy { $0.hasPrefix("\u{1B}P") && $0.utf8.count <= 252 })
+  }
+
+  @Test(arguments: [["--clip=2h"], ["--clip=1s", "--json"], ["--clip=x"], ["b", "--clip"], ["--clip", "--qr"]])
+  func `what makes no sense is refused`(options: [String]) {
+    store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
+    #expect(store.execute(["get", "a"] + options, input: []).status == 64)
+    #expect(!store.folder.exists("clipboard"))
+  }
+
+  @Test func `bytes are no clipboard's, and where there is none that is said`() {
+    #expect(store.execute("get", "a", "--clip").errors.contains("there is no clipboard here"))
+    store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
+    _ = store.execute(["set", "bytes"], input: [0xFF, 0x00])
+    #expect(store.execute("get", "bytes", "--clip").status == 64)
+    #expect(!store.folder.exists("clipboard"))
+  }
+}

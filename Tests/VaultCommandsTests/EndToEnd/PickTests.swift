@@ -1,0 +1,96 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import VaultCommands
+
+/// `vault pick` on terminals of tmux, and what it refuses.
+@Suite struct PickTests {
+  private let store: TestStore
+  private let session = "vault-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "db/password", input: "s3cret")
+    store.run("set", "web/日本語サイト", input: "geheim")
+    store.run(
+      "set", "web/GitHub", "--type", "json",
+      input: #"{"username":"ada","password":"hunter2","totp":"JBSWY3DPEHPK3PXP"}"#)
+  }
+
+  private func begin(_ term: String = "xterm", columns: Int = 80, rows: Int = 24) {
+    let variables = store.scriptEnvironment.merging(["TERM": term]) { $1 }.map { "'\($0.key)=\($0.value)'" }
+    let shell =
+      "env -i \(variables.joined(separator: " ")) sh -c 'echo before; \"$vault\" pick; echo ended=$?; sleep 60'"
+    store.shell(
+      "tmux -L \(session) -f /dev/null new-session -d -x \(columns) -y \(rows) \"\(shell.replacing("\"", with: "\\\"").replacing("$", with: "\\$"))\""
+    )
+    #expect(shows("3 of 3"))
+  }
+
+  private func end() { store.shell("tmux -L \(session) kill-server") }
+  private func press(_ keys: String...) {
+    for key in keys { store.shell("tmux -L \(session) send-keys -t 0 '\(key)'") }
+  }
+  private var screen: String { store.shell("tmux -L \(session) capture-pane -p -t 0").output }
+  private func shows(_ text: String) -> Bool { eventually { screen.contains(text) } }
+
+  @Test(.needsClients) func `an item is found, opened, revealed and hidden, and the screen is as it was`() {
+    begin()
+    defer { end() }
+    press("git")
+    #expect(shows("1 of 3") && !screen.contains("db/password"))
+    press("Enter")
+    #expect(shows("r: reveal") && !screen.contains("hunter2"))
+    press("r")
+    #expect(shows("password: hunter2"))
+    press("o")
+    #expect(shows("good for") && !screen.contains("hunter2"))
+    press("Escape")
+    #expect(shows("type to narrow"))
+    press("Escape", "Escape")
+    #expect(shows("ended=0"))
+    #expect(screen.hasPrefix("before\nended=0\n"))
+  }
+
+  @Test(.needsClients, arguments: ["TERM", "HUP", "INT"])
+  func `a signal leaves the screen as it was`(signal: String) {
+    begin()
+    defer { end() }
+    press("db")
+    #expect(shows("1 of 3"))
+    store.shell(
+      "kill -\(signal) $(ps -eo pid,args | awk -v v=\"$vault\" '$2 == v && $3 == \"pick\" { print $1 }' | while read p; do tr '\\0' '\\n' <\"/proc/$p/environ\" | grep -qx \"folder=$folder\" && echo $p; done)"
+    )
+    #expect(shows("ended=130"))
+    #expect(screen.hasPrefix("before\n") && !screen.contains("1 of 3"))
+  }
+
+  @Test(.needsClients, arguments: ["vt100", "linux", "screen", "xterm-256color"])
+  func `a small terminal of any kind is drawn on`(term: String) {
+    begin(term, columns: 40, rows: 10)
+    defer { end() }
+    #expect(shows("web/日本語サイト"))
+    press("日本")
+    #expect(shows("1 of 3"))
+    press("C-c")
+    #expect(shows("ended=0"))
+  }
+
+  @Test func `without a terminal, or on one that is dumb, it says what else there is`() {
+    let alone = store.run("pick")
+    #expect(alone.status == 64 && alone.errors.contains("vault search"))
+    store.environment["TERM"] = "dumb"
+    let terminal = PseudoTerminal()
+    #expect(store.run(["pick"], on: terminal).status == 64)
+    #expect(terminal.shown().isEmpty)
+  }
+
+  @Test func `no value is opened before it is asked for`() throws {
+    // A value that would not open spoils nothing but itself.
+    let terminal = PseudoTerminal()
+    terminal.type("\u{1B}\u{1B}")
+    #expect(store.run(["pick"], on: terminal).status == 0)
+    #expect(!terminal.shown().contains("s3cret"))
+  }
+}
