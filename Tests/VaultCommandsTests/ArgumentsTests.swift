@@ -70,7 +70,7 @@ import Vault
       ("get a --passphrase-fd 9999999999", .invalid("--passphrase-fd")), ("slot remove x", .invalid("NUMBER")),
       ("env --shell csh", .invalid("--shell")), ("get a -g b -g c", .repeated("--group")),
       ("get a -g b -- -g c", nil), ("get a --ouptut f", .unknownOption(meant: "--output")),
-      ("get a --x=y", .unknownOption(meant: nil)), ("get a -x", .unknownLetter),
+      ("get a --zzzzzz=y", .unknownOption(meant: nil)), ("get a -x", .unknownLetter),
       ("get a --jso", .unknownOption(meant: "--json")),
       ("get a -ho", .unknownLetter), ("info a b", .tooMany), ("status a", .tooMany), ("run ls", .tooMany),
       ("lock -- a", .tooMany),

@@ -14,9 +14,11 @@ extension NamedCommand {
   @Test func `the list of commands is complete`() {
     #expect(
       NamedCommand.leaves.map(\.path) == [
-        "vault set", "vault get", "vault edit", "vault generate", "vault list", "vault search", "vault info",
+        "vault set", "vault get", "vault edit", "vault pick", "vault generate", "vault list", "vault search",
+        "vault info",
         "vault history", "vault restore", "vault remove", "vault copy", "vault move",
-        "vault unlock", "vault lock", "vault run", "vault read", "vault inject", "vault env", "vault totp",
+        "vault unlock", "vault lock", "vault run", "vault allow", "vault read", "vault inject", "vault env",
+        "vault totp",
         "vault credential git", "vault credential docker",
         "vault import", "vault export",
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
@@ -89,7 +91,9 @@ extension NamedCommand {
 
   @Test func `every command that opens a store has the options for a key`() {
     for command in NamedCommand.leaves
-    where !command.path.hasPrefix("vault archive ") && !["vault completions", "vault lock"].contains(command.path) {
+    where !command.path.hasPrefix("vault archive ")
+      && !["vault completions", "vault lock", "vault allow"].contains(command.path)
+    {
       #expect(command.options.contains("--key-file"))
       #expect(command.options.contains("--passphrase-fd"))
       #expect(command.options.contains("--recovery-fd"))

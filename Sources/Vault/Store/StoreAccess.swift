@@ -101,7 +101,9 @@ extension StoreAccess {
   }
 
   private static func application(_ sealed: SealedCredential, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
-    guard let prompt else { throw .locked(.nobodyToAsk("the credential opens with a passphrase, and nobody can be asked for it")) }
+    guard let prompt else {
+      throw .locked(.nobodyToAsk("the credential opens with a passphrase, and nobody can be asked for it"))
+    }
     let passphrase = try prompt()
     return .application(try sealed.open(passphrase: passphrase.guarded()))
   }

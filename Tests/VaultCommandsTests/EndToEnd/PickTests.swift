@@ -45,7 +45,7 @@ import Testing
     press("r")
     #expect(shows("password: hunter2"))
     press("o")
-    #expect(shows("good for") && !screen.contains("hunter2"))
+    #expect(shows("valid for") && !screen.contains("hunter2"))
     press("Escape")
     #expect(shows("type to narrow"))
     press("Escape", "Escape")
