@@ -1,4 +1,4 @@
-/// A flat YAML object, one member a line.
+/// A flat YAML object with one member per line.
 package enum YAMLLine {
   /// One member with its line break. Every reader of YAML, including the older version 1.1, reads exactly these texts.
   package static func of(_ name: String, _ value: String) -> [UInt8] {
@@ -8,7 +8,7 @@ package enum YAMLLine {
     return (isPlain ? Array(name.utf8) : quoted(name)) + [UInt8(ascii: ":"), UInt8(ascii: " ")] + quoted(value) + [0x0A]
   }
 
-  /// Words that some version of YAML reads as a boolean or as null.
+  /// Words that some version of YAML reads as a boolean or null.
   private static let words: Set = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"]
 
   private static func isLetter(_ byte: UInt8) -> Bool {

@@ -55,7 +55,8 @@ struct Parameter: Equatable {
   var help: String
   var completion = Completion.unknown
   var mayRepeat = false
-  /// What counts where the option stands without a value. Only a length of time is then taken for one, unless `=` precedes it.
+  /// The value of the option if it is given without one. Then the next argument is its value only if it is a length of
+  /// time, or follows `=`.
   var standard: String?
 
   var names: [String] { [short, long].compactMap { $0 } }
@@ -233,7 +234,7 @@ struct Arguments {
     option(long, value: value, "\(help) (default: \(standard))", completes: completion) ?? standard
   }
 
-  /// An option that may stand without its value, a length of time.
+  /// An option whose value, a length of time, may be omitted.
   mutating func time(_ long: String, value: String, _ help: String, without standard: String) -> String? {
     guard isTyped else {
       note(Parameter(long: long, value: value, help: "\(help) (default: \(standard))", standard: standard))

@@ -30,7 +30,7 @@ enum CommandTable {
         Entry("set", "NAME", "store a value: piped, from a file, or typed without echo", SetItem.self),
         Entry("get", "NAME", "write exactly the bytes of a value", GetItem.self, aliases: ["cat", "show"]),
         Entry("edit", "NAME", "change a value in your editor", EditItem.self),
-        Entry("pick", "", "find an item on the whole screen; copy or show it", PickItem.self),
+        Entry("pick", "", "find an item on the whole screen, and copy or show it", PickItem.self),
         Entry("generate", "NAME", "store a new random value", GenerateItem.self),
         Entry("list", "[PREFIX]", "list names, labels, versions and dates", ListItems.self, aliases: ["ls"]),
         Entry("search", "TEXT", "search all groups that can be opened", SearchItems.self),

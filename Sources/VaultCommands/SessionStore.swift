@@ -60,7 +60,7 @@ extension Session {
     }
   }
 
-  /// Asks for the passphrase of a credential, if the credential turns out to be sealed by one.
+  /// Asks for the passphrase of a credential, if it is a sealed one.
   private func credentialPrompt(
     _ key: KeySource, _ asking: Bool, _ shown: String
   ) -> (@Sendable () throws(VaultError) -> Secret)? {

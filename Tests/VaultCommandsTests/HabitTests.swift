@@ -33,7 +33,7 @@ import Testing
     #expect(first.status == 0 && first.outputBytes == second.outputBytes && !first.outputBytes.isEmpty)
   }
 
-  @Test func `attributes are found by the beginning of their value`() {
+  @Test func `attributes can be matched by the beginning of their value`() {
     store.run("set", "x", "-a", "env=production", input: "x")
     store.run("set", "y", "-a", "env=test", input: "y")
     for (attribute, found) in [("env=prod*", ["x "]), ("env=*", ["x ", "y "]), ("env=prod", []), ("envy=*", [])] {
@@ -42,14 +42,14 @@ import Testing
     #expect(names("search", "k", "-a", "env=pro*") == ["team api/key"])
   }
 
-  @Test func `a group is written as a YAML object of texts`() {
+  @Test func `a group is written as a YAML object of strings`() {
     store.run("set", "y/A", input: "two\nlines\n")
     store.run("set", "y/no", input: "0123")
     let written = store.run("env", "--prefix", "y/", "--shell", "yaml").output
     #expect(written == "A: \"two\\nlines\\n\"\n\"NO\": \"0123\"\n")
   }
 
-  @Test func `a value is drawn as a QR code, if it fits`() {
+  @Test func `a value is drawn as a QR code if it fits`() {
     let drawn = store.run("get", "db/password", "--qr")
     #expect(drawn.status == 0 && drawn.output.hasPrefix(String(repeating: "█", count: 29) + "\n"))
     store.run("set", "long", input: String(repeating: "x", count: 2_954))

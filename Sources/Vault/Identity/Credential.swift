@@ -123,7 +123,7 @@ struct Credential: Sendable {
       let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])
       return unsafe Hash.digest(.credentialHash, covered) == Digest(UnsafeRawBufferPointer(rebasing: bytes[count...]))
     }
-    guard isWhole else { throw .damaged(.credential, "it was altered or cut short") }
+    guard isWhole else { throw .damaged(.credential, "it was altered or truncated") }
     let open = unsafe bytes.withUnsafeBytes { bytes in
       let seed = repeatElement(UInt8(0), count: Key.byteCount)
       return unsafe Array(bytes[..<seedRange.lowerBound]) + seed + Array(bytes[seedRange.upperBound..<count])
@@ -174,7 +174,7 @@ enum CredentialFile {
     try Credential(parsing: bytes(path, user: user))
   }
 
-  /// The bytes of a credential, open or sealed, under the same conditions.
+  /// The bytes of a credential, sealed or not, under the same conditions.
   static func bytes(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> GuardedBytes {
     do throws(FileFault) {
       let path = try CanonicalPath.followingLinks(path, user: user)
@@ -218,8 +218,8 @@ enum CredentialFile {
 
     /// Writes the credential, mode 0600, durably.
     ///
-    /// - Parameter passphrase: seals the credential; `nil` leaves it open.
-    /// - Throws: as `init`, and `overLimit`. No file is left then.
+    /// - Parameter passphrase: seals the credential; `nil` leaves it unsealed.
+    /// - Throws: as `init`, and `overLimit`. Then no file is left.
     func write(_ credential: Credential, passphrase: GuardedBytes? = nil) throws(VaultError) {
       var bytes = try credential.serialized()
       if let passphrase {

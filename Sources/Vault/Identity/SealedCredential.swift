@@ -1,7 +1,7 @@
 internal import GroupFile
 internal import Sealing
 
-/// A credential that a passphrase opens, for handing it over (format article, "A credential under a passphrase").
+/// A credential sealed by a passphrase, for handing it to a person (format article, "A credential under a passphrase").
 struct SealedCredential: Sendable {
   private let cost: Passphrase.Cost
   private let salt: [UInt8]
@@ -9,7 +9,7 @@ struct SealedCredential: Sendable {
   private let nonce: Nonce
   private let sealed: [UInt8]
 
-  /// Older programs know version 1 alone, and call this one newer.
+  /// Older programs know only version 1 and report a newer format.
   private static let version: UInt16 = 2
 
   /// - Throws: `overLimit` before any work; `storage`.
@@ -28,14 +28,14 @@ struct SealedCredential: Sendable {
     guard serialized().count <= Credential.byteLimit else { throw .overLimit("the size of a credential") }
   }
 
-  /// - Throws: `wrongKey` for another passphrase; `damaged` if it is the right one and no credential comes out; `overLimit` for
-  ///   costs that nobody pays; `storage`.
+  /// - Throws: `wrongKey` for a wrong passphrase; `damaged` if the passphrase is right but the content is not a
+  ///   credential; `overLimit` for costs above the limits; `storage`.
   func open(passphrase: GuardedBytes) throws(VaultError) -> Credential {
     let key = try sealing { () throws(SealingError) in
       try Passphrase.stretch(passphrase, salt: salt, cost: cost)
     }
     let header = SealedCredential.header(cost, salt)
-    // In a time that tells nothing about where they differ.
+    // The time of the comparison does not depend on where they differ.
     let difference = zip(SealedCredential.check(key, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
     guard difference == 0 else { throw .wrongKey(SlotInfo.Kind.passphrase) }
     let open: GuardedBytes
@@ -43,16 +43,16 @@ struct SealedCredential: Sendable {
       open = try SealedBox.open(sealed, key: key, nonce: nonce, binding: header)
     } catch {
       if error == .outOfMemory { throw VaultError(error) }
-      throw .damaged(.credential, "the passphrase is right, but it does not open")
+      throw .damaged(.credential, "the passphrase is right, but the credential does not open")
     }
     do { return try Credential(parsing: open) } catch .storage(let failure) { throw .storage(failure) } catch {
-      throw .damaged(.credential, "the passphrase is right, but what it opens is no credential")
+      throw .damaged(.credential, "the passphrase is right, but the content is not a credential")
     }
   }
 
   // MARK: - Bytes
 
-  /// Whether these are the bytes of one, rather than of an open credential.
+  /// Whether the bytes are a sealed credential, not an unsealed one.
   static func isMeant(by bytes: GuardedBytes) -> Bool {
     unsafe bytes.withUnsafeBytes { unsafe $0.starts(with: header(.moderate, []).prefix(18)) }
   }
@@ -71,7 +71,7 @@ struct SealedCredential: Sendable {
   init(parsing bytes: [UInt8]) throws(VaultError) {
     guard bytes.count <= Credential.byteLimit,
       let covered = try CheckedFile.covered(bytes, .credential, hash: .credentialHash, level: .credential)
-    else { throw .damaged(.credential, "it was altered or cut short") }
+    else { throw .damaged(.credential, "it was altered or truncated") }
     do throws(ByteReader.Failure) {
       var reader = ByteReader(covered)
       try reader.expect(.credential)

@@ -102,7 +102,7 @@ extension StoreAccess {
 
   private static func application(_ sealed: SealedCredential, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
     guard let prompt else {
-      throw .locked(.nobodyToAsk("the credential opens with a passphrase, and nobody can be asked for it"))
+      throw .locked(.nobodyToAsk("the credential needs a passphrase, and nobody can be asked for it"))
     }
     let passphrase = try prompt()
     return .application(try sealed.open(passphrase: passphrase.guarded()))
@@ -200,9 +200,9 @@ public enum Unlocking: ~Copyable, Sendable {
   case passphrase(Secret)
   /// Opens the store as the application whose credential is at this path.
   ///
-  /// - Parameter passphrase: asks for the passphrase of a credential that is sealed by one; `nil` where nobody can be asked.
+  /// - Parameter passphrase: asks for the passphrase of a sealed credential; `nil` if nobody can be asked.
   case credential(String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil)
-  /// Opens the store as the application whose credential these bytes are.
+  /// Opens the store as the application with this credential, which need not be in a file.
   case credentialBytes(Secret, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil)
   /// A recovery code as typed, in either case, with spaces, hyphens or nothing between its groups.
   case recoveryCode(Secret)

@@ -20,7 +20,7 @@ struct KeySource: Equatable {
     case credentialBytes(descriptor: Int32)
   }
 
-  /// Where the passphrase of a credential under one comes from; nil for the terminal.
+  /// The source of a sealed credential's passphrase; nil for the terminal.
   var credentialPassphrase: Int32? { credential != nil || credentialDescriptor != nil ? passphraseDescriptor : nil }
 
   /// - Returns: nil if nothing was named.
@@ -55,7 +55,7 @@ struct KeySource: Equatable {
     try firstLine(of: descriptor, namedBy: "--recovery-fd").secret()
   }
 
-  /// A credential's bytes; whoever opened the descriptor decided who may read them.
+  /// The bytes of a credential. Whoever opened the descriptor decided who may read them.
   static func credential(descriptor: Int32) throws -> Secret {
     let source = "the descriptor named by --credential-fd"
     let bytes = try DescriptorInput(descriptor, source).readAll(limit: 65_536)
@@ -87,13 +87,13 @@ extension KeySource {
         "--key-file", value: "file", "Open the store with this key file (else VAULT_KEY_FILE).", completes: .files),
       passphraseDescriptor: try arguments.number(
         "--passphrase-fd", value: "n",
-        "Read the passphrase of store or credential from this descriptor: its first line."),
+        "Read the passphrase of the store or credential from the first line of this descriptor."),
       recoveryDescriptor: try arguments.number(
         "--recovery-fd", value: "n", "Read the recovery code from this descriptor: its first line."),
       credential: arguments.option(
         "--credential", value: "file", "Act as the application with this credential (else VAULT_CREDENTIAL).",
         completes: .files),
       credentialDescriptor: try arguments.number(
-        "--credential-fd", value: "n", "Read such a credential from this descriptor."))
+        "--credential-fd", value: "n", "Read an application's credential from this descriptor."))
   }
 }

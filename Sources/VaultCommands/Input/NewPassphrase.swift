@@ -17,7 +17,7 @@ enum NewPassphrase {
 
   /// Asks for it twice, and asks for confirmation if it is one of the most common.
   ///
-  /// - Parameter thing: what the passphrase opens; nil for the store.
+  /// - Parameter thing: the thing that the passphrase opens; nil for the store.
   static func ask(in session: Session, of thing: String? = nil, isMeant: Bool) throws -> Secret {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(

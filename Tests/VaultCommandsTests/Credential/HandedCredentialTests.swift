@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Credentials under a passphrase, and from a descriptor.
+/// Tests sealed credentials, and credentials from a descriptor.
 @Suite struct HandedCredentialTests {
   private let store: TestStore
 
@@ -21,7 +21,7 @@ import Testing
       ["app", "issue", "ann", "--output", file, "--group", "team:read"] + options, environment: store.environment)
   }
 
-  @Test func `a credential under a passphrase opens with it, from a descriptor or the terminal`() {
+  @Test func `a sealed credential opens with its passphrase, from a descriptor or the terminal`() {
     #expect(issue("--new-passphrase-fd", descriptor("for Ann alone\n")).status == 0)
     let opened = store.run(
       "get", "a", "-g", "team", "--credential", file, "--passphrase-fd", descriptor("for Ann alone\n"))
@@ -33,7 +33,7 @@ import Testing
     #expect(status == 0 && shown.contains("passphrase of ~/ann.credential: ") && shown.contains("s3cret"))
   }
 
-  @Test func `another passphrase is refused, and nobody is asked without a terminal`() {
+  @Test func `a wrong passphrase is refused; without a terminal the credential stays locked`() {
     #expect(issue("--new-passphrase-fd", descriptor("for Ann alone\n")).status == 0)
     let wrong = store.run(
       "get", "a", "-g", "team", "--credential", file, "--passphrase-fd", descriptor("for Bob alone\n"))
@@ -50,7 +50,7 @@ import Testing
     #expect(store.run("get", "a", "--credential", file).status == 11)
   }
 
-  @Test func `a credential that names no passphrase opens as before`() {
+  @Test func `an unsealed credential opens without a passphrase`() {
     #expect(issue().status == 0)
     #expect(store.run("get", "a", "-g", "team", "--credential", file).output == "s3cret")
   }

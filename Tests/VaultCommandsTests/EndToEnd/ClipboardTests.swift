@@ -4,7 +4,7 @@ import Vault
 
 @testable import VaultCommands
 
-/// `get --clip`, with tools that keep the clipboard in a file.
+/// Tests `get --clip` with tools that keep the clipboard in a file.
 @Suite struct ClipboardTests {
   private let store: TestStore
 
@@ -27,7 +27,7 @@ import Vault
 
   private var clipboard: String { String(decoding: store.folder.read("clipboard"), as: UTF8.self) }
 
-  /// The digest that the process left behind gets.
+  /// The digest that the background process gets.
   private func digest(of value: String) -> [UInt8] {
     let salt = [UInt8](repeating: 7, count: 16)
     return unsafe Array(value.utf8).withUnsafeBytes { unsafe salt + Array(Fingerprint.of($0, salt: salt).utf8) }
@@ -43,7 +43,7 @@ import Vault
     #expect(eventually { !store.folder.exists("clipboard") || clipboard.isEmpty })
   }
 
-  @Test func `an older tool is used without its mark, and that is said`() {
+  @Test func `an older tool cannot mark the value, and the command says so`() {
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     store.environment["OLD"] = "1"
     let copied = store.execute("get", "a", "--clip=1h")
@@ -51,17 +51,17 @@ import Vault
     #expect(clipboard == "s3cret")
   }
 
-  @Test func `what somebody copied meanwhile stays`() {
+  @Test func `text that the user copied meanwhile stays`() {
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     for (held, isCleared) in [("another", false), ("s3cret", true)] {
       _ = store.folder.write("clipboard", Array(held.utf8))
-      // As the process that is left behind does, without its wait.
+      // Does the work of the background process, but without the wait.
       #expect(store.execute(["clear-clipboard", "wayland", "0"], input: digest(of: "s3cret")).status == 0)
       #expect(store.folder.exists("clipboard") != isCleared)
     }
   }
 
-  @Test func `the process that is left behind does not hold the value`() throws {
+  @Test func `the background process does not contain the value`() throws {
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     store.run("set", "marked", input: "S3CR3T-MARK")
     #expect(store.execute("get", "marked", "--clip=1h").status == 0)
@@ -76,11 +76,11 @@ import Vault
       done
       """#)
     #expect(looked.output == "0\n0 0\n")
-    // What ends it makes it clear at once.
+    // A signal that ends the process makes it clear the clipboard at once.
     #expect(eventually { !store.folder.exists("clipboard") })
   }
 
-  @Test func `without a desktop the terminal is told, and gets something else later`() {
+  @Test func `without a desktop the terminal gets the value, and its clipboard is overwritten later`() {
     let terminal = PseudoTerminal()
     // A shell keeps the terminal open, which is hung up when its first process ends.
     let shell = Executable(
@@ -92,7 +92,7 @@ import Vault
     #expect(shell.wait().errors.contains("cannot be read, so it will be cleared"))
   }
 
-  @Test func `screen gets the terminal's sequence in pieces of its own`() {
+  @Test func `GNU screen gets the sequence for the terminal in several pieces`() {
     store.run("set", "long", input: String(repeating: "x", count: 300))
     let terminal = PseudoTerminal()
     let environment = store.environment.merging(["TERM": "screen", "STY": "1.test"]) { $1 }
@@ -102,13 +102,13 @@ import Vault
   }
 
   @Test(arguments: [["--clip=2h"], ["--clip=1s", "--json"], ["--clip=x"], ["b", "--clip"], ["--clip", "--qr"]])
-  func `what makes no sense is refused`(options: [String]) {
+  func `contradictory or invalid options are refused`(options: [String]) {
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     #expect(store.execute(["get", "a"] + options, input: []).status == 64)
     #expect(!store.folder.exists("clipboard"))
   }
 
-  @Test func `bytes are no clipboard's, and where there is none that is said`() {
+  @Test func `bytes are refused; without a clipboard the error says so`() {
     #expect(store.execute("get", "a", "--clip").errors.contains("there is no clipboard here"))
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     _ = store.execute(["set", "bytes"], input: [0xFF, 0x00])

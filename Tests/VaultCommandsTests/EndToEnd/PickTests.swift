@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// `vault pick` on terminals of tmux, and what it refuses.
+/// Tests `vault pick` in tmux, and its refusals.
 @Suite struct PickTests {
   private let store: TestStore
   private let session = "vault-\(getpid())-\(UInt32.random(in: 0 ... .max))"
@@ -35,7 +35,7 @@ import Testing
   private var screen: String { store.shell("tmux -L \(session) capture-pane -p -t 0").output }
   private func shows(_ text: String) -> Bool { eventually { screen.contains(text) } }
 
-  @Test(.needsClients) func `an item is found, opened, revealed and hidden, and the screen is as it was`() {
+  @Test(.needsClients) func `an item is found, opened, revealed and hidden, and the screen is restored`() {
     begin()
     defer { end() }
     press("git")
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(.needsClients, arguments: ["TERM", "HUP", "INT"])
-  func `a signal leaves the screen as it was`(signal: String) {
+  func `the screen is restored after a signal`(signal: String) {
     begin()
     defer { end() }
     press("db")
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(.needsClients, arguments: ["vt100", "linux", "screen", "xterm-256color"])
-  func `a small terminal of any kind is drawn on`(term: String) {
+  func `the screen fits a small terminal of any kind`(term: String) {
     begin(term, columns: 40, rows: 10)
     defer { end() }
     #expect(shows("web/日本語サイト"))
@@ -77,7 +77,7 @@ import Testing
     #expect(shows("ended=0"))
   }
 
-  @Test func `without a terminal, or on one that is dumb, it says what else there is`() {
+  @Test func `without a terminal, or on a dumb one, the error names an alternative`() {
     let alone = store.run("pick")
     #expect(alone.status == 64 && alone.errors.contains("vault search"))
     store.environment["TERM"] = "dumb"
@@ -86,8 +86,8 @@ import Testing
     #expect(terminal.shown().isEmpty)
   }
 
-  @Test func `no value is opened before it is asked for`() throws {
-    // A value that would not open spoils nothing but itself.
+  @Test func `no value is opened before the user asks for it`() throws {
+    // A value that does not open affects nothing but itself.
     let terminal = PseudoTerminal()
     terminal.type("\u{1B}\u{1B}")
     #expect(store.run(["pick"], on: terminal).status == 0)

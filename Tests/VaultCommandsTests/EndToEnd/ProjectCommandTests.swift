@@ -3,7 +3,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// A project's `.vault`, `vault allow` and what `vault run` makes of it.
+/// Tests a project's `.vault` with `vault allow` and `vault run`.
 @Suite struct ProjectCommandTests {
   private let store: TestStore
 
@@ -36,13 +36,13 @@ import Testing
     #expect(store.shell(#"cd "$folder" && "$vault" run -- sh -c 'echo "[$STRIPE_KEY]"'"#).output == "[]\n")
   }
 
-  @Test func `a file that was not allowed starts nothing`() {
+  @Test func `with a file that was not allowed, no program is started`() {
     let refused = run()
     #expect(refused.status == 12 && refused.output.isEmpty)
     #expect(refused.errors.contains("was not allowed") && refused.errors.contains("vault allow"))
   }
 
-  @Test func `a changed file is to be allowed again`() {
+  @Test func `a changed file must be allowed again`() {
     #expect(inProject(#""$vault" allow --yes"#).status == 0)
     write("prefix = shop/\n")
     #expect(run().status == 12 && run().errors.contains("has changed since it was allowed"))
@@ -50,7 +50,7 @@ import Testing
     #expect(run().output == "[s3cret] []\n")
   }
 
-  @Test func `a denied file is passed over, and can be forgotten`() {
+  @Test func `a denied file is ignored, and the decision can be revoked`() {
     #expect(inProject(#""$vault" allow --deny"#).status == 0)
     write("prefix = other/\n")
     #expect(run().output == "[] []\n")
@@ -58,24 +58,24 @@ import Testing
     #expect(run().status == 12)
   }
 
-  @Test func `what was allowed is taken back`() {
+  @Test func `permission for a file can be revoked`() {
     #expect(inProject(#""$vault" allow --yes && "$vault" allow --revoke"#).status == 0)
     #expect(run().status == 12)
   }
 
-  @Test func `options of the command line stand in the file's place`() {
+  @Test func `options on the command line replace the file`() {
     #expect(run("-g default --prefix shop/").output == "[s3cret] []\n")
     #expect(inProject(#""$vault" allow --yes"#).status == 0)
     #expect(run("--set STRIPE_KEY=vault:///shop/db-password").output == "[s3cret] [s3cret]\n")
   }
 
-  @Test func `nobody allows a file unasked`() {
+  @Test func `without a terminal, allowing a file requires --yes`() {
     let refused = inProject(#""$vault" allow"#)
     #expect(refused.status == 64 && refused.errors.contains("--yes"))
     #expect(run().status == 12)
   }
 
-  @Test func `on a terminal the file is shown, and the answer counts`() {
+  @Test func `on a terminal the file is shown, and allowed only after a yes`() {
     for (answer, status) in [("no\n", Int32(130)), ("yes\n", 0)] {
       let terminal = PseudoTerminal()
       terminal.type(answer)
@@ -86,38 +86,38 @@ import Testing
     #expect(run().status == 0)
   }
 
-  @Test func `what the state folder remembers is its user's alone`() {
+  @Test func `only the user can access the decisions in the state folder`() {
     #expect(inProject(#""$vault" allow --yes"#).status == 0)
     let names = store.shell(#"cd "$folder/state/projects" && stat -c '%a' . *"#)
     #expect(names.output == "700\n600\n")
   }
 
-  @Test func `a file that others may write is never heeded`() {
+  @Test func `a file that others can write is ignored`() {
     #expect(inProject(#""$vault" allow --yes && chmod g+w ../.vault"#).status == 0)
     let ran = run()
     #expect(ran.output == "[] []\n" && ran.errors.contains("is ignored: others can write it"))
     #expect(inProject(#""$vault" allow --yes"#).status == 12)
   }
 
-  @Test(.needsRoot) func `a file of another user is never heeded`() {
+  @Test(.needsRoot) func `a file of another user is ignored`() {
     #expect(inProject(#""$vault" allow --yes && chown 12345 ../.vault"#).status == 0)
     #expect(run().output == "[] []\n" && run().errors.contains("belongs to another user"))
   }
 
-  @Test func `a link is not followed, and a folder of this name is none of ours`() {
+  @Test func `a link is not followed, and a folder of this name is ignored`() {
     #expect(inProject(#"mv ../.vault ../other && ln -s other ../.vault"#).status == 0)
     #expect(run().output == "[] []\n" && run().errors.contains("is a symbolic link"))
     #expect(inProject(#"rm ../.vault && mkdir ../.vault"#).status == 0)
     #expect(run().output == "[] []\n" && run().errors.isEmpty)
   }
 
-  @Test func `the home folder holds no project`() {
+  @Test func `a file in the home folder is ignored`() {
     #expect(store.shell(#"echo 'set A = stripe' >"$folder/.vault" && rm "$folder/project/.vault""#).status == 0)
     #expect(run().output == "[] []\n" && run().errors.isEmpty)
     #expect(inProject(#""$vault" allow --yes"#).status == 10)
   }
 
-  @Test func `a file that says what it may not is not allowed`() {
+  @Test func `a file with a forbidden entry cannot be allowed`() {
     write("credential = /tmp/x\n")
     #expect(inProject(#""$vault" allow --yes"#).status == 64)
   }

@@ -3,17 +3,17 @@ import Testing
 
 @testable import VaultCommands
 
-/// Codes that another program reads.
+/// Tests that another program reads our QR codes.
 @Suite struct QRClientTests {
   @Test(
     .needsClients,
     arguments: ["otpauth://totp/Ann?secret=JBSWY3DPEHPK3PXP", "geheim 日本語", String(repeating: "x1!", count: 700)])
-  func `zbarimg reads the value`(value: String) throws {
+  func `zbarimg reads the value from the QR code`(value: String) throws {
     let store = try TestStore()
     store.run("set", "a", input: value)
     let drawn = store.run("get", "a", "--qr")
     try #require(drawn.status == 0)
-    // Without colours the light modules are drawn.
+    // Without colours, the light modules are drawn.
     var rows: [String] = []
     for line in drawn.output.split(separator: "\n") {
       for halves in ["█▀", "█▄"] { rows.append(line.map { halves.contains($0) ? "0" : "1" }.joined(separator: " ")) }

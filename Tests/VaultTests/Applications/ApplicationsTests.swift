@@ -44,7 +44,7 @@ extension SecretStore {
       try store.open().applications.groups(of: "com.example.api").map(\.name) == ["com.example.api", "team.shared"])
   }
 
-  @Test func `a credential under a passphrase opens with that passphrase, from its file or from bytes`() throws {
+  @Test func `a sealed credential opens with its passphrase, from a file or from bytes`() throws {
     let store = try StoreFixture()
     let path = store.path("credential")
     _ = try store.open().applications.issue("ann", to: path, sealedBy: Secret("for Ann"))

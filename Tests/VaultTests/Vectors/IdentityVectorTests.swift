@@ -23,7 +23,9 @@ import Testing
           #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
           return
         }
-        guard let number = vector.use, let use = SlotInfo.Kind(rawValue: number), let secret = vector.secret else { return }
+        guard let number = vector.use, let use = SlotInfo.Kind(rawValue: number), let secret = vector.secret else {
+          return
+        }
         let bytes = try GuardedBytes(testing: [UInt8](hex: secret))
         let identity = use == .passphrase ? try file.open(passphrase: bytes) : try file.open(key: Key(bytes), use: use)
         #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
@@ -66,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `credentials under a passphrase are opened or refused as the vectors say`() throws {
+  @Test func `sealed credentials are opened or refused as the vectors say`() throws {
     let vectors = try file.load().sealedCredentials
     try #require(vectors.contains { $0.credential != nil } && vectors.contains { $0.refusal != nil })
     for vector in vectors {

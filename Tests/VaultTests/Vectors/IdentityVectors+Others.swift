@@ -126,7 +126,7 @@ extension IdentityVectors {
     ]
   }
 
-  /// Seals what is no credential.
+  /// Seals bytes that are not a credential.
   private static func sealing(_ content: [UInt8], _ passphrase: [UInt8]) throws -> SealedCredentialVector {
     var header = Label("vault1.app.cred").padded + [0, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0x20, 0]
     let salt = [UInt8](countingFrom: 50, count: 16)

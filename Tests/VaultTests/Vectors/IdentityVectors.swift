@@ -60,7 +60,7 @@ struct IdentityVectors: Codable, Equatable {
     var refusal: Refusal?
   }
 
-  /// A credential under a passphrase, and what it holds.
+  /// A sealed credential and its content.
   struct SealedCredentialVector: Codable, Equatable {
     var name: String
     var bytes: String

@@ -52,9 +52,9 @@ struct IssueApplication: Command {
       "--accept", "With --replace: accept a state of the group that this machine refuses, in the same step.")
     dropUnproved = arguments.flag(
       "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
-    passphrase = arguments.flag("--passphrase", "Seal the credential by a passphrase, which is asked for.")
+    passphrase = arguments.flag("--passphrase", "Seal the credential with a passphrase, which is asked for.")
     newPassphraseDescriptor = try arguments.number(
-      "--new-passphrase-fd", value: "n", "Seal it by the passphrase on this descriptor: its first line.")
+      "--new-passphrase-fd", value: "n", "Seal it with the passphrase on the first line of this descriptor.")
     commonPassphrase = arguments.commonPassphrase()
     key = try KeySource(&arguments)
   }

@@ -183,10 +183,10 @@ struct GetItem: Command {
   }
 }
 
-/// `vault clear-clipboard KIND SECONDS`: what `get --clip` leaves behind.
+/// `vault clear-clipboard KIND SECONDS`: the background process of `get --clip`.
 struct ClearClipboard: Command {
   static let about = About(
-    "Clear the clipboard after a time, if it still holds what the digest on stdin says.",
+    "Clear the clipboard after a time, if it still holds the value of the digest on stdin.",
     usage: "vault clear-clipboard KIND SECONDS", example: "")
 
   let kind: String

@@ -232,7 +232,7 @@ struct ItemFilter {
     self.match = match?.lowercased()
   }
 
-  /// A value that ends with `*` is the beginning of what is meant.
+  /// A value that ends with `*` matches the beginning of an attribute's value.
   func hasAttributes(_ item: Item) -> Bool {
     attributes.allSatisfy { key, wanted in
       guard let value = item.attributes[key] else { return false }
