@@ -1,5 +1,5 @@
-import Exchange
-import ForeignStores
+@testable import Exchange
+@testable import ForeignStores
 
 /// Fuzzes the readers of other programs' files that are not behind a passphrase. The first byte chooses the format.
 @_cdecl("LLVMFuzzerTestOneInput")
