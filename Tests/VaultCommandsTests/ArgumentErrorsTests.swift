@@ -11,7 +11,10 @@ import Testing
     (["group", "lst"], "there is no such command", "did you mean 'vault group list'?"),
     (["s3cret"], "there is no such command", "see vault --help"),
     (["get"], "NAME is missing", "see vault get --help"),
-    (["import", "s3cret"], "--from is missing", "formats: dotenv, csv, plist, json, pass"),
+    (
+      ["import", "s3cret"], "--from is missing",
+      "formats: dotenv, csv, plist, json, pass, gopass, kdbx, bitwarden, keychain, yaml, sops, keepass-xml, 1pux"
+    ),
     (["export", "-g", "s3cret"], "--to is missing", "see vault export --help"),
     (["get", "x", "-g"], "-g needs a value", "see vault get --help"),
     (["get", "x", "--output"], "--output needs a value", "see vault get --help"),
