@@ -69,21 +69,29 @@ public enum JSONField {
 
   /// The text of a quoted string.
   ///
-  /// - Returns: `nil` if it contains an escape that JSON does not define.
+  /// - Returns: `nil` if it contains an escape that JSON does not define, or one surrogate without the other, which is no
+  ///   character.
   static func text(of string: ArraySlice<UInt8>) -> String? {
     var rest = string.dropFirst().dropLast()
+    var needsLow = false
     while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "\\") else { continue }
+      let isEscape = byte == UInt8(ascii: "\\")
+      guard !needsLow || isEscape && rest.first == UInt8(ascii: "u") else { return nil }
+      guard isEscape else { continue }
       switch rest.popFirst() {
       case UInt8(ascii: "u")?:
         let digits = rest.prefix(4)
-        guard digits.count == 4, UInt16(String(decoding: digits, as: UTF8.self), radix: 16) != nil, digits.first != 0x2B
+        guard digits.count == 4, digits.first != 0x2B,
+          let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16),
+          needsLow == (0xDC00...0xDFFF).contains(unit)
         else { return nil }
+        needsLow = (0xD800...0xDBFF).contains(unit)
+        rest = rest.dropFirst(4)
       case let escape?: guard "\"\\/bfnrt".utf8.contains(escape) else { return nil }
       case nil: return nil
       }
     }
-    return String(decoding: decoded(string), as: UTF8.self)
+    return needsLow ? nil : String(decoding: decoded(string), as: UTF8.self)
   }
 
   /// The bytes that a quoted string represents. An escaped lone surrogate becomes U+FFFD.

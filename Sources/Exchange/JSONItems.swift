@@ -29,12 +29,18 @@ package enum JSONItems {
         continue
       case .string(let string): (kind, text) = (.string, string)
       case .bool(let bool): (kind, text) = (.bool, String(bool))
-      case .number(let number): (kind, text) = (Int64(number) == nil ? .double : .int, number)
+      case .number(let number): (kind, text) = (numberKind(number), number)
       case .array, .object: (kind, text) = (.json, String(decoding: member.value.json, as: UTF8.self))
       }
       imported.items.append(ImportedItem(member.name, kind, Array(text.utf8), at: place))
     }
     return imported
+  }
+
+  /// What keeps a number as it is written: an int or a double has one text, and 1.10 or 20 digits stay what they are as JSON.
+  private static func numberKind(_ number: String) -> ImportedItem.Kind {
+    if Int64(number).map(String.init) == number { return .int }
+    return Double(number).map { String($0) } == number ? .double : .json
   }
 
   private static func item(

@@ -110,12 +110,32 @@ extension JSONValue {
       case UInt8(ascii: "f"): return try word("false", .bool(false))
       case UInt8(ascii: "n"): return try word("null", .null)
       default:
-        let number = rest.prefix { "0123456789+-.eE".utf8.contains($0) }
-        let text = String(decoding: number, as: UTF8.self)
-        guard Double(text) != nil else { throw fault }
-        rest = rest[number.endIndex...]
-        return .number(text)
+        return .number(try number())
       }
+    }
+
+    /// `-0.5e+10`
+    private mutating func number() throws(ImportFault) -> String {
+      let start = rest
+      if rest.first == UInt8(ascii: "-") { rest.removeFirst() }
+      let whole = digits()
+      guard let first = whole.first, whole.count == 1 || first != UInt8(ascii: "0") else { throw fault }
+      if rest.first == UInt8(ascii: ".") {
+        rest.removeFirst()
+        guard !digits().isEmpty else { throw fault }
+      }
+      if let byte = rest.first, byte | 0x20 == UInt8(ascii: "e") {
+        rest.removeFirst()
+        if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest.removeFirst() }
+        guard !digits().isEmpty else { throw fault }
+      }
+      return String(decoding: start[..<rest.startIndex], as: UTF8.self)
+    }
+
+    private mutating func digits() -> ArraySlice<UInt8> {
+      let digits = rest.prefix { (0x30...0x39).contains($0) }
+      rest = rest[digits.endIndex...]
+      return digits
     }
 
     private mutating func object(_ depth: Int) throws(ImportFault) -> JSONValue {

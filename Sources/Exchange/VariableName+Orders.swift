@@ -3,10 +3,16 @@ extension VariableName {
   /// shell works.
   ///
   /// Writers of a group choose the names of its items, and must not be able to run code in its readers.
-  public static func givesOrders(_ name: String) -> Bool {
+  ///
+  /// - Parameters:
+  ///   - name: as the program sees it.
+  ///   - hasOwnBeginning: whether the user put something in front of the item's name. Then only whole names and the
+  ///     beginnings of families count: no program knows `MYAPP_LD_PRELOAD`.
+  public static func givesOrders(_ name: String, hasOwnBeginning: Bool = false) -> Bool {
     // Some are read in small letters, too: http_proxy, npm_config_registry.
     let name = name.uppercased()
-    return orders.contains(name) || families.contains { name.hasPrefix($0) } || endings.contains { name.hasSuffix($0) }
+    return orders.contains(name) || families.contains { name.hasPrefix($0) }
+      || !hasOwnBeginning && endings.contains { name.hasSuffix($0) }
   }
 
   private static let families = [
@@ -34,6 +40,8 @@ extension VariableName {
     AR AS CC CCACHE_PREFIX CPP CXX FC LD NULLCMD READNULLCMD YACC LEX MAVEN_ARGS SBT_OPTS CATALINA_OPTS JAVA_HOME ANSIBLE_CONFIG \
     BUNDLE_GEMFILE CLOUDSDK_PYTHON GOENV HELM_PLUGINS KRB5_CONFIG LIBMYSQL_PLUGINS ODBCSYSINI SSH_PKCS11_HELPER SSH_SK_PROVIDER \
     YARN_YARN_PATH CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE SSLKEYLOGFILE SSL_CERT_DIR SSL_CERT_FILE \
+    ANT_OPTS BUN_OPTIONS COMPOSER_HOME ELECTRON_RUN_AS_NODE ERL_AFLAGS ERL_FLAGS LESSKEY NODE_REPL_EXTERNAL_MODULE \
+    PYTHONINSPECT R_PROFILE SSH_ASKPASS_REQUIRE TCLLIBPATH \
     VAULT_CREDENTIAL VAULT_GROUP VAULT_HOME VAULT_KEY_FILE VAULT_STATE
     """.split(separator: " ").map(String.init))
 }

@@ -59,7 +59,8 @@ extension VaultError: CustomStringConvertible {
     case .denied(.notAMember): "not a member of this group"
     case .denied(.readOnly): "this member may only read"
     case .denied(.ownerOnly): "only the owner may do this"
-    case .denied(.permissions(let subject)): "the system's permissions do not allow it: \(subject)"
+    case .denied(.permissions(let subject)), .denied(.openToOthers(let subject)):
+      "the system's permissions do not allow it: \(subject)"
     case .denied(.file(let level, let fault)):
       "the system's permissions do not allow it: the \(level.subject) \(fault.reason)"
     case .damaged(let group?, .witness, let detail): VaultError.unshown(group, detail)

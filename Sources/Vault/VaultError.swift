@@ -99,6 +99,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case permissions(String)
     /// A file of the store that the system's permissions make inaccessible, or whose owner or mode is unsuitable.
     case file(Level, FileFault)
+    /// The modes of the group's folder or files admit other users; which, for people.
+    case openToOthers(String)
   }
 
   /// Why the store stays locked.
@@ -171,7 +173,8 @@ extension VaultError {
     case .readOnlyMember: self = .denied(.readOnly)
     case .ownerOnly: self = .denied(.ownerOnly)
     case .denied: self = .denied(.permissions("the group's folder"))
-    case .deniedAt(let reason), .exposed(let reason): self = .denied(.permissions(reason))
+    case .deniedAt(let reason): self = .denied(.permissions(reason))
+    case .exposed(let reason): self = .denied(.openToOthers(reason))
     case .rolledBack(let found, let known, let reason):
       self = .rolledBack(group: group, found: found, known: known, reason: reason)
     case .busy: self = .busy(group: group)

@@ -15,6 +15,8 @@ final class Session {
   var openedGroup: AccessGroup?
   /// The prompt that the open store may still need.
   var question: Question?
+  /// Whether more than a new passphrase had been typed when it was taken.
+  var hasTypedRest = false
 
   /// Every environment variable that the command reads.
   static let variables = [
@@ -72,6 +74,7 @@ final class Session {
   /// Writes out everything.
   func finish() throws(Failure) {
     endProgress()
+    dropTypedRest()
     try output.flush()
     tellWarnings()
   }
@@ -81,6 +84,7 @@ final class Session {
   /// - Returns: the exit status.
   func end(with error: any Error) -> Int32 {
     endProgress()
+    dropTypedRest()
     // The library can throw only its own errors. An error at the terminal is the one to report.
     let error = question?.failure ?? near(error)
     let report = ErrorReport(error)
@@ -114,6 +118,12 @@ final class Session {
       return Failure(.notFound, message, hint: hint)
     }
     return Failure(.notFound, message, hint: "did you mean '\(UTF8Text.onOneLine(meant))'?")
+  }
+
+  /// Drops the rest of what was pasted in the place of a passphrase: a shell would run it.
+  private func dropTypedRest() {
+    guard hasTypedRest || question?.hasRest == true else { return }
+    Terminal(path: streams.terminal)?.dropInput()
   }
 
   private var style: Style { Style(descriptor: streams.errors, environment: environment) }

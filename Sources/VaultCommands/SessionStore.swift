@@ -50,11 +50,7 @@ extension Session {
           throw .locked(.nobodyToAsk("the store opens with a passphrase, and this command does not ask for one"))
         })
       }
-      let prompt = passphrasePrompt
-      let question = Question { [terminal = streams.terminal] in
-        try Question.ask(
-          prompt($0), on: terminal, else: "there is no terminal to ask for the passphrase")
-      }
+      let question = Question(on: streams.terminal, passphrasePrompt)
       self.question = question
       return .automatic(prompt: { () throws(VaultError) in try question.ask() })
     }
@@ -92,6 +88,15 @@ extension Session {
     }
   }
 
+  /// Asks for one line on the terminal, without showing it.
+  ///
+  /// - Parameter reason: why the store stays locked if there is no terminal.
+  func askSecret(_ prompt: String, else reason: String) throws -> Secret {
+    guard let terminal = Terminal(path: streams.terminal) else { throw VaultError.locked(.nobodyToAsk(reason)) }
+    defer { hasTypedRest = terminal.hasRest }
+    return try terminal.ask(prompt).secret()
+  }
+
   /// A path for people, with `~` for the home folder.
   func shown(_ path: String) -> String {
     guard let home = variable("HOME"), home.count > 1, path.hasPrefix(home + "/") else {
@@ -105,6 +110,9 @@ extension Session {
     let slots = try? StoreLocation(environment: environment).identity().slots
     return slots?.contains { $0.kind == .passphrase } ?? false
   }
+
+  /// A time in a sentence: in the machine's time zone on a terminal, elsewhere in UTC to the second.
+  func told(_ time: Timestamp) -> String { output.isTerminal ? time.localText : time.text }
 
   /// A time in a table: in the machine's time zone on a terminal, elsewhere in UTC.
   func shown(_ time: Timestamp?) -> String {

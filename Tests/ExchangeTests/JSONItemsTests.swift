@@ -17,10 +17,25 @@ import Testing
 
   @Test(arguments: [
     "", "{", "[1,]", "{\"a\" 1}", "{a:1}", "\"\\x\"", "\"\\u12\"", "\"\\u+123\"", "\"a\nb\"", "tru", "nulll", "[1 2]",
-    "+",
+    "+", "+5", "01", ".5", "1.", "-", "1e", "1e+", "--1", "0x1", "\"\\ud83d\"", "\"\\ude00\"", "\"\\ud83d\\ud83d\"",
+    "\"\\ud83dx\"",
+    "\"\\ud83d\\n\"", "{\"\\udc00\":1}",
     "\"a\\\"", String(repeating: "[", count: 100) + String(repeating: "]", count: 100),
   ]) func `text that is not JSON is refused`(text: String) {
     #expect(throws: ImportFault.self) { try value(text) }
+  }
+
+  @Test(
+    arguments: [
+      ("1", .int), ("-7", .int), ("9223372036854775807", .int), ("2.5", .double), ("-0.5", .double),
+      ("1e+100", .double),
+      ("1.10", .json), ("-0", .json), ("9223372036854775808", .json), ("12345678901234567890.123", .json),
+      ("1E5", .json),
+      ("1e999", .json), ("0.1000000000000000055511151231257827", .json),
+    ] as [(String, ImportedItem.Kind)])
+  func `a number stays as it is written`(number: String, kind: ImportedItem.Kind) throws {
+    let items = try JSONItems.items(of: #"{"n":\#(number)}"#).items
+    #expect(items.map(\.kind) == [kind] && items.map(\.value) == [Array(number.utf8)])
   }
 
   @Test func `an imported item has every exported field`() throws {

@@ -54,6 +54,11 @@ import Vault
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
     ),
     (
+      .denied(.openToOthers("the group's file is open to other users (mode 644)")), 12,
+      "the system's permissions do not allow it: the group's file is open to other users (mode 644)",
+      "if that was not meant: vault group share NAME --private, or chmod -R go= on the group's folder"
+    ),
+    (
       .damaged(group: "team", level: .manifest, detail: "signature"), 13,
       "'team' is damaged or was altered (manifest: signature)",
       "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"

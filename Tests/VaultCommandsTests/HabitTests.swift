@@ -164,11 +164,14 @@ import Testing
     #expect(store.run("get", "ODD", "-g", "copy").output == "a\"b\\c\nd\n")
     #expect(store.run("env", "-g", "copy", "--shell", "json").output == json)
     let typed = store.run(
-      "import", "-", "-g", "copy", "--prefix", "t/", input: #"{"n":1,"d":2.5,"b":true,"o":{"a":[1,"\u00e9"]},"z":null}"#
+      "import", "-", "-g", "copy", "--prefix", "t/",
+      input: #"{"n":1,"p":1.10,"d":2.5,"b":true,"o":{"a":[1,"\u00e9"]},"z":null}"#
     )
     #expect(typed.errors.contains("not kept: line 1: 'z' is null"))
     #expect(store.run("get", "t/o", "-g", "copy").output == #"{"a":[1,"é"]}"#)
     #expect(store.run("info", "t/n", "-g", "copy").output.contains("kind: int"))
+    #expect(store.run("get", "t/p", "-g", "copy").output == "1.10")
+    #expect(store.run("get", "t/p", "-g", "copy", "--json").output.contains(#""value":1.10"#))
     #expect(store.run("import", store.folder.write("x.env", Array("A=1\n".utf8)), "-g", "copy").status == 0)
     #expect(store.run("import", store.folder.write("unknown", Array("A=1\n".utf8)), "-g", "copy").status == 64)
   }

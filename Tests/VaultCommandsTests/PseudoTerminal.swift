@@ -38,6 +38,17 @@ final class PseudoTerminal {
     return settings.c_lflag & tcflag_t(ECHO) != 0
   }
 
+  /// Whether something was typed that no program has read.
+  var hasInput: Bool {
+    var count: Int32 = 0
+    var settings = termios()
+    // A line without its end counts, too.
+    unsafe tcgetattr(screen, &settings)
+    settings.c_lflag &= ~tcflag_t(ICANON)
+    unsafe tcsetattr(screen, TCSANOW, &settings)
+    return unsafe ioctl(screen, UInt(FIONREAD), &count) != 0 || count > 0
+  }
+
   private var unseen: [UInt8] = []
 
   /// All output since the last call.

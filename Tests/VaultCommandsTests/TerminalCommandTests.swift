@@ -77,6 +77,17 @@ import Testing
     #expect(terminal.shown().contains("NAME  LABEL  VERSION  CHANGED "))
   }
 
+  @Test(arguments: [["info", "a"], ["history", "a"], ["status"], ["group", "show", "default"]])
+  func `moments have the machine's zone on a terminal, and are in UTC elsewhere`(command: [String]) {
+    store.run("set", "a", input: "x")
+    if command == ["status"] { store.run("backup", store.folder.file("backup")) }
+    #expect(Transcript(command, environment: store.environment).output.contains(/\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ/))
+    #expect(store.run(command, on: terminal).status == 0)
+    let shown = terminal.shown()
+    #expect(shown.contains(/\d\d\d\d-\d\d-\d\d \d\d:\d\d [A-Z+-]/), "\(shown)")
+    #expect(!shown.contains(/\dT\d\d:\d\d:\d\dZ/))
+  }
+
   @Test func `progress is shown from the second second on, and cleared before other output`() throws {
     let streams = Streams(errors: terminal.descriptor)
     let young = try Session(arguments: [], environment: [:], streams: streams)

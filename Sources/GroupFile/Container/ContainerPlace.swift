@@ -168,13 +168,13 @@ enum ContainerTrust {
   ///
   /// - Parameter owner: the only user besides root who may own the folder. In a shared folder each writer owns their
   ///   files.
-  /// - Throws: `exposed` with the reason.
+  /// - Throws: `exposed` with the reason; `deniedAt` for a folder of another user.
   static func check(
     folder: ContainerPlace.Status, files: [ContainerPlace.Status?], owner: uid_t
   ) throws(GroupFileError) {
     guard let shape = ContainerShape(folder: folder) else { throw refused("folder", folder.mode) }
     guard folder.owner == owner || folder.owner == 0 else {
-      throw .exposed("the group's folder belongs to another user")
+      throw .deniedAt("the group's folder belongs to another user")
     }
     for case let file? in files where file.mode & permissions & ~shape.fileMode != 0 {
       throw refused("file", file.mode)

@@ -49,16 +49,15 @@ struct BackupKey {
   }
 
   private func asked() throws -> StoreRecovery {
-    let terminal = session.streams.terminal
     let place = session.shown(backup)
     return try recovery { kinds in
       let missing = "there is no terminal to ask for the recovery code (--recovery-fd N)"
       if kinds.contains(.recoveryCode) || !kinds.contains(.passphrase) {
         let instead = kinds.contains(.passphrase) ? " (nothing: its passphrase)" : ""
-        let code = try Question.ask("recovery code of \(place)\(instead): ", on: terminal, else: missing)
+        let code = try session.askSecret("recovery code of \(place)\(instead): ", else: missing)
         if code.count > 0 || !kinds.contains(.passphrase) { return .recoveryCode(code) }
       }
-      return .passphrase(try Question.ask("passphrase of \(place): ", on: terminal, else: missing))
+      return .passphrase(try session.askSecret("passphrase of \(place): ", else: missing))
     }
   }
 

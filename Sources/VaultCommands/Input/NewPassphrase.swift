@@ -25,6 +25,7 @@ enum NewPassphrase {
         hint: "name a key file or a descriptor; see \(session.line.command.path) --help")
     }
     let store = (try? StoreLocation(environment: session.environment)).map { session.shown($0.home) } ?? "the store"
+    defer { session.hasTypedRest = terminal.hasRest }
     while true {
       let typed = try terminal.askTwice("new passphrase of \(thing ?? store): ", again: "the same again: ")
       let isCommon = unsafe typed.withUnsafeBytes { unsafe CommonPassphrase.isOne($0) }

@@ -3,21 +3,33 @@ internal import Vault
 
 /// Asks for a secret when the library needs one.
 final class Question: Sendable {
-  private let answer: @Sendable (_ isOpen: Bool) throws -> Secret
-  private let state = Mutex<(failure: Failure?, isOpen: Bool)>((nil, false))
+  private let prompt: @Sendable (_ isOpen: Bool) -> String
+  private let path: String
+  private let state = Mutex<(failure: Failure?, isOpen: Bool, hasRest: Bool)>((nil, false, false))
 
-  /// - Parameter answer: receives whether the store is already open and only the owner's key is missing.
-  init(_ answer: @escaping @Sendable (_ isOpen: Bool) throws -> Secret) { self.answer = answer }
+  /// - Parameters:
+  ///   - path: of the terminal.
+  ///   - prompt: receives whether the store is already open and only the owner's key is missing.
+  init(on path: String, _ prompt: @escaping @Sendable (_ isOpen: Bool) -> String) {
+    (self.path, self.prompt) = (path, prompt)
+  }
 
   /// The error at the terminal or descriptor. The library can throw only its own errors.
   var failure: Failure? { state.withLock { $0.failure } }
+
+  /// Whether more than the answer had been typed when it was read.
+  var hasRest: Bool { state.withLock { $0.hasRest } }
 
   /// From now on a prompt is for an operation that an open store alone does not permit.
   func storeIsOpen() { state.withLock { $0.isOpen = true } }
 
   func ask() throws(VaultError) -> Secret {
+    guard let terminal = Terminal(path: path) else {
+      throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase"))
+    }
+    defer { state.withLock { $0.hasRest = terminal.hasRest } }
     do {
-      return try answer(state.withLock { $0.isOpen })
+      return try terminal.ask(prompt(state.withLock { $0.isOpen })).secret()
     } catch let error as VaultError {
       throw error
     } catch {
@@ -25,11 +37,5 @@ final class Question: Sendable {
       state.withLock { $0.failure = failure }
       throw .locked(.nobodyToAsk(failure.message))
     }
-  }
-
-  /// - Parameter reason: why the store stays locked if there is no terminal.
-  static func ask(_ prompt: String, on path: String, else reason: String) throws -> Secret {
-    guard let terminal = Terminal(path: path) else { throw VaultError.locked(.nobodyToAsk(reason)) }
-    return try terminal.ask(prompt).secret()
   }
 }

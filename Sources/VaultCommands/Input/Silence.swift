@@ -22,7 +22,11 @@ struct Silence: ~Copyable {
   private var before = termios()
   private var maskBefore = sigset_t()
 
-  private static let watched = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
+  /// All that end or stop a program and do not say that it is broken. `abort` ends it all the same.
+  private static let watched = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM, SIGUSR1, SIGUSR2, SIGABRT, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,
+    SIGPWR,
+  ]
 
   init(_ terminal: Int32, _ reading: Reading = .lines) throws(Failure) {
     self.terminal = terminal

@@ -6,6 +6,9 @@ internal import Vault
 final class Terminal {
   private let descriptor: Int32
 
+  /// Whether more had been typed or pasted when the last line was read without echo.
+  private(set) var hasRest = false
+
   /// A terminal returns at most this many bytes of a line and silently drops the rest, so a line of this length is
   /// refused.
   static let lineLimit = 4_095
@@ -101,6 +104,9 @@ final class Terminal {
     return unsafe line.withUnsafeBytes { unsafe $0.elementsEqual("yes".utf8) }
   }
 
+  /// Drops what was typed and not read.
+  func dropInput() { tcflush(descriptor, TCIFLUSH) }
+
   private func readLine(_ prompt: String, _ silence: borrowing Silence) throws(Failure) -> WipedBytes {
     try show(prompt)
     let line = try WipedBytes(capacity: Self.lineLimit + 1)
@@ -117,6 +123,8 @@ final class Terminal {
       end = taken > 0 ? 0 : 1
       return max(taken, 0)
     }
+    // A paste of several lines arrives as one; the moment is for terminals that bring it in pieces.
+    hasRest = silence.hasMore(within: 10)
     try show("\n")
     guard end == 0 else { throw Failure(.locked, "nothing was typed on the terminal") }
     guard line.count < Self.lineLimit else {

@@ -22,6 +22,8 @@ extension VaultError {
     case .otherDevice: "use it there; where its device key should be: vault paths"
     case .denied(.permissions), .denied(.file):
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
+    case .denied(.openToOthers):
+      "if that was not meant: vault group share NAME --private, or chmod -R go= on the group's folder"
     case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     case .denied: "ask the store's owner"
     case .witnessUnavailable:

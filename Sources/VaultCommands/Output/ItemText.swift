@@ -12,14 +12,16 @@ extension Item {
   var state: String { isRemoved ? "removed" : "present" }
 
   /// All details, for `info`.
-  func lines(group: AccessGroup.Name) -> [(title: String, text: String)] {
+  ///
+  /// - Parameter told: the text of a time.
+  func lines(group: AccessGroup.Name, told: (Timestamp) -> String) -> [(title: String, text: String)] {
     var lines = [("name", name.description), ("group", group.description)]
     if let label { lines.append(("label", label)) }
     for (key, value) in attributes.sorted(by: <) { lines.append(("attribute", "\(key)=\(value)")) }
     lines.append(("version", "\(version)" + (oldestVersion < version ? " (kept from \(oldestVersion) on)" : "")))
-    lines.append(("created", created.text))
-    lines.append(("changed", "\(changed.text) by \(writerText)"))
-    if let expires { lines.append(("expires", expires.text + (hasExpired ? " (expired)" : ""))) }
+    lines.append(("created", told(created)))
+    lines.append(("changed", "\(told(changed)) by \(writerText)"))
+    if let expires { lines.append(("expires", told(expires) + (hasExpired ? " (expired)" : ""))) }
     lines.append(("kind", typeName.map { "\(kind.name) of \($0)" } ?? kind.name))
     return lines
   }

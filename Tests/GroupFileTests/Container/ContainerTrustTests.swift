@@ -6,8 +6,10 @@ import Testing
 /// Which modes and owners of a group's folder and files are trusted.
 @Suite struct ContainerTrustTests {
   private func refusal(folder: TemporaryFolder) -> String? {
-    guard case .exposed(let reason) = folder.reading() else { return nil }
-    return reason
+    switch folder.reading() {
+    case .exposed(let reason), .deniedAt(let reason): reason
+    default: nil
+    }
   }
 
   @Test(

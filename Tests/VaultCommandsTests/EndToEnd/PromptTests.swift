@@ -36,7 +36,7 @@ import Testing
     #expect(terminal.showsWhatIsTyped)
   }
 
-  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGABRT, SIGXCPU])
   func `a signal at the prompt ends with 130, and the terminal echoes again`(signal: Int32) throws {
     let process = try waiting()
     process.send(signal)
@@ -45,6 +45,13 @@ import Testing
     #expect(terminal.showsWhatIsTyped)
     #expect(result.output.isEmpty)
     #expect(!result.errors.contains("hunt"))
+  }
+
+  @Test func `the rest of a paste is not left for the shell`() throws {
+    let process = try waiting()
+    terminal.type("er2\necho pasted\necho more")
+    #expect(process.wait().status == 0)
+    #expect(terminal.showsWhatIsTyped && !terminal.hasInput)
   }
 
   @Test func `Ctrl-C at the prompt ends with 130`() throws {
@@ -65,7 +72,7 @@ import Testing
     #expect(terminal.shown() == Self.prompt + Self.prompt + "\r\n")
   }
 
-  @Test(arguments: [SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGTRAP, SIGFPE, SIGSYS])
+  @Test(arguments: [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE, SIGSYS])
   func `a crash at the prompt prints nothing and leaves no core`(signal: Int32) throws {
     let process = try waiting()
     #expect(process.limit("Max core file size") == "0")

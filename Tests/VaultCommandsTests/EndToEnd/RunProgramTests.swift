@@ -148,12 +148,25 @@ import Testing
     }
   }
 
-  @Test(arguments: ["CC", "http_proxy", "PYTHONPYCACHEPREFIX", "READNULLCMD", "GH_PAGER", "AWS_CONFIG_FILE", "RUSTC"])
+  @Test(arguments: [
+    "CC", "http_proxy", "PYTHONPYCACHEPREFIX", "READNULLCMD", "GH_PAGER", "AWS_CONFIG_FILE", "RUSTC",
+    "ERL_AFLAGS", "PYTHONINSPECT", "LESSKEY", "ELECTRON_RUN_AS_NODE",
+  ])
   func `a variable that can hijack a program is refused in any group unless it is listed or trusted`(variable: String) {
     store.run("set", variable, input: "orders")
     #expect(store.execute(["env"], input: []).status == 18)
     #expect(store.execute(["env", "--only", variable], input: []).output == "export \(variable)='orders'\n")
     #expect(store.execute(["run", "--only", variable, "--", "/usr/bin/env"], input: []).output.contains("=orders\n"))
+  }
+
+  @Test func `with a prefix of the user's own, only the name that the program sees counts`() {
+    for name in ["LD_PRELOAD", "EDITOR", "HTTP_PROXY"] { store.run("set", name, input: "orders") }
+    let harmless = store.execute(["run", "--env-prefix", "MYAPP_", "--", "/usr/bin/env"], input: [])
+    #expect(harmless.status == 0, "\(harmless.errors)")
+    #expect(harmless.output.contains("MYAPP_LD_PRELOAD=orders\n") && harmless.output.contains("MYAPP_EDITOR=orders\n"))
+    store.run("set", "D_PRELOAD", input: "orders")
+    #expect(
+      store.execute(["run", "--prefix", "D_", "--env-prefix", "LD_", "--", "/usr/bin/env"], input: []).status == 18)
   }
 
   @Test(arguments: [[], ["--mask"]])

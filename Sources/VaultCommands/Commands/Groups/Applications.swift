@@ -173,7 +173,7 @@ struct ShowApplication: Command {
         }
       }
     }
-    for (title, text) in application.lines { try session.output.write("\(title): \(text)\n") }
+    for (title, text) in application.lines(session.told) { try session.output.write("\(title): \(text)\n") }
     for group in groups {
       try session.output.write("group: \(group.name), may \(group.rights.rawValue), \(group.lifetime.rawValue)\n")
     }
@@ -181,10 +181,10 @@ struct ShowApplication: Command {
 }
 
 extension Application {
-  fileprivate var lines: [(title: String, text: String)] {
+  fileprivate func lines(_ told: (Timestamp) -> String) -> [(title: String, text: String)] {
     [
-      ("app", id), ("state", standing.rawValue), ("issue", String(issue)), ("created", created.text),
-      ("issued", issued?.text ?? "never"),
+      ("app", id), ("state", standing.rawValue), ("issue", String(issue)), ("created", told(created)),
+      ("issued", issued.map(told) ?? "never"),
     ]
   }
 }

@@ -104,16 +104,18 @@ struct ShowGroup: Command {
       var json = JSONWriter(session.output)
       return try info.write(to: &json)
     }
-    for (title, text) in info.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+    for (title, text) in info.lines(session.told) {
+      try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n")
+    }
   }
 }
 
 extension GroupInfo {
-  fileprivate var lines: [(title: String, text: String)] {
+  fileprivate func lines(_ told: (Timestamp) -> String) -> [(title: String, text: String)] {
     [
       ("name", name), ("id", id), ("epoch", String(epoch)), ("generation", String(generation)),
       ("roster", String(rosterRevision)), ("items", "\(itemCount), including removed ones"),
-      ("older versions", String(versionCount)), ("keeps", "\(keep) versions of an item"), ("changed", changed.text),
+      ("older versions", String(versionCount)), ("keeps", "\(keep) versions of an item"), ("changed", told(changed)),
       ("lifetime", lifetime.rawValue), ("opens on", isThisDeviceOnly ? "this device only" : "any device"),
       ("unix group", unixGroup?.text ?? "none"),
     ] + members.map { ("member", "\($0.who.text), may \($0.rights.rawValue)") }

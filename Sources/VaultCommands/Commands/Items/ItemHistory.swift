@@ -28,7 +28,7 @@ struct InfoItem: Command {
       var json = JSONWriter(session.output)
       return try item.write(to: &json, group: group.name)
     }
-    for (title, text) in item.lines(group: group.name) {
+    for (title, text) in item.lines(group: group.name, told: session.told) {
       try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n")
     }
   }
@@ -69,7 +69,7 @@ struct HistoryOfItem: Command {
     }
     var table = Table("VERSION", "STATE", "CHANGED", "BY")
     for version in versions {
-      table.add(String(version.version), version.state, version.changed.text, version.writerText)
+      table.add(String(version.version), version.state, session.told(version.changed), version.writerText)
     }
     try table.write(to: session.output, style: session.outputStyle)
   }

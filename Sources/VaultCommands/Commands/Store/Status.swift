@@ -27,7 +27,9 @@ struct Status: Command {
       var json = JSONWriter(session.output)
       try status.write(to: &json)
     } else {
-      for (title, text) in status.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+      for (title, text) in status.lines(session.told) {
+        try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n")
+      }
       try status.table.write(to: session.output, style: session.outputStyle)
     }
     for notice in status.notices { session.warn(notice.message) }
@@ -38,14 +40,14 @@ struct Status: Command {
 }
 
 extension StoreStatus {
-  fileprivate var lines: [(title: String, text: String)] {
+  fileprivate func lines(_ told: (Timestamp) -> String) -> [(title: String, text: String)] {
     var lines = [("store", home), ("state", state ?? "none"), ("owner", ownerKey)]
     for slot in slots { lines.append(("slot \(slot.number)", slot.kind.name)) }
     if !slots.isEmpty, !slots.contains(where: { $0.kind == .recoveryCode }) {
       lines.append(("recovery code", "none; make one: vault recovery create"))
     }
-    lines.append(("last backup", lastBackup?.text ?? "none"))
-    lines.append(("locked", lock != nil ? "yes" : unlockedUntil.map { "no, unlocked until \($0.text)" } ?? "no"))
+    lines.append(("last backup", lastBackup.map(told) ?? "none"))
+    lines.append(("locked", lock != nil ? "yes" : unlockedUntil.map { "no, unlocked until \(told($0))" } ?? "no"))
     return lines
   }
 

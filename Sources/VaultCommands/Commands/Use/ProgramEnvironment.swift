@@ -78,7 +78,8 @@ struct ProgramEnvironment {
       guard let variable = name else {
         throw Failure(.conflict, "no variable's name can be made from an item's name: \(shown)", hint: hint)
       }
-      guard selection.only.contains(variable) || selection.trustsNames || !VariableName.givesOrders(variable) else {
+      let givesOrders = VariableName.givesOrders(variable, hasOwnBeginning: !selection.environmentPrefix.isEmpty)
+      guard selection.only.contains(variable) || selection.trustsNames || !givesOrders else {
         throw Failure(.conflict, "\(shown) would set \(variable), which can hijack a program", hint: hint)
       }
       if let other = items.updateValue(full, forKey: variable) {
