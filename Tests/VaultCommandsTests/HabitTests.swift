@@ -108,7 +108,7 @@ import Testing
     let list = store.run("list", "team")
     #expect(list.status == 0 && list.output.isEmpty)
     #expect(
-      list.errors == "no item begins with 'team'; the items of the group of this name: vault list -g team\n")
+      list.errors == "no item begins with 'team'; to list the group with this name: vault list -g team\n")
   }
 
   @Test func `several items are printed as one JSON array`() throws {

@@ -5,7 +5,7 @@ extension VaultError {
   /// What to do about it.
   var hint: String? {
     switch self {
-    case .notFound(.item): "see what there is: vault list; what was removed comes back with: vault restore NAME"
+    case .notFound(.item): "list the items: vault list; what was removed comes back with: vault restore NAME"
     case .notFound(.version): "see what is kept: vault history NAME"
     case .notFound(.group): "see what there is: vault group list"
     case .notFound(.application): "see which there are: vault app list; make one: vault app issue APP --output FILE"

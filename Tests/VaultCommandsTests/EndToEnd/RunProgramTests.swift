@@ -89,7 +89,7 @@ import Testing
     #expect(!result.errors.contains("hunter2"))
     store.run("set", "db-user", input: "x")
     let clash = output(["--group", "default"], "echo started")
-    #expect(clash.status == 18 && clash.errors.contains("two items would both be DB_USER: 'db") && clash.output.isEmpty)
+    #expect(clash.status == 18 && clash.errors.contains("two items would both set DB_USER: 'db") && clash.output.isEmpty)
   }
 
   @Test(arguments: ["path", "ld/preload", "bash-env", "GIT_SSH_COMMAND", "vault home", "prompt.command", "random"])
@@ -137,7 +137,7 @@ import Testing
     for options in [[], ["--prefix", "x/"]] {
       let refused = run(options, nil)
       #expect(refused.status == 18 && refused.output.isEmpty)
-      #expect(refused.errors.contains("'writer' may write 'team', and could choose which variables are set"))
+      #expect(refused.errors.contains("'writer' can write 'team', and could choose which variables are set"))
     }
     for options in [["--only", "X_TOKEN"], ["--trust-names"]] { #expect(run(options, nil).output.contains("X_TOKEN")) }
     #expect(run(["--env-prefix", "APP_"], nil).output.contains("APP_X_TOKEN"))

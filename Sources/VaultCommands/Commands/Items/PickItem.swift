@@ -145,6 +145,8 @@ struct PickItem: Command {
 extension PickScreen.Entry {
   fileprivate init(_ item: Item, in group: AccessGroup) {
     self.init(group: group.name.description, name: item.name.description, label: item.label ?? "")
-    details = item.lines(group: group.name, told: \.localText).dropFirst(2).map { Detail(name: $0.title, value: $0.text) }
+    details = item.lines(group: group.name, told: \.localText).dropFirst(2).map {
+      Detail(name: $0.title, value: $0.text)
+    }
   }
 }
