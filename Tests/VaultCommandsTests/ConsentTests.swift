@@ -48,7 +48,7 @@ import Testing
     #expect(refused.status == 64)
     #expect(
       refused.errors
-        == "vault: error: \(question), and there is no terminal to ask on\nvault: hint: to do it without asking: --yes\n"
+        == "vault: error: \(question), and there is no terminal to ask\nvault: hint: to do it without asking: --yes\n"
     )
     #expect(state == before)
   }

@@ -152,7 +152,7 @@ import Testing
   @Test func `a name that resembles no other is not repeated, and none is suggested`() {
     let result = store.run("get", "s3cret-value")
     #expect(result.status == 10 && !result.errors.contains("s3cret"))
-    #expect(result.errors.hasPrefix("vault: error: no such item in 'default'\nvault: hint: see what there is"))
+    #expect(result.errors.hasPrefix("vault: error: no such item in 'default'\nvault: hint: list the items"))
   }
 
   @Test func `the JSON output of env can be imported from a pipe without naming the format`() {

@@ -23,6 +23,6 @@ import Vault
     let descriptor = Pipe.holding(Array("1234567890".utf8))
     defer { close(descriptor) }
     let failure = #expect(throws: Failure.self) { try DescriptorInput(descriptor, "it").readLine(limit: 4) }
-    #expect(failure == Failure(.overLimit, "it holds a line of more than 4 bytes"))
+    #expect(failure == Failure(.overLimit, "it has a line of more than 4 bytes"))
   }
 }
