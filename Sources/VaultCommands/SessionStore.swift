@@ -61,12 +61,10 @@ extension Session {
     _ key: KeySource, _ asking: Bool, _ shown: String
   ) -> (@Sendable () throws(VaultError) -> Secret)? {
     guard asking || key.credentialPassphrase != nil else { return nil }
-    let question = Question { [terminal = streams.terminal, descriptor = key.credentialPassphrase] _ in
-      if let descriptor { return try KeySource.passphrase(descriptor: descriptor) }
-      return try Question.ask(
-        "passphrase of \(shown): ", on: terminal, else: "there is no terminal to ask for the credential's passphrase"
-      )
-    }
+    let question = Question(
+      on: streams.terminal, or: key.credentialPassphrase,
+      else: "there is no terminal to ask for the credential's passphrase"
+    ) { _ in "passphrase of \(shown): " }
     self.question = question
     return { () throws(VaultError) in try question.ask() }
   }

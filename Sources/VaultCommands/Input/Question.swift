@@ -5,13 +5,21 @@ internal import Vault
 final class Question: Sendable {
   private let prompt: @Sendable (_ isOpen: Bool) -> String
   private let path: String
+  private let descriptor: Int32?
+  private let reason: String
   private let state = Mutex<(failure: Failure?, isOpen: Bool, hasRest: Bool)>((nil, false, false))
 
   /// - Parameters:
   ///   - path: of the terminal.
+  ///   - descriptor: what the passphrase is read from instead, if anything.
+  ///   - reason: why the store stays locked if there is no terminal.
   ///   - prompt: receives whether the store is already open and only the owner's key is missing.
-  init(on path: String, _ prompt: @escaping @Sendable (_ isOpen: Bool) -> String) {
-    (self.path, self.prompt) = (path, prompt)
+  init(
+    on path: String, or descriptor: Int32? = nil,
+    else reason: String = "there is no terminal to ask for the passphrase",
+    _ prompt: @escaping @Sendable (_ isOpen: Bool) -> String
+  ) {
+    (self.path, self.descriptor, self.reason, self.prompt) = (path, descriptor, reason, prompt)
   }
 
   /// The error at the terminal or descriptor. The library can throw only its own errors.
@@ -24,11 +32,10 @@ final class Question: Sendable {
   func storeIsOpen() { state.withLock { $0.isOpen = true } }
 
   func ask() throws(VaultError) -> Secret {
-    guard let terminal = Terminal(path: path) else {
-      throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase"))
-    }
-    defer { state.withLock { $0.hasRest = terminal.hasRest } }
     do {
+      if let descriptor { return try KeySource.passphrase(descriptor: descriptor) }
+      guard let terminal = Terminal(path: path) else { throw VaultError.locked(.nobodyToAsk(reason)) }
+      defer { state.withLock { $0.hasRest = terminal.hasRest } }
       return try terminal.ask(prompt(state.withLock { $0.isOpen })).secret()
     } catch let error as VaultError {
       throw error
