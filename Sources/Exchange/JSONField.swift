@@ -69,8 +69,7 @@ public enum JSONField {
 
   /// The text of a quoted string.
   ///
-  /// - Returns: `nil` if it contains an escape that JSON does not define, or one surrogate without the other, which is no
-  ///   character.
+  /// - Returns: `nil` if it contains an escape that JSON does not define, or only one half of a surrogate pair.
   static func text(of string: ArraySlice<UInt8>) -> String? {
     var rest = string.dropFirst().dropLast()
     var needsLow = false

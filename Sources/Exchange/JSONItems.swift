@@ -37,7 +37,8 @@ package enum JSONItems {
     return imported
   }
 
-  /// What keeps a number as it is written: an int or a double has one text, and 1.10 or 20 digits stay what they are as JSON.
+  /// The kind that keeps a number as it is written. An int or a double has only one text, so 1.10 or a number of 20
+  /// digits is kept as JSON.
   private static func numberKind(_ number: String) -> ImportedItem.Kind {
     if Int64(number).map(String.init) == number { return .int }
     return Double(number).map { String($0) } == number ? .double : .json

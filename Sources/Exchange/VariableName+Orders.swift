@@ -5,9 +5,9 @@ extension VariableName {
   /// Writers of a group choose the names of its items, and must not be able to run code in its readers.
   ///
   /// - Parameters:
-  ///   - name: as the program sees it.
-  ///   - hasOwnBeginning: whether the user put something in front of the item's name. Then only whole names and the
-  ///     beginnings of families count: no program knows `MYAPP_LD_PRELOAD`.
+  ///   - name: the name that the program sees.
+  ///   - hasOwnBeginning: whether the user put a prefix before the item's name. Then only whole names and prefixes of
+  ///     families are compared, because no program knows `MYAPP_LD_PRELOAD`.
   public static func givesOrders(_ name: String, hasOwnBeginning: Bool = false) -> Bool {
     // Some are read in small letters, too: http_proxy, npm_config_registry.
     let name = name.uppercased()

@@ -48,7 +48,7 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case denied
   /// The operating system's permissions forbid what the text describes, including the path.
   case deniedAt(String)
-  /// The modes of the group's folder or files let others in; the text says which.
+  /// The modes of the group's folder or files give access to other users. The text says which.
   case exposed(String)
   /// The file at the path is no longer the one that was opened.
   case moved

@@ -99,7 +99,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case permissions(String)
     /// A file of the store that the system's permissions make inaccessible, or whose owner or mode is unsuitable.
     case file(Level, FileFault)
-    /// The modes of the group's folder or files admit other users; which, for people.
+    /// The modes of the group's folder or files give access to other users. The text says which.
     case openToOthers(String)
   }
 

@@ -15,7 +15,7 @@ final class Session {
   var openedGroup: AccessGroup?
   /// The prompt that the open store may still need.
   var question: Question?
-  /// Whether more than a new passphrase had been typed when it was taken.
+  /// Whether more than the new passphrase had been typed when it was read.
   var hasTypedRest = false
 
   /// Every environment variable that the command reads.
@@ -120,7 +120,7 @@ final class Session {
     return Failure(.notFound, message, hint: "did you mean '\(UTF8Text.onOneLine(meant))'?")
   }
 
-  /// Drops the rest of what was pasted in the place of a passphrase: a shell would run it.
+  /// Drops the rest of a text that was pasted at the prompt for a passphrase, because a shell would run it.
   private func dropTypedRest() {
     guard hasTypedRest || question?.hasRest == true else { return }
     Terminal(path: streams.terminal)?.dropInput()

@@ -33,7 +33,7 @@ import Testing
       ("1E5", .json),
       ("1e999", .json), ("0.1000000000000000055511151231257827", .json),
     ] as [(String, ImportedItem.Kind)])
-  func `a number stays as it is written`(number: String, kind: ImportedItem.Kind) throws {
+  func `a number is kept as it is written`(number: String, kind: ImportedItem.Kind) throws {
     let items = try JSONItems.items(of: #"{"n":\#(number)}"#).items
     #expect(items.map(\.kind) == [kind] && items.map(\.value) == [Array(number.utf8)])
   }

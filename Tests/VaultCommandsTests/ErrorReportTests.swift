@@ -56,7 +56,7 @@ import Vault
     (
       .denied(.openToOthers("the group's file is open to other users (mode 644)")), 12,
       "the system's permissions do not allow it: the group's file is open to other users (mode 644)",
-      "if that was not meant: vault group share NAME --private, or chmod -R go= on the group's folder"
+      "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
     ),
     (
       .damaged(group: "team", level: .manifest, detail: "signature"), 13,

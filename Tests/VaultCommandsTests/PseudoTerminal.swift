@@ -38,11 +38,11 @@ final class PseudoTerminal {
     return settings.c_lflag & tcflag_t(ECHO) != 0
   }
 
-  /// Whether something was typed that no program has read.
+  /// Whether some typed input was not read by any program.
   var hasInput: Bool {
     var count: Int32 = 0
     var settings = termios()
-    // A line without its end counts, too.
+    // An unfinished line counts too.
     unsafe tcgetattr(screen, &settings)
     settings.c_lflag &= ~tcflag_t(ICANON)
     unsafe tcsetattr(screen, TCSANOW, &settings)

@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(arguments: [["info", "a"], ["history", "a"], ["status"], ["group", "show", "default"]])
-  func `moments have the machine's zone on a terminal, and are in UTC elsewhere`(command: [String]) {
+  func `times are in the machine's time zone on a terminal and in UTC elsewhere`(command: [String]) {
     store.run("set", "a", input: "x")
     if command == ["status"] { store.run("backup", store.folder.file("backup")) }
     #expect(Transcript(command, environment: store.environment).output.contains(/\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ/))

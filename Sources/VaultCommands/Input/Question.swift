@@ -10,7 +10,7 @@ final class Question: Sendable {
   private let state = Mutex<(failure: Failure?, isOpen: Bool, hasRest: Bool)>((nil, false, false))
 
   /// - Parameters:
-  ///   - path: of the terminal.
+  ///   - path: the path of the terminal.
   ///   - descriptor: what the passphrase is read from instead, if anything.
   ///   - reason: why the store stays locked if there is no terminal.
   ///   - prompt: receives whether the store is already open and only the owner's key is missing.
@@ -25,7 +25,7 @@ final class Question: Sendable {
   /// The error at the terminal or descriptor. The library can throw only its own errors.
   var failure: Failure? { state.withLock { $0.failure } }
 
-  /// Whether more than the answer had been typed when it was read.
+  /// Whether the user had typed more than the answer when it was read.
   var hasRest: Bool { state.withLock { $0.hasRest } }
 
   /// From now on a prompt is for an operation that an open store alone does not permit.

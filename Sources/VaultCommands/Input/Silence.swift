@@ -22,7 +22,7 @@ struct Silence: ~Copyable {
   private var before = termios()
   private var maskBefore = sigset_t()
 
-  /// All that end or stop a program and do not say that it is broken. `abort` ends it all the same.
+  /// All signals that end or stop a program without reporting a fault in it. `abort` still ends it.
   private static let watched = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM, SIGUSR1, SIGUSR2, SIGABRT, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,
     SIGPWR,

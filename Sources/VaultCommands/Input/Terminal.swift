@@ -6,7 +6,7 @@ internal import Vault
 final class Terminal {
   private let descriptor: Int32
 
-  /// Whether more had been typed or pasted when the last line was read without echo.
+  /// Whether more input was waiting when the last line was read without echo.
   private(set) var hasRest = false
 
   /// A terminal returns at most this many bytes of a line and silently drops the rest, so a line of this length is
@@ -104,7 +104,7 @@ final class Terminal {
     return unsafe line.withUnsafeBytes { unsafe $0.elementsEqual("yes".utf8) }
   }
 
-  /// Drops what was typed and not read.
+  /// Drops input that was typed and not read.
   func dropInput() { tcflush(descriptor, TCIFLUSH) }
 
   private func readLine(_ prompt: String, _ silence: borrowing Silence) throws(Failure) -> WipedBytes {
@@ -123,7 +123,7 @@ final class Terminal {
       end = taken > 0 ? 0 : 1
       return max(taken, 0)
     }
-    // A paste of several lines arrives as one; the moment is for terminals that bring it in pieces.
+    // Several pasted lines usually arrive at once; the short wait is for terminals that send them in pieces.
     hasRest = silence.hasMore(within: 10)
     try show("\n")
     guard end == 0 else { throw Failure(.locked, "nothing was typed on the terminal") }

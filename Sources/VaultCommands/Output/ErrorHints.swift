@@ -23,7 +23,7 @@ extension VaultError {
     case .denied(.permissions), .denied(.file):
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
     case .denied(.openToOthers):
-      "if that was not meant: vault group share NAME --private, or chmod -R go= on the group's folder"
+      "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
     case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     case .denied: "ask the store's owner"
     case .witnessUnavailable:

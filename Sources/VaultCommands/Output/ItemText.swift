@@ -13,7 +13,7 @@ extension Item {
 
   /// All details, for `info`.
   ///
-  /// - Parameter told: the text of a time.
+  /// - Parameter told: gives the text of a time.
   func lines(group: AccessGroup.Name, told: (Timestamp) -> String) -> [(title: String, text: String)] {
     var lines = [("name", name.description), ("group", group.description)]
     if let label { lines.append(("label", label)) }

@@ -96,7 +96,7 @@ import Testing
     #expect(result.output == "read\n12\nnew", "\(result.errors)")
     #expect(
       result.errors.contains(
-        "the group's file is open to other users (mode 644)\nvault: hint: if that was not meant: vault group share NAME --private"
+        "the group's file is open to other users (mode 644)\nvault: hint: if that was not intended: vault group share NAME --private"
       ))
   }
 

@@ -47,7 +47,7 @@ import Testing
     #expect(!result.errors.contains("hunt"))
   }
 
-  @Test func `the rest of a paste is not left for the shell`() throws {
+  @Test func `the rest of a pasted text does not reach the shell`() throws {
     let process = try waiting()
     terminal.type("er2\necho pasted\necho more")
     #expect(process.wait().status == 0)

@@ -89,7 +89,8 @@ import Testing
     #expect(!result.errors.contains("hunter2"))
     store.run("set", "db-user", input: "x")
     let clash = output(["--group", "default"], "echo started")
-    #expect(clash.status == 18 && clash.errors.contains("two items would both set DB_USER: 'db") && clash.output.isEmpty)
+    #expect(
+      clash.status == 18 && clash.errors.contains("two items would both set DB_USER: 'db") && clash.output.isEmpty)
   }
 
   @Test(arguments: ["path", "ld/preload", "bash-env", "GIT_SSH_COMMAND", "vault home", "prompt.command", "random"])
@@ -159,7 +160,7 @@ import Testing
     #expect(store.execute(["run", "--only", variable, "--", "/usr/bin/env"], input: []).output.contains("=orders\n"))
   }
 
-  @Test func `with a prefix of the user's own, only the name that the program sees counts`() {
+  @Test func `with --env-prefix, only the name that the program sees is checked`() {
     for name in ["LD_PRELOAD", "EDITOR", "HTTP_PROXY"] { store.run("set", name, input: "orders") }
     let harmless = store.execute(["run", "--env-prefix", "MYAPP_", "--", "/usr/bin/env"], input: [])
     #expect(harmless.status == 0, "\(harmless.errors)")
