@@ -7,7 +7,8 @@ enum StandardDescriptors {
   /// be written into it.
   static func open() {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) == -1 {
-      // The lowest free number is the missing one. Its other direction is asked for, so that using it is an error.
+      // `open` returns the lowest free number, which is the missing one. It is opened in the wrong direction, so that
+      // using it is an error.
       _ = unsafe Glibc.open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
     // A reader that has gone, or a file that may not grow, is then an error of write, and temporary files are put away.

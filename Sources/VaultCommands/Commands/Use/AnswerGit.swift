@@ -61,7 +61,7 @@ struct AnswerGit: Command {
         guard !GitCredential.isEphemeral(message) else { return }
         try store(credential, session)
       default:
-        // Without the capability there is nothing to compare with, and the message does not ask to erase every
+        // A client without this capability sends nothing to compare with, and its message must not erase every
         // credential.
         guard message.value(of: "credential") == nil || credential.comparesSecrets else { return }
         try erase(credential, in: session.openGroup(group, key))

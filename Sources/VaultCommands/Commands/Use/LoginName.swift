@@ -14,7 +14,7 @@ enum LoginName {
     return try Item.Name(gitPrefix(credential) + user).description
   }
 
-  /// The common prefix of the names of all credentials for the same protocol, host and path, as far as these are known.
+  /// The common prefix of the names of all credentials with the same known protocol, host and path.
   static func gitPrefix(_ credential: GitCredential) -> String {
     var prefix = "git/"
     guard let scheme = credential.scheme else { return prefix }
