@@ -27,6 +27,17 @@ import Vault
 
   private var clipboard: String { String(decoding: store.folder.read("clipboard"), as: UTF8.self) }
 
+  /// Ends the processes that this test left waiting for an hour.
+  private func endWaiting() {
+    store.shell(
+      #"""
+      for process in /proc/[0-9]*; do
+        tr '\0' ' ' <$process/cmdline 2>/dev/null | grep -q '^vault clear-clipboard [a-z0-9]* 3600 $' || continue
+        tr '\0' '\n' <$process/environ | grep -qx "CLIPBOARD=$CLIPBOARD" && kill -TERM ${process#/proc/}
+      done
+      """#)
+  }
+
   /// The digest that the background process gets.
   private func digest(of value: String) -> [UInt8] {
     let salt = [UInt8](repeating: 7, count: 16)
@@ -44,6 +55,7 @@ import Vault
   }
 
   @Test func `an older tool cannot mark the value, and the command says so`() {
+    defer { endWaiting() }
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     store.environment["OLD"] = "1"
     let copied = store.execute("get", "a", "--clip=1h")
@@ -93,6 +105,7 @@ import Vault
   }
 
   @Test func `GNU screen gets the sequence for the terminal in several pieces`() {
+    defer { endWaiting() }
     store.run("set", "long", input: String(repeating: "x", count: 300))
     let terminal = PseudoTerminal()
     let environment = store.environment.merging(["TERM": "screen", "STY": "1.test"]) { $1 }
