@@ -261,6 +261,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
   case noStore = 21
   case exists = 22
   case storage = 23
+  case expiring = 24
   case usage = 64
   case notExecutable = 126
   case commandNotFound = 127
@@ -285,6 +286,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case .noStore: "no-store"
     case .exists: "exists"
     case .storage: "storage"
+    case .expiring: "expiring"
     case .usage: "usage"
     case .notExecutable: "not-executable"
     case .commandNotFound: "command-not-found"
@@ -311,6 +313,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case .noStore: "no store here"
     case .exists: "exists already"
     case .storage: "storage: disk full, read-only, or an I/O error"
+    case .expiring: "only of expiring: something has expired, or will soon"
     case .usage: "usage: the command line is not understood"
     case .notExecutable: "only of run: the program is not executable"
     case .commandNotFound: "only of run: the program was not found"

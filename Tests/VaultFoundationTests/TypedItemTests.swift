@@ -115,7 +115,8 @@ import VaultFoundation
     ) { try group.get("flags", as: String.self) }
     #expect(
       throws: VaultError.otherType(
-        found: "VaultFoundationTests.TypedItemTests.Flags", expected: "Swift.Array<VaultFoundationTests.TypedItemTests.Flags>")
+        found: "VaultFoundationTests.TypedItemTests.Flags",
+        expected: "Swift.Array<VaultFoundationTests.TypedItemTests.Flags>")
     ) { try group.get("flags", as: [Flags].self) }
     try group.set("text", to: "s3cret")
     #expect(throws: VaultError.otherType(found: "string", expected: "int")) { try group.get("text", as: Int.self) }
@@ -222,13 +223,15 @@ final class TypedStore {
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
   /// The default group. The store is made on first use and opened again each time.
-  func group() throws -> AccessGroup {
+  func group() throws -> AccessGroup { try open().group("default") }
+
+  func open() throws -> SecretStore {
     try FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let location = try StoreLocation(home: folder + "/home", state: folder + "/state")
     if !FileManager.default.fileExists(atPath: folder + "/home") {
       try SecretStore.create(at: location, with: .keyFile(folder + "/key"))
     }
-    return try SecretStore.open(at: location, unlocking: .keyFile(folder + "/key")).group("default")
+    return try SecretStore.open(at: location, unlocking: .keyFile(folder + "/key"))
   }
 }

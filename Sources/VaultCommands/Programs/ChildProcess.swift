@@ -84,6 +84,29 @@ struct ChildProcess {
 }
 
 extension ChildProcess {
+  /// Runs a program to its end with `bytes` on its stdin, and with our environment without the variables that open a store.
+  ///
+  /// - Throws: `commandNotFound`, `notExecutable`, `storage`; it was not started then.
+  static func run(
+    _ command: [String], input bytes: UnsafeRawBufferPointer, _ streams: Streams
+  ) throws(Failure) -> ProgramEnd {
+    let ends = try makePipe()
+    let child: ChildProcess
+    do throws(Failure) {
+      child = try ChildProcess(
+        command[0], command, InheritedEnvironment.variables, input: ends[0], output: streams.output,
+        errors: streams.errors)
+    } catch {
+      for end in ends { close(end) }
+      throw error
+    }
+    close(ends[0])
+    // A program may end without reading everything.
+    try? unsafe Descriptor.write(bytes, to: ends[1])
+    close(ends[1])
+    return child.wait()
+  }
+
   /// Runs a program to its end and returns its output on stdout.
   ///
   /// - Parameters:
@@ -95,11 +118,7 @@ extension ChildProcess {
     of program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]] = InheritedEnvironment.variables,
     input: Int32, errors: Int32 = STDERR_FILENO, limit: Int
   ) throws(Failure) -> (end: ProgramEnd, bytes: WipedBytes) {
-    var ends: [Int32] = [-1, -1]
-    guard unsafe pipe(&ends) == 0 else {
-      throw Failure(.storage, "cannot make a pipe: \(SystemReason.text(errno))")
-    }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let ends = try makePipe()
     let child: ChildProcess
     do {
       child = try ChildProcess(program, arguments, variables, input: input, output: ends[1], errors: errors)
@@ -120,6 +139,18 @@ extension ChildProcess {
     let bytes = try read.get()
     guard bytes.count <= limit else { throw Failure(.overLimit, "the program wrote more than \(limit) bytes") }
     return (end, bytes)
+  }
+}
+
+extension ChildProcess {
+  /// The reading and the writing end of a new pipe.
+  private static func makePipe() throws(Failure) -> [Int32] {
+    var ends: [Int32] = [-1, -1]
+    guard unsafe pipe(&ends) == 0 else {
+      throw Failure(.storage, "cannot make a pipe: \(SystemReason.text(errno))")
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return ends
   }
 }
 

@@ -31,7 +31,7 @@ struct GenerateItem: Command {
     length = try arguments.number("--length", value: "n", "The number of characters, 1 to 65,536.", else: 32)
     alphabet = arguments.option(
       "--alphabet", value: "set", "The characters to choose from.", else: "safe",
-      completes: .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"]))
+      completes: .words(Self.alphabets))
     replaceFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by the value.")
     show = arguments.flag("--show", "Write the value to stdout.")
     key = try KeySource(&arguments)
@@ -53,7 +53,9 @@ struct GenerateItem: Command {
     if session.output.isTerminal { try session.output.write("\n") }
   }
 
-  private static func alphabet(_ set: String) throws(VaultError) -> Alphabet {
+  static let alphabets = ["safe", "alphanumeric", "printable", "digits", "hexadecimal"]
+
+  static func alphabet(_ set: String) throws(VaultError) -> Alphabet {
     switch set {
     case "safe": .safe
     case "alphanumeric": .alphanumeric

@@ -99,6 +99,44 @@ extension Arguments {
   }
 }
 
+/// `vault expiring`
+struct ExpiringItems: Command {
+  static let about = About(
+    "List what has expired or will soon, in all groups that can be opened.",
+    usage: "vault expiring [--within LENGTH] [-g GROUP] [--json]",
+    more: """
+      The soonest comes first. The exit status is 24 if the list has an entry, for monitoring.
+      """,
+    example: """
+      vault expiring --within 14d
+      """)
+
+  let within: String
+  let group: String?
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    within = arguments.option("--within", value: "length", "How far ahead to look: 90s, 15m, 12h or 30d.", else: "30d")
+    group = arguments.group()
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let now = Timestamp.now.milliseconds
+    guard let length = TimeLength.milliseconds(within).map(UInt64.init), length < UInt64.max - now else {
+      throw Failure.usage("the value of --within is not valid", hint: "use 90s, 15m, 12h or 30d")
+    }
+    let request = ListRequest(
+      group: group, all: group == nil, sort: "expires", until: Timestamp(milliseconds: now + length), json: json,
+      key: key)
+    guard try request.run(in: session) > 0 else { return }
+    try session.finish()
+    throw Failure.expiring
+  }
+}
+
 /// A request of `vault list` as typed.
 struct ListRequest: Equatable {
   enum Order: String, CaseIterable { case name, changed, expires }
@@ -115,13 +153,17 @@ struct ListRequest: Equatable {
   var opensLogins = false
   var sort: String?
   var limit: Int?
+  /// Lists only items that expire up to then.
+  var until: Timestamp?
   var json = false
   var key = KeySource()
 
   /// An item and the group that it is in.
   private typealias Found = (group: AccessGroup, item: Item)
 
-  func run(in session: Session) throws {
+  /// - Returns: the number of listed items.
+  @discardableResult
+  func run(in session: Session) throws -> Int {
     let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
     guard let order = Order(rawValue: sort ?? "name") else {
       throw Failure.usage("there is no such order", hint: "--sort name, changed or expires")
@@ -150,8 +192,10 @@ struct ListRequest: Equatable {
     }
     session.endProgress()
     if found.isEmpty, !all { try sayWhatWasMeant(store, in: session) }
-    try write(sorted(found, by: order), in: session)
+    let shown = sorted(found, by: order)
+    try write(shown, in: session)
     if let problem { throw problem }
+    return shown.count
   }
 
   private func look(
@@ -183,7 +227,8 @@ struct ListRequest: Equatable {
       case .name: found
       case .changed: found.sorted { $0.item.changed > $1.item.changed }
       case .expires:
-        found.filter { $0.item.expires != nil }.sorted { $0.item.expires ?? .now < $1.item.expires ?? .now }
+        found.compactMap { found in found.item.expires.map { (found, $0) } }
+          .filter { expiring in until.map { expiring.1 <= $0 } ?? true }.sorted { $0.1 < $1.1 }.map(\.0)
       }
     return limit.map { Array(sorted.prefix($0)) } ?? sorted
   }

@@ -1,0 +1,164 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// A change of one item.
+public struct ItemChange: Sendable, Equatable {
+  public let name: Item.Name
+  /// The current version; `nil` if the item was removed.
+  public let version: UInt64?
+}
+
+/// Waits for changes of one group, whichever process makes them.
+///
+/// It compares proved states, so nothing is missed: not across an exchange of the group's files, and not while the caller
+/// handles earlier changes. Several changes of one item may arrive as one, with the newest version.
+public final class GroupWatch: Sendable {
+  private let group: AccessGroup
+  private let events: Int32
+  /// A pipe whose reading end becomes readable when the watch is cancelled.
+  private let cancelled: (read: Int32, write: Int32)
+  private let known: Locked<Known>
+
+  private struct Known {
+    /// What the caller knows of the group.
+    var epoch: UInt64 = 0
+    var versions: [Item.Name: UInt64] = [:]
+    /// How long ago the files were last written to, as counted by the waits since then, in milliseconds.
+    var quiet: Int32 = 0
+  }
+
+  /// How often a group without files is looked for, every 50 milliseconds: its files may be being exchanged.
+  private static let patience = 40
+  /// How long to go on looking after the last write to the files, in milliseconds. A commit becomes visible only after the
+  /// disk has confirmed the write, and no event reports that.
+  private static let settling: Int32 = 30_000
+
+  fileprivate init(_ group: AccessGroup) throws(VaultError) {
+    self.group = group
+    events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+    var ends: [Int32] = [-1, -1]
+    guard events >= 0, unsafe pipe(&ends) == 0 else {
+      close(events)
+      throw .storage(.tooManyFiles)
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    cancelled = (ends[0], ends[1])
+    known = Locked(Known())
+    // Watch before the first look, so that no change falls between the two.
+    try watchFolder()
+    _ = try look()
+  }
+
+  deinit {
+    for descriptor in [events, cancelled.read, cancelled.write] { close(descriptor) }
+  }
+
+  /// Waits until the group differs from what the previous call returned; at first, from what it was when the watch began.
+  ///
+  /// - Returns: the changes, sorted by name; `nil` after ``cancel()``.
+  /// - Throws: ``VaultError/notFound(_:)`` if the group is removed; whatever a read of it throws.
+  public func next() throws(VaultError) -> [ItemChange]? {
+    var attempts = 0
+    while true {
+      do throws(VaultError) {
+        try watchFolder()
+        let changes = try look()
+        if !changes.isEmpty { return changes }
+        attempts = 0
+        guard wait() else { return nil }
+      } catch {
+        // An exchange of the files can take several steps.
+        guard error == .notFound(.group), attempts < GroupWatch.patience else { throw error }
+        attempts += 1
+        guard wait(atMost: 50) else { return nil }
+      }
+    }
+  }
+
+  /// Ends a call of ``next()`` in another thread, and all later ones.
+  public func cancel() {
+    var byte: UInt8 = 0
+    _ = unsafe write(cancelled.write, &byte, 1)
+  }
+
+  /// Watches the folder that has the group's name now. Watching the same folder again changes nothing.
+  private func watchFolder() throws(VaultError) {
+    let mask = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF
+    guard unsafe inotify_add_watch(events, group.file.folder, UInt32(mask)) < 0 else { return }
+    switch errno {
+    case ENOENT, ENOTDIR: throw .notFound(.group)
+    case EACCES, EPERM: throw .denied(.permissions("the group's folder"))
+    default: throw .storage(.tooManyFiles)
+    }
+  }
+
+  /// The changes since the last look.
+  private func look() throws(VaultError) -> [ItemChange] {
+    let epoch = try group.reading { (transaction) throws(GroupFileError) in transaction.view.state.manifest.epoch }
+    return try known.withLock { (known) throws(VaultError) in
+      guard epoch != known.epoch else { return [] }
+      var versions: [Item.Name: UInt64] = [:]
+      for item in try group.listing().items { versions[item.name] = item.version }
+      var changes = versions.filter { known.versions[$0.key] != $0.value }
+        .map { ItemChange(name: $0.key, version: $0.value) }
+      for name in known.versions.keys where versions[name] == nil {
+        changes.append(ItemChange(name: name, version: nil))
+      }
+      (known.epoch, known.versions) = (epoch, versions)
+      return changes.sorted { $0.name.description < $1.name.description }
+    }
+  }
+
+  /// Waits until it is time to look again: after a write to the files, and for some time after that more and more rarely.
+  ///
+  /// - Parameter limit: in milliseconds.
+  /// - Returns: `false` if the watch was cancelled.
+  private func wait(atMost limit: Int32 = 1_000) -> Bool {
+    while true {
+      let quiet = known.withLock(\.quiet)
+      let milliseconds = quiet < GroupWatch.settling ? min(max(quiet, 1), limit) : -1
+      var requests = [
+        pollfd(fd: events, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: cancelled.read, events: Int16(POLLIN), revents: 0),
+      ]
+      let count = unsafe poll(&requests, 2, milliseconds)
+      if requests[1].revents != 0 { return false }
+      if count == 0 {
+        known.withLock { $0.quiet += milliseconds }
+        return true
+      }
+      if drain() {
+        known.withLock { $0.quiet = 0 }
+        return true
+      }
+    }
+  }
+
+  /// Takes all waiting events.
+  ///
+  /// - Returns: whether one of them may be a change. Readers write to the index of the log and to the lock.
+  private func drain() -> Bool {
+    var isChange = false
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    while true {
+      let count = unsafe read(events, &buffer, buffer.count)
+      guard count > 0 else { return isChange }
+      var place = 0
+      while place + 16 <= count {
+        let length = Int(
+          unsafe buffer.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: place + 12, as: UInt32.self) })
+        let name = buffer[(place + 16)..<min(place + 16 + length, count)].prefix { $0 != 0 }
+        if !["group.vault-shm", "lock"].contains(String(decoding: name, as: UTF8.self)) { isChange = true }
+        place += 16 + length
+      }
+    }
+  }
+}
+
+extension AccessGroup {
+  /// Starts to watch the group for changes.
+  ///
+  /// - Throws: ``VaultError/storage(_:)`` if the system allows no more watches; whatever a read of the group throws.
+  public func watch() throws(VaultError) -> GroupWatch { try GroupWatch(self) }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import VaultCommands
+
+/// `vault watch`, with the executable: another process makes the changes.
+@Suite struct WatchGroupTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "old", input: "1")
+  }
+
+  /// Sets `watched` again and again until the watching program ends: at first it may not be watching yet.
+  private func watch(_ arguments: String...) -> Executable.Result {
+    let watching = Executable(["watch", "default", "--once"] + arguments, environment: store.environment)
+    let hasEnded = eventually {
+      store.run("set", "watched", input: "x")
+      return try! String(contentsOfFile: "/proc/\(watching.process)/stat", encoding: .utf8).contains(") Z ")
+    }
+    #expect(hasEnded)
+    if !hasEnded { kill(watching.process, SIGKILL) }
+    return watching.wait()
+  }
+
+  @Test func `a change is one line with the name and the version`() throws {
+    let found = watch()
+    #expect(found.status == 0)
+    #expect(try #/watched\t\d+\n/#.wholeMatch(in: found.output) != nil, "\(found.output)")
+  }
+
+  @Test func `a program gets the names of the changed items, and its failure is ours`() {
+    let found = watch("--prefix", "watched", "--", "/bin/sh", "-c", "cat; exit 3")
+    #expect(found.output == "watched\n")
+    #expect(found.status == 1 && found.errors == "vault: error: the program ended with status 3\n")
+  }
+
+  @Test func `a group that does not exist is not waited for`() {
+    #expect(store.execute(["watch", "nowhere"], input: []).status == 10)
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+/// Watching a group: every change arrives, whoever makes it.
+@Suite struct GroupChangesTests {
+  /// Collects changes until the item `last` arrives.
+  private func changes(_ stream: AsyncThrowingStream<ItemChange, any Error>, until last: String) async throws
+    -> [ItemChange]
+  {
+    var found: [ItemChange] = []
+    for try await change in stream {
+      found.append(change)
+      if change.name.description == last { break }
+    }
+    return found
+  }
+
+  @Test func `a set, a new version and a removal arrive with their names and versions`() async throws {
+    let store = TypedStore()
+    let group = try store.group()
+    try group.set("old", to: "1")
+    let stream = try group.changes()
+    try group.set("new", to: "1")
+    try group.set("old", to: "2")
+    try group.set("gone", to: "1")
+    try group.remove("gone")
+    try group.set("last", to: "1")
+    let found = try await changes(stream, until: "last")
+    #expect(found.last { $0.name.description == "old" }?.version == 2)
+    #expect(found.last { $0.name.description == "new" }?.version == 1)
+    // The item that was made and removed between two looks may not appear at all.
+    #expect(found.last { $0.name.description == "gone" }?.version == nil)
+  }
+
+  @Test func `no change is missed while many are made one after the other`() async throws {
+    let store = TypedStore()
+    let group = try store.group()
+    let stream = try group.changes()
+    let writer = Task.detached { for number in 1...60 { try group.set("item/\(number % 7)", to: "\(number)") } }
+    var versions: [String: UInt64] = [:]
+    for try await change in stream {
+      versions[change.name.description] = change.version
+      if versions.values.reduce(0, +) == 60 { break }
+    }
+    try await writer.value
+    #expect(versions.values.reduce(0, +) == 60 && versions.count == 7)
+  }
+
+  @Test func `changes go on arriving after the group's files were exchanged`() async throws {
+    let store = TypedStore()
+    let group = try store.group()
+    try group.set("a", to: "1")
+    let stream = try group.changes()
+    _ = try store.open().rotateGroup("default")
+    try group.set("b", to: "1")
+    #expect(try await changes(stream, until: "b").map(\.name.description) == ["b"])
+  }
+
+  @Test func `the end of a task ends the watch, and the removal of the group is an error`() async throws {
+    let store = TypedStore()
+    let open = try store.open()
+    let group = try open.createGroup("team")
+    let stream = try group.changes()
+    let task = Task { for try await _ in stream {} }
+    task.cancel()
+    try await task.value
+    let second = try group.changes()
+    try open.removeGroup("team")
+    await #expect(throws: VaultError.self) { for try await _ in second {} }
+  }
+}
