@@ -16,7 +16,8 @@ extension NamedCommand {
       NamedCommand.leaves.map(\.path) == [
         "vault set", "vault get", "vault edit", "vault pick", "vault generate", "vault list", "vault search",
         "vault info",
-        "vault history", "vault restore", "vault remove", "vault expiring", "vault rotate-value", "vault copy", "vault move",
+        "vault history", "vault restore", "vault remove", "vault expiring", "vault rotate-value", "vault copy",
+        "vault move",
         "vault unlock", "vault lock", "vault run", "vault allow", "vault read", "vault inject", "vault env",
         "vault totp",
         "vault credential git", "vault credential docker",

@@ -58,7 +58,9 @@ import Testing
   @Test func `an unknown flag is refused`() {
     var covered = Array(ForeignBytes.credential.dropLast(32))
     covered[19] = 1
-    #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "it has an unknown flag")) { try parse(hashed(covered)) }
+    #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "it has an unknown flag")) {
+      try parse(hashed(covered))
+    }
   }
 
   @Test func `invalid names, floors out of order and counters out of range are refused`() throws {
@@ -80,7 +82,8 @@ import Testing
       head + counted("app") + [0, 1] + floor("a/b"), head + counted("app") + [0, 1] + floor("a", epoch: 0x20),
       head + counted("app") + [1, 1] + (0..<257).flatMap { floor("g\(1000 + $0)") },
     ] {
-      #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "its fields do not follow the format")) {
+      #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "its fields do not follow the format"))
+      {
         try parse(hashed(wrong))
       }
     }

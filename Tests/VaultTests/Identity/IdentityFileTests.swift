@@ -50,7 +50,8 @@ import Testing
       // Some flipped bits raise the format's number in the label.
       let isNewer = bit / 8 == 5 && (UInt8(ascii: "2")...UInt8(ascii: "9")).contains(altered[5])
       let expected: VaultError =
-        isNewer ? .newerFormat(read: nil, write: nil) : .damaged(.identity, "it is not a vault identity, or was altered")
+        isNewer
+        ? .newerFormat(read: nil, write: nil) : .damaged(.identity, "it is not a vault identity, or was altered")
       #expect(throws: expected) { try IdentityFile(parsing: altered) }
     }
   }
@@ -70,7 +71,9 @@ import Testing
 
   @Test(arguments: ["vault0.identity", "vaultx.identity", "vault.identity", "vault2.app.cred", "fault2.identity"])
   func `any other label is not an identity`(label: String) {
-    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is not a vault identity, or was altered")) {
+    #expect(
+      throws: VaultError.damaged(group: nil, level: .identity, detail: "it is not a vault identity, or was altered")
+    ) {
       try IdentityFile(parsing: relabelled(label))
     }
   }
@@ -119,7 +122,9 @@ import Testing
   @Test func `a wrong key and a missing slot have different errors`() throws {
     #expect(throws: VaultError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("shut")) }
     #expect(throws: VaultError.wrongKey(.keyFile)) { try file.open(key: key(9), use: .keyFile) }
-    #expect(throws: VaultError.locked(.noSlot(.systemdCredential))) { try file.open(key: key(2), use: .systemdCredential) }
+    #expect(throws: VaultError.locked(.noSlot(.systemdCredential))) {
+      try file.open(key: key(2), use: .systemdCredential)
+    }
     let other = IdentityFile(
       ownerKey: identity.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: identity))
     #expect(throws: VaultError.locked(.noSlot(.passphrase))) { try other.open(passphrase: passphrase("open")) }

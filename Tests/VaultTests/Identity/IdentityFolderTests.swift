@@ -105,15 +105,23 @@ import Testing
     temporary.write("elsewhere", file.serialized())
     temporary.remove(path)
     temporary.makeLink(path, to: temporary.file("elsewhere"))
-    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is a symbolic link")) { try folder.read() }
+    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is a symbolic link")) {
+      try folder.read()
+    }
     temporary.remove(path)
     temporary.makeFIFO(path)
-    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is not the kind of file or folder that belongs here")) {
+    #expect(
+      throws: VaultError.damaged(
+        group: nil, level: .identity, detail: "it is not the kind of file or folder that belongs here")
+    ) {
       try folder.read()
     }
     temporary.remove(path)
     temporary.makeFolder(path)
-    #expect(throws: VaultError.damaged(group: nil, level: .identity, detail: "it is not the kind of file or folder that belongs here")) {
+    #expect(
+      throws: VaultError.damaged(
+        group: nil, level: .identity, detail: "it is not the kind of file or folder that belongs here")
+    ) {
       try folder.read()
     }
   }

@@ -99,7 +99,10 @@ import Testing
     #expect(temporary.mode("a/state") == 0o700)
     temporary.write("file", [])
     let blocked = try Locations(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("file/state")])
-    #expect(throws: VaultError.damaged(group: nil, level: .state, detail: "it is not the kind of file or folder that belongs here")) {
+    #expect(
+      throws: VaultError.damaged(
+        group: nil, level: .state, detail: "it is not the kind of file or folder that belongs here")
+    ) {
       try blocked.makeStateFolder(of: ownerKey)
     }
   }

@@ -42,7 +42,8 @@ import Testing
       writer.writeCounted16(path)
       writer.write(UInt64(0))
       writer.write(Hash.digest(Label("vault1.set.hash"), writer.bytes))
-      #expect(throws: VaultError.damaged(group: nil, level: .settings, detail: "their fields do not follow the format")) {
+      #expect(throws: VaultError.damaged(group: nil, level: .settings, detail: "their fields do not follow the format"))
+      {
         try Settings(parsing: writer.bytes)
       }
     }
@@ -63,7 +64,9 @@ import Testing
 
   @Test func `damaged settings are reported and replaced by the next change`() throws {
     temporary.write("settings", [1, 2, 3])
-    #expect(throws: VaultError.damaged(group: nil, level: .settings, detail: "they are not vault settings, or were altered")) {
+    #expect(
+      throws: VaultError.damaged(group: nil, level: .settings, detail: "they are not vault settings, or were altered")
+    ) {
       try Settings.read(in: temporary.path)
     }
     try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
@@ -85,7 +88,10 @@ import Testing
 
   @Test func `a FIFO in place of the settings is damage and does not hang the reader`() {
     temporary.makeFIFO("settings")
-    #expect(throws: VaultError.damaged(group: nil, level: .settings, detail: "it is not the kind of file or folder that belongs here")) {
+    #expect(
+      throws: VaultError.damaged(
+        group: nil, level: .settings, detail: "it is not the kind of file or folder that belongs here")
+    ) {
       try Settings.read(in: temporary.path)
     }
   }

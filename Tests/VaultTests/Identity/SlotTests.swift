@@ -87,7 +87,10 @@ import Testing
     let nonce = Nonce()
     let box = SealedBox.seal(try Identity.testing().testSeed, key: slotKey, nonce: nonce, binding: header)
     let slot = try parsed(fields + check + nonce.bytes + box)
-    #expect(throws: VaultError.damaged(group: nil, level: .slot, detail: "the key is right, but the slot does not open the owner's seed")) {
+    #expect(
+      throws: VaultError.damaged(
+        group: nil, level: .slot, detail: "the key is right, but the slot does not open the owner's seed")
+    ) {
       try slot.open(key: key(1), ownerKey: .zero)
     }
   }

@@ -25,7 +25,8 @@ import Testing
     try fixture.group.tamper { try $0.replaceCurrent(row) }
     let group = try #require(try fixture.repair())
     #expect(group.lost == 1 && group.lostNames == ["item/5"])
-    #expect(group.unproved == [UnprovedItem(name: "item/5", version: 1, changed: Timestamp(milliseconds: 2), isKept: false)])
+    #expect(
+      group.unproved == [UnprovedItem(name: "item/5", version: 1, changed: Timestamp(milliseconds: 2), isKept: false)])
     #expect(try fixture.missing() == ["item/5"])
   }
 

@@ -116,7 +116,10 @@ import Testing
     #expect(group.kept == 61 && group.lost == 2)
     #expect(group.lostNames == ["item/0"])
     // The version before the lost one opens, but nothing proves that it was the last one.
-    #expect(group.unproved == [UnprovedItem(name: "item/0", version: 2, changed: Timestamp(milliseconds: 1_000), isKept: false)])
+    #expect(
+      group.unproved == [
+        UnprovedItem(name: "item/0", version: 2, changed: Timestamp(milliseconds: 1_000), isKept: false)
+      ])
     #expect(try fixture.missing() == ["item/0", "item/7"])
   }
 
