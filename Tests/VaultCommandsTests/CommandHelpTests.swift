@@ -15,11 +15,10 @@ extension NamedCommand {
     #expect(
       NamedCommand.leaves.map(\.path) == [
         "vault set", "vault get", "vault edit", "vault pick", "vault generate", "vault list", "vault search",
-        "vault info",
-        "vault history", "vault restore", "vault remove", "vault expiring", "vault rotate-value", "vault copy",
-        "vault move",
+        "vault info", "vault history", "vault restore", "vault remove", "vault expiring", "vault rotate-value",
+        "vault copy", "vault move",
         "vault unlock", "vault lock", "vault run", "vault allow", "vault read", "vault inject", "vault env",
-        "vault totp",
+        "vault watch", "vault totp",
         "vault credential git", "vault credential docker",
         "vault import", "vault export",
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
