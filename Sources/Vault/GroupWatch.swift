@@ -68,11 +68,18 @@ public final class GroupWatch: Sendable {
         attempts = 0
         guard wait() else { return nil }
       } catch {
-        // An exchange of the files can take several steps.
-        guard error == .notFound(.group), attempts < GroupWatch.patience else { throw error }
+        // An exchange of the files can take several steps, and so can a removal of the group.
+        guard GroupWatch.isPassing(error), attempts < GroupWatch.patience else { throw error }
         attempts += 1
         guard wait(atMost: 50) else { return nil }
       }
+    }
+  }
+
+  private static func isPassing(_ error: VaultError) -> Bool {
+    switch error {
+    case .notFound(.group), .rolledBack(_, _, _, .broughtBack): true
+    default: false
     }
   }
 

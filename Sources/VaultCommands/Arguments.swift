@@ -55,6 +55,8 @@ struct Parameter: Equatable {
   var help: String
   var completion = Completion.unknown
   var mayRepeat = false
+  /// Whether it is what follows `--`.
+  var isBehindDashes = false
   /// The value of the option if it is given without one. Then the next argument is its value only if it is a length of
   /// time, or follows `=`.
   var standard: String?
@@ -75,12 +77,15 @@ struct Arguments {
   private var given: [(option: String, value: String)] = []
   private var operands: ArraySlice<String> = []
   private var behindDashes: ArraySlice<String> = []
+  /// Whether the words after `--` are a command, and never other arguments.
+  private var keepsDashes = false
 
   /// Without a command line: only records the requested parameters.
   init() { isTyped = false }
 
   init(_ words: [String], for parameters: [Parameter]) throws(ArgumentFault) {
     isTyped = true
+    keepsDashes = parameters.contains(where: \.isBehindDashes)
     var place = words.startIndex
     while place < words.endIndex {
       let word = words[place]
@@ -155,7 +160,7 @@ struct Arguments {
       note(Parameter(value: name, help: help, completion: completion))
       return nil
     }
-    return operands.popFirst() ?? behindDashes.popFirst()
+    return operands.popFirst() ?? (keepsDashes ? nil : behindDashes.popFirst())
   }
 
   mutating func argument(
@@ -198,7 +203,7 @@ struct Arguments {
   /// Only the words after `--`.
   mutating func wordsBehindDashes(_ name: String, _ help: String) -> [String] {
     guard isTyped else {
-      note(Parameter(value: name, help: help, mayRepeat: true))
+      note(Parameter(value: name, help: help, mayRepeat: true, isBehindDashes: true))
       return []
     }
     defer { behindDashes = [] }

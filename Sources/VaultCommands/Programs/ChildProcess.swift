@@ -90,21 +90,14 @@ extension ChildProcess {
   static func run(
     _ command: [String], input bytes: UnsafeRawBufferPointer, _ streams: Streams
   ) throws(Failure) -> ProgramEnd {
-    let ends = try makePipe()
-    let child: ChildProcess
-    do throws(Failure) {
-      child = try ChildProcess(
-        command[0], command, InheritedEnvironment.variables, input: ends[0], output: streams.output,
-        errors: streams.errors)
-    } catch {
-      for end in ends { close(end) }
-      throw error
-    }
-    close(ends[0])
-    // A program may end without reading everything.
-    try? unsafe Descriptor.write(bytes, to: ends[1])
-    close(ends[1])
-    return child.wait()
+    // A file in memory, unlike a pipe, never waits for a program that does not read.
+    let input = try unsafe MemoryFile.sealed(bytes)
+    defer { close(input) }
+    lseek(input, 0, SEEK_SET)
+    _ = fcntl(input, F_SETFD, FD_CLOEXEC)
+    return try ChildProcess(
+      command[0], command, InheritedEnvironment.variables, input: input, output: streams.output, errors: streams.errors
+    ).wait()
   }
 
   /// Runs a program to its end and returns its output on stdout.
@@ -118,7 +111,11 @@ extension ChildProcess {
     of program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]] = InheritedEnvironment.variables,
     input: Int32, errors: Int32 = STDERR_FILENO, limit: Int
   ) throws(Failure) -> (end: ProgramEnd, bytes: WipedBytes) {
-    let ends = try makePipe()
+    var ends: [Int32] = [-1, -1]
+    guard unsafe pipe(&ends) == 0 else {
+      throw Failure(.storage, "cannot make a pipe: \(SystemReason.text(errno))")
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let child: ChildProcess
     do {
       child = try ChildProcess(program, arguments, variables, input: input, output: ends[1], errors: errors)
@@ -139,18 +136,6 @@ extension ChildProcess {
     let bytes = try read.get()
     guard bytes.count <= limit else { throw Failure(.overLimit, "the program wrote more than \(limit) bytes") }
     return (end, bytes)
-  }
-}
-
-extension ChildProcess {
-  /// The reading and the writing end of a new pipe.
-  private static func makePipe() throws(Failure) -> [Int32] {
-    var ends: [Int32] = [-1, -1]
-    guard unsafe pipe(&ends) == 0 else {
-      throw Failure(.storage, "cannot make a pipe: \(SystemReason.text(errno))")
-    }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    return ends
   }
 }
 

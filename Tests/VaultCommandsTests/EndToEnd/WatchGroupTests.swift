@@ -16,7 +16,7 @@ import Testing
 
   /// Sets `watched` again and again until the watching program ends: at first it may not be watching yet.
   private func watch(_ arguments: String...) -> Executable.Result {
-    let watching = Executable(["watch", "default", "--once"] + arguments, environment: store.environment)
+    let watching = Executable(["watch", "--once"] + arguments, environment: store.environment)
     let hasEnded = eventually {
       store.run("set", "watched", input: "x")
       return try! String(contentsOfFile: "/proc/\(watching.process)/stat", encoding: .utf8).contains(") Z ")
@@ -36,6 +36,13 @@ import Testing
     let found = watch("--prefix", "watched", "--", "/bin/sh", "-c", "cat; exit 3")
     #expect(found.output == "watched\n")
     #expect(found.status == 1 && found.errors == "vault: error: the program ended with status 3\n")
+  }
+
+  @Test func `a command after the dashes is never taken for the group`() {
+    store.run("group", "create", "echo")
+    let found = watch("--", "/bin/cat")
+    #expect(found.output.hasSuffix("watched\n") && found.status == 0)
+    #expect(store.execute(["rotate-value", "--", "old", "/bin/true"], input: []).status == 64)
   }
 
   @Test func `a group that does not exist is not waited for`() {

@@ -11,9 +11,10 @@ struct RotateValue: Command {
       """,
     more: """
       The new value is written to the program's stdin, without a newline. It becomes the item's value only if the \
-      program succeeds; the old value stays in the history. While the program runs, the new value is in the item \
-      NAME\(Self.suffix), so that it is not lost if the machine stops. After that, --finish makes it the item's value, \
-      and --discard removes it.
+      program succeeds; the old value stays in the history. While the program runs, the new value is also in the item \
+      NAME\(Self.suffix). It stays there if vault or the program is killed, or if the value cannot be stored at the end: \
+      the program may have taken it. Then --finish makes it the item's value, and --discard removes it. If the program \
+      itself reports a failure, the new value is removed; vault restore NAME\(Self.suffix) brings it back.
       """,
     example: """
       vault rotate-value db/password --expires 90d -- ./set-database-password
@@ -55,34 +56,68 @@ struct RotateValue: Command {
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
-    let staged = place.name + Self.suffix
-    if discard {
-      _ = try group.item(staged)
-      return try group.destroy(staged)
-    }
-    if finish { return try take(staged, place, details, nil, group) }
-    let version = try version(of: place, in: group)
+    if finish { return try take(staged(of: place, in: group), place, in: group) }
+    if discard { return try group.remove(staged(of: place, in: group).name.description) }
+    let base = try version(of: place, in: group)
     let secret = try Secret.random(length: length, of: GenerateItem.alphabet(alphabet))
-    try stage(secret, staged, in: group)
+    details.attributes[Self.target] = place.typed
+    let staged = try stage(secret, place, details, in: group)
     let end = try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in
       try unsafe ChildProcess.run(command, input: bytes, session.streams)
     }
     guard end.status == 0 else {
-      try group.destroy(staged)
-      throw Failure(.unexpected, "the program ended with status \(end.status); the value was not changed")
+      // A program that was killed may have taken the value.
+      guard case .exited(let status) = end, status < 128 else {
+        throw Failure(.unexpected, "the program was killed and may have taken the new value", hint: place.finishing)
+      }
+      try group.remove(place.staged, ifVersion: staged)
+      throw Failure(.unexpected, "the program ended with status \(status); the value was not changed")
     }
-    try take(staged, place, details, version, group)
+    details.attributes = [:]
+    do {
+      try set(secret, place, details, base, group)
+    } catch {
+      let report = ErrorReport(error)
+      throw Failure(
+        ExitStatus(rawValue: report.status) ?? .unexpected,
+        "the program took the new value, and it was not stored: \(report.message)", hint: place.finishing)
+    }
+    // Another rotation may have begun after somebody discarded this one's value.
+    if (try? group.item(place.staged))?.version == staged { try group.destroy(place.staged) }
   }
 
-  private func stage(_ secret: borrowing Secret, _ staged: String, in group: AccessGroup) throws {
+  /// Keeps the new value before the program sees it.
+  ///
+  /// - Returns: the version of the item that keeps it.
+  private func stage(
+    _ secret: borrowing Secret, _ place: ItemPlace, _ details: Details, in group: AccessGroup
+  ) throws -> UInt64 {
     do throws(VaultError) {
-      try group.set(staged, to: secret, kind: .string, ifVersion: 0)
+      return try group.set(place.staged, to: secret, kind: .string, details, ifVersion: 0)
     } catch {
       guard case .conflict = error else { throw error }
-      throw Failure(
-        .conflict, "an earlier rotation did not end; its value is in '\(UTF8Text.onOneLine(staged))'",
-        hint: "if its program took the value: --finish; if not: --discard")
     }
+    _ = try staged(of: place, in: group)
+    throw Failure(
+      .conflict, "an earlier rotation did not end; its value is in '\(UTF8Text.onOneLine(place.staged))'",
+      hint: place.finishing)
+  }
+
+  /// The item with the value of a rotation that did not end.
+  ///
+  /// - Throws: `conflict` if the item of that name is another one, or belongs to another field.
+  private func staged(of place: ItemPlace, in group: AccessGroup) throws -> Item {
+    let item = try group.item(place.staged)
+    let shown = UTF8Text.onOneLine(place.staged)
+    guard let target = item.attributes[Self.target] else {
+      throw Failure(
+        .conflict, "'\(shown)' is an item of its own, and its name is needed for the rotation",
+        hint: "rename it: vault move NAME --as OTHER")
+    }
+    guard target == place.typed else {
+      throw Failure(.conflict, "'\(shown)' has the new value of '\(UTF8Text.onOneLine(target))'")
+    }
+    return item
   }
 
   /// The item's version; of a field only that it is there, because other fields may change meanwhile.
@@ -98,28 +133,38 @@ struct RotateValue: Command {
     return nil
   }
 
-  private func take(
-    _ staged: String, _ place: ItemPlace, _ details: Details, _ version: UInt64?, _ group: AccessGroup
-  ) throws {
-    let value = try group.get(staged)
-    do {
-      try set(value, place, details, version, group)
-    } catch VaultError.conflict {
-      throw Failure(
-        .conflict, "the item was changed meanwhile; the new value is in '\(UTF8Text.onOneLine(staged))'",
-        hint: "if the new value is the one to keep: --finish; if not: --discard")
-    }
-    try group.destroy(staged)
+  /// Finishes a rotation with the value that it kept.
+  private func take(_ staged: Item, _ place: ItemPlace, in group: AccessGroup) throws {
+    var details = Details()
+    if let expires = staged.expires { details.expires = .to(expires) }
+    let base = try version(of: place, in: group)
+    try set(try group.get(place.staged, version: staged.version), place, details, base, group)
+    try group.destroy(place.staged)
   }
 
   private func set(
-    _ value: borrowing Secret, _ place: ItemPlace, _ details: Details, _ version: UInt64?, _ group: AccessGroup
+    _ value: borrowing Secret, _ place: ItemPlace, _ details: Details, _ base: UInt64?, _ group: AccessGroup
   ) throws {
     guard let field = place.field else {
-      try group.set(place.name, to: value, kind: .string, details, ifVersion: version)
+      try group.set(place.name, to: value, kind: .string, details, ifVersion: base)
       return
     }
     let text = try unsafe value.withUnsafeBytes { (bytes) throws(Failure) in try unsafe WipedBytes(copying: bytes) }
     _ = try ItemField.set(field, of: place, to: text, as: .string, details, in: group)
+  }
+
+  /// The attribute of a kept value that names the item, or field, which it is for.
+  private static let target = "rotates"
+}
+
+extension ItemPlace {
+  /// `NAME` or `NAME#FIELD`
+  fileprivate var typed: String { field.map { "\(name)#\($0)" } ?? name }
+
+  fileprivate var staged: String { name + RotateValue.suffix }
+
+  fileprivate var finishing: String {
+    let shown = UTF8Text.onOneLine(typed)
+    return "if its program took the value: vault rotate-value '\(shown)' --finish; if not: --discard instead"
   }
 }
