@@ -1,6 +1,48 @@
 internal import GroupFile
 internal import Sealing
 
+/// Which items of a group a list returns; by default all of them.
+public struct ItemQuery: Sendable, Equatable {
+  /// Only items whose names begin with this; compared in NFC, byte by byte.
+  public var prefix: String
+  /// Only items that have all these attributes. A value that ends with `*` also stands for every value that begins with the
+  /// text before the asterisk.
+  public var attributes: [String: String]
+  /// Only items with this text in their name, label or attributes, ignoring case.
+  public var text: String? {
+    didSet { lowercased = text?.lowercased() }
+  }
+  /// Only items that expire at this moment or earlier.
+  public var expiresBy: Timestamp?
+  private var lowercased: String?
+
+  public init(
+    prefix: String = "", attributes: [String: String] = [:], text: String? = nil, expiresBy: Timestamp? = nil
+  ) {
+    (self.prefix, self.attributes, self.text, self.expiresBy) = (prefix, attributes, text, expiresBy)
+    lowercased = text?.lowercased()
+  }
+
+  /// Whether an item, whose name begins with the prefix, fulfils the rest of the query.
+  package func accepts(_ item: Item) -> Bool {
+    guard hasAttributes(item), expiresBy.map({ item.expires ?? .never <= $0 }) ?? true else { return false }
+    guard let lowercased else { return true }
+    let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
+    return texts.contains { $0.lowercased().contains(lowercased) }
+  }
+
+  package func hasAttributes(_ item: Item) -> Bool {
+    attributes.allSatisfy { key, wanted in
+      guard let value = item.attributes[key] else { return false }
+      return value == wanted || wanted.hasSuffix("*") && value.hasPrefix(wanted.dropLast())
+    }
+  }
+}
+
+extension Timestamp {
+  fileprivate static let never = Timestamp(milliseconds: .max)
+}
+
 /// A group's current items, one at a time, each proved before it is returned; opens no secret by itself.
 ///
 /// It shows one state of the group for as long as it exists. The order is not that of the names, because names are
@@ -10,6 +52,7 @@ public final class ItemList {
   private let walk: RowWalk
   private let opener: RowOpener
   private let group: String
+  private let query: ItemQuery
   /// The rows skipped so far: a writer signed them, but they are not valid items.
   private(set) var strangeRows: [StrangeRow] = []
   // Rows are proved on the caller's thread and opened on a second one, in batches.
@@ -21,11 +64,12 @@ public final class ItemList {
 
   private static let batchCount = 256
 
-  init(_ transaction: ReadTransaction, prefix: String, removed: Bool, group: String) throws(VaultError) {
+  init(_ transaction: ReadTransaction, _ query: ItemQuery, removed: Bool, group: String) throws(VaultError) {
     self.transaction = transaction
+    self.query = query
     self.group = group
     let state = transaction.view.state
-    opener = RowOpener(state: state, signer: state.signer, prefix: prefix, listsRemoved: removed)
+    opener = RowOpener(state: state, signer: state.signer, prefix: query.prefix, listsRemoved: removed)
     do { walk = try RowWalk(transaction) } catch { throw VaultError(error, group: group) }
   }
 
@@ -46,7 +90,7 @@ public final class ItemList {
     while true {
       while let outcome = ready.popFirst() {
         switch outcome {
-        case .item(let item): return item
+        case .item(let item): if query.accepts(item) { return item }
         case .unwanted: continue
         case .strange(let row): if strangeRows.count < StrangeRow.limit { strangeRows.append(row) }
         case .failed(let error): throw VaultError(error, group: group)
@@ -169,14 +213,21 @@ extension AccessGroup {
   ///
   /// - Parameter prefix: compared in NFC, byte by byte.
   /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no valid name has.
-  public func list(prefix: String = "") throws(VaultError) -> ItemList { try list(prefix: prefix, removed: false) }
+  public func list(prefix: String = "") throws(VaultError) -> ItemList { try list(ItemQuery(prefix: prefix)) }
 
-  private func list(prefix: String, removed: Bool) throws(VaultError) -> ItemList {
-    let prefix = prefix.isEmpty ? "" : try Item.Name(prefix).description
+  /// The current items that match `query`, one at a time, in no particular order. Rows are read, proved and opened as the
+  /// caller asks for items.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no valid name has.
+  public func list(_ query: ItemQuery) throws(VaultError) -> ItemList { try list(query, removed: false) }
+
+  private func list(_ query: ItemQuery, removed: Bool) throws(VaultError) -> ItemList {
+    var query = query
+    if !query.prefix.isEmpty { query.prefix = try Item.Name(query.prefix).description }
     let transaction: ReadTransaction
     do { transaction = try file.beginReading() } catch { throw VaultError(error, group: name.description) }
     notices.post(transaction.view.notices, of: name)
-    return try ItemList(transaction, prefix: prefix, removed: removed, group: name.description)
+    return try ItemList(transaction, query, removed: removed, group: name.description)
   }
 
   /// The current items whose names begin with `prefix`, sorted by the bytes of their names.
@@ -197,7 +248,7 @@ extension AccessGroup {
   public func listing(
     prefix: String = "", removed: Bool = false, progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
-    let list = try list(prefix: prefix, removed: removed)
+    let list = try list(ItemQuery(prefix: prefix), removed: removed)
     var items: [Item] = []
     while let item = try list.nextItem() {
       items.append(item)

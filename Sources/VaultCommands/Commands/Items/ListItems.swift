@@ -164,7 +164,7 @@ struct ListRequest: Equatable {
   /// - Returns: the number of listed items.
   @discardableResult
   func run(in session: Session) throws -> Int {
-    let filter = try ItemFilter(attributes: AttributeArguments.parse(attributes), match: match)
+    let query = try ItemQuery(attributes: AttributeArguments.parse(attributes), text: match, expiresBy: until)
     guard let order = Order(rawValue: sort ?? "name") else {
       throw Failure.usage("there is no such order", hint: "--sort name, changed or expires")
     }
@@ -177,7 +177,7 @@ struct ListRequest: Equatable {
     var problem: (any Error)?
     for name in names {
       let group = try store.group(name)
-      switch look(in: group, filter, session) {
+      switch look(in: group, query, session) {
       case .success(let listing):
         found += listing.items.map { (group, $0) }
         guard let row = listing.strange.first else { continue }
@@ -199,20 +199,22 @@ struct ListRequest: Equatable {
   }
 
   private func look(
-    in group: AccessGroup, _ filter: ItemFilter, _ session: Session
+    in group: AccessGroup, _ query: ItemQuery, _ session: Session
   ) -> Result<(items: [Item], strange: [StrangeRow]), VaultError> {
     Result { () throws(VaultError) in
       let listing = try group.listing(prefix: prefix, removed: removed) { session.showProgress("\($0) items read") }
       for row in listing.strange { session.warn("row \(row.token) was skipped: \(row.reason)") }
       var items: [Item] = []
-      for item in listing.items where try accepts(item, filter, group) { items.append(item) }
+      for item in listing.items where try accepts(item, query, group) { items.append(item) }
       return (items, listing.strange)
     }
   }
 
-  private func accepts(_ item: Item, _ filter: ItemFilter, _ group: AccessGroup) throws(VaultError) -> Bool {
-    if filter.accepts(item) { return true }
-    guard opensLogins, item.kind == .json, let text = filter.match, filter.hasAttributes(item) else { return false }
+  private func accepts(_ item: Item, _ query: ItemQuery, _ group: AccessGroup) throws(VaultError) -> Bool {
+    if query.accepts(item) { return true }
+    guard opensLogins, item.kind == .json, let text = query.text?.lowercased(), query.hasAttributes(item) else {
+      return false
+    }
     let opened = try group.open(item.name.description)
     let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
     return ["url", "username"].contains { field in
@@ -228,7 +230,7 @@ struct ListRequest: Equatable {
       case .changed: found.sorted { $0.item.changed > $1.item.changed }
       case .expires:
         found.compactMap { found in found.item.expires.map { (found, $0) } }
-          .filter { expiring in until.map { expiring.1 <= $0 } ?? true }.sorted { $0.1 < $1.1 }.map(\.0)
+          .sorted { $0.1 < $1.1 }.map(\.0)
       }
     return limit.map { Array(sorted.prefix($0)) } ?? sorted
   }
@@ -264,31 +266,5 @@ struct ListRequest: Equatable {
       table.add(all ? [group.name.description] + cells : cells)
     }
     try table.write(to: session.output, style: session.outputStyle)
-  }
-}
-
-/// The items that `list` leaves out.
-struct ItemFilter {
-  let attributes: [String: String]
-  let match: String?
-
-  init(attributes: [String: String], match: String?) {
-    self.attributes = attributes
-    self.match = match?.lowercased()
-  }
-
-  /// A value that ends with `*` matches the beginning of an attribute's value.
-  func hasAttributes(_ item: Item) -> Bool {
-    attributes.allSatisfy { key, wanted in
-      guard let value = item.attributes[key] else { return false }
-      return value == wanted || wanted.hasSuffix("*") && value.hasPrefix(wanted.dropLast())
-    }
-  }
-
-  func accepts(_ item: Item) -> Bool {
-    guard hasAttributes(item) else { return false }
-    guard let match else { return true }
-    let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
-    return texts.contains { $0.lowercased().contains(match) }
   }
 }

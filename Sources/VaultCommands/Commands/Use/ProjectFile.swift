@@ -200,7 +200,7 @@ struct AllowProject: Command {
     more: """
       The file is searched in the folder and those above it, but not in the home folder. It is shown, and from then on \
       vault run uses it as it is now; when it changes, it must be allowed again. A file that belongs to somebody else, \
-      that others can write, or that is a link is never used.
+      that others can write, or that is a link is never used: vault run then warns and goes on without it.
 
       It has lines such as group = team.shared, prefix = shop/, only = DB_PASSWORD, API_TOKEN, env-prefix = SHOP_ and \
       set DB_URL = db/url#dsn. The first four mean the same as the options of vault run; set sets one variable to one \
