@@ -11,8 +11,11 @@ public enum VerificationLevel: String, Sendable {
 /// How a state contradicts what was verified before.
 @nonexhaustive
 public enum RollbackReason: String, Sendable {
+  /// The group's state is older.
   case olderState = "epoch"
+  /// Its list of members is older.
   case olderRoster = "roster"
+  /// Its key is older.
   case olderKey = "generation"
   /// Two states of one epoch, or a state that does not descend from the known one.
   case fork

@@ -106,15 +106,19 @@ public enum VaultError: Error, Sendable, Equatable {
   /// Why the store stays locked.
   @nonexhaustive
   public enum Lock: Sendable, Equatable {
+    /// The key file cannot be used.
     case keyFile(FileFault)
     /// The folder in which a new key file would be created.
     case keyFileFolder(FileFault)
+    /// The key file would be copied with the store that it opens.
     case keyFileInsideStore
+    /// The application's credential cannot be used.
     case credential(FileFault)
     /// The device key, or the state folder that holds it.
     case deviceKey(FileFault)
     /// The state folder, which holds the device key, cannot be determined.
     case noStateFolder
+    /// The store has no slot of this kind.
     case noSlot(SlotInfo.Kind)
     /// The store has these slots, and no source was named; the text says why the key file that opened it before is not
     /// known.
@@ -151,9 +155,13 @@ public enum VaultError: Error, Sendable, Equatable {
   /// The thing that exists already.
   @nonexhaustive
   public enum Existing: Sendable, Equatable {
+    /// A store: a whole one, one at the place of a new one, or one whose recovery was begun.
     case store, storeAtPlace, storeInRecovery
+    /// A passphrase, or a slot that this key file opens.
     case passphraseSlot, keyFileSlot
+    /// A group of this name; an application of this name or id.
     case group, applicationName, applicationID
+    /// A file of this name; a file at the place of a credential; a file or folder at the place of a backup.
     case file, credentialPlace, backupPlace
   }
 }

@@ -48,7 +48,7 @@ extension SecretStore {
   ) throws(VaultError) -> StoreBackup {
     guard access.isOwners else { throw .denied(.ownerOnly) }
     let path = try location.outside(path)
-    let identity = try location.identityFile()
+    let identity = try location.identityFolder.read()
     guard identity.ownerKey == access.ownerKey else {
       throw .damaged(group: nil, level: .identity, detail: "another store's identity has replaced it")
     }

@@ -59,7 +59,7 @@ extension SecretStore {
     let backup = try StoreLocation(home: path, state: path)
     let identity: IdentityFile
     do {
-      identity = try backup.identityFile()
+      identity = try backup.identityFolder.read()
     } catch .noStore {
       throw .damaged(group: nil, level: .backup, detail: "this folder has no complete backup")
     }

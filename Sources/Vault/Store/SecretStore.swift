@@ -231,7 +231,7 @@ extension StoreLocation {
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/damaged(group:level:detail:)``,
   ///   ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func identity() throws(VaultError) -> IdentityInfo {
-    let file = try identityFile()
+    let file = try identityFolder.read()
     return IdentityInfo(
       ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots.map(SlotInfo.init),
       places: try all())

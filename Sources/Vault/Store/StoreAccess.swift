@@ -46,7 +46,7 @@ extension StoreAccess {
     _ location: StoreLocation, _ unlocking: consuming Unlocking, usesKeyring: Bool = true
   ) throws(VaultError) -> StoreAccess {
     switch consume unlocking {
-    case .keyFile(let path): .owner(try identity(location, try location.identityFile(), keyFile: path))
+    case .keyFile(let path): .owner(try identity(location, try location.identityFolder.read(), keyFile: path))
     case .passphrase(let passphrase): .owner(try identity(location, passphrase))
     case .credential(let path, let prompt): try application(path, prompt)
     case .credentialBytes(let bytes, let prompt): try application(bytes.guarded(), prompt)
@@ -64,10 +64,10 @@ extension StoreAccess {
     // The file is missing, but VAULT_CREDENTIAL names it too, so this is an error.
     if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given, prompt) }
     if let path = location.variable("VAULT_KEY_FILE") { return try open(location, .keyFile(path)) }
-    let file = try location.identityFile()
+    let file = try location.identityFolder.read()
     if usesKeyring {
       let unlocked = try UnlockedOwner.find(file.ownerKey) { () throws(VaultError) in
-        try identity(location, location.identityFile(), prompt)
+        try identity(location, location.identityFolder.read(), prompt)
       }
       if let unlocked { return .unlocked(unlocked) }
     }
@@ -115,7 +115,7 @@ extension StoreAccess {
     switch try SystemdCredential.read(path) {
     case .application(let credential): .application(credential)
     case .sealed(let sealed): try application(sealed, prompt)
-    case .slotKey(let key): .owner(try location.identityFile().open(key: key.key, use: .systemdCredential))
+    case .slotKey(let key): .owner(try location.identityFolder.read().open(key: key.key, use: .systemdCredential))
     case nil: nil
     }
   }
@@ -130,13 +130,13 @@ extension StoreAccess {
   private static func identity(
     _ location: StoreLocation, _ passphrase: borrowing Secret
   ) throws(VaultError) -> Identity {
-    try location.identityFile().open(passphrase: passphrase.guarded())
+    try location.identityFolder.read().open(passphrase: passphrase.guarded())
   }
 
   private static func identity(
     _ location: StoreLocation, recoveryCode: borrowing Secret
   ) throws(VaultError) -> Identity {
-    try location.identityFile().unlock(recoveryCode: recoveryCode.guarded()).identity
+    try location.identityFolder.read().unlock(recoveryCode: recoveryCode.guarded()).identity
   }
 }
 
@@ -148,10 +148,6 @@ extension StoreLocation {
   }
 
   var identityFolder: IdentityFolder { IdentityFolder(store: home) }
-
-  func identityFile() throws(VaultError) -> IdentityFile {
-    try identityFolder.read()
-  }
 
   /// The key file that opened the store on this machine, or the error of looking it up.
   func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {

@@ -66,7 +66,8 @@ extension SecretStore {
     }
     return StoreStatus(
       home: location.home, state: location.places.stateFolder(of: access.ownerKey),
-      ownerKey: access.ownerKey.hexadecimal, slots: (try? location.identityFile())?.slots.map(SlotInfo.init) ?? [],
+      ownerKey: access.ownerKey.hexadecimal,
+      slots: (try? location.identityFolder.read())?.slots.map(SlotInfo.init) ?? [],
       lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
       unlockedUntil: Timestamp(unlocking: access.ownerKey), notices: takeNotices())
   }
@@ -108,7 +109,7 @@ extension SecretStore {
   }
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
-    let file = try location.identityFile()
+    let file = try location.identityFolder.read()
     let state = location.places.stateFolder(of: file.ownerKey)
     var notices: [Notice] = []
     let groups = try location.groupNames().map { name in

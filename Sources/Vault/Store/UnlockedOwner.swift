@@ -215,6 +215,6 @@ extension SecretStore {
   @discardableResult
   public static func lock(at location: StoreLocation? = nil) throws(VaultError) -> Bool {
     let location = if let location { location } else { try StoreLocation.standard() }
-    return UnlockedRecord.forget(try location.identityFile().ownerKey)
+    return UnlockedRecord.forget(try location.identityFolder.read().ownerKey)
   }
 }

@@ -21,7 +21,7 @@ private enum Keyring {
 
   init() throws {
     store = try StoreFixture()
-    ownerKey = try store.location.identityFile().ownerKey
+    ownerKey = try store.location.identityFolder.read().ownerKey
   }
 
   deinit { _ = UnlockedRecord.forget(ownerKey) }
