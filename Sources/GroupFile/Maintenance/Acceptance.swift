@@ -1,18 +1,30 @@
 package import Sealing
 
 /// The result of accepting a group's current state.
-package enum Acceptance: Equatable, Sendable {
+@nonexhaustive
+public enum AcceptedState: Sendable, Equatable {
   /// The state did not need to be accepted.
   case nothingToAccept
-  /// The witness was replaced by one of this state.
-  case newWitness(epoch: UInt64)
-  /// The state was signed again with a number above everything seen, so that every machine's chain can continue from
-  /// it.
-  case newState(epoch: UInt64)
-  /// The group's file is gone, and the witness now records that.
+  /// The group continues from a state with this number: the one that was found, or one above everything seen, from
+  /// which every machine's chain can continue.
+  case accepted(epoch: UInt64)
+  /// The group's file is gone and the removal has been recorded; a group of this name can be created again.
   case removal
   /// The confirmation was refused; nothing is changed.
   case declined
+}
+
+/// Why a state is not accepted without confirmation.
+@nonexhaustive
+public enum AcceptanceReason: Sendable, Equatable {
+  /// An older state with the same members and key, or one of another branch.
+  case older
+  /// A state with an older roster or key: members that were removed since come back.
+  case olderRoster
+  /// The owner removed the group.
+  case removed
+  /// Another group than the one known by this name.
+  case anotherGroup
 }
 
 /// A state that is about to be accepted, and what it was compared with.
@@ -20,19 +32,7 @@ package struct OfferedState {
   package let state: VerifiedState
   /// The newest state that was seen of the group; `nil` if none was.
   package let known: WitnessRecord?
-  package let reason: Reason
-
-  /// Why the state is not accepted without confirmation.
-  package enum Reason: Sendable, Equatable {
-    /// An older state of the same roster and key, or one of another branch.
-    case older
-    /// An older roster or key: members that were removed since come back.
-    case olderRoster(RollbackReason)
-    /// The owner removed the group.
-    case removed
-    /// It is another group than the one known by this name.
-    case anotherGroup
-  }
+  package let reason: AcceptanceReason
 }
 
 /// Acceptance by the owner, who alone can give a state a roster and a key that are newer than everything seen.
@@ -46,6 +46,8 @@ package struct OwnersAcceptance {
   package var registeredID: GroupID?
   /// Whether the registry says that the group was removed.
   package var isRemoved: Bool
+  /// Whether a change is superseded if nothing needs to be accepted.
+  package var isRequired = false
 
   package init(
     authority: any RosterAuthority, registeredID: GroupID? = nil, isRemoved: Bool = false,
@@ -75,7 +77,7 @@ extension AccessGroupFile {
   package func accept(
     _ owner: OwnersAcceptance? = nil, another takesAnother: Bool = false,
     confirm: (OfferedState) -> Bool = { _ in true }
-  ) throws(GroupFileError) -> Acceptance {
+  ) throws(GroupFileError) -> AcceptedState {
     guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
     let session = try beginSession()
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
@@ -88,7 +90,8 @@ extension AccessGroupFile {
     }
     switch reason {
     case .anotherGroup where !takesAnother: throw .anotherGroup
-    case .olderRoster(let kind) where owner == nil:
+    case .olderRoster where owner == nil:
+      let kind = record.flatMap { AccessGroupFile.olderRoster(state, $0) } ?? .olderRoster
       throw .rolledBack(found: state.manifest.epoch, known: record?.epoch ?? 0, kind)
     default: break
     }
@@ -126,14 +129,15 @@ extension AccessGroupFile {
   ) -> OfferedState {
     let record = known(reading)
     let isRemoved = owner.isRemoved || record?.flags.contains(.removed) == true
-    let olderRoster = record.flatMap { AccessGroupFile.olderRoster(state, $0) }.map(OfferedState.Reason.olderRoster)
-    return OfferedState(state: state, known: record, reason: isRemoved ? .removed : olderRoster ?? .older)
+    let isOlderRoster = record.map { AccessGroupFile.olderRoster(state, $0) != nil } ?? false
+    return OfferedState(
+      state: state, known: record, reason: isRemoved ? .removed : isOlderRoster ? .olderRoster : .older)
   }
 
   /// Why the state is not accepted without confirmation; `nil` if nothing prevents it.
   private func reason(
     of state: VerifiedState, against record: WitnessRecord?, _ owner: OwnersAcceptance?, _ connection: Connection
-  ) throws(GroupFileError) -> OfferedState.Reason? {
+  ) throws(GroupFileError) -> AcceptanceReason? {
     if let registered = owner?.registeredID, registered != state.manifest.groupID { return .anotherGroup }
     if owner?.isRemoved == true { return .removed }
     guard let record else { return nil }
@@ -143,7 +147,7 @@ extension AccessGroupFile {
       return nil
     } catch {
       if record.flags.contains(.removed) { return .removed }
-      return AccessGroupFile.olderRoster(state, record).map(OfferedState.Reason.olderRoster) ?? .older
+      return AccessGroupFile.olderRoster(state, record) == nil ? .older : .olderRoster
     }
   }
 
@@ -167,7 +171,7 @@ extension AccessGroupFile {
   /// Gives a state a roster, a key and an epoch above everything seen.
   private func renew(
     _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession
-  ) throws(GroupFileError) -> Acceptance {
+  ) throws(GroupFileError) -> AcceptedState {
     try view.state.confirmRoster(session.connection)
     let change = RosterChange().taking(offered, owner)
     let writing = RosterWriting(view, context, owner.authority)
@@ -177,12 +181,12 @@ extension AccessGroupFile {
     try session.commit()
     _ = try replaceWitness(renewed)
     session.end(renewed)
-    return .newState(epoch: renewed.manifest.epoch)
+    return .accepted(epoch: renewed.manifest.epoch)
   }
 
   private func signAnew(
     _ state: VerifiedState, above epoch: UInt64, _ session: WriteSession
-  ) throws(GroupFileError) -> Acceptance {
+  ) throws(GroupFileError) -> AcceptedState {
     guard state.member.rights >= .write else { return try replaceWitness(state) }
     let manifest = state.successor(
       root: state.manifest.root, itemCount: state.manifest.itemCount,
@@ -192,16 +196,16 @@ extension AccessGroupFile {
     try session.commit()
     _ = try replaceWitness(signed)
     session.end(signed)
-    return .newState(epoch: manifest.epoch)
+    return .accepted(epoch: manifest.epoch)
   }
 
   @discardableResult
-  func replaceWitness(_ state: VerifiedState) throws(GroupFileError) -> Acceptance {
+  func replaceWitness(_ state: VerifiedState) throws(GroupFileError) -> AcceptedState {
     try write { sequence in state.witnessRecord(sequence: sequence, flags: .acceptedByHand) }
-    return .newWitness(epoch: state.manifest.epoch)
+    return .accepted(epoch: state.manifest.epoch)
   }
 
-  private func acceptRemoval() throws(GroupFileError) -> Acceptance {
+  private func acceptRemoval() throws(GroupFileError) -> AcceptedState {
     let reading = witness.read()
     if let floor = floor(beside: reading) {
       try markRemoved(floor)

@@ -151,6 +151,15 @@ extension SecretStore {
       // which needs no more than read access. A new file has no lock.
       guard error.isRepairable || error == .busy else { throw VaultError(error, group: name.description) }
     }
+    return try rebuild(name, file, change, accepting: acceptance, progress)
+  }
+
+  /// Makes `change` in a new file with what the last signed state of the old one proves.
+  func rebuild(
+    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ change: RosterChange,
+    accepting acceptance: OwnersAcceptance?, _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> VerifiedState {
+    let identity = try owner()
     let drafts = try DraftFolder.make(in: location.home)
     let places = SalvagePlaces(draft: drafts.path(of: name), kept: drafts.keepingPath(of: name))
     do throws(GroupFileError) {

@@ -6,7 +6,7 @@ public struct ReturningState: Sendable {
   /// The group's name.
   public let group: String
   /// Why it is not accepted without confirmation.
-  public let reason: Reason
+  public let reason: AcceptanceReason
   /// The number of the state.
   public let epoch: UInt64
   /// The number of the newest state that was seen of this group; `nil` if none was. Accepting discards what was written
@@ -21,29 +21,10 @@ public struct ReturningState: Sendable {
   /// Members that are not let in again, because their credentials were replaced or revoked since.
   public let left: [GroupMember]
 
-  /// Why a state is not accepted without confirmation.
-  @nonexhaustive
-  public enum Reason: Sendable {
-    /// An older state with the same members, or one of another branch.
-    case older
-    /// A state with an older roster or key: members that were removed since come back.
-    case olderRoster
-    /// The group was removed.
-    case removed
-    /// Another group than the one known by this name.
-    case anotherGroup
-  }
-
   fileprivate init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
     let state = offered.state
     group = state.roster.groupName
-    reason =
-      switch offered.reason {
-      case .older: .older
-      case .olderRoster: .olderRoster
-      case .removed: .removed
-      case .anotherGroup: .anotherGroup
-      }
+    reason = offered.reason
     epoch = state.manifest.epoch
     knownEpoch = offered.known.flatMap { $0.groupID == state.manifest.groupID ? $0.epoch : nil }
     itemCount = state.manifest.itemCount
@@ -53,24 +34,14 @@ public struct ReturningState: Sendable {
   }
 }
 
-/// The result of ``SecretStore/acceptGroup(_:another:confirm:)``.
-@nonexhaustive
-public enum AcceptedState: Sendable, Equatable {
-  case nothingToAccept
-  /// The group continues from its current state.
-  case accepted(epoch: UInt64)
-  /// The group's file is gone and the removal has been recorded; a group of this name can be created again.
-  case removal
-  /// The confirmation was refused.
-  case declined
-}
-
 extension SecretStore {
   /// Accepts a group in its current state although this machine has seen another one, as after restoring a backup.
   ///
   /// Only the owner can accept a state with an older roster or key. A state that the owner accepts gets a newer roster
   /// and key at once. Applications whose credentials were replaced or revoked since are not let in; other members that
   /// were removed since come back.
+  ///
+  /// A file too damaged to be changed in place is replaced by a new one with what its last signed state proves.
   ///
   /// A member could act between this call and a later call that removes it. The calls that change members therefore
   /// take `accepting:`, which accepts the state in the same step, even for a damaged file.
@@ -91,10 +62,13 @@ extension SecretStore {
     let file = name == .registry ? try registry().group.file : group(name).file
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil
     let leaves = owner?.revokes ?? { _ in false }
-    let acceptance: Acceptance
+    let accepted: AcceptedState
     do throws(GroupFileError) {
-      acceptance = try file.accept(owner, another: takesAnother) { confirm(ReturningState($0, leaves)) }
+      accepted = try file.accept(owner, another: takesAnother) { confirm(ReturningState($0, leaves)) }
     } catch {
+      if owner != nil, error.isRepairable || error == .busy {
+        return try acceptRebuilt(name, file, takesAnother, confirm, instead: error)
+      }
       // This machine never saw the group, but the owner's registry lists it.
       if error == .missing, owner?.registeredID != nil, owner?.isRemoved == false {
         try noteRemoval(of: name)
@@ -102,15 +76,35 @@ extension SecretStore {
       }
       throw VaultError(error, group: name.description)
     }
-    switch acceptance {
-    case .nothingToAccept: return .nothingToAccept
-    case .declined: return .declined
-    case .newWitness(let epoch), .newState(let epoch):
-      if owner != nil, name != .registry { try notePresence(of: name) }
-      return .accepted(epoch: epoch)
-    case .removal:
-      if owner != nil, name != .registry { try noteRemoval(of: name) }
-      return .removal
+    guard owner != nil, name != .registry else { return accepted }
+    switch accepted {
+    case .accepted: try notePresence(of: name)
+    case .removal: try noteRemoval(of: name)
+    default: break
+    }
+    return accepted
+  }
+
+  /// Accepts the state of a group whose file is too damaged to be changed in place, or that another process keeps locked.
+  ///
+  /// - Parameter error: thrown if the file holds no state that needs to be accepted.
+  private func acceptRebuilt(
+    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ takesAnother: Bool, _ confirm: (ReturningState) -> Bool,
+    instead error: GroupFileError
+  ) throws(VaultError) -> AcceptedState {
+    do throws(VaultError) {
+      let state = try withoutActuallyEscaping(confirm) { (confirm) throws(VaultError) in
+        var acceptance = try ownersAcceptance(of: name, asking: confirm)
+        acceptance.isRequired = true
+        if takesAnother { acceptance.registeredID = nil }
+        return try rebuild(name, file, RosterChange(), accepting: acceptance) { _ in }
+      }
+      if name != .registry { try notePresence(of: name) }
+      return .accepted(epoch: state.manifest.epoch)
+    } catch .declined {
+      return .declined
+    } catch .contradiction(.superseded) {
+      throw VaultError(error, group: name.description)
     }
   }
 

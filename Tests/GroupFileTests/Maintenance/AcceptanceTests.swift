@@ -17,7 +17,7 @@ import Testing
 
   @Test func `an older state that is accepted is signed again above both epochs`() throws {
     let group = try rolledBack()
-    #expect(try group.open().accept() == .newState(epoch: 6))
+    #expect(try group.open().accept() == .accepted(epoch: 6))
     #expect(try group.value("name") == "old")
     #expect(group.witness.record?.epoch == 6)
     #expect(group.witness.record?.flags == .acceptedByHand)
@@ -36,13 +36,13 @@ import Testing
     for value in ["b", "c", "d"] { try group.set(["name": value]) }
     let lost = group.witness.reading
     try group.replace(with: copy)
-    #expect(try group.open().accept() == .newState(epoch: 6))
+    #expect(try group.open().accept() == .accepted(epoch: 6))
     let behind = MemoryWitness(ancestor)
     #expect(try group.open(behind).value("name") == "old")
     #expect(behind.record?.epoch == 6)
     let other = MemoryWitness(lost)
     #expect(failure { try group.open(other).value("name") } == .rolledBack(found: 6, known: 5, .fork))
-    #expect(try group.open(other).accept() == .newState(epoch: 7))
+    #expect(try group.open(other).accept() == .accepted(epoch: 7))
   }
 
   @Test func `accepting a current state changes nothing`() throws {
@@ -70,7 +70,7 @@ import Testing
     let witness = try far(group)
     let file = try group.open("com.example.web", witness: witness)
     #expect(failure { try file.set(["name": "new"]) }?.isRollback == true)
-    #expect(try file.accept() == .newWitness(epoch: 3))
+    #expect(try file.accept() == .accepted(epoch: 3))
     try file.set(["name": "new"])
     #expect(try group.value("name") == "new")
   }
@@ -81,7 +81,7 @@ import Testing
     let witness = try far(group)
     let epoch = try #require(witness.record?.epoch)
     let owner = OwnersAcceptance(authority: try group.authority()) { _ in false }
-    #expect(try group.open(witness).accept(owner) == .newState(epoch: epoch + 1))
+    #expect(try group.open(witness).accept(owner) == .accepted(epoch: epoch + 1))
     #expect(try group.open().beginReading().view.state.roster.firstEpoch == epoch + 1)
     try group.open("com.example.web").set(["name": "new"])
   }
@@ -95,7 +95,7 @@ import Testing
     group.witness.reading = .absent
     try group.set(["name": "right"])
     group.witness.reading = seen
-    #expect(try group.open().accept() == .newState(epoch: 3))
+    #expect(try group.open().accept() == .accepted(epoch: 3))
     #expect(try group.value("name") == "right")
   }
 
@@ -130,7 +130,7 @@ import Testing
     try group.set(["name": "new"])
     try group.replace(with: copy)
     let own = MemoryWitness(group.witness.reading)
-    #expect(try group.open(as: reader, witness: own).accept() == .newWitness(epoch: 3))
+    #expect(try group.open(as: reader, witness: own).accept() == .accepted(epoch: 3))
     #expect(own.record?.flags == .acceptedByHand)
     let after = try group.files()
     #expect(after.main == copy.main && after.log == copy.log)

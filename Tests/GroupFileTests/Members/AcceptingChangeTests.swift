@@ -36,7 +36,7 @@ import Testing
 
   /// Revokes the thief although this machine refuses the group's state.
   private func expectPutOut(
-    _ group: GroupFixture, _ reason: OfferedState.Reason, droppingUnproved: Bool = false
+    _ group: GroupFixture, _ reason: AcceptanceReason, droppingUnproved: Bool = false
   ) throws -> ChangedRoster {
     let seen = group.witness.record
     #expect(
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test func `a member who put back an older roster is removed in the step that accepts it`() throws {
-    let outcome = try expectPutOut(putBack(), .olderRoster(.olderRoster))
+    let outcome = try expectPutOut(putBack(), .olderRoster)
     #expect(outcome.left.isNothing, "\(outcome.left)")
   }
 
@@ -78,14 +78,14 @@ import Testing
     for make in [forked, putBack] {
       let group = try make()
       try group.tamper { try $0.run("DELETE FROM item WHERE token = (SELECT min(token) FROM item WHERE place = 2)") }
-      let reason: OfferedState.Reason = group.witness.record?.generation == 2 ? .olderRoster(.olderRoster) : .older
+      let reason: AcceptanceReason = group.witness.record?.generation == 2 ? .olderRoster : .older
       let outcome = try expectPutOutOfDamage(group, reason)
       #expect(outcome.left.lost == 1 && outcome.left.isReplaced)
     }
   }
 
   private func expectPutOutOfDamage(
-    _ group: GroupFixture, _ reason: OfferedState.Reason
+    _ group: GroupFixture, _ reason: AcceptanceReason
   ) throws -> ChangedRoster {
     // Lost items are dropped only on request, whether or not the state is accepted.
     #expect(
@@ -155,7 +155,7 @@ import Testing
   @Test func `a damaged witness does not block a revocation`() throws {
     let group = try RevocationTests.group()
     group.witness.reading = .invalid
-    var reasons: [OfferedState.Reason] = []
+    var reasons: [AcceptanceReason] = []
     try group.forceRevocation(
       of: AcceptingChangeTests.thief,
       accepting: acceptance(group) { offered in

@@ -59,7 +59,7 @@ import Testing
     #expect(witness.record?.epoch == 4)
     try group.replace(with: copy)
     let file = try group.open("com.example.api", witness: witness, floor: floor)
-    #expect(try file.accept() == .newState(epoch: 5))
+    #expect(try file.accept() == .accepted(epoch: 5))
     #expect(try file.value("name") == "old")
   }
 

@@ -42,9 +42,9 @@ import Testing
       announced = offered.state.roster.members.map(\.application).sorted()
       roster =
         (try? group.peek { try VerifiedState.open($0, as: group.open().context, known: nil) })?.roster.revision ?? 0
-      return offered.reason == .olderRoster(.olderRoster)
+      return offered.reason == .olderRoster
     }
-    #expect(accepted == .newState(epoch: 7))
+    #expect(accepted == .accepted(epoch: 7))
     #expect(announced == ["", "com.example.api", "com.example.web"] && roster == 3)
     let state = try group.open().beginReading().view.state
     #expect(state.roster.revision == seen.rosterRevision + 1 && state.roster.generation == seen.generation + 1)
@@ -61,7 +61,7 @@ import Testing
     let copy = try group.files()
     try group.set(["name": "new"])
     try group.replace(with: copy)
-    #expect(try group.open().accept(acceptance(group)) { $0.reason == .older } == .newState(epoch: 5))
+    #expect(try group.open().accept(acceptance(group)) { $0.reason == .older } == .accepted(epoch: 5))
     let state = try group.open().beginReading().view.state
     #expect(state.roster.generation == 2 && state.roster.revision == 3)
     #expect(try group.open("com.example.api").value("name") == "old")
@@ -69,7 +69,7 @@ import Testing
 
   @Test func `a revoked application stays out if the owner's registry knows of its revocation`() throws {
     let group = try putBack()
-    #expect(try group.open().accept(acceptance(group, revoking: "com.example.web")) == .newState(epoch: 7))
+    #expect(try group.open().accept(acceptance(group, revoking: "com.example.web")) == .accepted(epoch: 7))
     #expect(failure { try group.open("com.example.web").value("name") } == .notAMember)
     #expect(try group.open("com.example.api").value("name") == "old")
   }
@@ -80,7 +80,7 @@ import Testing
     _ = try group.open().accept(acceptance(group, revoking: "com.example.web"))
     let file = try group.open("com.example.api", witness: seen)
     #expect(failure { try file.value("name") } == .rolledBack(found: 7, known: 6, .fork))
-    #expect(try file.accept() == .newState(epoch: 8))
+    #expect(try file.accept() == .accepted(epoch: 8))
     #expect(try file.value("name") == "old")
   }
 

@@ -54,7 +54,7 @@ import Testing
     #expect(failure { try group.value("name") } == .anotherGroup)
     #expect(failure { try group.set(["name": "new"]) } == .anotherGroup)
     #expect(failure { try group.open().accept() } == .anotherGroup)
-    #expect(try group.open().accept(another: true) == .newWitness(epoch: 2))
+    #expect(try group.open().accept(another: true) == .accepted(epoch: 2))
     #expect(try group.value("name") == "other")
     #expect(group.witness.record?.flags == .acceptedByHand)
   }

@@ -218,7 +218,7 @@ import Testing
     #expect(throws: GroupFileError.missing) { try group.open().beginReading() }
     try copy.put(into: group.folder)
     rollback(group, .broughtBack, found: 2, known: 2)
-    #expect(try group.open().accept() == .newState(epoch: 3))
+    #expect(try group.open().accept() == .accepted(epoch: 3))
     #expect(try group.value("name") == "value")
   }
 
@@ -236,7 +236,7 @@ import Testing
     #expect(failure { try group.open().compact() } == refused)
     #expect(failure { try group.open().verify() } == refused)
     #expect(group.witness.reading == .invalid, "reading does not replace it")
-    #expect(try group.open().accept() == .newWitness(epoch: 2))
+    #expect(try group.open().accept() == .accepted(epoch: 2))
     try group.set(["name": "new"])
     #expect(try group.open().verify().epoch == 3)
   }

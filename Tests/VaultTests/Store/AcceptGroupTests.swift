@@ -1,8 +1,8 @@
 import Foundation
-import GroupFile
 import Sealing
 import Testing
 
+@testable import GroupFile
 @testable import Vault
 
 /// The owner accepts a group that differs from what this machine, or the owner's registry, knows.
@@ -96,7 +96,7 @@ struct AcceptGroupTests {
     #expect(throws: VaultError.rolledBack(group: "team", found: 2, known: 2, reason: .broughtBack)) {
       try removed.value("old", in: "team")
     }
-    var reason: ReturningState.Reason?
+    var reason: AcceptanceReason?
     try removed.open().acceptGroup("team") { state in
       reason = state.reason
       return true
@@ -122,6 +122,53 @@ struct AcceptGroupTests {
     #expect(throws: another) { try store.value("new", in: "team") }
     #expect(try store.open().acceptGroup("team") == .accepted(epoch: 2))
     #expect(try store.value("new", in: "team") == "n")
+  }
+
+  /// A store whose group `team` was put back to an older state and then damaged by `sql`.
+  private func damagedOlderState(_ sql: StaticString) throws -> StoreFixture {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let path = folder("team", in: store)
+    try FileManager.default.copyItem(atPath: path, toPath: store.path("old"))
+    try store.open().group("team").set("b", to: "new")
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.copyItem(atPath: store.path("old"), toPath: path)
+    let connection = try Connection(at: ContainerPlace(folder: path), access: .writing)
+    try connection.begin(.immediate)
+    try connection.statement(sql).run()
+    try connection.commit()
+    connection.close()
+    return store
+  }
+
+  @Test func `an older state in a damaged file is accepted in a new file`() throws {
+    let store = try damagedOlderState("DELETE FROM node")
+    var reason: AcceptanceReason?
+    let declined = try store.open().acceptGroup("team") { _ in false }
+    #expect(declined == .declined)
+    let accepted = try store.open().acceptGroup("team") { state in
+      reason = state.reason
+      return true
+    }
+    #expect(accepted == .accepted(epoch: 4) && reason == .older)
+    #expect(try store.value("a", in: "team") == "old")
+    try expectVerified(store)
+  }
+
+  @Test func `accepting a damaged state does not drop an item that can no longer be proved`() throws {
+    let store = try damagedOlderState("DELETE FROM item")
+    #expect(throws: VaultError.unproved(group: "team", items: 1, versions: 0)) { try store.open().acceptGroup("team") }
+  }
+
+  @Test func `damage to a state that needs no acceptance is reported as damage`() throws {
+    let store = try damagedOlderState("CREATE TABLE added(a)")
+    try forgetWitnesses(store)
+    #expect {
+      try store.open().acceptGroup("team")
+    } throws: { error in
+      guard case .damaged("team", .container, _)? = error as? VaultError else { return false }
+      return true
+    }
   }
 
   @Test func `an older state is described before it is signed, and stays refused if the owner declines`() throws {

@@ -111,6 +111,7 @@ extension AccessGroupFile {
     change.rotates = true
     var left = LeftBehind()
     func sign(_ salvaged: borrowing SalvagedGroup) throws(GroupFileError) -> GroupRepair {
+      guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .superseded }
       let group = salvaged.rows.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
         throw .unproved(items: group.lost, versions: group.lostVersions)
