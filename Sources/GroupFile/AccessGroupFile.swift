@@ -241,25 +241,16 @@ package struct GroupCreation: Sendable {
       let member = Member(
         kind: .owner, rights: .write, issue: 0, application: "", signingKey: seed.signingPublicKey,
         slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID))
-      let roster = SignedRoster(
-        Roster(
-          groupID: groupID, ownerKey: owner.publicKey, revision: 1, generation: 1, keyCommitment: keys.commitment,
-          previous: .zero, firstEpoch: 1, flags: flags, deviceKeyID: device?.id ?? DeviceKey.noID, keep: keep,
-          groupName: name,
-          members: [member], removed: []),
-        by: owner)
+      let roster = Roster(
+        groupID: groupID, ownerKey: owner.publicKey, revision: 1, generation: 1, keyCommitment: keys.commitment,
+        previous: .zero, firstEpoch: 1, flags: flags, deviceKeyID: device?.id ?? DeviceKey.noID, keep: keep,
+        groupName: name, members: [member], removed: [])
       let manifest = Manifest(
-        version: flags.version, groupID: groupID,
-        rosterDigest: roster.digest, rosterRevision: 1, generation: 1, epoch: 1, itemCount: 0, versionRowCount: 0,
-        root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey, time: time)
+        version: flags.version, groupID: groupID, rosterDigest: .zero, rosterRevision: 1, generation: 1, epoch: 1,
+        itemCount: 0, versionRowCount: 0, root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey,
+        time: time)
       try connection.storeWrap(slotID, wrap)
-      try connection.storePart(.header, StateHeader(of: roster.roster).serialized())
-      try connection.storePart(.roster, roster.sealed(with: keys))
-      try connection.storePart(.manifest, SignedManifest.seal(manifest, by: seed.signingKey(), with: keys))
-      try connection.appendChain(1, manifest.rest())
-      return WitnessRecord(
-        sequence: 1, groupID: groupID, ownerKey: owner.publicKey, rosterRevision: 1, generation: 1, epoch: 1,
-        link: manifest.link(), rosterDigest: roster.digest, flags: [])
+      return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord(sequence: 1)
     } catch let error as GroupFileError {
       throw error
     } catch {

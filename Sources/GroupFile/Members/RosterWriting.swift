@@ -66,30 +66,33 @@ struct RosterWriting {
   private let view: Snapshot
   private let context: GroupContext
   private let authority: any RosterAuthority
-  /// The root of the rows in a file that only this process wrote; `nil` if the signed root counts.
-  private let draftRoot: Digest?
+  /// What was salvaged, in a file that only this process wrote; `nil` if the signed root counts.
+  private let salvaged: SalvagedGroup?
 
   private var connection: Connection { view.connection }
   private var old: VerifiedState { view.state }
 
   /// - Parameter view: the verified state of the transaction; the caller has compared it with the witness.
   init(
-    _ view: Snapshot, _ context: GroupContext, _ authority: any RosterAuthority, draftRoot: Digest? = nil
+    _ view: Snapshot, _ context: GroupContext, _ authority: any RosterAuthority, salvaged: SalvagedGroup? = nil
   ) {
-    self.draftRoot = draftRoot
+    self.salvaged = salvaged
     self.view = view
     self.context = context
     self.authority = authority
   }
 
-  /// Makes the change without committing it; `nil` if there is nothing to change.
+  /// Makes the change without committing it; `nil` if there is nothing to change. What was salvaged always gets a new
+  /// roster.
   ///
   /// - Parameter left: receives the counts of what a new key drops.
   func write(
     _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> VerifiedState? {
     let plan = try RosterPlan(change, on: old.roster, authority)
-    guard plan.isChange || !old.hasOwnersVersion || connection.version != old.roster.flags.version else { return nil }
+    guard
+      plan.isChange || salvaged != nil || !old.hasOwnersVersion || connection.version != old.roster.flags.version
+    else { return nil }
     var roster = old.roster
     var manifest = old.successor(
       root: old.manifest.root, itemCount: old.manifest.itemCount, versionRowCount: old.manifest.versionRowCount,
@@ -109,6 +112,11 @@ struct RosterWriting {
       manifest.itemCount = rotated.itemCount
       manifest.versionRowCount = rotated.versionRowCount
       roster.members = try wrapped(plan.members, keys)
+    } else if let salvaged {
+      manifest.root = salvaged.root
+      manifest.itemCount = salvaged.rows.itemCount
+      manifest.versionRowCount = salvaged.rows.versionCount
+      roster.members = try wrapped(plan.members, keys, from: salvaged.wraps)
     } else {
       let joined = try wrapped(plan.joining, keys)
       roster.members =
@@ -118,14 +126,15 @@ struct RosterWriting {
     guard [roster.revision, roster.generation, manifest.epoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
       throw .overLimit("2^53 states")
     }
-    return try sign(roster, manifest, keys)
+    return try connection.store(
+      roster, manifest, under: keys, owner: authority.rosterSigningKey(), writer: context.seed)
   }
 
   private func rotate(
     under keys: GroupKeys, dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> Rotation.Outcome {
-    if let draftRoot {
-      return try Rotation.run(view, from: draftRoot, under: keys, dropping: dropped, progress)
+    if let salvaged {
+      return try Rotation.run(view, from: salvaged.root, under: keys, dropping: dropped, progress)
     }
     // In a file with a damaged structure, writing rows of one table could overwrite those of another.
     try connection.quickCheck()
@@ -133,29 +142,6 @@ struct RosterWriting {
     return try connection.withBoundOfWholeFile { () throws(GroupFileError) in
       try Rotation.run(view, from: old.manifest.root, under: keys, dropping: dropped, progress)
     }
-  }
-
-  private func sign(
-    _ roster: Roster, _ successor: Manifest, _ keys: GroupKeys
-  ) throws(GroupFileError) -> VerifiedState {
-    let signed = SignedRoster(roster, by: authority.rosterSigningKey())
-    var manifest = successor
-    manifest.rosterDigest = signed.digest
-    manifest.rosterRevision = roster.revision
-    manifest.generation = roster.generation
-    let sealedRoster = signed.sealed(with: keys)
-    guard sealedRoster.count <= GroupLimits.rosterByteCount else { throw .overLimit("a roster of 1 MiB") }
-    let header = StateHeader(of: roster).serialized()
-    try connection.storePart(.header, header)
-    try connection.storePart(.roster, sealedRoster)
-    let sealedManifest = SignedManifest.seal(manifest, by: context.seed.signingKey(), with: keys)
-    try connection.storePart(.manifest, sealedManifest)
-    try connection.appendChain(manifest.epoch, manifest.rest())
-    try connection.storeVersion()
-    guard let member = roster.member(signing: context.seed.signingPublicKey) else { throw .ownerOnly }
-    return VerifiedState(
-      keys: keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header)
   }
 
   private func newKeys(of roster: Roster) throws(GroupFileError) -> GroupKeys {
@@ -168,10 +154,18 @@ struct RosterWriting {
     }
   }
 
-  /// Wraps the group's key for `members`, and stores the wraps.
-  private func wrapped(_ members: [Member], _ keys: GroupKeys) throws(GroupFileError) -> [Member] {
+  /// Wraps the group's key for `members`, and stores the wraps; those among `found` that are still right are kept.
+  private func wrapped(
+    _ members: [Member], _ keys: GroupKeys, from found: [[UInt8]: Set<[UInt8]>] = [:]
+  ) throws(GroupFileError) -> [Member] {
     var wrapped: [Member] = []
     for var member in members {
+      if let wrap = found[member.slotID]?.first(where: { Wrap.digest($0, slotID: member.slotID) == member.wrapDigest })
+      {
+        try connection.storeWrap(member.slotID, wrap)
+        wrapped.append(member)
+        continue
+      }
       do {
         let seed =
           member.kind == .owner
@@ -189,6 +183,35 @@ struct RosterWriting {
       wrapped.append(member)
     }
     return wrapped
+  }
+}
+
+extension Connection {
+  /// Signs a roster and the first manifest under it, and stores the whole state in the open transaction: header, roster,
+  /// manifest, link and versions.
+  ///
+  /// - Parameter manifest: without the fields that follow from the roster.
+  func store(
+    _ roster: Roster, _ manifest: Manifest, under keys: GroupKeys, owner: borrowing SigningKey, writer: MemberSeed
+  ) throws(GroupFileError) -> VerifiedState {
+    let signed = SignedRoster(roster, by: owner)
+    var manifest = manifest
+    manifest.rosterDigest = signed.digest
+    manifest.rosterRevision = roster.revision
+    manifest.generation = roster.generation
+    let sealedRoster = signed.sealed(with: keys)
+    guard sealedRoster.count <= GroupLimits.rosterByteCount else { throw .overLimit("a roster of 1 MiB") }
+    guard let member = roster.member(signing: writer.signingPublicKey) else { throw .ownerOnly }
+    let header = StateHeader(of: roster).serialized()
+    let sealedManifest = SignedManifest.seal(manifest, by: writer.signingKey(), with: keys)
+    try storePart(.header, header)
+    try storePart(.roster, sealedRoster)
+    try storePart(.manifest, sealedManifest)
+    try appendChain(manifest.epoch, manifest.rest())
+    try storeVersion()
+    return VerifiedState(
+      keys: keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: sealedManifest,
+      sealedRoster: sealedRoster, header: header)
   }
 }
 

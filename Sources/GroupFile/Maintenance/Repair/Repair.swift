@@ -82,11 +82,11 @@ extension AccessGroupFile {
     let places = SalvagePlaces(draft: draft, kept: kept)
     return try makeNew(at: places, holding: lock, names: names, members: members, progress: progress) {
       (salvaged) throws(GroupFileError) in
-      let signing = SalvagedState(salvaged.view.state, authority: authority, context: context)
       var group = salvaged.rows.group
-      group.epoch = try signing.sign(
-        root: salvaged.root, items: salvaged.rows.itemCount, versions: salvaged.rows.versionCount,
-        wraps: salvaged.wraps, time: now(), in: salvaged.view.connection)
+      var left = LeftBehind()
+      let state = try RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
+        .write(RosterChange(), at: now(), &left, progress)
+      group.epoch = state?.manifest.epoch ?? 0
       return group
     }.group
   }
@@ -110,7 +110,7 @@ extension AccessGroupFile {
     var change = change
     change.rotates = true
     var left = LeftBehind()
-    func sign(_ salvaged: borrowing SalvagedGroup) throws(GroupFileError) -> GroupRepair {
+    func sign(_ salvaged: SalvagedGroup) throws(GroupFileError) -> GroupRepair {
       guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .superseded }
       let group = salvaged.rows.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
@@ -119,7 +119,7 @@ extension AccessGroupFile {
       left = LeftBehind(group)
       // The rows in the draft are as their writers sealed them, and no other process can write there.
       salvaged.view.connection.bound(steps: .max)
-      let writing = RosterWriting(salvaged.view, context, authority, draftRoot: salvaged.root)
+      let writing = RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
       _ = try writing.write(change, at: now(), &left, progress)
       return group
@@ -150,7 +150,7 @@ extension AccessGroupFile {
   private func makeNew(
     at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
     accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed], progress: (MaintenanceProgress) -> Void,
-    sign: (borrowing SalvagedGroup) throws(GroupFileError) -> GroupRepair
+    sign: (SalvagedGroup) throws(GroupFileError) -> GroupRepair
   ) throws(GroupFileError) -> (group: GroupRepair, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
