@@ -101,14 +101,18 @@ enum Gcrypt {
     /// 1 GiB of memory; together the passes write at most 128 GiB, which takes about two minutes.
     static let largestKibibytes = 1 << 20
     static let largestWork = 128 << 20
+    static let mostLanes = 1 << 16
 
     /// - Throws: `damaged` for a cost that does not exist, `overLimit` before any memory is taken.
     func check() throws(ImportFault) {
-      guard passes >= 1, lanes >= 1, lanes <= 1 << 16, kibibytes >= 8 * lanes else {
+      guard passes >= 1, lanes >= 1, kibibytes / 8 >= lanes else {
         throw ImportFault("its key derivation is damaged", .damaged)
       }
       guard kibibytes <= Self.largestKibibytes, passes <= Self.largestWork / kibibytes else {
         throw ImportFault("its key derivation costs too much: at most 1 GiB of memory, and 128 GiB written", .overLimit)
+      }
+      guard lanes <= Self.mostLanes else {
+        throw ImportFault("its key derivation has more than \(Self.mostLanes) lanes", .overLimit)
       }
     }
 
@@ -122,13 +126,19 @@ enum Gcrypt {
         unsafe gcry_kdf_open(
           &state, Int32(GCRY_KDF_ARGON2.rawValue), Int32(kind.rawValue), cost, 4, passphrase, passphrase.count, salt,
           salt.count, secret, secret.count, associated, associated.count) == 0
-      else { throw refused }
+      else { throw unable }
       defer { unsafe gcry_kdf_close(state) }
       var key = [UInt8](repeating: 0, count: byteCount)
       guard unsafe gcry_kdf_compute(state, nil) == 0, unsafe gcry_kdf_final(state, byteCount, &key) == 0 else {
-        throw refused
+        throw unable
       }
       return key
+    }
+
+    /// The fault of a derivation that libgcrypt does not make: nearly always it did not get the memory.
+    private var unable: ImportFault {
+      ImportFault(
+        "libgcrypt does not derive its key, for which it needs \(kibibytes >> 10) MiB of memory", .overLimit)
     }
   }
 }

@@ -26,8 +26,9 @@ extension JSONValue {
 
   /// A whole number that is not negative.
   func count(_ name: String) -> Int? {
-    guard case .number(let text)? = self[name], let number = Int(text), number >= 0 else { return nil }
-    return number
+    guard case .number(let text)? = self[name] else { return nil }
+    guard let number = Int(text) else { return text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? .max : nil }
+    return number >= 0 ? number : nil
   }
 
   /// Reads a file's text.

@@ -50,8 +50,16 @@ import Testing
     let account = #"{"encrypted":true,"encKeyValidation_DO_NOT_EDIT":"2.a|b|c","items":[]}"#
     #expect(ForeignFile(Array(account.utf8), passphrase: [1]).fault(as: .bitwarden) == .unsupported)
     let text = String(decoding: try Vectors.bytes("bitwarden-pbkdf2.json"), as: UTF8.self)
-    let dear = text.replacing("5000", with: "5000000000")
-    #expect(ForeignFile(Array(dear.utf8), passphrase: [1]).fault(as: .bitwarden) == .overLimit)
+    for rounds in ["5000000000", "50000000000000000000000"] {
+      let dear = text.replacing("5000", with: rounds)
+      #expect(ForeignFile(Array(dear.utf8), passphrase: [1]).fault(as: .bitwarden) == .overLimit)
+    }
+    let argon2 = String(decoding: try Vectors.bytes("bitwarden-argon2id.json"), as: UTF8.self)
+    for memory in ["1048577", "99999999999999999999"] {
+      let dear = argon2.replacing(/"kdfMemory": *[0-9]+/, with: "\"kdfMemory\":\(memory)")
+      #expect(dear != argon2)
+      #expect(ForeignFile(Array(dear.utf8), passphrase: [1]).fault(as: .bitwarden) == .overLimit)
+    }
   }
 
   @Test func `an export with any changed byte is read or refused`() throws {

@@ -97,6 +97,9 @@ import Testing
     #expect(throws: Gcrypt.Argon2(passes: 1 << 40, kibibytes: 1 << 16, lanes: 1).fault(.overLimit)) {
       try Gcrypt.Argon2(passes: 1 << 40, kibibytes: 1 << 16, lanes: 1).check()
     }
+    #expect(throws: ImportFault("its key derivation has more than 65536 lanes", .overLimit)) {
+      try Gcrypt.Argon2(passes: 1, kibibytes: 1 << 20, lanes: 1 << 17).check()
+    }
     #expect(throws: ImportFault.self) {
       try KeePassTransformation.aes(seed: [UInt8](repeating: 0, count: 32), rounds: 1 << 40)
         .applied(to: [UInt8](repeating: 0, count: 32))

@@ -109,6 +109,10 @@ import Testing
     }
     let deep = (0..<200).map { String(repeating: " ", count: $0) + "a:" }.joined(separator: "\n")
     #expect(throws: ImportFault.self) { try YAMLReader.value(of: deep) }
+    let long = String(repeating: "\n", count: YAMLReader.mostLines)
+    #expect(throws: ImportFault("it has more than \(YAMLReader.mostLines) lines", .overLimit)) {
+      try YAMLReader.value(of: long)
+    }
     #expect(throws: ImportFault.self) { try YAMLReader.value(of: String(repeating: "- ", count: 2_000) + "a") }
   }
 }

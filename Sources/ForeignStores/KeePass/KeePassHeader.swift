@@ -111,8 +111,8 @@ enum KeePassTransformation {
       throw ImportFault("its key derivation is not AES-KDF or Argon2", .unsupported)
     }
     guard number("V") == 0x13 else { throw ImportFault("its version of Argon2 is not 1.3", .unsupported) }
-    guard let passes = number("I").flatMap(Int.init(exactly:)), let lanes = number("P").flatMap(Int.init(exactly:)),
-      let memory = number("M").flatMap(Int.init(exactly:)), salt.count >= 8
+    guard let passes = number("I").map(Int.init(clamping:)), let lanes = number("P").map(Int.init(clamping:)),
+      let memory = number("M").map(Int.init(clamping:)), salt.count >= 8
     else { throw damaged }
     let argon2 = Gcrypt.Argon2(
       isArgon2id: kind == Self.argon2id, passes: passes, kibibytes: memory / 1_024, lanes: lanes,

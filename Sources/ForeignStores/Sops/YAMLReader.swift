@@ -6,6 +6,8 @@ internal import Exchange
 struct YAMLReader {
   /// How deep mappings and sequences may be nested.
   static let depth = 64
+  /// The most lines; each takes more memory than the one byte that it may have.
+  static let mostLines = 1_000_000
 
   private struct Line {
     var indent: Int
@@ -33,6 +35,9 @@ struct YAMLReader {
   }
 
   private init(_ text: String) throws(ImportFault) {
+    guard text.utf8.count(where: { $0 == 0x0A || $0 == 0x0D }) < Self.mostLines else {
+      throw ImportFault("it has more than \(Self.mostLines) lines", .overLimit)
+    }
     for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: Self.isLineBreak).enumerated() {
       let content = raw.drop { $0 == " " }
       let trimmed = content.lastIndex { $0 != " " && $0 != "\t" }.map { content[...$0] } ?? ""

@@ -54,7 +54,12 @@ struct ForeignImport {
   private func read(_ input: Int32, _ passphrase: WipedBytes?, _ key: Int32?) throws -> ImportedItems {
     let (end, bytes) = try ExchangeProgram.run(
       ["read", format.rawValue], input: input, passphrase: passphrase, keyFile: key)
-    guard end == .exited(0) || end == .exited(1) else { throw ImportFault("it cannot be read", .damaged) }
+    switch end {
+    case .exited(0), .exited(1): break
+    case .exited: throw ImportFault("it cannot be read", .damaged)
+    // Its memory is limited.
+    case .killed(let signal): throw ImportFault("reading it took too much memory (signal \(signal))", .overLimit)
+    }
     return try ImportedItems(lines: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
   }
 
