@@ -43,7 +43,8 @@ struct BitwardenSeal {
       guard let memory = export.count("kdfMemory"), let lanes = export.count("kdfParallelism") else {
         throw ImportFault("its key derivation is damaged", .damaged)
       }
-      let argon2 = Gcrypt.Argon2(isArgon2id: true, passes: rounds, kibibytes: min(memory, 1 << 20) * 1_024, lanes: lanes)
+      let argon2 = Gcrypt.Argon2(
+        isArgon2id: true, passes: rounds, kibibytes: min(memory, 1 << 20) * 1_024, lanes: lanes)
       return try argon2.key(passphrase, salt: Gcrypt.sha256(salt))
     default: throw ImportFault("its key derivation is not PBKDF2 or Argon2id", .unsupported)
     }
