@@ -20,11 +20,10 @@ import Testing
 
   private func begin(_ term: String = "xterm", columns: Int = 80, rows: Int = 24) {
     let variables = store.scriptEnvironment.merging(["TERM": term]) { $1 }.map { "'\($0.key)=\($0.value)'" }
-    let shell =
-      "env -i \(variables.joined(separator: " ")) sh -c 'echo before; \"$vault\" pick; echo ended=$?; sleep 60'"
-    store.shell(
-      "tmux -L \(session) -f /dev/null new-session -d -x \(columns) -y \(rows) \"\(shell.replacing("\"", with: "\\\"").replacing("$", with: "\\$"))\""
-    )
+    let program = #"echo before; sh -c 'echo $$ >"$folder/pid"; exec "$vault" pick'; echo ended=$?; sleep 60"#
+    let script = store.folder.write("pick.sh", Array(program.utf8))
+    let shell = "env -i \(variables.joined(separator: " ")) sh '\(script)'"
+    store.shell("tmux -L \(session) -f /dev/null new-session -d -x \(columns) -y \(rows) \"\(shell)\"")
     #expect(shows("3 of 3"))
   }
 
@@ -59,9 +58,7 @@ import Testing
     defer { end() }
     press("db")
     #expect(shows("1 of 3"))
-    store.shell(
-      "kill -\(signal) $(ps -eo pid,args | awk -v v=\"$vault\" '$2 == v && $3 == \"pick\" { print $1 }' | while read p; do tr '\\0' '\\n' <\"/proc/$p/environ\" | grep -qx \"folder=$folder\" && echo $p; done)"
-    )
+    store.shell(#"kill -\#(signal) "$(cat "$folder/pid")""#)
     #expect(shows("ended=130"))
     #expect(screen.hasPrefix("before\n") && !screen.contains("1 of 3"))
   }
