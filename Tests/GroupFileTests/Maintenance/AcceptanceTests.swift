@@ -144,7 +144,7 @@ import Testing
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
     try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: group.folder)
     defer { try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: group.folder) }
-    #expect(failure { try group.open().accept() } == .denied)
+    #expect(failure { try group.open().accept() } == .deniedAt("entering '\(group.folder)'"))
     #expect(group.witness.reading == witness)
   }
 

@@ -111,13 +111,6 @@ final class Executable {
   /// The process's output on stdout so far.
   var outputSoFar: String { String(decoding: Pipe.contentsSoFar(of: output), as: UTF8.self) }
 
-  /// Whether the process has a file open.
-  func hasOpened(_ path: String) -> Bool {
-    let folder = "/proc/\(process)/fd"
-    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return numbers.contains { (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path }
-  }
-
   /// The arguments of the program that the process is running now.
   var commandLine: [String] {
     let descriptor = unsafe open("/proc/\(process)/cmdline", O_RDONLY)

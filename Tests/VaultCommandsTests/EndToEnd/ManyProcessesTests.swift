@@ -119,7 +119,13 @@ import Testing
     #expect(store.execute("set", "a", input: "old").status == 0)
     let lock = holdLock()
     let waiting = Executable(["set", "a"], input: Array("new".utf8), environment: store.environment)
-    #expect(eventually { waiting.hasOpened(store.groupFolder + "/lock") })
+    // The system lists who waits for a lock behind the one who holds it.
+    #expect(
+      eventually {
+        store.shell("cat /proc/locks").output.split(separator: "\n").contains {
+          $0.contains("-> FLOCK") && $0.contains(" \(waiting.process) ")
+        }
+      })
     for _ in 0..<3 { #expect(store.execute("get", "a").output == "old") }
     #expect(store.execute("verify").status == 0)
     #expect(!waiting.hasEnded)
