@@ -90,8 +90,8 @@ extension VaultError: CustomStringConvertible {
     case .mistypedCode(let defect): defect.words
     case .newerFormat(let read?, let write?): "made by a newer version (format \(read), for writing \(write))"
     case .newerFormat: "made by a newer version"
-    case .conflict(_, 0): "there is no present version"
-    case .conflict(let expected, let present): "the present version is \(present), not \(expected)"
+    case .conflict(_, 0): "there is no current version"
+    case .conflict(let expected, let present): "the current version is \(present), not \(expected)"
     case .contradiction(let contradiction): contradiction.words
     case .otherState(let group): "'\(group)' exists in another state than in the backup"
     case .declined: "nothing was accepted"

@@ -95,7 +95,7 @@ enum CommandTable {
         Entry("group list", "", "list the groups", ListGroups.self),
         Entry("group show", "NAME", "show a group's state and its members", ShowGroup.self),
         Entry("group share", "NAME", "let a Unix group open its files", ShareGroup.self),
-        Entry("group accept", "NAME", "accept a group's present state", AcceptGroup.self),
+        Entry("group accept", "NAME", "accept a group's current state", AcceptGroup.self),
         Entry("group compact", "NAME", "delete removed items, and free their space", CompactGroup.self),
         Entry("group rotate", "NAME", "give a group a new key", RotateGroup.self),
         Entry("group remove", "NAME", "remove a group with all its items", RemoveGroup.self),

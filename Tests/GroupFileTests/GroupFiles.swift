@@ -29,7 +29,7 @@ struct GroupFiles {
 }
 
 extension GroupFixture {
-  /// The group's files in their present state.
+  /// The group's files in their current state.
   func files() throws -> GroupFiles { try GroupFiles(in: folder) }
 
   /// Replaces the group's files.

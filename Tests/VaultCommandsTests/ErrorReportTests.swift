@@ -113,9 +113,9 @@ import Vault
       .newerFormat(read: 2, write: 3), 17, "made by a newer version (format 2, for writing 3)", "use a newer vault"
     ),
     (
-      .conflict(expected: 3, present: 4), 18, "the present version is 4, not 3", "read the item again, then decide"
+      .conflict(expected: 3, present: 4), 18, "the current version is 4, not 3", "read the item again, then decide"
     ),
-    (.conflict(expected: 3, present: 0), 18, "there is no present version", "read the item again, then decide"),
+    (.conflict(expected: 3, present: 0), 18, "there is no current version", "read the item again, then decide"),
     (.notFound(.slot(3)), 10, "there is no slot 3", "see which there are: vault slot list"),
     (.overLimit("1,024 bytes in an item's name"), 20, "more than 1,024 bytes in an item's name", nil),
     (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or name its place: VAULT_HOME"),

@@ -132,7 +132,7 @@ struct HostileItemTests {
     #expect(try store.open().group("team").history("a").map(\.isWriterClaimed) == [false])
     let api = try store.issue("api", grants: [.init(.write, in: "team")])
     try api.group("team").set("a", to: "api's")
-    // The application signed the present state, so it could have invented the owner's version.
+    // The application signed the current state, so it could have invented the owner's version.
     let history = try store.open().group("team").history("a")
     #expect(history.map(\.writer) == [.application("api", issue: 1), .owner])
     #expect(history.map(\.isWriterClaimed) == [false, true])

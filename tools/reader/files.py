@@ -8,7 +8,7 @@ from primitives import digest, mac, open_box
 
 
 def credential(data, passphrase=None):
-    """What an application opens its groups with; with a passphrase, where it is sealed by one."""
+    """What an application opens its groups with; with a passphrase, where it is sealed with one."""
     level = "credential"
     refuse_later_formats(data, "app.cred")
     require(125 <= len(data) <= 65_536 and data[:16] == pad16("vault1.app.cred"), level, "size or label")

@@ -1,7 +1,7 @@
 internal import GroupFile
 internal import Sealing
 
-/// A credential sealed by a passphrase, for handing it to a person (format article, "A credential under a passphrase").
+/// A credential sealed with a passphrase, for handing it to a person (format article, "A sealed credential").
 struct SealedCredential: Sendable {
   private let cost: Passphrase.Cost
   private let salt: [UInt8]

@@ -56,7 +56,7 @@ extension VaultError {
     case .archive(let error): error.hint
     case .conflict: "read the item again, then decide"
     case .tooManyStates: "the owner begins anew: vault group rotate GROUP"
-    case .otherState: "to put the backup in its place: --replace; the present files are kept aside"
+    case .otherState: "to put the backup in its place: --replace; the current files are kept aside"
     case .noStore(""): "name its place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME"

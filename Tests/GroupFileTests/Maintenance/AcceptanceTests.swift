@@ -63,7 +63,7 @@ import Testing
     return MemoryWitness(.valid(record))
   }
 
-  @Test func `a writer who was shown a state far ahead can continue with the present one`() throws {
+  @Test func `a writer who was shown a state far ahead can continue with the current one`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.web", .write)
     try group.set(["name": "value"])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Vault
 
-/// A machine of the owner without witnesses sees the groups in their present state and the registry from before a credential
+/// A machine of the owner without witnesses sees the groups in their current state and the registry from before a credential
 /// was replaced.
 struct OlderRegistryTests {
   private let app = "com.example.api"

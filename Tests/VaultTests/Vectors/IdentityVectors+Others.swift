@@ -114,7 +114,7 @@ extension IdentityVectors {
     var altered = vector("a wrong hash", damaged(124), passphrase: passphrase)
     altered.bytes = (whole.dropLast() + [whole.last! ^ 1]).hex
     return [
-      vector("a credential under a passphrase", nil, passphrase: passphrase),
+      vector("a sealed credential", nil, passphrase: passphrase),
       altered,
       vector("a flag", damaged(125), passphrase: passphrase) { $0[19] = 1 },
       vector("too few bytes", damaged(122), passphrase: passphrase) { $0 = Array($0[..<80]) },

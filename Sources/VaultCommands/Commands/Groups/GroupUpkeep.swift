@@ -4,7 +4,7 @@ internal import Vault
 /// `vault group accept NAME`
 struct AcceptGroup: Command {
   static let about = About(
-    "Accept a group's present state although this machine has seen another one.",
+    "Accept a group's current state although this machine has seen another one.",
     usage: "vault group accept NAME [--another-group]",
     more: """
       Use this after you put back a copy or deleted a group's file yourself. Do not use it to silence an error that \

@@ -29,7 +29,7 @@ struct CreateGroup: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The group's name.")
     keep = try arguments.number(
-      "--keep", value: "n", "Keep this many versions of an item, including the present one.", else: 10)
+      "--keep", value: "n", "Keep this many versions of an item, including the current one.", else: 10)
     lifetime = arguments.option(
       "--lifetime", value: "lifetime", "What happens when its application is uninstalled: survives or purged.",
       else: "survives", completes: .words(GroupLifetime.allCases.map(\.rawValue)))

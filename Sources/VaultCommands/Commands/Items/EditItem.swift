@@ -63,7 +63,7 @@ struct EditRequest {
     text = try WipedBytes(capacity: 1)
   }
 
-  /// Reads the present text.
+  /// Reads the current text.
   ///
   /// - Returns: false if there is none yet, so that a new item or field is made.
   mutating func takePresent() throws -> Bool {

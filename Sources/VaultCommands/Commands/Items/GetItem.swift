@@ -43,7 +43,7 @@ struct GetItem: Command {
     names = try arguments.someArguments("name", "The item's name; several names with --json.", completes: .items)
     field = arguments.field()
     group = arguments.group()
-    version = try arguments.number("--version", value: "n", "This version instead of the present one.")
+    version = try arguments.number("--version", value: "n", "This version instead of the current one.")
     output = arguments.option(
       "--output", value: "file", "Write to this file, which is made or replaced and readable by you alone.",
       completes: .files)

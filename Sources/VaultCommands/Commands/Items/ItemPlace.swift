@@ -103,7 +103,7 @@ struct ItemField {
 
   /// Sets the field to `text`, and keeps changes that another program makes meanwhile in the same value.
   ///
-  /// - Parameter details: without an expiry in them, the present one stays.
+  /// - Parameter details: without an expiry in them, the current one stays.
   /// - Returns: the new version's number.
   static func set(
     _ field: String, of place: ItemPlace, to text: WipedBytes, as kind: SecretKind? = nil,

@@ -72,7 +72,7 @@ struct SetItem: Command {
     replacesFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by text.")
     exact = arguments.flag("--exact", "Keep the newline at the end of piped text.")
     ifVersion = try arguments.number(
-      "--if-version", value: "n", "Set it only if this is the present version; 0: only if there is no item.")
+      "--if-version", value: "n", "Set it only if this is the current version; 0: only if there is no item.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
