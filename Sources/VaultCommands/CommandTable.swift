@@ -57,6 +57,8 @@ enum CommandTable {
         Entry("totp", "NAME", "write the current one-time code", ShowOneTimeCode.self),
         Entry("credential git", "OPERATION", "be git's credential helper", AnswerGit.self),
         Entry("credential docker", "OPERATION", "be docker's credential helper", AnswerDocker.self),
+        Entry("credential cargo", "", "be cargo's credential provider", AnswerCargo.self),
+        Entry("credential aws", "NAME", "write an access key for the AWS tools", AnswerAWS.self),
       ]),
     Section(
       "Other programs' files",
@@ -135,10 +137,10 @@ enum CommandTable {
   /// The common first words of several commands, and their common description.
   static let families = [
     Family(
-      "credential", "Answer git and docker when they ask for passwords or store them.",
+      "credential", "Answer git, docker, cargo and the AWS tools when they ask for passwords or store them.",
       more: """
-        The executable does the same under the name git-credential-vault or docker-credential-vault; tools/install \
-        links them.
+        The executable is git's, docker's or cargo's helper under the name git-credential-vault, \
+        docker-credential-vault or cargo-credential-vault; tools/install links them.
         """,
       example: "git config --global credential.helper vault"),
     Family("passphrase", "Change the passphrase that opens the store.", example: "vault passphrase change"),

@@ -76,6 +76,7 @@ extension Session {
       switch line.command.path {
       case "vault credential git": "git"
       case "vault credential docker": "docker"
+      case "vault credential cargo": "cargo"
       case let path: "'\(path)'"
       }
     if variable("VAULT_CREDENTIAL") != nil { return { _ in "passphrase of the credential, for \(purpose): " } }

@@ -1,10 +1,12 @@
-"""A server on the loopback that wants a user name and a password: a git host and a docker registry.
+"""A server on the loopback that wants a user name and a password: a git host, a docker registry and a Python package index.
 
-server.py FOLDER: serves FOLDER/*.git to git and /v2/ to docker. FOLDER/login holds NAME:PASSWORD and is read anew for each
-request; the port is written to FOLDER/port.
+server.py FOLDER: serves FOLDER/*.git to git, /v2/ to docker, /simple/ to pip, and takes /legacy/ from twine. FOLDER/login
+holds NAME:PASSWORD and is read anew for each request; the port is written to FOLDER/port. A request that is signed for AWS
+is answered with the access key's id and the session token that it names.
 """
 
 import base64
+import email
 import http.server
 import os
 import pathlib
@@ -40,12 +42,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def serve(self):
         body = self.body()
+        signed = self.headers.get("Authorization", "")
+        if signed.startswith("AWS4-HMAC-SHA256 "):
+            key, token = signed.split("Credential=")[1].split("/")[0], self.headers.get("X-Amz-Security-Token", "")
+            return self.answer(200, [("Content-Type", "text/xml")], (
+                "<GetCallerIdentityResponse><GetCallerIdentityResult>"
+                f"<Arn>{key}</Arn><UserId>{token}</UserId><Account>1</Account>"
+                "</GetCallerIdentityResult></GetCallerIdentityResponse>").encode())
         login = (FOLDER / "login").read_bytes().strip()
         if self.headers.get("Authorization") != "Basic " + base64.b64encode(login).decode():
             return self.answer(401, [("WWW-Authenticate", 'Basic realm="test"')])
         path, _, query = self.path.partition("?")
         if path == "/v2/":
             return self.answer(200, [("Docker-Distribution-Api-Version", "registry/2.0")], b"{}")
+        packages = FOLDER / "packages"
+        if path == "/legacy/":
+            head = "Content-Type: " + self.headers["Content-Type"] + "\r\n\r\n"
+            for part in email.message_from_bytes(head.encode() + body).get_payload():
+                if part.get_filename():
+                    packages.mkdir(exist_ok=True)
+                    (packages / pathlib.Path(part.get_filename()).name).write_bytes(part.get_payload(decode=True))
+            return self.answer(200, [])
+        if path.startswith("/simple/"):
+            links = "".join(f'<a href="/packages/{file.name}">{file.name}</a>' for file in packages.iterdir())
+            return self.answer(200, [("Content-Type", "text/html")], links.encode())
+        if path.startswith("/packages/"):
+            return self.answer(200, [], (packages / pathlib.Path(path).name).read_bytes())
         environment = {
             "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(FOLDER), "GIT_HTTP_EXPORT_ALL": "1",
             "REMOTE_USER": "user", "REQUEST_METHOD": self.command, "PATH_INFO": path, "QUERY_STRING": query,

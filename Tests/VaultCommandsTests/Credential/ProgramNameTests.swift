@@ -7,6 +7,7 @@ import Testing
     ("vault", []), ("/usr/local/bin/vault", []), ("git-credential-vault", ["credential", "git"]),
     ("/opt/a b/git-credential-keyvault", ["credential", "git"]),
     ("./docker-credential-vault", ["credential", "docker"]), ("git-credential-", []), ("", []),
+    ("/bin/cargo-credential-vault", ["credential", "cargo"]), ("cargo-credential-", []),
     ("git-credential-vault/vault", []), ("my-git-credential-vault", []),
   ])
   func `a helper's program name selects its command`(path: String, words: [String]) {

@@ -7,10 +7,17 @@ extension TestStore {
   /// Links the executable as git's and docker's helper in the folder where `client` looks for programs.
   func linkHelpers(named name: String = "vault") {
     unsafe mkdir(folder.file("bin"), 0o700)
-    for helper in ["git-credential-", "docker-credential-"] {
+    for helper in ["git-credential-", "docker-credential-", "cargo-credential-"] {
       unsafe symlink(Executable.path, folder.file("bin/\(helper)\(name)"))
     }
   }
+
+  /// The folder of the package.
+  static let clone = String(
+    #filePath.prefix(upTo: #filePath.firstRange(of: "/Tests/")?.lowerBound ?? #filePath.endIndex))
+
+  /// The folder of the clients that are written in Python, in an environment of their own. tools/prepare makes it.
+  static let pythonClients = "\(clone)/.build/clients/bin"
 
   /// Runs a script that can find the clients and helpers. Git has only the settings in `$HOME` and never prompts.
   @discardableResult
@@ -28,12 +35,10 @@ extension TestStore {
   func clientWithServer(_ script: String, login: String, environment: [String: String] = [:]) -> Executable.Result {
     unsafe mkdir(folder.file("server"), 0o700)
     _ = folder.write("server/login", Array(login.utf8))
-    let source = #filePath
-    let tests = source.prefix(upTo: source.firstRange(of: "/VaultCommandsTests/")?.lowerBound ?? source.endIndex)
     return client(
       """
       git init -q --bare "$folder/server/repo.git" && git -C "$folder/server/repo.git" config http.receivepack true
-      /usr/bin/python3 "\(tests)/Clients/server.py" "$folder/server" & server=$!
+      /usr/bin/python3 "\(Self.clone)/Tests/Clients/server.py" "$folder/server" & server=$!
       trap 'kill $server' EXIT
       for _ in $(seq 3600); do [ -s "$folder/server/port" ] && break; sleep 0.05; done
       host=127.0.0.1:$(cat "$folder/server/port")

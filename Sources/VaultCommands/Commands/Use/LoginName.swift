@@ -1,7 +1,8 @@
 internal import Exchange
 internal import Vault
 
-/// The names of items that hold logins: `git/https/github.com/alice`, `docker/https://index.docker.io/v1/`.
+/// The names of items that hold logins: `git/https/github.com/alice`, `docker/https://index.docker.io/v1/`,
+/// `cargo/sparse+https://index.crates.io/`.
 ///
 /// Bytes that a name cannot contain are written as `%` and two digits, so that each login has exactly one name.
 enum LoginName {
@@ -49,6 +50,11 @@ enum LoginName {
 
   static func docker(_ server: [UInt8]) throws(VaultError) -> String {
     try Item.Name(dockerPrefix + part(server, keepsSlash: true)).description
+  }
+
+  /// `cargo/INDEX-URL`
+  static func cargo(_ index: [UInt8]) throws(VaultError) -> String {
+    try Item.Name("cargo/" + part(index, keepsSlash: true)).description
   }
 
   /// The server's URL as it was stored.

@@ -121,11 +121,33 @@ struct ProgramEnvironment {
     variables[name] = Array(MemoryFile.path(try MemoryFile.sealed(secret)).utf8)
   }
 
+  /// Adds a netrc file in memory, made of logins that `HOST=REFERENCE` name, and its path as the variable NETRC.
+  mutating func add(netrc assignments: [String]) throws {
+    guard !assignments.isEmpty else { return }
+    var file = NetrcFile()
+    for assignment in assignments {
+      let (host, reference, place) = try ProgramEnvironment.parse(assignment, of: "--netrc")
+      guard reference.field == nil else { throw Failure(.usage, "\(place): the reference names a field, not a login") }
+      let login = try References.naming(place) { try references.login(reference) }
+      guard let username = login.username, let password = login.secrets.password else {
+        throw Failure(.usage, "\(place): the item is not JSON with the fields username and password")
+      }
+      do { try file.add(host: String(decoding: host, as: UTF8.self), username: username, password: password) } catch {
+        throw Failure(.usage, "\(place): \(error.words)")
+      }
+      secrets.append((password, place))
+    }
+    let secret = try Secret(file.bytes)
+    variables[Array("NETRC".utf8)] = Array(MemoryFile.path(try MemoryFile.sealed(secret)).utf8)
+  }
+
   private static func parse(
     _ assignment: String, of option: String
   ) throws(Failure) -> (name: [UInt8], reference: Reference, place: String) {
     let parts = assignment.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, !parts[0].isEmpty else { throw .usage("\(option) needs NAME=vault://GROUP/NAME") }
+    guard parts.count == 2, !parts[0].isEmpty else {
+      throw .usage("\(option) needs \(option == "--netrc" ? "HOST" : "NAME")=vault://GROUP/NAME")
+    }
     let reference = try References.parse(String(parts[1]))
     return (Array(parts[0].utf8), reference, "\(option) \(UTF8Text.onOneLine(String(parts[0])))")
   }
@@ -188,6 +210,17 @@ extension EnvironmentFile.Fault {
     case .unclosedQuote: "a quote is never closed"
     case .badName: "this cannot be a variable's name"
     case .badValue: "the value holds a zero byte"
+    }
+  }
+}
+
+extension NetrcFile.Fault {
+  /// A description of the fault for people.
+  var words: String {
+    switch self {
+    case .badHost: "this cannot be a host in a netrc file"
+    case .repeatedHost: "another --netrc names the same host"
+    case .badText: "a netrc file cannot contain an empty text, a control character or bytes that are not UTF-8"
     }
   }
 }

@@ -26,6 +26,13 @@ final class References {
     return try Secret(ItemField(field, of: opened).value())
   }
 
+  /// The login that `reference` names.
+  func login(_ reference: Reference) throws -> Login {
+    let opened = try group(reference.group).open(reference.name)
+    if opened.item.hasExpired { warnOfExpiry() }
+    return Login(opened)
+  }
+
   /// A member other than the owner and the caller who may write the group; `nil` if there is none.
   func otherWriter(of group: AccessGroup) throws -> String? {
     let own = store?.application

@@ -8,7 +8,7 @@ struct RunProgram: Command {
     usage: """
       vault run [--env-file FILE]... [--set NAME=REFERENCE]...
                 [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
-                [--as-file NAME=REFERENCE]... [--mask] -- COMMAND ARG...
+                [--as-file NAME=REFERENCE]... [--netrc HOST=REFERENCE]... [--mask] -- COMMAND ARG...
       """,
     more: """
       References (vault://GROUP/NAME) in the environment, in env files and after --set are replaced by values before \
@@ -29,6 +29,10 @@ struct RunProgram: Command {
       inherit its descriptors can read the file any number of times but not change it. After a change of user (sudo) \
       it cannot be opened.
 
+      --netrc makes such a file of user names and passwords, as curl --netrc-file reads it, and sets NETRC to its \
+      path. Each reference names an item with the fields username and password, as imports and git's helper store \
+      them.
+
       --mask keeps vault running and replaces the values by \(Masker.placeholder) in the program's stdout and \
       stderr. This includes single lines of a value (of 8 bytes and more), the texts in JSON values except the \
       fields name, username and url (without '@'), and the values in base64, percent-encoding and JSON. Values of \
@@ -39,6 +43,8 @@ struct RunProgram: Command {
       """,
     example: """
       vault run --set DB_PASSWORD=vault://team.shared/db/password -- ./server
+      vault run --netrc api.example.com=vault:///api/login -- \\
+        sh -c 'curl --netrc-file "$NETRC" https://api.example.com/'
       vault run --mask --as-file KEY=vault:///deploy -- sh -c 'ssh -i $KEY host'
       """)
 
@@ -47,6 +53,7 @@ struct RunProgram: Command {
   let group: String?
   let groupVariables: VariableOptions
   let fileAssignments: [String]
+  let netrc: [String]
   let mask: Bool
   let command: [String]
   let key: KeySource
@@ -60,6 +67,9 @@ struct RunProgram: Command {
     groupVariables = VariableOptions(&arguments)
     fileAssignments = arguments.options(
       "--as-file", value: "name=reference", "Set a variable to the path of a file that holds the value.")
+    netrc = arguments.options(
+      "--netrc", value: "host=reference", "Add a host's user name and password to a netrc file, whose path is in NETRC."
+    )
     mask = arguments.flag("--mask", "Replace the values in the program's output.")
     command = arguments.wordsBehindDashes("command", "The program and its arguments.")
     key = try KeySource(&arguments)
@@ -78,6 +88,7 @@ struct RunProgram: Command {
     }
     for assignment in assignments { try variables.add(assignment: assignment) }
     for assignment in fileAssignments { try variables.add(fileAssignment: assignment) }
+    try variables.add(netrc: netrc)
     if mask {
       for (value, place) in variables.secrets where MaskPatterns.isTooShort(value) {
         session.warn("\(place): the value is shorter than \(MaskPatterns.shortestValue) bytes, and not masked")

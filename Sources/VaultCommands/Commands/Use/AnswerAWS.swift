@@ -1,0 +1,60 @@
+internal import Exchange
+internal import KeyedArchives
+internal import Vault
+
+/// `vault credential aws NAME`
+struct AnswerAWS: Command {
+  static let about = About(
+    "Be the credential_process of the AWS tools: write an access key as they expect it.",
+    usage: "vault credential aws NAME [-g GROUP]",
+    more: """
+      The item is JSON with the fields AccessKeyId and SecretAccessKey and, for a temporary key, SessionToken and \
+      Expiration. The output of aws sts and of aws iam create-access-key can be stored unchanged. If the value has no \
+      Expiration, the item's expiry is used. An expired key is not written.
+      """,
+    example: """
+      aws iam create-access-key | vault set aws/deploy --type json
+      aws configure set credential_process 'vault credential aws aws/deploy' --profile deploy
+      """)
+
+  let name: String
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The item that holds the access key.", completes: .items)
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  /// What the commands of AWS put around an access key.
+  private static let frames = ["Credentials", "AccessKey"]
+
+  func run(in session: Session) throws {
+    let opened = try session.openGroup(group, key).open(name)
+    guard !opened.item.hasExpired else { throw Self.expired }
+    let text = unsafe opened.secret.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
+    guard let text, let value = try? JSONValue(parsing: text) else { throw Self.unfit }
+    let access = Self.frames.lazy.compactMap { value[$0] }.first ?? value
+    guard let id = access["AccessKeyId"]?.text, let secret = access["SecretAccessKey"]?.text else { throw Self.unfit }
+    let expiration = access["Expiration"]?.text ?? opened.item.expires.map { UTCDate.text(Int64($0.milliseconds)) }
+    if let end = expiration.flatMap(UTCDate.moment), end.milliseconds <= Int64(Timestamp.now.milliseconds) {
+      throw Self.expired
+    }
+    var json = JSONWriter(session.output)
+    try json.object { (json) throws(Failure) in
+      try json.number("Version", 1)
+      try json.string("AccessKeyId", id)
+      try json.string("SecretAccessKey", secret)
+      if let token = access["SessionToken"]?.text { try json.string("SessionToken", token) }
+      if let expiration { try json.string("Expiration", expiration) }
+    }
+  }
+
+  private static let expired = Failure(
+    .notFound, "the access key has expired", hint: "store a new one; vault history shows when this one was set")
+
+  private static let unfit = Failure(
+    .usage, "the item is not JSON with the fields AccessKeyId and SecretAccessKey",
+    hint: "aws iam create-access-key | vault set NAME --type json")
+}

@@ -1,0 +1,56 @@
+"""The conformance tests of Python's keyring for our backend, on a store of their own."""
+
+import keyring
+import keyring_vault
+import pytest
+from keyring.testing.backend import BackendBasicTests
+
+
+class TestVaultKeyring(BackendBasicTests):
+    def init_keyring(self):
+        return keyring_vault.VaultKeyring()
+
+
+def test_keyring_chooses_the_backend():
+    assert isinstance(keyring.get_keyring(), keyring_vault.VaultKeyring)
+
+
+def test_a_name_belongs_to_one_service_and_one_username():
+    pairs = [("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("a", ""), ("a/", ""), ("a ", "b"), ("é", "e\u0301")]
+    assert len({keyring_vault._name(*pair) for pair in pairs}) == len(pairs)
+
+
+def test_a_username_that_is_asked_for_is_of_this_service_alone():
+    backend = keyring_vault.VaultKeyring()
+    backend.set_password("s/longer", "other", "1")
+    assert backend.get_credential("s", None) is None
+    backend.set_password("s", "a/b c", "2")
+    found = backend.get_credential("s", None)
+    assert (found.username, found.password) == ("a/b c", "2")
+
+
+def test_another_group_is_chosen_by_a_property():
+    backend = keyring_vault.VaultKeyring().with_properties(group="work")
+    backend.set_password("s", "grouped", "3")
+    assert backend.get_password("s", "grouped") == "3"
+    assert keyring_vault.VaultKeyring().get_password("s", "grouped") is None
+
+
+def test_errors_are_of_keyring(monkeypatch):
+    monkeypatch.setenv("VAULT_KEY_FILE", "/nonexistent")
+    with pytest.raises(keyring.errors.KeyringLocked):
+        keyring_vault.VaultKeyring().get_password("s", "u")
+    monkeypatch.delenv("VAULT_KEY_FILE")
+    monkeypatch.setenv("VAULT_GROUP", "absent")
+    with pytest.raises(keyring.errors.PasswordSetError) as refused:
+        keyring_vault.VaultKeyring().set_password("s", "u", "s3cret")
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_program_of_the_same_name_is_not_used(monkeypatch, tmp_path):
+    other = tmp_path / "vault"
+    other.write_text("#!/bin/sh\necho 'Vault v1.20.0'\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError):
+        keyring_vault.VaultKeyring.priority
