@@ -236,11 +236,9 @@ extension AccessGroupFile {
   }
 
   private func write(_ record: (UInt64) -> WitnessRecord) throws(GroupFileError) {
-    let written = withoutActuallyEscaping(record) { record in
-      witness.raise { reading in
-        if case .valid(let old) = reading { return record(old.sequence + 1) }
-        return record(1)
-      }
+    let written = witness.raise { reading in
+      if case .valid(let old) = reading { return record(old.sequence + 1) }
+      return record(1)
     }
     guard written else { throw .storage(.stateFolder) }
   }
