@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test func `the operations of the credential helpers are completed`() {
-    #expect(answer("credential", "") == ["words", "git", "docker"])
+    #expect(answer("credential", "") == ["words", "git", "docker", "cargo", "aws"])
     #expect(answer("credential", "git", "e") == ["words", "erase"])
     #expect(answer("credential", "docker", "l") == ["words", "list"])
     #expect(answer("credential", "git", "-g", "t") == ["words", "team.shared"])
