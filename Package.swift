@@ -34,7 +34,7 @@ let package = Package(
     // The system's libraries, and the few lines of C that Swift cannot call.
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
-    .target(name: "CSystem"),
+    .target(name: "CVaultSystem"),
     .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
@@ -44,19 +44,19 @@ let package = Package(
     .target(name: "Exchange", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
     .target(
-      name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CSystem"], swiftSettings: settings),
+      name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
     .target(
       name: "VaultFoundation", dependencies: ["Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
     .target(
-      name: "VaultCommands", dependencies: ["Vault", "Exchange", "KeyedArchives", "CSystem"], swiftSettings: settings),
+      name: "VaultCommands", dependencies: ["Vault", "Exchange", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
     .executableTarget(
-      name: "VaultCLI", dependencies: ["VaultCommands", "CSystem"], swiftSettings: settings),
+      name: "VaultCLI", dependencies: ["VaultCommands", "CVaultSystem"], swiftSettings: settings),
 
     // What vault import starts to read other programs' stores, so that vault is not linked with what they need.
     .target(
       name: "ForeignStores", dependencies: ["Exchange", "KeyedArchives", "CGcrypt", "CZlib"], swiftSettings: settings),
     .executableTarget(
-      name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CSystem"], swiftSettings: settings),
+      name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CVaultSystem"], swiftSettings: settings),
 
     // What several test targets need.
     .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),

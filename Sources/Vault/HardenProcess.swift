@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CVaultSystem
 internal import Glibc
 internal import GroupFile
 internal import Sealing
@@ -23,6 +23,13 @@ enum SystemClock {
     var time = timespec()
     guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0, time.tv_sec >= 0 else { return 0 }
     return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
+  }
+
+  /// The time since some moment, by a clock that nobody can set.
+  static func monotonic() -> Duration {
+    var time = timespec()
+    guard unsafe clock_gettime(CLOCK_MONOTONIC, &time) == 0 else { return .zero }
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
   }
 }
 

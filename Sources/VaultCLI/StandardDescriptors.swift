@@ -1,4 +1,4 @@
-import CSystem
+import CVaultSystem
 import Glibc
 
 /// What a process takes for granted, whoever started it.

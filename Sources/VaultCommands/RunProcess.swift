@@ -1,4 +1,4 @@
-import CSystem
+import CVaultSystem
 import Glibc
 internal import Vault
 

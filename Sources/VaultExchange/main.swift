@@ -1,4 +1,4 @@
-import CSystem
+import CVaultSystem
 import Exchange
 import ForeignStores
 import Glibc

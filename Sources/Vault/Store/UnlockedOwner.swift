@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CVaultSystem
 internal import Glibc
 internal import GroupFile
 internal import Sealing

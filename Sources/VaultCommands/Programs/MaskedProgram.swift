@@ -1,4 +1,4 @@
-import CSystem
+import CVaultSystem
 internal import Exchange
 import Glibc
 internal import Vault

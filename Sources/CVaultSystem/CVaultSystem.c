@@ -1,6 +1,6 @@
 // _GNU_SOURCE is defined only here, not in the header, because Swift imports glibc without it.
 #define _GNU_SOURCE
-#include "CSystem.h"
+#include "CVaultSystem.h"
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/magic.h>
