@@ -1,4 +1,5 @@
 internal import GroupFile
+internal import Sealing
 
 /// One encrypted file of items that the same members share.
 ///
@@ -13,6 +14,7 @@ public final class AccessGroup: Sendable {
   public let name: Name
   let file: AccessGroupFile
   let notices: NoticeBoard
+  private let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
 
   init(_ name: Name, _ file: AccessGroupFile, _ notices: NoticeBoard) {
     self.name = name
@@ -44,9 +46,11 @@ public final class AccessGroup: Sendable {
     _ name: String, _ version: UInt64?
   ) throws(VaultError) -> (item: StoredItem, state: VerifiedState, secret: OpenedSecret) {
     let name = try Item.Name(name).description
-    return try reading { (view) throws(GroupFileError) in
-      let item = if let version { try view.present(name, version: version) } else { try view.present(name) }
-      return (item, view.view.state, try view.view.secret(of: item.row))
+    return try observed(.read) { () throws(VaultError) in
+      try reading { (view) throws(GroupFileError) in
+        let item = if let version { try view.present(name, version: version) } else { try view.present(name) }
+        return (item, view.view.state, try view.view.secret(of: item.row))
+      }
     }
   }
 
@@ -55,7 +59,9 @@ public final class AccessGroup: Sendable {
   /// - Throws: as ``get(_:version:)``.
   public func item(_ name: String) throws(VaultError) -> Item {
     let name = try Item.Name(name).description
-    let (item, state) = try reading { (view) throws(GroupFileError) in (try view.present(name), view.view.state) }
+    let (item, state) = try observed(.read) { () throws(VaultError) in
+      try reading { (view) throws(GroupFileError) in (try view.present(name), view.view.state) }
+    }
     return try Item(item, in: state)
   }
 
@@ -65,7 +71,9 @@ public final class AccessGroup: Sendable {
   public func history(_ name: String) throws(VaultError) -> [Item] {
     let name = try Item.Name(name).description
     var items: [Item] = []
-    let (versions, state) = try reading { (view) throws(GroupFileError) in (try view.history(name), view.view.state) }
+    let (versions, state) = try observed(.read) { () throws(VaultError) in
+      try reading { (view) throws(GroupFileError) in (try view.history(name), view.view.state) }
+    }
     for version in versions { items.append(try Item(version, in: state)) }
     return items
   }
@@ -160,7 +168,18 @@ public final class AccessGroup: Sendable {
     return restored
   }
 
-  // MARK: Errors and notices
+  // MARK: What all calls need
+
+  /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without Swift's
+  /// concurrency.
+  package func asyncQueues<Queues: AnyObject & Sendable>(made make: () -> Queues) -> Queues {
+    asyncQueues.withLock { stored in
+      if let queues = stored as? Queues { return queues }
+      let queues = make()
+      stored = queues
+      return queues
+    }
+  }
 
   func reading<Result>(
     _ body: (ReadTransaction) throws(GroupFileError) -> Result
@@ -177,15 +196,17 @@ public final class AccessGroup: Sendable {
   func writing<Result>(
     _ body: (WriteTransaction) throws(GroupFileError) -> Result
   ) throws(VaultError) -> Result {
-    do {
-      let transaction = try file.beginWriting()
-      defer { transaction.rollback() }
-      let result = try body(transaction)
-      try transaction.commit()
-      notices.post(transaction.view.notices, of: name)
-      return result
-    } catch {
-      throw VaultError(error, group: name.description)
+    try observed(.write) { () throws(VaultError) in
+      do throws(GroupFileError) {
+        let transaction = try file.beginWriting()
+        defer { transaction.rollback() }
+        let result = try body(transaction)
+        try transaction.commit()
+        notices.post(transaction.view.notices, of: name)
+        return result
+      } catch {
+        throw VaultError(error, group: name.description)
+      }
     }
   }
 }

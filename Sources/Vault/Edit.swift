@@ -99,6 +99,10 @@ extension AccessGroup {
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
   @discardableResult
   public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
+    try observed(.write) { try transact(body) }
+  }
+
+  private func transact<Result>(_ body: (Edit) throws -> Result) throws -> Result {
     let transaction: WriteTransaction
     do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
     defer { transaction.rollback() }
@@ -122,6 +126,12 @@ extension AccessGroup {
   /// - Throws: the error of the first item that cannot be set; the group is unchanged then.
   public func set<Items: RandomAccessCollection, Value: SecretValue>(
     contentsOf items: Items
+  ) throws(VaultError) where Items.Element == (name: String, value: Value) {
+    try observed(.write) { () throws(VaultError) in try load(items) }
+  }
+
+  private func load<Items: RandomAccessCollection, Value: SecretValue>(
+    _ items: Items
   ) throws(VaultError) where Items.Element == (name: String, value: Value) {
     let transaction: WriteTransaction
     do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }

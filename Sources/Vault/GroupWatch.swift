@@ -106,7 +106,7 @@ public final class GroupWatch: Sendable {
     return try known.withLock { (known) throws(VaultError) in
       guard epoch != known.epoch else { return [] }
       var versions: [Item.Name: UInt64] = [:]
-      for item in try group.listing().items { versions[item.name] = item.version }
+      for item in try group.all().items { versions[item.name] = item.version }
       var changes = versions.filter { known.versions[$0.key] != $0.value }
         .map { ItemChange(name: $0.key, version: $0.value) }
       for name in known.versions.keys where versions[name] == nil {

@@ -219,7 +219,9 @@ extension AccessGroup {
   /// caller asks for items.
   ///
   /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no valid name has.
-  public func list(_ query: ItemQuery) throws(VaultError) -> ItemList { try list(query, removed: false) }
+  public func list(_ query: ItemQuery) throws(VaultError) -> ItemList {
+    try observed(.read) { () throws(VaultError) in try list(query, removed: false) }
+  }
 
   private func list(_ query: ItemQuery, removed: Bool) throws(VaultError) -> ItemList {
     var query = query
@@ -246,6 +248,15 @@ extension AccessGroup {
 
   /// As ``items(prefix:progress:)``, but returns the rows that are not valid items, at most 1,000, instead of an error.
   public func listing(
+    prefix: String = "", removed: Bool = false, progress: (Int) -> Void = { _ in }
+  ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
+    try observed(.read) { () throws(VaultError) in
+      try all(prefix: prefix, removed: removed, progress: progress)
+    }
+  }
+
+  /// As ``listing(prefix:removed:progress:)``, but no observer hears of it.
+  func all(
     prefix: String = "", removed: Bool = false, progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
     let list = try list(ItemQuery(prefix: prefix), removed: removed)

@@ -55,9 +55,10 @@ public enum Notice: Sendable, Hashable {
   }
 }
 
-/// Collects notices from all threads until they are shown.
+/// Collects notices from all threads until they are shown, and knows who wants to hear of each call.
 final class NoticeBoard: Sendable {
   private let notices = Locked<[Notice]>([])
+  let observers = Locked<[@Sendable (StoreCall) -> Void]>([])
 
   func post(_ new: [GroupNotice], of group: AccessGroup.Name) {
     guard !new.isEmpty else { return }

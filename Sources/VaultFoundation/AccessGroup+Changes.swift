@@ -9,8 +9,8 @@ extension AccessGroup {
   ///
   /// - Throws: ``VaultError/storage(_:)`` if the system allows no more watches; whatever a read of the group throws. The
   ///   iteration throws a ``VaultError`` as well: ``VaultError/notFound(_:)`` if the group is removed.
-  public func changes() throws(VaultError) -> AsyncThrowingStream<ItemChange, any Error> {
-    let watch = try watch()
+  public func changes() async throws(VaultError) -> AsyncThrowingStream<ItemChange, any Error> {
+    let watch = try await CallQueue().run { () throws(VaultError) -> GroupWatch in try self.watch() }
     return AsyncThrowingStream { continuation in
       continuation.onTermination = { _ in watch.cancel() }
       Thread.detachNewThread {

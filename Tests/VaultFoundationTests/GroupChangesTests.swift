@@ -19,13 +19,13 @@ import VaultFoundation
   @Test func `a set, a new version and a removal arrive with their names and versions`() async throws {
     let store = TypedStore()
     let group = try store.group()
-    try group.set("old", to: "1")
-    let stream = try group.changes()
-    try group.set("new", to: "1")
-    try group.set("old", to: "2")
-    try group.set("gone", to: "1")
-    try group.remove("gone")
-    try group.set("zzz", to: "1")
+    try await group.set("old", to: "1")
+    let stream = try await group.changes()
+    try await group.set("new", to: "1")
+    try await group.set("old", to: "2")
+    try await group.set("gone", to: "1")
+    try await group.remove("gone")
+    try await group.set("zzz", to: "1")
     let found = try await changes(stream, until: "zzz")
     #expect(found.last { $0.name.description == "old" }?.version == 2)
     #expect(found.last { $0.name.description == "new" }?.version == 1)
@@ -36,8 +36,8 @@ import VaultFoundation
   @Test func `no change is missed while many are made one after the other`() async throws {
     let store = TypedStore()
     let group = try store.group()
-    let stream = try group.changes()
-    let writer = Task.detached { for number in 1...60 { try group.set("item/\(number % 7)", to: "\(number)") } }
+    let stream = try await group.changes()
+    let writer = Task.detached { for number in 1...60 { try await group.set("item/\(number % 7)", to: "\(number)") } }
     var versions: [String: UInt64] = [:]
     for try await change in stream {
       versions[change.name.description] = change.version
@@ -50,10 +50,10 @@ import VaultFoundation
   @Test func `changes go on arriving after the group's files were exchanged`() async throws {
     let store = TypedStore()
     let group = try store.group()
-    try group.set("a", to: "1")
-    let stream = try group.changes()
+    try await group.set("a", to: "1")
+    let stream = try await group.changes()
     _ = try store.open().rotateGroup("default")
-    try group.set("b", to: "1")
+    try await group.set("b", to: "1")
     #expect(try await changes(stream, until: "b").map(\.name.description) == ["b"])
   }
 
@@ -61,11 +61,11 @@ import VaultFoundation
     let store = TypedStore()
     let open = try store.open()
     let group = try open.createGroup("team")
-    let stream = try group.changes()
+    let stream = try await group.changes()
     let task = Task { for try await _ in stream {} }
     task.cancel()
     try await task.value
-    let second = try group.changes()
+    let second = try await group.changes()
     try open.removeGroup("team")
     await #expect(throws: VaultError.self) { for try await _ in second {} }
   }

@@ -222,6 +222,8 @@ final class TypedStore {
   private let folder = NSTemporaryDirectory() + "vault-typed-\(UUID().uuidString)"
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
+  var keyFile: String { folder + "/key" }
+
   /// The default group. The store is made on first use and opened again each time.
   func group() throws -> AccessGroup { try open().group("default") }
 
@@ -230,8 +232,8 @@ final class TypedStore {
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let location = try StoreLocation(home: folder + "/home", state: folder + "/state")
     if !FileManager.default.fileExists(atPath: folder + "/home") {
-      try SecretStore.create(at: location, with: .keyFile(folder + "/key"))
+      try SecretStore.create(at: location, with: .keyFile(keyFile))
     }
-    return try SecretStore.open(at: location, unlocking: .keyFile(folder + "/key"))
+    return try SecretStore.open(at: location, unlocking: .keyFile(keyFile))
   }
 }

@@ -196,14 +196,14 @@ struct SealingQueue {
 }
 
 /// Threads that are never joined.
-enum DetachedThread {
+package enum DetachedThread {
   private final class Body {
     let run: @Sendable () -> Void
     init(_ run: @escaping @Sendable () -> Void) { self.run = run }
   }
 
   /// Runs `body` in a new thread; if the system cannot start one, returns `false` without running it.
-  static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+  package static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
     // Blocks all signals, so that the program's signal handlers run in the program's own threads.
     var all = sigset_t()
     var before = sigset_t()

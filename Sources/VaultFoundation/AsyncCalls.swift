@@ -1,0 +1,177 @@
+import Synchronization
+public import Vault
+
+// In async code the compiler prefers these to the calls of the same names that wait, and asks for an `await`. They have no
+// pages in the documentation, where a link to a name would mean two calls.
+
+extension SecretStore {
+  /// Opens a store, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public static func open(
+    at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
+  ) async throws(VaultError) -> SecretStore {
+    // A closure can consume what it captures only out of a box.
+    let unlocking = Mutex<Unlocking?>(unlocking)
+    return try await CallQueue().run { () throws(VaultError) in
+      guard let unlocking = unlocking.withLock({ $0.take() }) else { throw .unexpected("a store opened twice") }
+      return try open(at: location, unlocking: unlocking)
+    }
+  }
+
+  /// Opens a store as an application, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public static func open(
+    at location: StoreLocation? = nil, credential path: String
+  ) async throws(VaultError) -> SecretStore {
+    try await CallQueue().run { () throws(VaultError) in try open(at: location, credential: path) }
+  }
+
+  /// Makes calls that have no async form on a thread of their own: rotating a group, backing up, issuing applications.
+  ///
+  /// - Parameter calls: runs to its end even if the task is cancelled.
+  /// - Returns: what `calls` returns.
+  public func inThread<Result: ~Copyable & Sendable, Failure>(
+    _ calls: @Sendable (SecretStore) throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
+    try await CallQueue().run { () throws(Failure) in try calls(self) }
+  }
+}
+
+extension AccessGroup {
+  /// Makes several calls, or calls that have no async form, on a thread of their own.
+  ///
+  /// - Parameter calls: runs to its end even if the task is cancelled.
+  /// - Returns: what `calls` returns.
+  public func inThread<Result: ~Copyable & Sendable, Failure>(
+    _ calls: @Sendable (AccessGroup) throws(Failure) -> Result
+  ) async throws(Failure) -> Result {
+    try await CallQueue().run { () throws(Failure) in try calls(self) }
+  }
+
+  // MARK: Reading
+
+  /// Opens the secret of an item, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func get(_ name: String, version: UInt64? = nil) async throws(VaultError) -> Secret {
+    try await reads.run { () throws(VaultError) in try get(name, version: version) }
+  }
+
+  /// The text, data, number, boolean, date, URL or UUID in an item, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func get<Value: SecretScalar & Sendable>(
+    _ name: String, as type: Value.Type, version: UInt64? = nil
+  ) async throws(VaultError) -> Value {
+    try await reads.run { () throws(VaultError) in try get(name, as: type, version: version) }
+  }
+
+  /// The Swift value in an item, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func get<Value: Decodable & Sendable>(
+    _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
+  ) async throws(VaultError) -> Value {
+    try await reads.run { () throws(VaultError) in try get(name, as: type, named: typeName, version: version) }
+  }
+
+  /// Opens an item's secret and returns it with the metadata, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func open(_ name: String, version: UInt64? = nil) async throws(VaultError) -> OpenedItem {
+    try await reads.run { () throws(VaultError) in try open(name, version: version) }
+  }
+
+  /// The metadata of an item, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func item(_ name: String) async throws(VaultError) -> Item {
+    try await reads.run { () throws(VaultError) in try item(name) }
+  }
+
+  /// All kept versions of an item, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func history(_ name: String) async throws(VaultError) -> [Item] {
+    try await reads.run { () throws(VaultError) in try history(name) }
+  }
+
+  /// The current items in order, as the call of the same name that waits. Shorter reads do not wait for it.
+  public func items(prefix: String = "") async throws(VaultError) -> [Item] {
+    try await CallQueue().run { () throws(VaultError) in try items(prefix: prefix) }
+  }
+
+  // MARK: Writing
+
+  /// Sets an item to a text, data, number, boolean, date, URL or UUID, as the call of the same name that waits.
+  @_documentation(visibility: internal) @discardableResult
+  public func set<Value: SecretScalar & Sendable>(
+    _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) async throws(VaultError) -> UInt64 {
+    try await writes.run { () throws(VaultError) in try set(name, to: value, details, ifVersion: expected) }
+  }
+
+  /// Sets an item to a Swift value, as the call of the same name that waits.
+  @_documentation(visibility: internal) @discardableResult
+  public func set<Value: Encodable & Sendable>(
+    _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
+    ifVersion expected: UInt64? = nil
+  ) async throws(VaultError) -> UInt64 {
+    try await writes.run { () throws(VaultError) in
+      try set(name, to: value, named: typeName, details, ifVersion: expected)
+    }
+  }
+
+  /// Sets an item to the bytes of a secret, as the call of the same name that waits.
+  @_documentation(visibility: internal) @discardableResult
+  public func set(
+    _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
+    _ details: Details = Details(), ifVersion expected: UInt64? = nil
+  ) async throws(VaultError) -> UInt64 {
+    try await writes.run { () throws(VaultError) in
+      try set(name, to: secret, kind: kind, typeName: typeName, details, ifVersion: expected)
+    }
+  }
+
+  /// Changes an item's details, as the call of the same name that waits.
+  @_documentation(visibility: internal) @discardableResult
+  public func change(
+    _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
+  ) async throws(VaultError) -> UInt64 {
+    try await writes.run { () throws(VaultError) in try change(name, details, ifVersion: expected) }
+  }
+
+  /// Removes an item, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func remove(_ name: String, ifVersion expected: UInt64? = nil) async throws(VaultError) {
+    try await writes.run { () throws(VaultError) in try remove(name, ifVersion: expected) }
+  }
+
+  /// Removes an item with its history, as the call of the same name that waits.
+  @_documentation(visibility: internal)
+  public func destroy(_ name: String) async throws(VaultError) {
+    try await writes.run { () throws(VaultError) in try destroy(name) }
+  }
+
+  /// Writes an older version again, as the call of the same name that waits.
+  @_documentation(visibility: internal) @discardableResult
+  public func restore(_ name: String, version: UInt64? = nil) async throws(VaultError) -> UInt64 {
+    try await writes.run { () throws(VaultError) in try restore(name, version: version) }
+  }
+
+  /// Makes all changes of `body` in one transaction, as the call of the same name that waits.
+  ///
+  /// - Parameter body: not `async`, because all writers of the group wait for its end.
+  @_documentation(visibility: internal) @discardableResult
+  public func transaction<Result: Sendable>(
+    _ body: @Sendable (Edit) throws -> Result
+  ) async throws -> Result {
+    try await writes.run { try transaction(body) }
+  }
+}
+
+extension AccessGroup {
+  /// Writers of a group exclude each other, so one thread is enough for them. Reads have another one, because a writer may
+  /// wait for other processes.
+  private final class Queues: Sendable {
+    let reads = CallQueue()
+    let writes = CallQueue()
+  }
+
+  private var reads: CallQueue { asyncQueues(made: Queues.init).reads }
+  private var writes: CallQueue { asyncQueues(made: Queues.init).writes }
+}
