@@ -9,9 +9,10 @@ import PackageDescription
 //                         VaultCommands -> Exchange -> KeyedArchives <- Vault
 //   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
+//             VaultServices -> { VaultFoundation, the packages of the traits that are enabled }
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
-// VaultFoundation and SecureCoding.
+// VaultFoundation and SecureCoding. Without traits, which none is by default, no package is fetched.
 
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -27,8 +28,24 @@ let package = Package(
   products: [
     .library(name: "Vault", targets: ["Vault", "VaultFoundation"]),
     .library(name: "SecureCoding", targets: ["SecureCoding"]),
+    .library(name: "VaultServices", targets: ["VaultServices"]),
     .executable(name: "vault", targets: ["VaultCLI"]),
     .executable(name: "vault-exchange", targets: ["VaultExchange"]),
+  ],
+  traits: [
+    .default(enabledTraits: []),
+    .trait(name: "Configuration", description: "A provider of swift-configuration over an access group."),
+    .trait(
+      name: "Lifecycle", description: "A service of swift-service-lifecycle that keeps an access group open.",
+      enabledTraits: ["Logging"]),
+    .trait(name: "Logging", description: "Failed calls in swift-log."),
+    .trait(name: "Metrics", description: "Counters and timers of calls in swift-metrics."),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+    .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
     // The system's libraries, and the few lines of C that Swift cannot call.
@@ -48,7 +65,20 @@ let package = Package(
     .target(
       name: "VaultFoundation", dependencies: ["Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
     .target(
-      name: "VaultCommands", dependencies: ["Vault", "Exchange", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
+      name: "VaultServices",
+      dependencies: [
+        "VaultFoundation", "Vault",
+        .product(
+          name: "Configuration", package: "swift-configuration", condition: .when(traits: ["Configuration"])),
+        .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+        .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+        .product(
+          name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Lifecycle"])),
+      ],
+      swiftSettings: settings),
+    .target(
+      name: "VaultCommands", dependencies: ["Vault", "Exchange", "KeyedArchives", "CVaultSystem"],
+      swiftSettings: settings),
     .executableTarget(
       name: "VaultCLI", dependencies: ["VaultCommands", "CVaultSystem"], swiftSettings: settings),
 

@@ -1,0 +1,32 @@
+#if Logging
+  public import Logging
+  public import Vault
+
+  extension SecretStore {
+    /// Logs every call that fails, from now on: the group, the kind of call and the error. Never a value or an item's name.
+    ///
+    /// What programs expect (an absent item, a version that is not the expected one) is logged at `debug`, a busy group at
+    /// `warning`, everything else at `error`.
+    public func log(to logger: Logger) {
+      observe { call in
+        guard let error = call.error else { return }
+        logger.log(
+          level: error.logLevel, "a call of the store failed",
+          metadata: [
+            "group": "\(call.group)", "call": "\(call.kind)", "status": "\(error.name)",
+            "error": "\(error.message)",
+          ])
+      }
+    }
+  }
+
+  extension VaultError {
+    fileprivate var logLevel: Logger.Level {
+      switch self {
+      case .notFound(.item), .notFound(.version), .conflict: .debug
+      case .busy: .warning
+      default: .error
+      }
+    }
+  }
+#endif
