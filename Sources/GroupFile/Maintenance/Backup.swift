@@ -1,20 +1,5 @@
 import Sealing
 
-/// The content of a group's copy, which was proved completely.
-package struct CopiedGroup: Sendable, Equatable {
-  /// The number of current items.
-  package var items: UInt64
-  /// The number of older versions.
-  package var versions: UInt64
-  package var epoch: UInt64
-
-  fileprivate init(_ counts: FullProof.Counts, _ state: VerifiedState) {
-    items = counts.items - counts.tombstones
-    versions = counts.versions
-    epoch = state.manifest.epoch
-  }
-}
-
 extension AccessGroupFile {
   /// Copies the group's current state into `folder`, and proves the copy completely against its signed root.
   ///
@@ -25,7 +10,7 @@ extension AccessGroupFile {
   /// - Throws: the errors of a reader and of the proof; no copy is left then.
   package func backUp(
     to folder: String, progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(GroupFileError) -> CopiedGroup? {
+  ) throws(GroupFileError) -> ProvedGroup? {
     let transaction = try beginReading()
     guard !transaction.view.state.roster.flags.contains(.thisDeviceOnly) else { return nil }
     let place = try ContainerPlace(folder: folder)
@@ -86,8 +71,8 @@ package final class RestingGroup {
   /// Proves everything in the file.
   ///
   /// - Throws: the first defect.
-  package func proved(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> CopiedGroup {
-    CopiedGroup(try FullProof.run(view, progress: progress), state)
+  package func proved(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> ProvedGroup {
+    try FullProof.run(view, progress: progress)
   }
 
   /// Copies the file into `folder`, which exists and is empty.

@@ -5,18 +5,14 @@ import Sealing
 /// The tree is computed again from the rows and compared with the signed root, so that only data that a writer signed
 /// is accepted (format article, "A complete proof"). Verify, compact, rotate and backup begin with this.
 struct FullProof {
-  /// The counts of what was proved.
-  struct Counts: Equatable {
-    var items: UInt64 = 0
-    var tombstones: UInt64 = 0
-    var versions: UInt64 = 0
-    var blobs: UInt64 = 0
-  }
-
   typealias Content = (Row, Attributes, OpenedSecret?) throws(GroupFileError) -> Void
 
   private let view: Snapshot
-  private var counts = Counts()
+  /// The current rows so far, tombstones included.
+  private var rows: UInt64 = 0
+  private var tombstones: UInt64 = 0
+  private var versions: UInt64 = 0
+  private var blobs: UInt64 = 0
   private var builder: TreeBuilder
 
   private init(_ view: Snapshot) {
@@ -33,7 +29,7 @@ struct FullProof {
   static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
     content: Content = { _, _, _ in }, visit: (Row) throws(GroupFileError) -> Void = { _ in }
-  ) throws(GroupFileError) -> Counts {
+  ) throws(GroupFileError) -> ProvedGroup {
     try view.connection.quickCheck()
     try view.state.confirmRoster(view.connection)
     var proof = FullProof(view)
@@ -41,11 +37,13 @@ struct FullProof {
     let blobs = try proof.blobCount()
     try proof.proveRows(progress, content, visit)
     // Every blob that a row names was opened, so equal counts mean that there is no other.
-    guard blobs == proof.counts.blobs else { throw .damaged(.row, "a large value without a row") }
+    guard blobs == proof.blobs else { throw .damaged(.row, "a large value without a row") }
     try proof.proveNodes()
     try proof.proveWraps()
     try proof.proveChain()
-    return proof.counts
+    return ProvedGroup(
+      items: proof.rows - proof.tombstones, tombstones: proof.tombstones, versions: proof.versions,
+      epoch: view.state.manifest.epoch)
   }
 
   private mutating func proveRows(
@@ -59,17 +57,17 @@ struct FullProof {
       older.reset()
     }
     while try current.step() {
-      guard counts.items < manifest.itemCount else { throw .damaged(.row, "more rows than signed") }
+      guard rows < manifest.itemCount else { throw .damaged(.row, "more rows than signed") }
       let row = try Row(current)
       try builder.append(TreeEntry(token: row.token, digest: row.digest))
-      counts.items += 1
-      if row.state == .removed { counts.tombstones += 1 }
+      rows += 1
+      if row.state == .removed { tombstones += 1 }
       try proveVersions(of: row, older, content)
       try visit(row)
-      if counts.items % 1_024 == 0 { progress(counts.items) }
+      if rows % 1_024 == 0 { progress(rows) }
     }
-    guard counts.items == manifest.itemCount else { throw .damaged(.row, "fewer rows than signed") }
-    guard try !older.step(), counts.versions == manifest.versionRowCount else {
+    guard rows == manifest.itemCount else { throw .damaged(.row, "fewer rows than signed") }
+    guard try !older.step(), versions == manifest.versionRowCount else {
       throw .damaged(.row, "older versions without an item")
     }
   }
@@ -87,7 +85,7 @@ struct FullProof {
         throw .damaged(.row, "an older version does not match")
       }
       digest = kept.digest
-      counts.versions += 1
+      versions += 1
       try proveContent(of: kept, content)
     }
     guard digest == nil || row.previous == digest else {
@@ -99,7 +97,7 @@ struct FullProof {
   private mutating func proveContent(of row: Row, _ content: Content) throws(GroupFileError) {
     let attributes = try view.attributes(of: row)
     guard row.state == .present else { return try content(row, attributes, nil) }
-    if row.place == .blob { counts.blobs += 1 }
+    if row.place == .blob { blobs += 1 }
     try content(row, attributes, view.secret(of: row))
   }
 
@@ -197,16 +195,16 @@ extension Connection {
 }
 
 /// The counts of a group that was proved completely.
-package struct VerifiedGroup: Sendable, Equatable {
+package struct ProvedGroup: Sendable, Equatable {
   /// The number of current items.
   package var items: UInt64
   package var tombstones: UInt64
   /// The number of older versions.
   package var versions: UInt64
   package var epoch: UInt64
-  /// Whether there are rows that a writer signed but that are not valid items.
-  package var holdsStrangeRows: Bool
-  package var notices: [GroupNotice]
+  /// Whether there are rows that a writer signed but that are not valid items. Only `verify` looks for them.
+  package var holdsStrangeRows = false
+  package var notices: [GroupNotice] = []
 }
 
 extension AccessGroupFile {
@@ -219,7 +217,7 @@ extension AccessGroupFile {
   ///   notice.
   package func verify(
     isName: (String) -> Bool = { _ in true }, progress: (UInt64) -> Void = { _ in }
-  ) throws(GroupFileError) -> VerifiedGroup {
+  ) throws(GroupFileError) -> ProvedGroup {
     let transaction = try beginReading()
     for notice in transaction.view.notices {
       switch notice {
@@ -231,14 +229,13 @@ extension AccessGroupFile {
     var holdsStrangeRows = false
     var name = ""
     // Of an item's rows the current version comes last.
-    let counts = try FullProof.run(transaction.view, progress: progress) { (_, attributes, _) in
+    var proved = try FullProof.run(transaction.view, progress: progress) { (_, attributes, _) in
       name = attributes.name
     } visit: { row in
       if row.version >= GroupLimits.lastVersion || row.state == .present && !isName(name) { holdsStrangeRows = true }
     }
-    return VerifiedGroup(
-      items: counts.items - counts.tombstones, tombstones: counts.tombstones, versions: counts.versions,
-      epoch: transaction.view.state.manifest.epoch, holdsStrangeRows: holdsStrangeRows,
-      notices: transaction.view.notices)
+    proved.holdsStrangeRows = holdsStrangeRows
+    proved.notices = transaction.view.notices
+    return proved
   }
 }

@@ -118,8 +118,7 @@ extension AccessGroupFile {
   ) throws(GroupFileError) -> (state: VerifiedState, items: UInt64) {
     let file = AccessGroupFile(folder: folder, context: context, witness: NoWitness(), now: now)
     let transaction = try file.beginReading()
-    let counts = try FullProof.run(transaction.view, progress: progress)
-    return (transaction.view.state, counts.items - counts.tombstones)
+    return (transaction.view.state, try FullProof.run(transaction.view, progress: progress).items)
   }
 }
 

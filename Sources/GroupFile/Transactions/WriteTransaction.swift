@@ -159,18 +159,19 @@ package final class WriteTransaction: ItemReading {
   }
 
   /// Proves the rows whose digests are copied into the changed leaf, so that a leaf with damaged rows is not signed
-  /// again.
+  /// again. Rows that the leaf does not name are passed over: anyone who can write the file can add them.
   ///
   /// - Parameter token: the row that this transaction has just written.
   private func proveRows(_ entries: [TreeEntry], except token: Token) throws(GroupFileError) {
     guard let first = entries.first?.token, let last = entries.last?.token else { return }
     let rows = try view.connection.currentRows(from: first, through: last)
     defer { rows.reset() }
-    for entry in entries {
-      var row = try rows.step() ? try Row(rows) : nil
-      if row?.token == token, entry.token != token { row = try rows.step() ? try Row(rows) : nil }
-      guard let row, row.token == entry.token, row.token == token || row.digest == entry.digest else {
-        throw .damaged(.row, "a row does not match the tree")
+    for entry in entries where entry.token != token {
+      while true {
+        guard try rows.step() else { throw .damaged(.row, "a row is missing") }
+        guard unsafe Token(loadingFrom: try rows.blob(0, count: Token.byteCount)) == entry.token else { continue }
+        guard try Row(rows).digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }
+        break
       }
     }
   }

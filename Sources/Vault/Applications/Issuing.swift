@@ -117,7 +117,7 @@ extension Applications {
       guard case .first = issuance else { throw .notFound(.application) }
       let group = try registry.entry(of: name)
       guard group == nil || group?.presence == .absent,
-        !AccessGroupFile.exists(in: store.location.places.groupFolder(name.description))
+        !AccessGroupFile.exists(in: store.location.groupFolder(name.description))
       else { throw .exists(.group) }
       // If the registry is older than the groups, it may not list the application.
       let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
@@ -167,7 +167,7 @@ extension Applications {
     _ name: AccessGroup.Name, _ application: Registry.RegisteredApplication
   ) throws(VaultError) {
     let registry = try store.registry()
-    if AccessGroupFile.exists(in: store.location.places.groupFolder(name.description)) {
+    if AccessGroupFile.exists(in: store.location.groupFolder(name.description)) {
       guard var entry = try registry.entry(of: name), entry.presence != .present else { return }
       entry.presence = .present
       return try registry.record(entry, of: name)

@@ -15,9 +15,9 @@ struct Registry {
     let seed: MemberSeed
     do { seed = try identity.registryMember() } catch { throw .storage(.memory) }
     let witnesses = WitnessFolder(
-      stateFolder: location.places.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
+      stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
     let file = AccessGroupFile(
-      folder: location.places.groupFolder(name.description),
+      folder: location.groupFolder(name.description),
       context: GroupContext(groupName: name.description, ownerKey: identity.ownerKey, seed: seed),
       witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
     self.init(group: AccessGroup(name, file, notices))

@@ -43,7 +43,7 @@ enum KeyFile {
     do throws(VaultError) {
       return try read(path, outside: store)
     } catch .locked(.keyFile(.missing)) {
-      do throws(FileFault) { try Folder.make(Locations.absolute(CanonicalPath.split(path).folder)) } catch {
+      do throws(FileFault) { try Folder.make(StoreLocation.absolute(CanonicalPath.split(path).folder)) } catch {
         throw .locked(.keyFileFolder(error))
       }
       do throws(VaultError) {

@@ -200,7 +200,7 @@ struct WitnessFolder: Sendable {
   /// Opens the folder.
   ///
   /// - Parameter making: whether to create it. The state folder itself is not created: see
-  ///   ``Locations/makeStateFolder(of:)``.
+  ///   ``StoreLocation/makeStateFolder(of:)``.
   /// - Returns: `nil` if it does not exist.
   func open(making: Bool = false) throws(Unusable) -> Folder? {
     guard let stateFolder else { throw .unavailable("there is no home folder for the state folder") }

@@ -93,7 +93,7 @@ extension SecretStore {
     let name = AccessGroup.Name.registry.description
     let draft = try folder.makeGroup(name)
     do throws(GroupFileError) {
-      try AccessGroupFile.copyUnproved(from: location.places.groupFolder(name), to: draft)
+      try AccessGroupFile.copyUnproved(from: location.groupFolder(name), to: draft)
       return StoreBackup.Group(name: name, outcome: .copiedUnproved)
     } catch {
       folder.dropGroup(name)
@@ -141,7 +141,7 @@ extension SecretStore {
 
   /// Records when the store was backed up; a backup without all groups does not count.
   private func noteBackup(_ groups: [StoreBackup.Group]) {
-    guard let state = location.places.stateFolder(of: access.ownerKey) else { return }
+    guard let state = location.stateFolder(of: access.ownerKey) else { return }
     for case .failed in groups.map(\.outcome) { return }
     try? Settings.change(in: state) { $0.lastBackup = SystemClock.milliseconds() }
   }
@@ -151,7 +151,7 @@ extension StoreLocation {
   /// The absolute form of `path`, which must not be inside the store.
   func outside(_ path: String) throws(VaultError) -> String {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .invalid("a backup needs a folder") }
-    let path = Locations.absolute(path)
+    let path = StoreLocation.absolute(path)
     let isInside: Bool
     do throws(FileFault) {
       isInside = CanonicalPath.isInside(try CanonicalPath.of(path), try CanonicalPath.of(home))

@@ -67,8 +67,8 @@ extension SecretStore {
       return nil
     }
     // The group `default` is created last. If its owner removed it, only the registry knows that it existed.
-    let folder = location.places.groupFolder(AccessGroup.Name.default.description)
-    let state = location.places.stateFolder(of: file.ownerKey)
+    let folder = location.groupFolder(AccessGroup.Name.default.description)
+    let state = location.stateFolder(of: file.ownerKey)
     let witness = Witness(
       of: AccessGroup.Name.default.description, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
     if AccessGroupFile.exists(in: folder) { throw storeExists }
@@ -93,7 +93,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/exists(_:)`` if nothing was missing.
   private func makeFirstGroups(keyFile path: String? = nil) throws(VaultError) {
-    try location.places.makeStateFolder(of: access.ownerKey)
+    try location.makeStateFolder(of: access.ownerKey)
     let registry = try registry()
     if !AccessGroupFile.exists(in: registry.group.file.folder) {
       let groups = try location.lockedGroups()

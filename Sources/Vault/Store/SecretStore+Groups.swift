@@ -83,10 +83,10 @@ extension SecretStore {
   }
 
   private func deviceKey() throws(VaultError) -> DeviceKey {
-    guard let state = location.places.stateFolder(of: access.ownerKey) else {
+    guard let state = location.stateFolder(of: access.ownerKey) else {
       throw .locked(.noStateFolder)
     }
-    try location.places.makeStateFolder(of: access.ownerKey)
+    try location.makeStateFolder(of: access.ownerKey)
     return try DeviceKeyFile.readOrMake(in: state)
   }
 
@@ -136,7 +136,7 @@ extension SecretStore {
     in groups: borrowing Folder
   ) throws(VaultError) {
     let identity = try owner()
-    let folder = location.places.groupFolder(name.description)
+    let folder = location.groupFolder(name.description)
     do {
       try creation.shape.makeFolder(folder)
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)
@@ -153,7 +153,7 @@ extension SecretStore {
 
   /// Refuses a name whose group exists, or whose group is known but has lost its file.
   private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
-    guard !AccessGroupFile.exists(in: location.places.groupFolder(name.description)) else {
+    guard !AccessGroupFile.exists(in: location.groupFolder(name.description)) else {
       throw .exists(.group)
     }
     switch witness(name).read() {
@@ -187,7 +187,7 @@ extension StoreLocation {
       // A folder without a group's file is left by a process that was killed while creating or removing a group.
       return try folder.names().filter { name in
         FolderName.isValid(name) && name != AccessGroup.Name.registry.description
-          && AccessGroupFile.exists(in: places.groupFolder(name))
+          && AccessGroupFile.exists(in: groupFolder(name))
       }
     } catch {
       switch error {

@@ -31,7 +31,7 @@ extension SecretStore {
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> StoreRestoration {
     let names = try groups(names, inBackup: location.outside(path))
-    try location.places.makeStateFolder(of: access.ownerKey)
+    try location.makeStateFolder(of: access.ownerKey)
     let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
     guard unsafe mkdir(groupsFolder, 0o700) == 0 || errno == EEXIST else {
       throw VaultError(FileFault(errno: errno), at: .store)
@@ -68,7 +68,7 @@ extension SecretStore {
     }
     var names: [AccessGroup.Name] = []
     for name in try backup.groupNames() { names.append(try AccessGroup.Name(name)) }
-    if AccessGroupFile.exists(in: backup.places.groupFolder(AccessGroup.Name.registry.description)) {
+    if AccessGroupFile.exists(in: backup.groupFolder(AccessGroup.Name.registry.description)) {
       names.append(.registry)
     }
     guard !names.isEmpty else { throw .damaged(group: nil, level: .backup, detail: "it contains no group") }
@@ -91,7 +91,7 @@ extension SecretStore {
     for (name, known) in try registry.groups() where known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.
       guard !steps.contains(where: { $0.name == name }),
-        !AccessGroupFile.exists(in: location.places.groupFolder(name.description))
+        !AccessGroupFile.exists(in: location.groupFolder(name.description))
       else { continue }
       var entry = known
       entry.presence = .absent

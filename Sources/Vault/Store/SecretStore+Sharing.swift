@@ -90,10 +90,10 @@ extension StoreLocation {
 
   /// The groups that an application knows, for when it may not list the folder of groups.
   func knownGroupNames(_ credential: Credential) -> [String] {
-    let state = places.stateFolder(of: credential.ownerKey)
+    let state = stateFolder(of: credential.ownerKey)
     let seen = (try? WitnessFolder(stateFolder: state, ownerKey: credential.ownerKey).groups()) ?? []
     return Set([credential.application] + credential.floors.map(\.group) + seen)
-      .filter { AccessGroupFile.exists(in: places.groupFolder($0)) }.sorted()
+      .filter { AccessGroupFile.exists(in: groupFolder($0)) }.sorted()
   }
 
   /// The store's owner: for an application, the only user besides root who may own the store's folders.

@@ -143,7 +143,7 @@ public struct RecoveryCodeSlot: ~Copyable, Sendable {
 extension StoreLocation {
   /// Forgets the key file that opened the store on this machine, if it no longer opens any slot.
   func forgetKeyFile(unless file: IdentityFile) {
-    guard let folder = places.stateFolder(of: file.ownerKey),
+    guard let folder = stateFolder(of: file.ownerKey),
       case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
     else { return }
     if file.slots.contains(where: { $0.use == .keyFile }) {

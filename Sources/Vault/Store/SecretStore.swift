@@ -25,7 +25,7 @@ public final class SecretStore: Sendable {
     case .application(let credential):
       folderOwner = try location.trustedOwner()
       // The credential's floors reveal some rollbacks even without a witness. A notice says if there can be no witness.
-      try? location.places.makeStateFolder(of: credential.ownerKey)
+      try? location.makeStateFolder(of: credential.ownerKey)
       member = credential.member
     case .unlocked(let unlocked):
       folderOwner = nil
@@ -100,9 +100,9 @@ public final class SecretStore: Sendable {
   }
 
   func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
-    let state = location.places.stateFolder(of: access.ownerKey)
+    let state = location.stateFolder(of: access.ownerKey)
     return AccessGroupFile(
-      folder: location.places.groupFolder(name.description),
+      folder: location.groupFolder(name.description),
       context: GroupContext(
         groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind,
         floor: access.floor(of: name),
@@ -137,7 +137,7 @@ public final class SecretStore: Sendable {
   }
 
   func witness(_ name: AccessGroup.Name) -> Witness {
-    let state = location.places.stateFolder(of: access.ownerKey)
+    let state = location.stateFolder(of: access.ownerKey)
     return Witness(of: name.description, in: WitnessFolder(stateFolder: state, ownerKey: access.ownerKey))
   }
 

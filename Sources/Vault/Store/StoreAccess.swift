@@ -151,15 +151,15 @@ extension StoreLocation {
 
   /// The key file that opened the store on this machine, or the error of looking it up.
   func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
-    guard let folder = places.stateFolder(of: ownerKey) else { return .success(nil) }
+    guard let folder = stateFolder(of: ownerKey) else { return .success(nil) }
     return Result { () throws(VaultError) in try Settings.read(in: folder) }
       .map(\.keyFile)
   }
 
   /// Remembers the key file for the next time; if that is impossible, it must be named again.
   func remember(keyFile path: String, of ownerKey: PublicKey) {
-    guard let folder = places.stateFolder(of: ownerKey) else { return }
-    try? Settings.change(in: folder) { $0.keyFile = Locations.absolute(path) }
+    guard let folder = stateFolder(of: ownerKey) else { return }
+    try? Settings.change(in: folder) { $0.keyFile = StoreLocation.absolute(path) }
   }
 }
 

@@ -107,12 +107,12 @@ public struct StoreRecovery: Sendable {
     if let new { try file.add(new(file.nextNumber())) }
     let mark = try folder.beginRecovery(file)
     defer { mark.unlock() }
-    try location.places.makeStateFolder(of: identity.ownerKey)
+    try location.makeStateFolder(of: identity.ownerKey)
     let store = try SecretStore(location, .owner(identity))
     let restoration = try store.restoreBackup(from: backup, progress: progress)
     // Without the registry the store is incomplete; another backup may have it.
     let registry = AccessGroup.Name.registry.description
-    guard AccessGroupFile.exists(in: location.places.groupFolder(registry)) else {
+    guard AccessGroupFile.exists(in: location.groupFolder(registry)) else {
       for group in restoration.groups where group.name == registry {
         if case .failed(let error) = group.outcome { throw error }
       }

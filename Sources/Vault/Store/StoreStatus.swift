@@ -65,7 +65,7 @@ extension SecretStore {
       groups += vanished.map { GroupStatus($0.name, $0.problem) }
     }
     return StoreStatus(
-      home: location.home, state: location.places.stateFolder(of: access.ownerKey),
+      home: location.home, state: location.stateFolder(of: access.ownerKey),
       ownerKey: access.ownerKey.hexadecimal,
       slots: (try? location.identityFolder.read())?.slots.map(SlotInfo.init) ?? [],
       lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
@@ -110,7 +110,7 @@ extension SecretStore {
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
     let file = try location.identityFolder.read()
-    let state = location.places.stateFolder(of: file.ownerKey)
+    let state = location.stateFolder(of: file.ownerKey)
     var notices: [Notice] = []
     let groups = try location.groupNames().map { name in
       let witness = Witness(of: name, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
@@ -143,7 +143,7 @@ extension GroupStatus {
 extension StoreLocation {
   /// The time of the last backup from the settings; `nil` if they cannot be read.
   fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
-    guard let folder = places.stateFolder(of: ownerKey) else { return nil }
+    guard let folder = stateFolder(of: ownerKey) else { return nil }
     return (try? Settings.read(in: folder))?.lastBackup.map(Timestamp.init(milliseconds:))
   }
 }

@@ -131,7 +131,7 @@ extension SecretStore {
 
   private func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
     entries.compactMap { name, entry in
-      let folder = location.places.groupFolder(name.description)
+      let folder = location.groupFolder(name.description)
       guard entry.presence == .present, !AccessGroupFile.exists(in: folder) else { return nil }
       // For a group that this machine never saw, only the registry shows that it existed.
       let known: UInt64 = if case .valid(let record) = witness(name).read() { record.epoch } else { 1 }
@@ -144,7 +144,7 @@ extension SecretStore {
 
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {
     func damaged(_ detail: String) -> VaultError { .damaged(group: name, level: .registry, detail: detail) }
-    guard AccessGroupFile.exists(in: location.places.groupFolder(name)) else { return nil }
+    guard AccessGroupFile.exists(in: location.groupFolder(name)) else { return nil }
     guard let entry else { return damaged("the owner never made this group") }
     if entry.presence == .changing { return nil }
     if entry.presence == .absent { return damaged("the owner removed this group") }

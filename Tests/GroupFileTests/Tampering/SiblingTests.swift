@@ -22,6 +22,15 @@ import Testing
     try group.expectNothingSigned("set") { try group.fixture.set([fresh: "new"]) }
   }
 
+  @Test func `an item is set beside a row that nobody signed`() throws {
+    let group = try TamperedGroup()
+    let row = try group.fixture.forge().row(group.newName(beside: "item/5"))
+    try group.fixture.tamper { try $0.insertCurrent(row) }
+    try group.fixture.set(["item/5": "new"])
+    #expect(try group.fixture.value("item/5") == "new")
+    #expect(failure { try group.fixture.open().verify() }?.isDamage == true)
+  }
+
   @Test func `an item in another leaf than a tampered one can be set, and the tampered one is still refused`() throws {
     let group = try TamperedGroup()
     let stranger = try group.stranger(to: "item/5")

@@ -2,44 +2,50 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// The places of the store and the state folder, from the environment.
+/// The places of a store and its state folder, and how the environment says to open it.
 ///
-/// | | user | root |
-/// | --- | --- | --- |
-/// | store | `$XDG_DATA_HOME/vault` | `/var/lib/vault` |
-/// | state | `$XDG_STATE_HOME/vault` | `/var/lib/vault-state` |
+/// | | user | root | environment |
+/// | --- | --- | --- | --- |
+/// | store | `$XDG_DATA_HOME/vault` | `/var/lib/vault` | `VAULT_HOME` |
+/// | state | `$XDG_STATE_HOME/vault` | `/var/lib/vault-state` | `VAULT_STATE` |
 ///
-/// `VAULT_HOME` names the store and `VAULT_STATE` the state folder. If only the first is set, the state is in a folder
-/// inside the usual state folder, named after the owner's key, because two stores must not share witnesses.
-struct Locations: Equatable, Sendable {
+/// If only `VAULT_HOME` is set, the state is in a folder inside the usual state folder, named after the owner's key,
+/// because two stores must not share witnesses.
+///
+/// The store belongs in backups. The state folder must not be restored with it, because it records the newest states
+/// seen.
+public struct StoreLocation: Sendable {
   /// The store's folder, an absolute path.
-  let home: String
-
+  public let home: String
+  let environment: [String: String]
   private let state: State
 
-  private enum State: Equatable {
+  private enum State {
     case folder(String)
     case folderForOwner(in: String)
     case unknown
   }
 
-  /// Finds the places.
+  /// The places that `environment` names.
   ///
+  /// - Throws: ``VaultError/noStore(path:)`` if the place of the store cannot be determined.
+  public init(environment: [String: String]) throws(VaultError) {
+    try self.init(environment: environment, user: geteuid(), homeFolder: UserList.homeFolder)
+  }
+
   /// - Parameter homeFolder: looks the user up in the system's database; called only if `HOME` is needed and not set.
-  /// - Throws: `noHome` if the place of the store cannot be determined.
-  init(
-    environment: [String: String], user: uid_t = geteuid(), homeFolder: (uid_t) -> String? = UserList.homeFolder
-  ) throws(VaultError) {
+  init(environment: [String: String], user: uid_t, homeFolder: (uid_t) -> String?) throws(VaultError) {
+    self.environment = environment
     func named(_ variable: String) -> String? {
       guard let value = environment[variable], !value.isEmpty else { return nil }
-      return Locations.absolute(value)
+      return StoreLocation.absolute(value)
     }
     // XDG: a path that is not absolute is treated as not set.
     func rooted(_ variable: String) -> String? { environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil } }
     func usual(_ variable: String, _ below: String, root: String) -> String? {
       if user == 0 { return root }
-      if let base = rooted(variable) { return Locations.join(base, "vault") }
-      return (rooted("HOME") ?? homeFolder(user)).map { Locations.join($0, "\(below)/vault") }
+      if let base = rooted(variable) { return StoreLocation.join(base, "vault") }
+      return (rooted("HOME") ?? homeFolder(user)).map { StoreLocation.join($0, "\(below)/vault") }
     }
     let namedHome = named("VAULT_HOME")
     guard let home = namedHome ?? usual("XDG_DATA_HOME", ".local/share", root: "/var/lib/vault") else {
@@ -55,11 +61,31 @@ struct Locations: Equatable, Sendable {
     }
   }
 
+  /// A store at `home` with its state folder at `state`; the environment is ignored.
+  public init(home: String, state: String) throws(VaultError) {
+    try self.init(environment: ["VAULT_HOME": home, "VAULT_STATE": state])
+  }
+
+  /// The places that this process's environment names.
+  ///
+  /// - Throws: as ``init(environment:)``.
+  public static func standard() throws(VaultError) -> StoreLocation {
+    let variables = [
+      "VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY", "XDG_DATA_HOME",
+      "XDG_STATE_HOME", "HOME",
+    ]
+    var environment: [String: String] = [:]
+    for variable in variables {
+      if let value = unsafe getenv(variable) { environment[variable] = unsafe String(cString: value) }
+    }
+    return try StoreLocation(environment: environment)
+  }
+
   /// The state folder of a store; `nil` if it cannot be determined.
   func stateFolder(of ownerKey: PublicKey) -> String? {
     switch state {
     case .folder(let path): path
-    case .folderForOwner(let path): Locations.join(path, ownerKey.shortName)
+    case .folderForOwner(let path): StoreLocation.join(path, ownerKey.shortName)
     case .unknown: nil
     }
   }
@@ -118,51 +144,6 @@ enum UserList {
   }
 }
 
-/// The places of a store and its state folder, and how the environment says to open it.
-///
-/// | | user | root | environment |
-/// | --- | --- | --- | --- |
-/// | store | `$XDG_DATA_HOME/vault` | `/var/lib/vault` | `VAULT_HOME` |
-/// | state | `$XDG_STATE_HOME/vault` | `/var/lib/vault-state` | `VAULT_STATE` |
-///
-/// The store belongs in backups. The state folder must not be restored with it, because it records the newest states
-/// seen.
-public struct StoreLocation: Sendable {
-  let places: Locations
-  let environment: [String: String]
-
-  /// The store's folder, an absolute path.
-  public var home: String { places.home }
-
-  /// The places that `environment` names.
-  ///
-  /// - Throws: ``VaultError/noStore(path:)`` if the place of the store cannot be determined.
-  public init(environment: [String: String]) throws(VaultError) {
-    places = try Locations(environment: environment)
-    self.environment = environment
-  }
-
-  /// A store at `home` with its state folder at `state`; the environment is ignored.
-  public init(home: String, state: String) throws(VaultError) {
-    try self.init(environment: ["VAULT_HOME": home, "VAULT_STATE": state])
-  }
-
-  /// The places that this process's environment names.
-  ///
-  /// - Throws: as ``init(environment:)``.
-  public static func standard() throws(VaultError) -> StoreLocation {
-    let variables = [
-      "VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY", "XDG_DATA_HOME",
-      "XDG_STATE_HOME", "HOME",
-    ]
-    var environment: [String: String] = [:]
-    for variable in variables {
-      if let value = unsafe getenv(variable) { environment[variable] = unsafe String(cString: value) }
-    }
-    return try StoreLocation(environment: environment)
-  }
-}
-
 extension StoreLocation {
   /// A file or folder that belongs to a store.
   public struct Place: Sendable, Equatable {
@@ -184,7 +165,7 @@ extension StoreLocation {
   /// - Throws: ``VaultError/damaged(group:level:detail:)`` for an identity file that cannot be read. If there is no
   ///   store, the default places are returned.
   public func all(credential named: String? = nil) throws(VaultError) -> [Place] {
-    let credentialPath = named.map(Locations.absolute) ?? namedCredential
+    let credentialPath = named.map(StoreLocation.absolute) ?? namedCredential
     let credential = credentialPath.flatMap { try? CredentialFile.read($0) }
     let entrance = letsOthersPass ? "711" : "700"
     var found = [
@@ -202,7 +183,7 @@ extension StoreLocation {
   /// The contents of the state folder, and the key file.
   private func places(of ownerKey: PublicKey) -> [Place] {
     var found: [Place] = []
-    if let state = places.stateFolder(of: ownerKey) {
+    if let state = stateFolder(of: ownerKey) {
       let witnesses = "\(state)/\(WitnessFolder.name)/\(ownerKey.shortName)"
       found = [
         Place(what: "state", path: state, mode: "700", isBackedUp: false),
@@ -227,7 +208,7 @@ extension StoreLocation {
   private func sharedGroups(_ credential: Credential?) -> [Place] {
     let names = (try? groupNames()) ?? credential.map(knownGroupNames) ?? []
     return names.compactMap { name in
-      let folder = places.groupFolder(name)
+      let folder = groupFolder(name)
       guard let shape = try? ContainerPlace(folder: folder).containerShape(), let unixGroup = UnixGroup(shape) else {
         return nil
       }
@@ -239,7 +220,7 @@ extension StoreLocation {
 
   /// The path of the credential that the environment names, if any.
   private var namedCredential: String? {
-    if let path = variable("VAULT_CREDENTIAL") { return Locations.absolute(path) }
+    if let path = variable("VAULT_CREDENTIAL") { return StoreLocation.absolute(path) }
     guard let path = variable("CREDENTIALS_DIRECTORY").map({ $0 + "/vault" }) else { return nil }
     switch try? SystemdCredential.read(path) {
     case .application?, .sealed?: return path

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Vault
 
-@Suite struct LocationsTests {
+@Suite struct StoreLocationTests {
   private let ownerKey = PublicKey([UInt8](countingFrom: 0xa0, count: 32))!
   private let shortName = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"
 
@@ -13,12 +13,12 @@ import Testing
     _ environment: [String: String], user: uid_t = 1000, home: String, state: String?,
     homeFolder: String? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let locations = try Locations(environment: environment, user: user) { asked in
+    let location = try StoreLocation(environment: environment, user: user) { asked in
       #expect(asked == user)
       return homeFolder
     }
-    #expect(locations.home == home, sourceLocation: sourceLocation)
-    #expect(locations.stateFolder(of: ownerKey) == state, sourceLocation: sourceLocation)
+    #expect(location.home == home, sourceLocation: sourceLocation)
+    #expect(location.stateFolder(of: ownerKey) == state, sourceLocation: sourceLocation)
   }
 
   @Test func `a user's store is in their home folder`() throws {
@@ -72,7 +72,7 @@ import Testing
     try expect(
       ["HOME": "relative"], home: "/list/.local/share/vault", state: "/list/.local/state/vault", homeFolder: "/list")
     for environment in [["HOME": "/home/u"], ["VAULT_HOME": "/v", "VAULT_STATE": "/s"]] {
-      _ = try Locations(environment: environment, user: 1000) { _ in
+      _ = try StoreLocation(environment: environment, user: 1000) { _ in
         Issue.record("the list of users was asked")
         return nil
       }
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test func `without a home folder there is no store, or no state folder`() throws {
-    #expect(throws: VaultError.noStore(path: "")) { try Locations(environment: [:], user: 1000) { _ in nil } }
+    #expect(throws: VaultError.noStore(path: "")) { try StoreLocation(environment: [:], user: 1000) { _ in nil } }
     try expect(["VAULT_HOME": "/v"], home: "/v", state: nil)
     try expect(["XDG_DATA_HOME": "/d"], home: "/d/vault", state: nil)
   }
@@ -92,13 +92,13 @@ import Testing
 
   @Test func `the state folder is accessible to its owner alone`() throws {
     let temporary = TemporaryFolder()
-    let locations = try Locations(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("a/state")])
-    try locations.makeStateFolder(of: ownerKey)
-    try locations.makeStateFolder(of: ownerKey)
+    let location = try StoreLocation(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("a/state")])
+    try location.makeStateFolder(of: ownerKey)
+    try location.makeStateFolder(of: ownerKey)
     #expect(temporary.mode("a") == 0o700)
     #expect(temporary.mode("a/state") == 0o700)
     temporary.write("file", [])
-    let blocked = try Locations(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("file/state")])
+    let blocked = try StoreLocation(environment: ["VAULT_HOME": "/v", "VAULT_STATE": temporary.file("file/state")])
     #expect(
       throws: VaultError.damaged(
         group: nil, level: .state, detail: "it is not the kind of file or folder that belongs here")
@@ -108,7 +108,7 @@ import Testing
   }
 
   @Test func `a group's folder is in the folder of groups`() throws {
-    let locations = try Locations(environment: ["VAULT_HOME": "/v"], user: 0)
-    #expect(locations.groupFolder("team.shared") == "/v/groups/team.shared")
+    let location = try StoreLocation(environment: ["VAULT_HOME": "/v"])
+    #expect(location.groupFolder("team.shared") == "/v/groups/team.shared")
   }
 }
