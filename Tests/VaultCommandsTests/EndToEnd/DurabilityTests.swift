@@ -11,29 +11,24 @@ import Testing
 
   init() throws { store = try TestStore() }
 
-  /// The writes and syncs of `set` in order, according to strace: `write` or `sync`, and the path of the file.
-  ///
-  /// The paths are those with which the files were opened: only root may look at the open files of a hardened process.
+  /// The writes and syncs of `set` in order, according to strace: `write` or `sync`, and the path of the file, which the
+  /// system tells only root about a hardened process.
   private func trace(input: String) throws -> [(call: String, path: String)] {
-    let calls = ["openat", "pwrite64", "write", "fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"]
-    let result = store.trace(["set", "traced"], input: input, calls)
+    let script = """
+      strace -f -y -qq -o "$folder/trace" -e trace=pwrite64,write,fsync,fdatasync,sync,syncfs,msync,sync_file_range \
+        "$vault" set traced
+      """
+    let result = store.shell(script, input: input)
     try #require(result.status == 0, "\(result.errors)")
-    var paths: [Substring: Substring] = [:]
-    var found: [(call: String, path: String)] = []
-    for line in String(decoding: store.folder.read("trace"), as: UTF8.self).split(separator: "\n") {
-      guard let call = line.firstMatch(of: /^[0-9]+ +([a-z0-9_]+)\((.*)\) += +([0-9]+)/) else { continue }
-      if call.1 == "openat" {
-        let parts = call.2.split(separator: "\"", omittingEmptySubsequences: false)
-        if parts.count > 2 { paths[call.3] = parts[1] }
-      } else {
-        let path = paths[call.2.prefix { $0.isNumber }] ?? ""
-        found.append((call.1.contains("sync") ? "sync" : "write", String(path)))
-      }
+    return String(decoding: store.folder.read("trace"), as: UTF8.self).split(separator: "\n").compactMap { line in
+      let call = line.drop { $0.isNumber || $0 == " " }
+      guard let end = call.firstIndex(of: "("), call.contains(" = ") else { return nil }
+      let path = call.split(separator: "<", maxSplits: 1).last?.prefix { $0 != ">" } ?? ""
+      return (call[..<end].contains("sync") ? "sync" : "write", String(path))
     }
-    return found
   }
 
-  @Test(.needsTracing, arguments: [10, 600, 100_000, 400_000])
+  @Test(.needsRoot, .needsTracing, arguments: [10, 600, 100_000, 400_000])
   func `a set syncs one to three times, and the log last`(byteCount: Int)
     throws
   {
