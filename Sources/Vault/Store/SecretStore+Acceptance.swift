@@ -56,7 +56,8 @@ extension SecretStore {
   ///   accepted.
   @discardableResult
   public func acceptGroup(
-    _ name: String, another takesAnother: Bool = false, confirm: (ReturningState) -> Bool = { _ in true }
+    _ name: String, another takesAnother: Bool = false,
+    confirm: @escaping (ReturningState) -> Bool = { _ in true }
   ) throws(VaultError) -> AcceptedState {
     let name = try AccessGroup.Name(name)
     let file = name == .registry ? try registry().group.file : group(name).file
@@ -89,16 +90,14 @@ extension SecretStore {
   ///
   /// - Parameter error: thrown if the file holds no state that needs to be accepted.
   private func acceptRebuilt(
-    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ takesAnother: Bool, _ confirm: (ReturningState) -> Bool,
-    instead error: GroupFileError
+    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ takesAnother: Bool,
+    _ confirm: @escaping (ReturningState) -> Bool, instead error: GroupFileError
   ) throws(VaultError) -> AcceptedState {
     do throws(VaultError) {
-      let state = try withoutActuallyEscaping(confirm) { (confirm) throws(VaultError) in
-        var acceptance = try ownersAcceptance(of: name, asking: confirm)
-        acceptance.isRequired = true
-        if takesAnother { acceptance.registeredID = nil }
-        return try rebuild(name, file, RosterChange(), accepting: acceptance) { _ in }
-      }
+      var acceptance = try ownersAcceptance(of: name, asking: confirm)
+      acceptance.isRequired = true
+      if takesAnother { acceptance.registeredID = nil }
+      let state = try rebuild(name, file, RosterChange(), accepting: acceptance) { _ in }
       if name != .registry { try notePresence(of: name) }
       return .accepted(epoch: state.manifest.epoch)
     } catch .declined {
