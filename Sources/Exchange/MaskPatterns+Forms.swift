@@ -15,8 +15,8 @@ extension MaskPatterns {
   /// - percent-encoded (RFC 3986), with or without `/`;
   /// - as the content of a JSON string, with or without `\u` for non-ASCII and HTML characters, and with or without `\`
   ///   before `/`;
-  /// - in a shell's quotes (`'it'\''s'`, `it\'s`), as a form sends them (`a+b`), with HTML escapes, in hexadecimal digits of
-  ///   either case, and in base32;
+  /// - in a shell's quotes (`'it'\''s'`, `it\'s`), as a web form sends it (`a+b`), with HTML escapes, in hexadecimal
+  ///   digits of either case, and in base32;
   /// - the strings in a value that is a JSON object or array (``texts(in:)``), in the same forms.
   public init(values: some Sequence<[UInt8]>) {
     var patterns: [[UInt8]] = []
@@ -57,7 +57,7 @@ extension MaskPatterns {
 
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  /// The value alone, and the characters of it that are the same whatever comes before and after it.
+  /// The base64 of the value alone, and those of its characters that stay the same inside a longer encoded text.
   private static func base64(_ value: [UInt8]) -> [[UInt8]] {
     var forms = [base64Characters(value)]
     for offset in 0..<3 {
@@ -116,8 +116,8 @@ extension MaskPatterns {
     }
   }
 
-  /// How writers of JSON differ: which characters they escape as `\u` and four digits without need, and whether they
-  /// escape `/`.
+  /// How writers of JSON differ: which characters they escape as `\u` and four digits although they need not, and
+  /// whether they escape `/`.
   private static let escapes: [(unicode: Bool, html: Bool, slash: Bool)] = [
     (false, false, false), (true, false, false), (false, true, false), (false, false, true), (true, false, true),
   ]

@@ -1,5 +1,5 @@
 extension MaskPatterns {
-  /// As shells, forms and HTML write a value that holds characters with a meaning of their own.
+  /// The value as it is written in a shell, a web form and HTML, where some characters have a special meaning.
   static func quoted(_ value: [UInt8]) -> [[UInt8]] {
     [
       // 'it'\''s' and 'it'"'"'s', as many programs quote for a shell.

@@ -1,5 +1,5 @@
 extension MaskPatterns {
-  /// Members with these names say whose account it is and where. Both occur often in a program's output and are not
+  /// The names of members that say whose account it is and where. Programs often print their values, which are not
   /// secret.
   private static let shownMembers: Set<String> = ["name", "url", "username"]
 

@@ -135,7 +135,7 @@ enum Gcrypt {
       return key
     }
 
-    /// The fault of a derivation that libgcrypt does not make: nearly always it did not get the memory.
+    /// The fault if libgcrypt cannot derive a key, nearly always because it did not get enough memory.
     private var unable: ImportFault {
       ImportFault(
         "libgcrypt does not derive its key, for which it needs \(kibibytes >> 10) MiB of memory", .overLimit)

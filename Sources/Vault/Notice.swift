@@ -44,7 +44,7 @@ public enum Notice: Sendable, Hashable {
     case .groupRemade(let group, let keptAside):
       "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
     case .chainLost(let group):
-      "machines that have not seen the last state of '\(group)' refuse it until: vault group accept \(group)"
+      "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
     }
   }
 

@@ -1,5 +1,8 @@
 """The conformance tests of Python's keyring for our backend, on a store of their own."""
 
+import os
+import shutil
+
 import keyring
 import keyring_vault
 import pytest
@@ -45,6 +48,20 @@ def test_errors_are_of_keyring(monkeypatch):
     with pytest.raises(keyring.errors.PasswordSetError) as refused:
         keyring_vault.VaultKeyring().set_password("s", "u", "s3cret")
     assert "s3cret" not in str(refused.value)
+
+
+def test_a_password_is_in_no_argument_or_variable(monkeypatch, tmp_path):
+    monkeypatch.setenv("REAL", shutil.which("vault"))
+    recorder = tmp_path / "vault"
+    recorder.write_text(f'#!/bin/sh\n{{ echo "$@"; env; }} >>"{tmp_path}/seen"\nexec "$REAL" "$@"\n')
+    recorder.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    backend = keyring_vault.VaultKeyring()
+    backend.set_password("s", "seen", "s3cret")
+    assert backend.get_credential("s", None).password == "s3cret"
+    backend.delete_password("s", "seen")
+    seen = (tmp_path / "seen").read_text()
+    assert "set python/s/seen" in seen and "s3cret" not in seen
 
 
 def test_a_program_of_the_same_name_is_not_used(monkeypatch, tmp_path):

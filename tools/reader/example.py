@@ -21,7 +21,7 @@ FUNCTIONS = dict(
     pad=lambda text: (u32(len(text)) + text).ljust(padded_size(len(text)), b"\0"),
     u8=lambda number: bytes([number]), u16=u16, u32=u32, u64=u64, count=len)
 
-# The proof path: what is found in what.
+# The proof path: the bytes of the first value must occur in the second.
 PATH = [
     ("token", "leaf body"), ("row digest", "leaf body"), ("leaf digest", "branch body"), ("root", "manifest body"),
     ("member signing key", "manifest body"), ("roster digest", "manifest body"), ("member signing key", "roster body"),
@@ -48,7 +48,7 @@ def evaluate(formula, known):
 
 
 def failures(article, vectors):
-    """What the article says wrongly, in words; and how many values it has."""
+    """Descriptions of what is wrong in the article, and the number of its values."""
     known, found = {}, []
     for name, formula, shown in values(article):
         if formula and evaluate(formula, known) != shown:

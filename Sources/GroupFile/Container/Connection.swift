@@ -35,7 +35,7 @@ internal import Glibc
     try self.init(at: ContainerPlace(folder: folder, name: file), access: access)
   }
 
-  /// Opens the group's file at `place`, as `init(folder:file:access:)`.
+  /// Opens the group's file at `place`, like `init(folder:file:access:)`.
   ///
   /// - Parameter isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as
   ///   it is, and no log or index is created.

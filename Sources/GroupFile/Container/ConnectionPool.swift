@@ -147,7 +147,7 @@ package struct ConnectionLease: ~Copyable {
     for entry in unwanted { entry.connection.close() }
   }
 
-  /// The turn for writing that belongs to the lock file at `path`.
+  /// What lets this process's threads write in turn, for the lock file at `path`.
   func turn(at path: String) -> WriterTurn {
     locked {
       for known in turns where known.path == path { return known.turn }

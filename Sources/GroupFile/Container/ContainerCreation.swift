@@ -72,7 +72,7 @@ extension Connection {
   }
 
   static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
-    // No other code has the file open yet, so closing this descriptor ends no lock of SQLite's.
+    // No other code has the file open yet, so closing this descriptor releases no lock that SQLite holds.
     let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
     defer { Glibc.close(descriptor) }

@@ -60,7 +60,7 @@ extension Connection {
     _ = try statement.step()
   }
 
-  /// The rests of the manifests with epochs above `epoch`, in rising order; at most as many as the chain keeps.
+  /// The chain's rows with epochs above `epoch`, in rising order; at most as many as the chain keeps.
   func chain(after epoch: UInt64) throws(GroupFileError) -> [(epoch: UInt64, rest: Digest)] {
     let statement = try statement("SELECT epoch, rest FROM chain WHERE epoch > ? ORDER BY epoch")
     defer { statement.reset() }
@@ -76,8 +76,8 @@ extension Connection {
     return rows
   }
 
-  /// Adds the rest of the manifest of `epoch` and drops those that the chain no longer keeps. An existing row of this
-  /// epoch was not written by Vault, because nothing was signed there, and is replaced.
+  /// Adds the row of `epoch` and drops those that the chain no longer keeps. An existing row of this epoch was
+  /// not written by Vault, because nothing was signed there, and is replaced.
   func appendChain(_ epoch: UInt64, _ rest: Digest) throws(GroupFileError) {
     let insert = try statement("REPLACE INTO chain(epoch, rest) VALUES(?, ?)")
     defer { insert.reset() }

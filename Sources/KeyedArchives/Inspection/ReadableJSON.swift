@@ -7,8 +7,8 @@ extension ArchiveInspection {
   /// written is `{"$ref": pointer}`, with a JSON pointer into this text. This distinguishes shared objects from equal
   /// ones and ends cycles.
   ///
-  /// Keys are those of the archive, in which a program's keys that begin with `$` get an extra one: `$$class` is a
-  /// field, and `$0` the first value without a key. Any other key with a single `$`, which no archiver writes, gets
+  /// Keys are those of the archive. There a program's own key that begins with `$` has an extra `$`: `$$class` is a
+  /// field, and `$0` is the first value without a key. Any other key with a single `$`, which no archiver writes, gets
   /// `$:` instead of `$`.
   ///
   /// Throws if objects refer to each other deeper than the limit, or if the text would be longer than

@@ -219,7 +219,7 @@ struct BackupFolder: ~Copyable {
       try folder.removeTree(draftName)
       throw .taken
     }
-    // The process was killed after it had moved them out of the draft.
+    // The groups are here if the process was killed between moving them out of the draft and moving the identity.
     if folder.contains(IdentityFolder.groupsName) { try folder.removeTree(IdentityFolder.groupsName) }
     try folder.removeTree(draftName)
     guard try folder.isEmpty() else { throw .taken }

@@ -34,7 +34,7 @@ enum Help {
     command.wordCount == 0 ? firstPage : page(command, columns)
   }
 
-  // MARK: Of vault itself
+  // MARK: The first page
 
   private static var firstPage: String {
     let commands = CommandTable.sections.map { section in
@@ -68,7 +68,7 @@ enum Help {
     return row(label, entry.line, column: 23, columns: 80)
   }
 
-  // MARK: Of one command
+  // MARK: The page of one command
 
   private static func page(_ command: NamedCommand, _ columns: Int) -> String {
     let about = command.about

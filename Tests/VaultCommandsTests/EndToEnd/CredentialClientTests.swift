@@ -41,12 +41,21 @@ import Testing
 
     """
 
-  @Test func `our backend passes the conformance tests of Python's keyring`() {
+  /// Runs the tests in Python whose class or name matches.
+  private func conforms(_ filter: String) {
     store.run("group", "create", "work")
     let result = store.client(
-      installation + #""$clients/pytest" -q -p no:cacheprovider "$clone/Tests/Clients/test_keyring.py""#)
+      installation + #""$clients/pytest" -q -p no:cacheprovider -k '\#(filter)' "$clone/Tests/Clients/test_keyring.py""#)
     #expect(result.status == 0, "\(result.output) \(result.errors)")
     #expect(result.output.contains(" passed") && !result.output.contains(" failed"), "\(result.output)")
+  }
+
+  @Test func `our backend passes the conformance tests of Python's keyring`() {
+    conforms("not a_password_is_in_no_argument")
+  }
+
+  @Test func `no password is in an argument or variable of the program that keyring starts`() {
+    conforms("a_password_is_in_no_argument")
   }
 
   @Test func `twine and pip find their passwords through Python's keyring`() {

@@ -42,7 +42,7 @@ struct EditItem: Command {
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
     var request = try EditRequest(place, group: group, session: session)
-    guard try request.takePresent() || create else {
+    guard try request.takeCurrent() || create else {
       let missing = place.field == nil ? VaultError.notFound(.item).message : "the value has no such field"
       throw Failure(.notFound, missing, hint: "--create makes a new one")
     }
@@ -66,7 +66,7 @@ struct EditRequest {
   /// Reads the current text.
   ///
   /// - Returns: false if there is none yet, so that a new item or field is made.
-  mutating func takePresent() throws -> Bool {
+  mutating func takeCurrent() throws -> Bool {
     if let name = place.field {
       let field = try ItemField(place, name, in: group)
       try field.requireFields()

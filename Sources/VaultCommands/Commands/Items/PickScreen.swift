@@ -43,7 +43,7 @@ struct PickScreen {
   private let searched: [String]
   private let showsGroups: Bool
   private var query = ""
-  /// Numbers of entries.
+  /// The positions in `entries` of those that match the query.
   private var found: [Int]
   private var chosen = 0
   private var top = 0

@@ -30,7 +30,7 @@ struct Init: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    backup = arguments.option("--recover", value: "folder", "Bring back the store of this backup.", completes: .files)
+    backup = arguments.option("--recover", value: "folder", "Restore the store from this backup.", completes: .files)
     takesCommon = arguments.commonPassphrase()
     key = try KeySource(&arguments)
   }

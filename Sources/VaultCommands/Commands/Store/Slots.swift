@@ -180,7 +180,7 @@ struct RemoveSlot: Command {
     let store = try session.openStore(key)
     let slots = try store.location.identity().slots
     let left = slots.filter { $0.number != number }
-    // The errors for the last slot and for a missing one need no question first.
+    // The last slot and a missing one cannot be removed, so there is nothing to ask.
     if left.count < slots.count, let first = left.first {
       if left.allSatisfy({ $0.kind == .recoveryCode }) {
         try consent.confirm("only a recovery code would open the store then", in: session)
