@@ -45,7 +45,8 @@ import Testing
   private func conforms(_ filter: String) {
     store.run("group", "create", "work")
     let result = store.client(
-      installation + #""$clients/pytest" -q -p no:cacheprovider -k '\#(filter)' "$clone/Tests/Clients/test_keyring.py""#)
+      installation + #""$clients/pytest" -q -p no:cacheprovider -k '\#(filter)' "$clone/Tests/Clients/test_keyring.py""#
+    )
     #expect(result.status == 0, "\(result.output) \(result.errors)")
     #expect(result.output.contains(" passed") && !result.output.contains(" failed"), "\(result.output)")
   }

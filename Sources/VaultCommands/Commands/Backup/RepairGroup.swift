@@ -41,7 +41,8 @@ struct RepairGroup: Command {
     for (title, text) in repair.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
     if repair.losesChain {
       session.warn(
-        "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)")
+        "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
+      )
     }
   }
 
