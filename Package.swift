@@ -9,6 +9,7 @@ import PackageDescription
 //                         VaultCommands -> Exchange -> KeyedArchives <- Vault
 //   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
+//             KeychainItems -> VaultFoundation
 //             VaultServices -> { VaultFoundation, the packages of the traits that are enabled }
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
@@ -29,6 +30,7 @@ let package = Package(
     .library(name: "Vault", targets: ["Vault", "VaultFoundation"]),
     .library(name: "SecureCoding", targets: ["SecureCoding"]),
     .library(name: "VaultServices", targets: ["VaultServices"]),
+    .library(name: "KeychainItems", targets: ["KeychainItems"]),
     .executable(name: "vault", targets: ["VaultCLI"]),
     .executable(name: "vault-exchange", targets: ["VaultExchange"]),
   ],
@@ -64,6 +66,7 @@ let package = Package(
       name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
     .target(
       name: "VaultFoundation", dependencies: ["Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
+    .target(name: "KeychainItems", dependencies: ["VaultFoundation", "Vault"], swiftSettings: settings),
     .target(
       name: "VaultServices",
       dependencies: [
@@ -106,6 +109,8 @@ let package = Package(
     .testTarget(
       name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],
       swiftSettings: settings),
+    .testTarget(
+      name: "KeychainItemsTests", dependencies: ["KeychainItems", "VaultFoundation"], swiftSettings: settings),
     .testTarget(name: "VaultFoundationTests", dependencies: ["VaultFoundation"], swiftSettings: settings),
     .testTarget(
       name: "VaultCommandsTests",

@@ -11,6 +11,7 @@ let package = Package(
       name: "Consumer",
       dependencies: [
         .product(name: "Vault", package: "vault"), .product(name: "SecureCoding", package: "vault"),
+        .product(name: "KeychainItems", package: "vault"),
       ])
   ]
 )

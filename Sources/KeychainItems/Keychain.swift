@@ -1,0 +1,206 @@
+import Foundation
+import Synchronization
+public import VaultFoundation
+
+/// A store, as Apple's keychain services see it: generic and internet passwords in access groups.
+///
+/// Safe from any number of threads and processes. A call that throws has changed nothing.
+public final class Keychain: Sendable {
+  private let store: SecretStore
+
+  public init(_ store: SecretStore) { self.store = store }
+
+  private static let standardStore = Mutex<Keychain?>(nil)
+
+  /// The keychain that ``SecItemAdd(_:_:)`` and its siblings use: the one that was made the standard, else the store that
+  /// this process's environment names, opened on the first use.
+  ///
+  /// - Throws: the status of the error of opening it; the next call tries again.
+  public static func standard() throws(KeychainStatus) -> Keychain {
+    try standardStore.withLock { (standard) throws(KeychainStatus) in
+      if let standard { return standard }
+      let new = Keychain(try status { () throws(VaultError) in try SecretStore.open() })
+      standard = new
+      return new
+    }
+  }
+
+  /// Makes this the keychain that ``SecItemAdd(_:_:)`` and its siblings use.
+  public func makeStandard() { Keychain.standardStore.withLock { $0 = self } }
+
+  /// Adds an item.
+  ///
+  /// - Returns: the item as stored.
+  /// - Throws: `duplicateItem` if there is an item with the same primary key, whichever process added it; `param` for an item
+  ///   that cannot be stored; `missingEntitlement`, `readOnly`.
+  @discardableResult
+  public func add(_ item: KeychainItem) throws(KeychainStatus) -> KeychainItem {
+    let group = try group(of: item)
+    return try Keychain.status { () throws(VaultError) in
+      let name = try item.name().description
+      // The version is checked under the lock of the group's writers.
+      try group.set(name, to: item.secret(), kind: item.kind, item.details(over: nil), ifVersion: 0)
+      guard let added = KeychainItem(try group.open(name), in: group, withData: true) else { throw .notFound(.item) }
+      return added
+    }
+  }
+
+  /// The items that have every attribute of `query`, sorted by their names.
+  ///
+  /// - Parameters:
+  ///   - query: its class and attributes; its data is ignored.
+  ///   - limit: the highest number of results.
+  ///   - withData: whether to open the secrets.
+  /// - Throws: `itemNotFound` if there is none; `missingEntitlement`.
+  public func copyMatching(
+    _ query: KeychainItem, limit: Int = 1, withData: Bool = false
+  ) throws(KeychainStatus) -> [KeychainItem] {
+    let group = try group(of: query)
+    let found = try Keychain.status { () throws(VaultError) in
+      var found: [KeychainItem] = []
+      for name in try Keychain.names(matching: query, in: group).prefix(max(limit, 0)) {
+        // It may have been removed since.
+        guard let opened = try Keychain.present({ () throws(VaultError) in try group.open(name) }),
+          let item = KeychainItem(opened, in: group, withData: withData)
+        else { continue }
+        found.append(item)
+      }
+      return found
+    }
+    guard !found.isEmpty else { throw .itemNotFound }
+    return found
+  }
+
+  /// Changes all items that have every attribute of `query`, in one transaction.
+  ///
+  /// - Parameter changes: what changes; its class and access group must be those of the query, or absent.
+  /// - Throws: `itemNotFound` if there is none; `duplicateItem` if an item would get the primary key of another one; `param`.
+  public func update(_ query: KeychainItem, to changes: KeychainItem) throws(KeychainStatus) {
+    let group = try group(of: query)
+    guard changes.itemClass == query.itemClass, [nil, group.name.description].contains(changes.accessGroup) else {
+      throw .param
+    }
+    try change(query, in: group) { (edit, stored, old) throws(VaultError) in
+      let new = old.changed(by: changes)
+      let (name, newName) = (stored.name.description, try new.name().description)
+      var details = new.details(over: stored)
+      // An expiry belongs to a value, so a new value has none.
+      if changes.data == nil, let expiry = stored.expires { details.expires = .to(expiry) }
+      if newName != name { edit.remove(name) }
+      edit.set(
+        newName, to: try new.secret(), kind: changes.data == nil ? stored.kind : new.kind,
+        typeName: changes.data == nil ? stored.typeName : nil, details, ifVersion: newName == name ? nil : 0)
+    }
+  }
+
+  /// Removes all items that have every attribute of `query`, in one transaction. Their histories are kept.
+  ///
+  /// - Throws: `itemNotFound` if there is none.
+  public func delete(_ query: KeychainItem) throws(KeychainStatus) {
+    let group = try group(of: query)
+    try change(query, in: group) { (edit, stored, _) throws(VaultError) in edit.remove(stored.name.description) }
+  }
+
+  // MARK: What the calls need
+
+  private func group(of item: KeychainItem) throws(KeychainStatus) -> AccessGroup {
+    do { return try store.group(item.accessGroup ?? store.defaultGroupName) } catch { throw .missingEntitlement }
+  }
+
+  private func change(
+    _ query: KeychainItem, in group: AccessGroup, _ body: (Edit, Item, KeychainItem) throws(VaultError) -> Void
+  ) throws(KeychainStatus) {
+    let count = try Keychain.status { () throws(VaultError) in
+      let names = try Keychain.names(matching: query, in: group)
+      guard !names.isEmpty else { return 0 }
+      do {
+        return try group.transaction { edit in
+          var count = 0
+          for name in names {
+            // What another process changed or removed meanwhile may match no longer.
+            guard let opened = try Keychain.present({ () throws(VaultError) in try edit.open(name) }),
+              let item = KeychainItem(opened, in: group, withData: true), item.matches(query)
+            else { continue }
+            try body(edit, opened.item, item)
+            count += 1
+          }
+          return count
+        }
+      } catch {
+        throw (error as? VaultError) ?? .unexpected("an error of another type")
+      }
+    }
+    guard count > 0 else { throw .itemNotFound }
+  }
+
+  /// The names of the matching items, sorted.
+  private static func names(matching query: KeychainItem, in group: AccessGroup) throws(VaultError) -> [String] {
+    // A generic password with service and account has one name: that is looked up, and its absence proved.
+    if query.itemClass == .genericPassword, query.service != nil, query.account != nil {
+      let name = try query.name().description
+      guard let item = try present({ () throws(VaultError) in try group.item(name) }),
+        KeychainItem(item, in: group)?.matches(query) == true
+      else { return [] }
+      return [name]
+    }
+    return try group.items().filter { KeychainItem($0, in: group)?.matches(query) == true }.map(\.name.description)
+  }
+
+  /// The result of `read`; nil if there is no such item.
+  private static func present<Result: ~Copyable>(
+    _ read: () throws(VaultError) -> Result
+  ) throws(VaultError) -> Result? {
+    do { return try read() } catch {
+      guard error == .notFound(.item) else { throw error }
+      return nil
+    }
+  }
+
+  private static func status<Result>(_ body: () throws(VaultError) -> Result) throws(KeychainStatus) -> Result {
+    do { return try body() } catch { throw KeychainStatus(error) }
+  }
+}
+
+// MARK: Items as the store has them
+
+extension KeychainItem {
+  private enum Key: String {
+    case comment, description, generic, accessible, synchronizable
+  }
+
+  /// The attributes of an item; nil if its name is that of no keychain item.
+  fileprivate init?(_ item: Item, in group: AccessGroup) {
+    self.init(name: item.name)
+    accessGroup = group.name.description
+    label = item.label
+    comment = item.attributes[Key.comment.rawValue]
+    kindDescription = item.attributes[Key.description.rawValue]
+    generic = item.attributes[Key.generic.rawValue].flatMap { Data(base64Encoded: $0) }
+    accessible = item.attributes[Key.accessible.rawValue].flatMap(Accessible.init)
+    isSynchronizable = item.attributes[Key.synchronizable.rawValue].flatMap(Bool.init)
+    creationDate = Date(timeIntervalSince1970: Double(item.created.milliseconds) / 1_000)
+    modificationDate = Date(timeIntervalSince1970: Double(item.changed.milliseconds) / 1_000)
+  }
+
+  fileprivate init?(_ opened: borrowing OpenedItem, in group: AccessGroup, withData: Bool) {
+    self.init(opened.item, in: group)
+    if withData { data = unsafe opened.secret.withUnsafeBytes { unsafe Data($0) } }
+  }
+
+  fileprivate func secret() throws(VaultError) -> Secret { try Secret(data ?? Data()) }
+
+  /// Text is stored as text, so that people and other programs can read it.
+  fileprivate var kind: SecretKind { String(validating: data ?? Data(), as: UTF8.self) == nil ? .bytes : .string }
+
+  /// The details that give the item these attributes.
+  ///
+  /// - Parameter old: the item that is written over or renamed, whose other attributes are kept.
+  fileprivate func details(over old: Item?) -> Details {
+    var details = Details(label: label.map(Change.to) ?? .remove, attributes: old?.attributes ?? [:])
+    for (key, text) in [
+      (Key.comment, comment), (.description, kindDescription), (.generic, generic?.base64EncodedString()),
+      (.accessible, accessible?.rawValue), (.synchronizable, isSynchronizable.map(String.init)),
+    ] { details.attributes.updateValue(text, forKey: key.rawValue) }
+    return details
+  }
+}

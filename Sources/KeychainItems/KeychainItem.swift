@@ -1,0 +1,100 @@
+public import Foundation
+
+/// The attributes and the data of a keychain item, in Apple's vocabulary: an item to add, what a query asks for, what an update
+/// changes, or what a query has found. What is nil is absent, is not asked for, or is not changed.
+public struct KeychainItem: Sendable, Equatable {
+  /// The class of an item.
+  public enum Class: String, Sendable {
+    /// `kSecClassGenericPassword`, known by service and account.
+    case genericPassword
+    /// `kSecClassInternetPassword`, known by protocol, server, port, path, account, security domain and authentication
+    /// type.
+    case internetPassword
+  }
+
+  /// When an item may be read on Apple's systems. Here it is stored, found and returned, and does nothing: a store is open
+  /// or not.
+  public enum Accessible: String, Sendable {
+    case whenUnlocked, afterFirstUnlock, always
+    case whenPasscodeSetThisDeviceOnly, whenUnlockedThisDeviceOnly, afterFirstUnlockThisDeviceOnly
+    case alwaysThisDeviceOnly
+  }
+
+  public var itemClass: Class
+  /// The name of the access group; by default the store's default one, or the application's own.
+  public var accessGroup: String?
+  public var account: String?
+
+  // Only generic passwords.
+  public var service: String?
+  /// Bytes to find the item by.
+  public var generic: Data?
+
+  // Only internet passwords.
+  public var server: String?
+  /// Such as `https`.
+  public var networkProtocol: String?
+  /// 1 to 65,535; 0 is the same as nil.
+  public var port: Int?
+  public var path: String?
+  public var securityDomain: String?
+  public var authenticationType: String?
+
+  /// A text for people, which `vault list` shows.
+  public var label: String?
+  public var comment: String?
+  /// `kSecAttrDescription`: the kind of item, for people.
+  public var kindDescription: String?
+  public var accessible: Accessible?
+  /// Stored, found and returned; nothing is synchronized.
+  public var isSynchronizable: Bool?
+  /// The secret, at most 1 MiB. In ordinary memory, which nobody wipes.
+  public var data: Data?
+
+  /// When the item was created and last changed. Set in results alone.
+  public internal(set) var creationDate: Date?
+  public internal(set) var modificationDate: Date?
+
+  public init(_ itemClass: Class) { self.itemClass = itemClass }
+}
+
+extension KeychainItem {
+  /// Whether the item has everything that `query` asks for. The access group is compared by its reader, the data never.
+  func matches(_ query: KeychainItem) -> Bool {
+    func isMet<Value: Equatable>(_ attribute: KeyPath<KeychainItem, Value?>) -> Bool {
+      query[keyPath: attribute].map { $0 == self[keyPath: attribute] } ?? true
+    }
+    // An absent text is the same as an empty one, because both are the same name.
+    func hasText(_ attribute: KeyPath<KeychainItem, String?>) -> Bool {
+      query[keyPath: attribute].map { $0 == self[keyPath: attribute] ?? "" } ?? true
+    }
+    return itemClass == query.itemClass && KeychainItem.keyTexts.allSatisfy(hasText)
+      && (query.port.map { $0 == port ?? 0 } ?? true)
+      && [\.label, \.comment, \.kindDescription].allSatisfy(isMet)
+      && isMet(\.generic) && isMet(\.accessible)
+      && (query.isSynchronizable.map { $0 == isSynchronizable ?? false } ?? true)
+  }
+
+  /// The texts of the primary keys of both classes.
+  static var keyTexts: [KeyPath<KeychainItem, String?>] {
+    [\.account, \.service, \.server, \.networkProtocol, \.path, \.securityDomain, \.authenticationType]
+  }
+
+  /// This item with what `changes` sets.
+  func changed(by changes: KeychainItem) -> KeychainItem {
+    var new = self
+    func take<Value>(_ attribute: WritableKeyPath<KeychainItem, Value?>) {
+      if let value = changes[keyPath: attribute] { new[keyPath: attribute] = value }
+    }
+    for attribute: WritableKeyPath<KeychainItem, String?> in [
+      \.account, \.service, \.server, \.networkProtocol, \.path, \.securityDomain, \.authenticationType, \.label,
+      \.comment, \.kindDescription,
+    ] { take(attribute) }
+    take(\.port)
+    take(\.generic)
+    take(\.accessible)
+    take(\.isSynchronizable)
+    take(\.data)
+    return new
+  }
+}

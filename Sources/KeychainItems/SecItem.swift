@@ -1,0 +1,163 @@
+import Foundation
+
+// Apple's four functions and their constants, for wrappers that make dictionaries. The names are Apple's; the texts behind the
+// constants are this module's, and the dictionaries are Swift's own.
+
+public typealias OSStatus = Int32
+public typealias CFString = String
+public typealias CFDictionary = [String: Any]
+public typealias CFTypeRef = AnyObject
+public typealias CFBoolean = Bool
+public let kCFBooleanTrue: CFBoolean! = true
+public let kCFBooleanFalse: CFBoolean! = false
+
+/// Adds an item, as ``Keychain/add(_:)``.
+///
+/// - Parameter result: a variable, or nil; receives what the dictionary asks to be returned.
+// swift-format-ignore: AlwaysUseLowerCamelCase
+@safe public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
+  unsafe reported(to: result) { () throws(KeychainStatus) in
+    let request = try Request(attributes)
+    let added = try Keychain.standard().add(request.item)
+    return request.returned([added])
+  }
+}
+
+/// Finds items, as ``Keychain/copyMatching(_:limit:withData:)``; one, unless `kSecMatchLimit` allows more.
+///
+/// - Parameter result: a variable, or nil; receives what the query asks to be returned; an array if `kSecMatchLimit` allows more than one.
+// swift-format-ignore: AlwaysUseLowerCamelCase
+@safe public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
+  unsafe reported(to: result) { () throws(KeychainStatus) in
+    let request = try Request(query)
+    let found = try Keychain.standard().copyMatching(
+      request.item, limit: request.limit ?? 1, withData: request.returnsData)
+    return request.returned(found)
+  }
+}
+
+/// Changes all items that match, as ``Keychain/update(_:to:)``.
+// swift-format-ignore: AlwaysUseLowerCamelCase
+public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
+  reported(to: nil) { () throws(KeychainStatus) in
+    let request = try Request(query)
+    let changes = try Request(attributesToUpdate, of: request.item.itemClass)
+    guard !request.returnsAnything, !changes.returnsAnything, changes.limit == nil else { throw .param }
+    try Keychain.standard().update(request.item, to: changes.item)
+    return nil
+  }
+}
+
+/// Removes all items that match, as ``Keychain/delete(_:)``.
+// swift-format-ignore: AlwaysUseLowerCamelCase
+public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
+  reported(to: nil) { () throws(KeychainStatus) in
+    let request = try Request(query)
+    guard !request.returnsAnything else { throw .param }
+    try Keychain.standard().delete(request.item)
+    return nil
+  }
+}
+
+/// What a status means, for people.
+// swift-format-ignore: AlwaysUseLowerCamelCase
+@safe public func SecCopyErrorMessageString(_ status: OSStatus, _ reserved: UnsafeMutableRawPointer?) -> CFString? {
+  KeychainStatus(rawValue: status).message
+}
+
+private func reported(
+  to result: UnsafeMutablePointer<CFTypeRef?>?, _ call: () throws(KeychainStatus) -> CFTypeRef?
+) -> OSStatus {
+  do {
+    let value = try call()
+    if let result = unsafe result { unsafe result.pointee = value }
+    return errSecSuccess
+  } catch {
+    return error.rawValue
+  }
+}
+
+/// A dictionary, checked: unknown keys and values of a wrong type are refused, because a key that is overlooked would find
+/// or remove other items than were meant.
+private struct Request {
+  private(set) var item: KeychainItem
+  private(set) var limit: Int?
+  private(set) var returnsData = false
+  private var returnsAttributes = false
+  private var returnsArray = false
+
+  var returnsAnything: Bool { returnsData || returnsAttributes }
+
+  /// - Parameter itemClass: the class of a dictionary that names none.
+  init(_ dictionary: CFDictionary, of itemClass: KeychainItem.Class? = nil) throws(KeychainStatus) {
+    let named = (dictionary[kSecClass] as? String).flatMap(KeychainItem.Class.init)
+    guard let itemClass = named ?? (dictionary[kSecClass] == nil ? itemClass : nil) else { throw .param }
+    item = KeychainItem(itemClass)
+    for (key, value) in dictionary where key != kSecClass { try read(key, value) }
+  }
+
+  private mutating func read(_ key: String, _ value: Any) throws(KeychainStatus) {
+    if let text = Request.texts[key] {
+      item[keyPath: text] = try Request.value(value)
+      return
+    }
+    switch key {
+    case kSecAttrPort: item.port = try Request.value(value)
+    case kSecAttrGeneric: item.generic = try Request.value(value)
+    case kSecValueData: item.data = try Request.value(value)
+    case kSecAttrAccessible:
+      guard let accessible = KeychainItem.Accessible(rawValue: try Request.value(value)) else { throw .param }
+      item.accessible = accessible
+    case kSecAttrSynchronizable:
+      if (value as? String) != kSecAttrSynchronizableAny { item.isSynchronizable = try Request.value(value) }
+    case kSecReturnData: returnsData = try Request.value(value)
+    case kSecReturnAttributes: returnsAttributes = try Request.value(value)
+    case kSecMatchLimit:
+      returnsArray = (value as? String) != kSecMatchLimitOne
+      limit =
+        if value is String { (value as? String) == kSecMatchLimitAll ? .max : 1 } else { try Request.value(value) }
+    case kSecReturnRef, kSecReturnPersistentRef:
+      guard try Request.value(value) == false else { throw .unimplemented }
+    case kSecAttrAccessControl: throw .unimplemented
+    case kSecUseDataProtectionKeychain, kSecUseAuthenticationUI, kSecUseOperationPrompt: break
+    default: throw .param
+    }
+  }
+
+  private static func value<Value>(_ value: Any) throws(KeychainStatus) -> Value {
+    guard let value = value as? Value else { throw .param }
+    return value
+  }
+
+  /// What the dictionary asks for: the data, the attributes, both in one dictionary, or nothing.
+  func returned(_ items: [KeychainItem]) -> CFTypeRef? {
+    guard returnsAnything else { return nil }
+    let values = items.map { item -> Any in
+      guard returnsAttributes else { return item.data ?? Data() }
+      return attributes(of: item)
+    }
+    return (returnsArray ? values : values.first) as AnyObject?
+  }
+
+  private func attributes(of item: KeychainItem) -> CFDictionary {
+    var result: CFDictionary = [kSecClass: item.itemClass.rawValue]
+    for (key, text) in Request.texts { result[key] = item[keyPath: text] }
+    result[kSecAttrPort] = item.port
+    result[kSecAttrGeneric] = item.generic
+    result[kSecAttrAccessible] = item.accessible?.rawValue
+    result[kSecAttrSynchronizable] = item.isSynchronizable ?? false
+    result[kSecAttrCreationDate] = item.creationDate
+    result[kSecAttrModificationDate] = item.modificationDate
+    if returnsData { result[kSecValueData] = item.data }
+    return result
+  }
+
+  private static var texts: [String: WritableKeyPath<KeychainItem, String?>] {
+    [
+      kSecAttrAccessGroup: \.accessGroup, kSecAttrAccount: \.account, kSecAttrService: \.service,
+      kSecAttrServer: \.server, kSecAttrProtocol: \.networkProtocol, kSecAttrPath: \.path,
+      kSecAttrSecurityDomain: \.securityDomain, kSecAttrAuthenticationType: \.authenticationType,
+      kSecAttrLabel: \.label, kSecAttrComment: \.comment, kSecAttrDescription: \.kindDescription,
+    ]
+  }
+}

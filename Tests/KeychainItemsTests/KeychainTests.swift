@@ -1,0 +1,282 @@
+import Foundation
+import KeychainItems
+import Testing
+import VaultFoundation
+
+/// Keychain items in access groups, with Apple's vocabulary.
+@Suite struct KeychainTests {
+  private let store: KeychainTestStore
+  private let keychain: Keychain
+
+  init() throws {
+    store = try KeychainTestStore()
+    keychain = Keychain(try store.open())
+  }
+
+  private func generic(_ service: String?, _ account: String?, _ text: String? = nil) -> KeychainItem {
+    var item = KeychainItem(.genericPassword)
+    (item.service, item.account, item.data) = (service, account, text.map { Data($0.utf8) })
+    return item
+  }
+
+  private func internet(_ server: String, _ account: String, _ text: String? = nil) -> KeychainItem {
+    var item = KeychainItem(.internetPassword)
+    (item.server, item.account, item.data) = (server, account, text.map { Data($0.utf8) })
+    return item
+  }
+
+  // MARK: Adding and finding
+
+  @Test func `an added item is found with all its attributes, and its data if asked for`() throws {
+    var item = generic("com.example.app", "anna@example.com", "hunter2")
+    (item.label, item.comment, item.kindDescription) = ("Orders", "a comment", "token")
+    (item.generic, item.accessible, item.isSynchronizable) = (Data([0, 1, 255]), .afterFirstUnlock, true)
+    try keychain.add(item)
+    let found = try #require(try keychain.copyMatching(generic("com.example.app", "anna@example.com")).first)
+    #expect(found.label == "Orders" && found.comment == "a comment" && found.kindDescription == "token")
+    #expect(found.generic == item.generic && found.accessible == .afterFirstUnlock && found.isSynchronizable == true)
+    #expect(found.accessGroup == "default" && found.creationDate != nil && found.modificationDate != nil)
+    #expect(found.data == nil)
+    #expect(try keychain.copyMatching(item, withData: true).first?.data == Data("hunter2".utf8))
+  }
+
+  @Test func `people see what an item is by its name`() throws {
+    try keychain.add(generic("com.example.app", "anna@example.com", "1"))
+    var site = internet("example.com", "anna", "2")
+    (site.networkProtocol, site.port, site.path) = ("https", 8443, "/login")
+    try keychain.add(site)
+    let items = try store.open().group("default").items()
+    #expect(
+      items.map(\.name.description) == ["com.example.app/anna@example.com", "https://anna@example.com:8443/login"])
+    #expect(items.map(\.kind) == [.string, .string])
+  }
+
+  @Test func `an item that the command has set is found by service and account`() throws {
+    try store.open().group("default").set("com.example.app/token", to: "hunter2")
+    let found = try keychain.copyMatching(generic("com.example.app", "token"), withData: true)
+    #expect(found.first?.data == Data("hunter2".utf8))
+  }
+
+  @Test func `data that is not text comes back unchanged`() throws {
+    let data = Data([0xFF, 0, 0xC0])
+    var item = generic("a", "b")
+    item.data = data
+    try keychain.add(item)
+    #expect(try keychain.copyMatching(item, withData: true).first?.data == data)
+  }
+
+  @Test func `a second item with the same primary key is a duplicate, whatever else differs`() throws {
+    try keychain.add(generic("a", "b", "1"))
+    var second = generic("a", "b", "2")
+    (second.label, second.generic) = ("other", Data([1]))
+    #expect(throws: KeychainStatus.duplicateItem) { try keychain.add(second) }
+    try keychain.add(generic("a", "c", "3"))
+    try keychain.add(generic("b", "b", "4"))
+    try keychain.add(generic(nil, "b", "5"))
+    #expect(try keychain.copyMatching(generic("a", "b"), withData: true).first?.data == Data("1".utf8))
+  }
+
+  @Test func `each part of an internet password's primary key makes another item`() throws {
+    let first = internet("example.com", "anna", "1")
+    try keychain.add(first)
+    let changes: [(inout KeychainItem) -> Void] = [
+      { $0.server = "example.org" }, { $0.account = "ben" }, { $0.networkProtocol = "https" }, { $0.port = 443 },
+      { $0.path = "/" }, { $0.path = "x" }, { $0.securityDomain = "realm" }, { $0.authenticationType = "form" },
+    ]
+    for change in changes {
+      var other = first
+      change(&other)
+      try keychain.add(other)
+      #expect(throws: KeychainStatus.duplicateItem) { try keychain.add(other) }
+      #expect(try keychain.copyMatching(other).count == 1)
+    }
+    #expect(try keychain.copyMatching(KeychainItem(.internetPassword), limit: .max).count == changes.count + 1)
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.copyMatching(KeychainItem(.genericPassword)) }
+  }
+
+  @Test(arguments: ["/", "%2F", "a b", "ü", "?x=1&y", "a:b@c;d", "line\nbreak", "\u{85}", "=", "", "//"])
+  func `no text of a primary key is taken for another one`(text: String) throws {
+    var site = internet(text, text, "2")
+    (site.networkProtocol, site.path, site.securityDomain, site.authenticationType) = (text, text, text, text)
+    for item in [generic(text, "b", "1"), generic("a", text, "1"), site] {
+      let added = try keychain.add(item)
+      #expect(added.service ?? "" == item.service ?? "" && added.account ?? "" == item.account ?? "")
+      #expect(added.server ?? "" == item.server ?? "" && added.path ?? "" == item.path ?? "")
+      #expect(added.networkProtocol ?? "" == item.networkProtocol ?? "")
+      #expect(added.securityDomain ?? "" == item.securityDomain ?? "")
+      #expect(added.authenticationType ?? "" == item.authenticationType ?? "")
+      #expect(try keychain.copyMatching(item).count == 1)
+    }
+  }
+
+  @Test func `one match is found unless more are asked for`() throws {
+    for account in ["c", "a", "b"] { try keychain.add(generic("s", account, account)) }
+    try keychain.add(generic("t", "d", "d"))
+    #expect(try keychain.copyMatching(generic("s", nil)).map(\.account) == ["a"])
+    #expect(try keychain.copyMatching(generic("s", nil), limit: 2).map(\.account) == ["a", "b"])
+    #expect(try keychain.copyMatching(generic("s", nil), limit: .max).map(\.account) == ["a", "b", "c"])
+    #expect(try keychain.copyMatching(KeychainItem(.genericPassword), limit: .max).count == 4)
+  }
+
+  @Test func `every attribute of a query must be that of the item`() throws {
+    var item = generic("a", "b", "1")
+    (item.label, item.comment, item.generic, item.accessible) = ("l", "c", Data([1]), .whenUnlocked)
+    try keychain.add(item)
+    let changes: [(inout KeychainItem) -> Void] = [
+      { $0.label = "x" }, { $0.comment = "x" }, { $0.kindDescription = "x" }, { $0.generic = Data([2]) },
+      { $0.accessible = .always }, { $0.isSynchronizable = true }, { $0.server = "x" }, { $0.port = 1 },
+    ]
+    for change in changes {
+      var query = item
+      change(&query)
+      #expect(throws: KeychainStatus.itemNotFound) { try keychain.copyMatching(query) }
+      query.service = nil
+      #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(query) }
+    }
+    #expect(try keychain.copyMatching(item).count == 1)
+  }
+
+  // MARK: Changing and removing
+
+  @Test func `an update changes what it names in all matches, and keeps the rest`() throws {
+    for account in ["a", "b"] {
+      var item = generic("s", account, account)
+      item.label = account
+      try keychain.add(item)
+    }
+    try store.open().group("default").change("s/a", Details(attributes: ["host": "db1"]))
+    var changes = KeychainItem(.genericPassword)
+    (changes.comment, changes.data) = ("new", Data("new".utf8))
+    try keychain.update(generic("s", nil), to: changes)
+    let found = try keychain.copyMatching(generic("s", nil), limit: .max, withData: true)
+    #expect(found.map(\.label) == ["a", "b"] && found.map(\.comment) == ["new", "new"])
+    #expect(found.map(\.data) == [Data("new".utf8), Data("new".utf8)])
+    #expect(try store.open().group("default").item("s/a").attributes["host"] == "db1")
+  }
+
+  @Test func `an update of attributes keeps the value's type and expiry`() throws {
+    let expiry = Timestamp(milliseconds: 4_000_000_000_000)
+    try store.open().group("default").set("s/a", to: 42, Details(expires: .to(expiry)))
+    var changes = KeychainItem(.genericPassword)
+    changes.comment = "c"
+    try keychain.update(generic("s", "a"), to: changes)
+    let item = try store.open().group("default").item("s/a")
+    #expect(item.kind == .int && item.expires == expiry && item.attributes["comment"] == "c")
+  }
+
+  @Test func `an update of the primary key renames the item, unless the new one exists`() throws {
+    try keychain.add(generic("s", "a", "1"))
+    try keychain.add(generic("s", "b", "2"))
+    #expect(throws: KeychainStatus.duplicateItem) { try keychain.update(generic("s", "a"), to: generic(nil, "b")) }
+    #expect(try keychain.copyMatching(generic("s", "a"), withData: true).first?.data == Data("1".utf8))
+    try store.open().group("default").change("s/a", Details(attributes: ["host": "db1"]))
+    try keychain.update(generic("s", "a"), to: generic(nil, "c"))
+    #expect(try store.open().group("default").item("s/c").attributes["host"] == "db1")
+    #expect(try keychain.copyMatching(generic("s", "c"), withData: true).first?.data == Data("1".utf8))
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.copyMatching(generic("s", "a")) }
+    // Two items cannot get one key, and then neither gets it.
+    #expect(throws: KeychainStatus.duplicateItem) { try keychain.update(generic("s", nil), to: generic(nil, "d")) }
+    #expect(try keychain.copyMatching(generic("s", nil), limit: .max).map(\.account) == ["b", "c"])
+  }
+
+  @Test func `a deletion removes all matches, which the history keeps`() throws {
+    for account in ["a", "b"] { try keychain.add(generic("s", account, account)) }
+    try keychain.add(generic("t", "a", "t"))
+    try keychain.delete(generic("s", nil))
+    #expect(try keychain.copyMatching(KeychainItem(.genericPassword), limit: .max).map(\.service) == ["t"])
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(generic("s", nil)) }
+    try store.open().group("default").restore("s/a")
+    #expect(try keychain.copyMatching(generic("s", nil)).map(\.account) == ["a"])
+    try keychain.delete(generic("s", "a"))
+    try keychain.add(generic("s", "a", "again"))
+  }
+
+  // MARK: Groups, processes, errors
+
+  @Test func `of many that add the same item at once, one succeeds`() async throws {
+    let statuses = await withTaskGroup(of: KeychainStatus.self) { tasks in
+      for number in 0..<8 {
+        tasks.addTask { [store] in
+          do throws(KeychainStatus) {
+            // Each opens the store anew, as another process does.
+            guard let open = try? store.open() else { return .notAvailable }
+            var item = KeychainItem(.genericPassword)
+            (item.service, item.account, item.data) = ("s", "a", Data("\(number)".utf8))
+            try Keychain(open).add(item)
+            return .success
+          } catch {
+            return error
+          }
+        }
+      }
+      return await tasks.reduce(into: []) { $0.append($1) }
+    }
+    #expect(statuses.count { $0 == .success } == 1 && statuses.count { $0 == .duplicateItem } == 7)
+  }
+
+  @Test func `items of one group are not found in another, and a group of others needs an entitlement`() throws {
+    let owner = try store.open()
+    try owner.createGroup("team")
+    try owner.createGroup("others")
+    let credential = store.folder + "/credential"
+    _ = try owner.applications.issue(
+      "com.example.app", to: credential, grants: [.init(.read, in: "team")])
+    let app = Keychain(try SecretStore.open(at: owner.location, credential: credential))
+    var shared = generic("s", "a", "1")
+    shared.accessGroup = "team"
+    try keychain.add(shared)
+    #expect(try app.copyMatching(shared, withData: true).first?.accessGroup == "team")
+    #expect(throws: KeychainStatus.itemNotFound) { try app.copyMatching(generic("s", "a")) }
+    #expect(throws: KeychainStatus.readOnly) { try app.delete(shared) }
+    try app.add(generic("s", "a", "own"))
+    #expect(try app.copyMatching(generic("s", "a")).first?.accessGroup == "com.example.app")
+    for group in ["others", "nowhere", ""] {
+      shared.accessGroup = group
+      #expect(throws: KeychainStatus.missingEntitlement) { try app.copyMatching(shared) }
+    }
+    var moved = generic(nil, nil)
+    moved.accessGroup = "team"
+    #expect(throws: KeychainStatus.param) { try app.update(generic("s", "a"), to: moved) }
+  }
+
+  @Test func `what no item can be is a wrong parameter`() throws {
+    #expect(throws: KeychainStatus.param) {
+      try keychain.add(generic(String(repeating: "a", count: 1_100), "b", "1"))
+    }
+    var site = internet("example.com", "anna", "1")
+    site.port = 65_536
+    #expect(throws: KeychainStatus.param) { try keychain.add(site) }
+    site.port = nil
+    site.data = Data(count: 1 << 20 + 1)
+    #expect(throws: KeychainStatus.param) { try keychain.add(site) }
+  }
+
+  @Test func `a damaged group is never an absent item`() throws {
+    try keychain.add(generic("s", "a", "1"))
+    let file = store.folder + "/home/groups/default/group.vault"
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    for place in stride(from: 4_096, to: bytes.count, by: 64) { bytes[place] ^= 0xFF }
+    try bytes.write(to: URL(fileURLWithPath: file))
+    try? FileManager.default.removeItem(atPath: file + "-wal")
+    #expect(throws: KeychainStatus.decode) { try Keychain(store.open()).copyMatching(generic("s", "a")) }
+  }
+}
+
+/// A store in a folder of its own, which is removed with this object.
+final class KeychainTestStore: Sendable {
+  let folder = NSTemporaryDirectory() + "vault-keychain-\(UUID().uuidString)"
+
+  init() throws {
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try SecretStore.create(
+      at: StoreLocation(home: folder + "/home", state: folder + "/state"), with: .keyFile(folder + "/key"))
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  func open() throws -> SecretStore {
+    try SecretStore.open(
+      at: StoreLocation(home: folder + "/home", state: folder + "/state"), unlocking: .keyFile(folder + "/key"))
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import KeychainItems
+import Testing
+import VaultFoundation
+
+/// Apple's four functions with dictionaries. They share the process's standard keychain.
+@Suite(.serialized) struct SecItemTests {
+  private let store: KeychainTestStore
+
+  init() throws {
+    store = try KeychainTestStore()
+    Keychain(try store.open()).makeStandard()
+  }
+
+  private let query: [String: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "s", kSecAttrAccount: "a"]
+
+  @Test func `a wrapper with dictionaries works after its import was changed`() throws {
+    let storage = TokenStorage(service: "com.example.app")
+    #expect(try storage.token(for: "anna") == nil && storage.accounts().isEmpty)
+    try storage.save("one", for: "anna")
+    try storage.save("two", for: "ben")
+    try storage.save("three", for: "anna")
+    #expect(try storage.token(for: "anna") == "three" && storage.contains("ben"))
+    #expect(try storage.accounts() == ["anna", "ben"])
+    #expect(try TokenStorage(service: "other").accounts().isEmpty)
+    try storage.remove("ben")
+    try storage.remove("ben")
+    #expect(try storage.accounts() == ["anna"])
+    try storage.removeAll()
+    #expect(try storage.accounts().isEmpty)
+    let others = TokenStorage(service: "s", accessGroup: "nowhere")
+    #expect(throws: KeychainFailure(status: -34018)) { try others.save("x", for: "a") }
+  }
+
+  @Test func `the statuses have Apple's numbers`() {
+    #expect(
+      [
+        errSecSuccess, errSecUnimplemented, errSecIO, errSecParam, errSecAllocate, errSecInternalComponent,
+        errSecNotAvailable, errSecReadOnly, errSecAuthFailed, errSecDuplicateItem, errSecItemNotFound,
+        errSecInteractionNotAllowed, errSecDecode, errSecMissingEntitlement,
+      ] == [
+        0, -4, -36, -50, -108, -2070, -25291, -25292, -25293, -25299, -25300, -25308, -26275, -34018,
+      ])
+    #expect(SecCopyErrorMessageString(errSecItemNotFound, nil) == "no such item")
+  }
+
+  @Test func `data and attributes are returned as they were asked for`() throws {
+    var item = query
+    item[kSecValueData] = Data("hunter2".utf8)
+    item[kSecAttrLabel] = "l"
+    item[kSecReturnData] = true
+    var result: CFTypeRef?
+    #expect(SecItemAdd(item, &result) == errSecSuccess && result as? Data == Data("hunter2".utf8))
+    var asked = query
+    asked[kSecReturnAttributes] = true
+    #expect(SecItemCopyMatching(asked, &result) == errSecSuccess)
+    let attributes = try #require(result as? [String: Any])
+    #expect(attributes[kSecAttrLabel] as? String == "l" && attributes[kSecAttrAccessGroup] as? String == "default")
+    #expect(attributes[kSecAttrCreationDate] is Date && attributes[kSecValueData] == nil)
+    asked[kSecReturnData] = true
+    asked[kSecMatchLimit] = 5
+    #expect(SecItemCopyMatching(asked, &result) == errSecSuccess)
+    let both = try #require(result as? [[String: Any]])
+    #expect(both.count == 1 && both.first?[kSecValueData] as? Data == Data("hunter2".utf8))
+    #expect(SecItemCopyMatching(query, nil) == errSecSuccess)
+  }
+
+  @Test func `an internet password goes through a dictionary`() throws {
+    let site: [String: Any] = [
+      kSecClass: kSecClassInternetPassword, kSecAttrServer: "example.com", kSecAttrAccount: "anna",
+      kSecAttrProtocol: kSecAttrProtocolHTTPS, kSecAttrPort: 443, kSecAttrPath: "/login",
+      kSecAttrAuthenticationType: kSecAttrAuthenticationTypeHTMLForm, kSecAttrSecurityDomain: "realm",
+      kSecValueData: Data("1".utf8),
+    ]
+    #expect(SecItemAdd(site, nil) == errSecSuccess && SecItemAdd(site, nil) == errSecDuplicateItem)
+    var result: CFTypeRef?
+    let status = SecItemCopyMatching(
+      [kSecClass: kSecClassInternetPassword, kSecAttrServer: "example.com", kSecReturnAttributes: true], &result)
+    #expect(status == errSecSuccess)
+    let found = try #require(result as? [String: Any])
+    #expect(found[kSecAttrPort] as? Int == 443 && found[kSecAttrProtocol] as? String == kSecAttrProtocolHTTPS)
+    #expect(
+      try store.open().group("default").items().map(\.name.description)
+        == ["https://anna@example.com:443/login?domain=realm&auth=form"])
+  }
+
+  @Test func `synchronizable items are found with and without the attribute's wildcard`() throws {
+    var item = query
+    item[kSecAttrSynchronizable] = true
+    #expect(SecItemAdd(item, nil) == errSecSuccess)
+    item[kSecAttrSynchronizable] = kSecAttrSynchronizableAny
+    #expect(SecItemCopyMatching(item, nil) == errSecSuccess && SecItemCopyMatching(query, nil) == errSecSuccess)
+    item[kSecAttrSynchronizable] = kCFBooleanFalse
+    #expect(SecItemCopyMatching(item, nil) == errSecItemNotFound)
+  }
+
+  @Test func `a dictionary that is not understood changes nothing`() throws {
+    #expect(SecItemAdd(query, nil) == errSecSuccess)
+    let wrong: [([String: Any], OSStatus)] = [
+      ([:], errSecParam), ([kSecClass: "key"], errSecParam), ([kSecClass: 5], errSecParam),
+      (query.merging(["unknown": 1]) { $1 }, errSecParam), (query.merging([kSecAttrAccount: 5]) { $1 }, errSecParam),
+      (query.merging([kSecAttrPort: "443"]) { $1 }, errSecParam),
+      (query.merging([kSecAttrAccessible: "never"]) { $1 }, errSecParam),
+      (query.merging([kSecValueData: "text"]) { $1 }, errSecParam),
+      (query.merging([kSecReturnPersistentRef: true]) { $1 }, errSecUnimplemented),
+      (query.merging([kSecAttrAccessControl: 1]) { $1 }, errSecUnimplemented),
+    ]
+    for (dictionary, status) in wrong {
+      #expect(SecItemDelete(dictionary) == status && SecItemCopyMatching(dictionary, nil) == status)
+      #expect(SecItemAdd(dictionary, nil) == status)
+    }
+    #expect(SecItemUpdate(query, [kSecClass: kSecClassInternetPassword]) == errSecParam)
+    #expect(SecItemUpdate(query, [kSecMatchLimit: 1]) == errSecParam)
+    #expect(SecItemDelete(query.merging([kSecReturnData: true]) { $1 }) == errSecParam)
+    #expect(SecItemCopyMatching(query, nil) == errSecSuccess)
+  }
+}
