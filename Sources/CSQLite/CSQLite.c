@@ -57,7 +57,7 @@ static int settle(sqlite3 *db) {
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) sqlite3_limit(db, limits[i].limit, limits[i].value);
   sqlite3_wal_autocheckpoint(db, 0);
   sqlite3_int64 mapped = 0;
-  return sqlite3_file_control(db, "main", SQLITE_FCNTL_MMAP_SIZE, &mapped);
+  return sqlite3_file_control(db, NULL, SQLITE_FCNTL_MMAP_SIZE, &mapped);
 }
 
 int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno) {
@@ -82,14 +82,14 @@ int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno) {
 
 int csqlite_keep_log(sqlite3 *db, int keep) {
   int now = keep;
-  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &now);
+  int code = sqlite3_file_control(db, NULL, SQLITE_FCNTL_PERSIST_WAL, &now);
   if (code != SQLITE_OK) return code;
   return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep, &now);
 }
 
 static int main_file(sqlite3 *db, sqlite3_file **file) {
   *file = NULL;
-  int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, file);
+  int code = sqlite3_file_control(db, NULL, SQLITE_FCNTL_FILE_POINTER, file);
   if (code != SQLITE_OK) return code;
   return *file && (*file)->pMethods ? SQLITE_OK : SQLITE_CANTOPEN;
 }
@@ -121,11 +121,29 @@ long long csqlite_next_data(sqlite3 *db, long long offset) {
 
 int csqlite_has_moved(sqlite3 *db, int *moved) {
   *moved = 1;
-  return sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, moved);
+  return sqlite3_file_control(db, NULL, SQLITE_FCNTL_HAS_MOVED, moved);
 }
 
 int csqlite_data_version(sqlite3 *db, unsigned int *version) {
-  return sqlite3_file_control(db, "main", SQLITE_FCNTL_DATA_VERSION, version);
+  return sqlite3_file_control(db, NULL, SQLITE_FCNTL_DATA_VERSION, version);
+}
+
+int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header) {
+  enum { block_size = 32768 };
+  sqlite3_file *file;
+  void volatile *index = NULL;
+  int code = main_file(db, &file);
+  if (code != SQLITE_OK) return code;
+  if (file->pMethods->iVersion < 2 || !file->pMethods->xShmMap) return SQLITE_CANTOPEN;
+  code = file->pMethods->xShmMap(file, 0, block_size, 0, &index);
+  if (code != SQLITE_OK) return code;
+  if (!index) return SQLITE_CANTOPEN;
+  // A writer changes the second copy first. Two equal copies, read in the other order, are whole.
+  struct csqlite_index_header second;
+  memcpy(header, (const void *)index, sizeof *header);
+  file->pMethods->xShmBarrier(file);
+  memcpy(&second, (const char *)index + sizeof *header, sizeof second);
+  return memcmp(header, &second, sizeof second) == 0 ? SQLITE_OK : SQLITE_BUSY;
 }
 
 void csqlite_allow_attaching(sqlite3 *db, int count) { sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, count); }

@@ -11,7 +11,7 @@ package final class AccessGroupFile: Sendable {
   /// Compares the id of a group that has neither witness nor floor with the owner's registry.
   private let confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)?
   let known = KnownState()
-  let cache = NodeCache()
+  let cache = ProvedCache()
   // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
   private let place = Locked<ContainerPlace?>(nil)
   /// The clock, in milliseconds since 1970-01-01 UTC.
@@ -44,15 +44,17 @@ package final class AccessGroupFile: Sendable {
 
   /// Begins a verified view of the newest state.
   ///
+  /// - Parameter beginning: `readingLater` for a single answer. If a later call throws `moved`, begin again with
+  ///   `reading`.
   /// - Throws: the first error of a reader's checks, in the order of rule 10 of the format.
-  package func beginReading() throws(GroupFileError) -> ReadTransaction {
+  package func beginReading(_ beginning: Connection.Beginning = .reading) throws(GroupFileError) -> ReadTransaction {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
     let lease = try takeReader()
     let connection = lease.connection
     let view: Snapshot
     do {
-      try connection.begin(.reading)
+      try connection.begin(beginning)
       view = try snapshot(connection, reading, strict: false)
     } catch {
       connection.rollback()
@@ -161,8 +163,6 @@ package final class ReadTransaction: ItemReading {
     self.view = view
     self.lease = lease
   }
-
-  deinit { view.connection.rollback() }
 
   package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? { try view.digest(of: token) }
 }

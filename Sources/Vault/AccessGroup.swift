@@ -181,16 +181,26 @@ public final class AccessGroup: Sendable {
     }
   }
 
+  // `body` may be called a second time, after an error.
   func reading<Result>(
     _ body: (ReadTransaction) throws(GroupFileError) -> Result
   ) throws(VaultError) -> Result {
     do {
-      let transaction = try file.beginReading()
-      notices.post(transaction.view.notices, of: name)
-      return try body(transaction)
+      do throws(GroupFileError) { return try reading(.readingLater, body) } catch .moved {
+        // Another process changed or replaced the file after this one had compared it.
+        return try reading(.reading, body)
+      }
     } catch {
       throw VaultError(error, group: name.description)
     }
+  }
+
+  private func reading<Result>(
+    _ beginning: Connection.Beginning, _ body: (ReadTransaction) throws(GroupFileError) -> Result
+  ) throws(GroupFileError) -> Result {
+    let transaction = try file.beginReading(beginning)
+    notices.post(transaction.view.notices, of: name)
+    return try body(transaction)
   }
 
   func writing<Result>(

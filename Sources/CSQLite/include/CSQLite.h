@@ -30,6 +30,15 @@ int csqlite_has_moved(sqlite3 *db, int *moved);
 /// A number that changes when another connection commits. It is up to date once a transaction has begun.
 int csqlite_data_version(sqlite3 *db, unsigned int *version);
 
+/// The header of the log's index (https://www.sqlite.org/walformat.html, section 2.1). Each commit changes it.
+struct csqlite_index_header {
+  uint64_t words[6];
+};
+
+/// Copies the header from memory that all processes share, without a lock or a system call. The connection must have
+/// begun a transaction before. Fails with SQLITE_BUSY if another process is just changing the header.
+int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header);
+
 /// Sets how many databases may be attached. VACUUM needs one, because it attaches a database in memory.
 void csqlite_allow_attaching(sqlite3 *db, int count);
 

@@ -5,8 +5,16 @@ internal import Glibc
 @safe package final class Connection {
   /// What a connection is for.
   package enum Access: Sendable { case reading, writing }
-  /// How a transaction begins: with a snapshot for reading, or as the only writer.
-  package enum Beginning: Sendable { case reading, immediate }
+  /// How a transaction begins.
+  package enum Beginning: Sendable {
+    /// With a snapshot for reading.
+    case reading
+    /// The same, but if the file has not changed since the last snapshot, only the first statement takes a new one.
+    /// If the file changes before that, the statement throws `moved`.
+    case readingLater
+    /// As the only writer.
+    case immediate
+  }
 
   let handle: Handle
   let location: ContainerPlace
@@ -15,9 +23,11 @@ internal import Glibc
   let identity: FileIdentity
   /// Whether the file is read without log and index, because they are missing and cannot be created here.
   let isFrozen: Bool
-  // The folder and the names in it, kept once the connection is used again: looking up a name in an open folder takes a
+  // The folder and the names in it, kept once a writer is used again: looking up a name in an open folder takes a
   // third of the time of a full path.
   private var surroundings: Surroundings?
+  private var isReused = false
+  private var awaitsSnapshot = false
   /// Identifies the log and index that SQLite opened.
   private(set) var companions: [FileIdentity?] = []
   /// How many bytes the log held when this connection last checkpointed it; 0 after the log was restarted.
@@ -96,26 +106,23 @@ internal import Glibc
   /// Whether the pool may lend it again: open, in this process, in no transaction, and in step with other writers.
   var isReusable: Bool { !handle.isForked && !handle.isClosed && !isInTransaction && !isFrozen }
 
-  /// The folder of the file, and the names of the files that may accompany it.
+  /// The folder of the file, and the names of the log and its index.
   struct Surroundings {
     let folder: CInt
-    let log, index, journal: String
+    let log, index: String
   }
 
   /// Makes the connection ready for one more use. The caller has found the same file at the path.
   ///
-  /// - Throws: `altered` if there is a rollback journal; `moved`, `storage`.
+  /// - Throws: `moved`, `storage`.
   func prepareReuse() throws(GroupFileError) {
-    let around: Surroundings
-    if let surroundings {
-      around = surroundings
-    } else {
-      around = try openSurroundings()
-      surroundings = around
-      // A reused reader profits from cached pages, so it may keep 8 MiB of them. A writer keeps more.
-      if access == .reading { try Statement(handle, "PRAGMA cache_size=-8192").run() }
+    guard !isReused else { return }
+    isReused = true
+    switch access {
+    // A reused reader profits from cached pages, so it may keep 8 MiB of them. A writer keeps more.
+    case .reading: try Statement(handle, "PRAGMA cache_size=-8192").run()
+    case .writing: surroundings = try openSurroundings()
     }
-    guard try ContainerPlace.status(around.journal, in: around.folder) == nil else { throw ContainerPlace.journalFound }
   }
 
   private func openSurroundings() throws(GroupFileError) -> Surroundings {
@@ -124,7 +131,7 @@ internal import Glibc
     do throws(GroupFileError) {
       let name = String(location.path.utf8.dropFirst(location.folder.utf8.count + 1)) ?? ""
       guard try ContainerPlace.status(name, in: folder)?.identity == identity else { throw .moved }
-      return Surroundings(folder: folder, log: name + "-wal", index: name + "-shm", journal: name + "-journal")
+      return Surroundings(folder: folder, log: name + "-wal", index: name + "-shm")
     } catch {
       Glibc.close(folder)
       throw error
@@ -156,6 +163,7 @@ internal import Glibc
   ///
   /// - Throws: `altered` if the tables are not those of the format.
   package func statement(_ sql: StaticString) throws(GroupFileError) -> Statement {
+    if awaitsSnapshot { try takeSnapshot() }
     // The text of a literal never moves, so its address identifies it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
     for kept in statements where kept.key == key { return kept.statement }
@@ -175,10 +183,20 @@ internal import Glibc
   /// - Throws: `busy` if another writer holds the file; as opening the connection. No transaction is open then.
   package func begin(_ beginning: Beginning) throws(GroupFileError) {
     guard !handle.isForked else { throw .storage(.forked) }
+    awaitsSnapshot = beginning == .readingLater && verified.isCurrent(for: self)
+    if awaitsSnapshot { return }
     if beginning == .immediate { try statement("BEGIN IMMEDIATE").run() }
     do throws(GroupFileError) { try verified.check(self) } catch {
       rollback()
       throw error
+    }
+  }
+
+  private func takeSnapshot() throws(GroupFileError) {
+    try begin(.reading)
+    guard verified.knowsState else {
+      rollback()
+      throw .moved
     }
   }
 
@@ -213,6 +231,10 @@ internal import Glibc
 
   // A running statement holds the snapshot, so a transaction that only reads ends when all statements are reset.
   private func endStatements() {
+    guard !awaitsSnapshot else {
+      awaitsSnapshot = false
+      return
+    }
     for kept in statements { kept.statement.reset() }
   }
 }

@@ -1,5 +1,6 @@
 internal import CSQLite
-internal import Glibc
+package import Glibc
+internal import Sealing
 
 /// Identifies a file by device and inode, so that two paths of one file are recognized as the same.
 package struct FileIdentity: Hashable, Sendable {
@@ -7,11 +8,29 @@ package struct FileIdentity: Hashable, Sendable {
   package let inode: UInt64
 }
 
+/// The time of the last change of a file or folder (its ctime), which no program can set.
+package struct ChangeTime: Equatable, Sendable {
+  private let seconds: Int
+  private let nanoseconds: Int
+
+  package init(_ status: stat) {
+    seconds = status.st_ctim.tv_sec
+    nanoseconds = status.st_ctim.tv_nsec
+  }
+
+  /// Whether a later change is sure to have another time: the clock of these times advances in steps of milliseconds.
+  package var isSettled: Bool {
+    var now = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
+    return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds > 100_000_000
+  }
+}
+
 /// The folder of a group and the files in it, examined only with `lstat`.
 ///
 /// Only SQLite may open the group's file, its log or its index: SQLite's locks end when the process closes *any*
 /// descriptor of the file, and an acknowledged write can be lost then.
-package struct ContainerPlace: Equatable, Sendable {
+package final class ContainerPlace: Equatable, Sendable {
   /// The folder's path, absolute and without links.
   package let folder: String
   /// The path of the group's file.
@@ -23,12 +42,19 @@ package struct ContainerPlace: Equatable, Sendable {
   let lockPath: String
   /// The only user besides root who may own the folder.
   let owner: UInt32
+  private let seen = Locked<Sighting?>(nil)
+
+  /// What one look at the folder and its files found.
+  private struct Sighting {
+    let folder: Status
+    let file: FileIdentity
+  }
 
   /// Resolves `folder`.
   ///
   /// - Parameter owner: the only user besides root who may own the folder; `nil` means the user of this process.
   /// - Throws: `missing`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
-  package init(
+  package convenience init(
     folder: String, name: String = ContainerPlace.groupFileName, owner: UInt32? = nil
   ) throws(GroupFileError) {
     guard let resolved = unsafe realpath(folder, nil) else { throw ResultCode.error(errno: errno) }
@@ -47,6 +73,10 @@ package struct ContainerPlace: Equatable, Sendable {
     indexPath = path + "-shm"
     journalPath = path + "-journal"
     lockPath = folder + "/lock"
+  }
+
+  package static func == (left: ContainerPlace, right: ContainerPlace) -> Bool {
+    left === right || left.path == right.path && left.owner == right.owner
   }
 
   /// The place of another file in the same folder.
@@ -85,10 +115,21 @@ package struct ContainerPlace: Equatable, Sendable {
     return Shape(identity: file.identity, log: log, index: index)
   }
 
-  /// Identifies the file at the path. This is enough for finding an open connection, which itself checks for a journal.
+  /// Identifies the file at the path, and checks that there is no journal: enough to use an open connection again.
+  ///
+  /// As long as the folder's status says that no file in it was created, removed or renamed, the files are not looked
+  /// at again.
   ///
   /// - Throws: as `shape`.
-  func identity() throws(GroupFileError) -> FileIdentity { try file().identity }
+  func identity() throws(GroupFileError) -> FileIdentity {
+    guard let folder = try ContainerPlace.status(folder) else { throw .missing }
+    if let seen = seen.withLock({ $0 }), seen.folder == folder { return seen.file }
+    let file = try file().identity
+    guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
+    let sighting = folder.changed.isSettled ? Sighting(folder: folder, file: file) : nil
+    seen.withLock { $0 = sighting }
+    return file
+  }
 
   func file() throws(GroupFileError) -> Status {
     guard let file = try ContainerPlace.status(path) else { throw .missing }
@@ -106,13 +147,14 @@ package struct ContainerPlace: Equatable, Sendable {
   }
 
   /// The result of `lstat` for a path, or for a name in an open folder.
-  struct Status {
+  struct Status: Equatable {
     let identity: FileIdentity
     let isRegular: Bool
     let byteCount: Int
     let mode: mode_t
     let owner: uid_t
     let unixGroup: gid_t
+    let changed: ChangeTime
   }
 
   /// The status of `path`, without following a link; `nil` if nothing exists there.
@@ -127,7 +169,7 @@ package struct ContainerPlace: Equatable, Sendable {
     return Status(
       identity: FileIdentity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)),
       isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size), mode: found.st_mode & 0o7777,
-      owner: found.st_uid, unixGroup: found.st_gid)
+      owner: found.st_uid, unixGroup: found.st_gid, changed: ChangeTime(found))
   }
 
   /// Throws the reason why this process may not write to the file or folder at `path`: `denied`, or `storage`

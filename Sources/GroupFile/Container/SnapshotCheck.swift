@@ -8,6 +8,8 @@ struct SnapshotCheck {
   private var dataVersion: UInt32?
   /// The state found in the current version of the file; forgotten when the file changes.
   private var found: VerifiedState?
+  /// The header of the log's index that belongs to the current version of the file, if it is known.
+  private var index: IndexHeader?
 
   /// Takes the snapshot of the transaction that just began and checks it.
   ///
@@ -18,10 +20,14 @@ struct SnapshotCheck {
   mutating func check(_ connection: Connection) throws(GroupFileError) {
     // The statement keeps running until the transaction ends, which holds the snapshot. A `BEGIN` for reading would
     // cost as much again.
+    // The connection's first transaction opens the index.
+    let before = self.dataVersion == nil ? nil : connection.indexHeader
     let first = try connection.statement("PRAGMA schema_version")
     guard try first.step() else { throw .altered("SQLite finds the file malformed") }
     let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
     let dataVersion = connection.dataVersion
+    // If the header is the same before and after, it is that of the snapshot.
+    index = before == connection.indexHeader ? before : nil
     if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
     found = nil
     let version = FormatVersion(
@@ -38,6 +44,17 @@ struct SnapshotCheck {
   /// SQLite's data version changes with each commit of another connection, and SQLite's own page cache relies on it.
   /// Only readers ask, and readers commit nothing themselves.
   func shows(_ state: VerifiedState) -> Bool { found === state }
+
+  /// Whether the file holds no other version than that of the last snapshot, in which a state was found.
+  ///
+  /// SQLite decides by the same comparison whether its cached pages are still valid.
+  func isCurrent(for connection: Connection) -> Bool {
+    guard found != nil, let index else { return false }
+    return index == connection.indexHeader
+  }
+
+  /// Whether a state was found in the current version of the file.
+  var knowsState: Bool { found != nil }
 
   /// Records that the snapshot of the transaction holds `state`.
   mutating func note(_ state: VerifiedState) { found = state }
@@ -59,7 +76,23 @@ struct SnapshotCheck {
   }
 }
 
+/// The header of the log's index, which each commit changes.
+struct IndexHeader: Equatable {
+  private let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+
+  init(_ header: csqlite_index_header) { words = header.words }
+
+  static func == (left: IndexHeader, right: IndexHeader) -> Bool { left.words == right.words }
+}
+
 extension Connection {
+  /// The current header of the log's index; `nil` without an index, or while another process changes it.
+  var indexHeader: IndexHeader? {
+    guard !isFrozen else { return nil }
+    var header = csqlite_index_header()
+    return unsafe csqlite_index_header(handle.database, &header) == SQLITE_OK ? IndexHeader(header) : nil
+  }
+
   /// The unsigned versions in the file when the last transaction began.
   var version: FormatVersion { verified.version }
 

@@ -63,7 +63,7 @@ package final class RestingGroup {
     connection = try Connection(at: place, access: .reading, isResting: true)
     try connection.begin(.reading)
     let state = try VerifiedState.open(connection, as: context, known: nil)
-    view = Snapshot(connection, state, NodeCache(), witnessed: .absent)
+    view = Snapshot(connection, state, ProvedCache(), witnessed: .absent)
   }
 
   deinit { connection.close() }

@@ -5,14 +5,14 @@ package import Sealing
 package final class Snapshot {
   let connection: Connection
   package let state: VerifiedState
-  let cache: NodeCache
+  let cache: ProvedCache
   /// Facts that the user should know.
   package internal(set) var notices: [GroupNotice] = []
   private let witnessed: WitnessReading
   private let seal: RowSeal
 
   /// - Parameter witnessed: the reading that `state` was compared with.
-  init(_ connection: Connection, _ state: VerifiedState, _ cache: NodeCache, witnessed: WitnessReading) {
+  init(_ connection: Connection, _ state: VerifiedState, _ cache: ProvedCache, witnessed: WitnessReading) {
     self.connection = connection
     self.state = state
     self.cache = cache
@@ -30,7 +30,7 @@ package final class Snapshot {
 
   /// The node with `digest`, which the caller took from a proved parent or from the signed root.
   func load(_ digest: Digest, _ place: TreePlace) throws(GroupFileError) -> TreeNode {
-    if let node = cache[digest] { return node }
+    if let node = cache.node(digest) { return node }
     // An empty group has no stored node.
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
     // Proved and read in SQLite's own buffer, so that nothing changes in between, and nothing is copied twice.
@@ -45,15 +45,24 @@ package final class Snapshot {
 
   /// The digest of the row at `token`; `nil` is a proof of absence.
   func digest(of token: Token) throws(GroupFileError) -> Digest? {
-    try TreeSearch.digest(of: token, below: state.manifest.root, at: .root) { (digest, place) throws(GroupFileError) in
-      try load(digest, place)
+    var step = TreeStep.child(state.manifest.root, .root)
+    while true {
+      if case .child(let digest, let place) = step { step = cache.follow(token, from: digest, at: place) }
+      switch step {
+      case .end(let found): return found
+      case .child(let digest, let place): step = try load(digest, place).step(toward: token, at: place)
+      }
     }
   }
 
   /// The current row at `token`, whose bytes must have the proved `digest`.
   func row(_ token: Token, digest: Digest) throws(GroupFileError) -> Row {
+    // A writer also needs to know that the row is in its table.
+    let isReading = connection.access == .reading
+    if isReading, let row = cache.row(digest) { return row }
     guard let row = try connection.currentRow(token) else { throw .damaged(.row, "a row is missing") }
     guard row.digest == digest else { throw .damaged(.row, "a row does not match the tree") }
+    if isReading { cache.keep(row, digest) }
     return row
   }
 

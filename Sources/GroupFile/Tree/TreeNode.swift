@@ -150,6 +150,29 @@ enum TreeNode: Sendable, Equatable {
   }
 }
 
+/// One step of the search for a row's digest.
+enum TreeStep {
+  /// The search continues in the node with this digest.
+  case child(Digest, TreePlace)
+  /// The row's digest; `nil` is a proof of absence (a clear bit, or a leaf without the token).
+  case end(Digest?)
+}
+
+extension TreeNode {
+  /// The step from this node, which stands at `place`, toward the row at `token`.
+  func step(toward token: Token, at place: TreePlace) -> TreeStep {
+    switch self {
+    case .leaf(let entries):
+      let (index, found) = entries.position(of: token)
+      return .end(found ? entries[index].digest : nil)
+    case .branch(let bitmap, let children):
+      let nibble = token.nibble(at: place.depth)
+      guard let child = TreeNode.child(nibble, bitmap: bitmap, children: children) else { return .end(nil) }
+      return .child(child, place.child(nibble))
+    }
+  }
+}
+
 extension [TreeEntry] {
   /// The index of `token`, or the index at which it would be inserted.
   func position(of token: Token) -> (index: Int, found: Bool) {
@@ -170,22 +193,16 @@ extension Label {
 
 /// Finds one row's digest below a proved digest: one node per level.
 enum TreeSearch {
-  /// The digest of the row at `token`; `nil` is a proof of absence (a clear bit, or a leaf without the token).
+  /// The digest of the row at `token`; `nil` is a proof of absence.
   static func digest(
     of token: Token, below root: Digest, at start: TreePlace, load: TreeEditor.Load
   ) throws(GroupFileError) -> Digest? {
     var place = start
     var digest = root
     while true {
-      switch try load(digest, place) {
-      case .leaf(let entries):
-        let (index, found) = entries.position(of: token)
-        return found ? entries[index].digest : nil
-      case .branch(let bitmap, let children):
-        let nibble = token.nibble(at: place.depth)
-        guard let child = TreeNode.child(nibble, bitmap: bitmap, children: children) else { return nil }
-        digest = child
-        place = place.child(nibble)
+      switch try load(digest, place).step(toward: token, at: place) {
+      case .end(let found): return found
+      case .child(let child, let below): (digest, place) = (child, below)
       }
     }
   }

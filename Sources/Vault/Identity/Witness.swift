@@ -56,7 +56,7 @@ final class Witness: Witnessing {
           do throws(FileFault) { bytes = try kept.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
           if let record = WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record {
             kept.record = record
-            kept.change = before?.isSettled == true ? before : nil
+            kept.change = before?.time.isSettled == true ? before : nil
             return .valid(record)
           }
           usleep(500)
@@ -265,25 +265,15 @@ struct WitnessFile: ~Copyable {
   /// Identifies the last change of the file.
   struct Change: Equatable {
     let isLinked: Bool
-    private let seconds: Int
-    private let nanoseconds: Int
+    let time: ChangeTime
 
     fileprivate init(_ status: stat) {
       isLinked = status.st_nlink > 0
-      seconds = status.st_ctim.tv_sec
-      nanoseconds = status.st_ctim.tv_nsec
-    }
-
-    /// Whether a later change is sure to have another time stamp: the clock of time stamps advances in steps of
-    /// milliseconds.
-    var isSettled: Bool {
-      var now = timespec()
-      unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
-      return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds > 100_000_000
+      time = ChangeTime(status)
     }
   }
 
-  /// The last change of the file, by its ctime, which no program can set; `nil` if the status is not available.
+  /// The last change of the file; `nil` if the status is not available.
   func change() -> Change? { (try? file.status()).map(Change.init) }
 
   /// Whether the file at `path` is this one.

@@ -175,7 +175,7 @@ extension AccessGroupFile {
         offered = found
       }
       var rows = SalvagedRows(
-        Snapshot(connection, state, NodeCache(), witnessed: reading), names, dropping: dropping)
+        Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
       let root = try rows.write(from: index) { progress(.proved($0)) }
       try connection.storeChain(index.chain, of: state)
       let losesChain = try !connection.confirmChain(of: state)
