@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// Reads items from a table of names and values, or from the logins that a browser or password manager exported.
 package enum CSVItems {
   /// - Throws: the first fault and its line. The message contains no text from the table.
@@ -98,7 +100,7 @@ package enum CSVItems {
       if columns.groupsHaveRoot {
         group = group.firstIndex(of: "/").map { String(group[group.index(after: $0)...]) } ?? ""
       }
-      if columns.groupsHaveBackslashes { group = group.replacing("\\", with: "/") }
+      if columns.groupsHaveBackslashes { group = group.exchanging("\\", for: "/") }
       if !group.isEmpty { name = "\(group)/\(name)" }
     }
   }

@@ -183,7 +183,7 @@ extension Entry {
 extension Entry {
   /// `example.com:8080` for `https://example.com:8080/login`; the whole text if it has no host.
   package static func host(of url: String) -> String {
-    guard let scheme = url.firstRange(of: "://") else { return url }
+    guard let scheme = url.place(of: "://") else { return url }
     let host = url[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     return host.isEmpty ? url : String(host.split(separator: "@").last ?? host)
   }

@@ -30,7 +30,7 @@ package struct EntryExport {
 
   private static func cell(_ text: String) -> String {
     text.utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) || text.first == " " || text.last == " "
-      ? "\"\(text.replacing("\"", with: "\"\""))\"" : text
+      ? "\"\(text.exchanging("\"", for: "\"\""))\"" : text
   }
 
   /// The parts that neither format can contain.

@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// An entry of pass, the standard Unix password manager: the password on the first line, followed by other data.
 package enum PassEntry {
   /// The item of one entry. A single line is a text item. Several lines are a login, in which the first `login:`,
@@ -33,7 +35,7 @@ package enum PassEntry {
 
   /// The field of a line such as `PIN: 1234`; nil for other lines, and for names that a login itself uses.
   private static func field(_ line: String) -> (name: String, text: String)? {
-    guard let colon = line.firstRange(of: ": ") else { return nil }
+    guard let colon = line.place(of: ": ") else { return nil }
     let name = String(line[..<colon.lowerBound])
     guard (1...64).contains(name.utf8.count), !name.contains(" "),
       !["username", "password", "url", "notes", "totp"].contains(name)

@@ -1,4 +1,5 @@
 internal import GroupFile
+import KeyedArchives
 internal import Sealing
 
 /// Which items of a group a list returns; by default all of them.
@@ -28,7 +29,7 @@ public struct ItemQuery: Sendable, Equatable {
     guard hasAttributes(item), expiresBy.map({ item.expires ?? .never <= $0 }) ?? true else { return false }
     guard let lowercased else { return true }
     let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
-    return texts.contains { $0.lowercased().contains(lowercased) }
+    return texts.contains { $0.lowercased().holds(lowercased) }
   }
 
   package func hasAttributes(_ item: Item) -> Bool {

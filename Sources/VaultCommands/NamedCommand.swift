@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// The description of a command.
 struct About {
   /// One sentence or two.
@@ -97,7 +99,7 @@ struct NamedCommand {
   }
 
   /// The command's usage, to be printed under an error.
-  var usage: String { "usage: " + about.usage.replacing("\n", with: "\n       ") + "\n" }
+  var usage: String { "usage: " + about.usage.exchanging("\n", for: "\n       ") + "\n" }
 }
 
 extension CommandTable {

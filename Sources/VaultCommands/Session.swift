@@ -9,7 +9,7 @@ final class Session {
   let output: Output
   private var warnings: [String] = []
   private var endActions: [(Session) -> Void] = []
-  private let started: ContinuousClock.Instant
+  private let started: UInt64
   private var showsProgress = false
   /// The group that the command opened last, in which it looked for a name.
   var openedGroup: AccessGroup?
@@ -27,7 +27,8 @@ final class Session {
   ]
 
   init(
-    arguments: [String], environment: [String: String], streams: Streams, started: ContinuousClock.Instant = .now
+    arguments: [String], environment: [String: String], streams: Streams,
+    started: UInt64 = SystemClock.monotonicMilliseconds()
   ) throws(Failure) {
     self.started = started
     line = TypedLine(arguments)
@@ -57,7 +58,7 @@ final class Session {
   /// Shows the progress of a long command, only on a terminal and from its second second on. The next call overwrites
   /// the line, and the end of the command clears it.
   func showProgress(_ text: @autoclosure () -> String) {
-    guard started.duration(to: .now) > .seconds(1), isatty(streams.errors) == 1 else { return }
+    guard SystemClock.monotonicMilliseconds() > started + 1_000, isatty(streams.errors) == 1 else { return }
     showsProgress = true
     tell("\r\u{1B}[K\(UTF8Text.onOneLine(text()))")
   }

@@ -105,7 +105,7 @@ struct OpenEntry {
       return (url(seed, settings[0], settings[1], nil), ["TOTP Seed", "TOTP Settings"])
     }
     guard let secret = texts["TimeOtp-Secret-Base32"] else { return nil }
-    let algorithm = texts["TimeOtp-Algorithm"].map { $0.replacing("HMAC-", with: "").filter { $0 != "-" } }
+    let algorithm = texts["TimeOtp-Algorithm"].map { $0.exchanging("HMAC-", for: "").filter { $0 != "-" } }
     let names = ["Secret-Base32", "Period", "Length", "Algorithm"].map { "TimeOtp-\($0)" }
     return (url(secret, texts[names[1]], texts[names[2]], algorithm), Set(names))
   }

@@ -15,7 +15,7 @@ struct OnePasswordExport {
   init(_ bytes: [UInt8]) throws(ImportFault) {
     zip = try ZipFile(bytes, limit: Self.limit)
     for name in zip.names.sorted() where name.hasPrefix("files/") {
-      guard let end = name.firstRange(of: "__") else { continue }
+      guard let end = name.place(of: "__") else { continue }
       documents[String(name[name.index(name.startIndex, offsetBy: 6)..<end.lowerBound])] = name
     }
   }

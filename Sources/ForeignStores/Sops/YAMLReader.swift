@@ -1,4 +1,5 @@
 internal import Exchange
+import KeyedArchives
 
 /// Reads the YAML of typical settings and secrets: block mappings and sequences; texts that are plain, in quotes on one
 /// line, or in blocks after `|` and `>`; and JSON within a line. Anchors, tags, several documents, and plain texts of
@@ -183,7 +184,7 @@ struct YAMLReader {
       }
     }
     try refuseMarks(text, line)
-    let end = text.firstRange(of: " #")?.lowerBound ?? text.endIndex
+    let end = text.place(of: " #")?.lowerBound ?? text.endIndex
     let plain = String(text[..<end].reversed().drop { $0 == " " }.reversed())
     if let following = next, following.indent > indent, position < lines.count {
       throw fault(following, "a text of several lines has to be in quotes or after '|'")

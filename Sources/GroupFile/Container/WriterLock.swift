@@ -19,9 +19,9 @@ package struct WriterLock: ~Copyable {
   package init(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false
   ) throws(GroupFileError) {
-    let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+    let deadline = Deadline(after: milliseconds)
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
-    guard turn.take(waiting: milliseconds) else { throw .busy }
+    guard turn.take(until: deadline) else { throw .busy }
     do throws(GroupFileError) {
       file = try WriterLock.lock(place, turn, until: deadline, toChangeModes)
     } catch {
@@ -39,7 +39,7 @@ package struct WriterLock: ~Copyable {
   }
 
   private static func lock(
-    _ place: ContainerPlace, _ turn: WriterTurn, until deadline: ContinuousClock.Instant, _ toChangeModes: Bool
+    _ place: ContainerPlace, _ turn: WriterTurn, until deadline: Deadline, _ toChangeModes: Bool
   ) throws(GroupFileError) -> LockFile {
     while true {
       let opened: LockFile
@@ -54,23 +54,48 @@ package struct WriterLock: ~Copyable {
   }
 
   private static func wait(
-    _ opened: LockFile, _ turn: WriterTurn, until deadline: ContinuousClock.Instant
+    _ opened: LockFile, _ turn: WriterTurn, until deadline: Deadline
   ) throws(GroupFileError) -> LockFile? {
-    let rest = Int((deadline - ContinuousClock.now) / .milliseconds(1))
     let wait: LockWait
-    if rest > 0, let begun = turn.wait, begun.resume(for: opened.identity) {
+    let isOver = deadline.hasPassed
+    if !isOver, let begun = turn.wait, begun.resume(for: opened.identity) {
       Glibc.close(opened.descriptor)
       wait = begun
-    } else if rest > 0 {
+    } else if !isOver {
       wait = try LockWait(opened)
     } else {
       Glibc.close(opened.descriptor)
       return nil
     }
     turn.wait = nil
-    let file = try wait.finish(waiting: rest)
+    let file = try wait.finish(until: deadline)
     if file == nil { turn.wait = wait }
     return file
+  }
+}
+
+/// A moment on the monotonic clock, which cannot be set back.
+package struct Deadline: Sendable {
+  let time: timespec
+
+  /// The moment `milliseconds` from now.
+  package init(after milliseconds: Int) {
+    var time = Deadline.now()
+    let nanoseconds = time.tv_nsec + milliseconds % 1000 * 1_000_000
+    time.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
+    time.tv_nsec = nanoseconds % 1_000_000_000
+    self.time = time
+  }
+
+  package var hasPassed: Bool {
+    let now = Deadline.now()
+    return (now.tv_sec, now.tv_nsec) >= (time.tv_sec, time.tv_nsec)
+  }
+
+  private static func now() -> timespec {
+    var now = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &now)
+    return now
   }
 }
 
@@ -148,16 +173,12 @@ struct LockFile {
     unsafe mutex.deallocate()
   }
 
-  /// Waits for the turn; returns `false` after `milliseconds` without it.
-  func take(waiting milliseconds: Int) -> Bool {
-    var deadline = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &deadline)
-    let nanoseconds = deadline.tv_nsec + milliseconds % 1000 * 1_000_000
-    deadline.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
-    deadline.tv_nsec = nanoseconds % 1_000_000_000
+  /// Waits for the turn; returns `false` if `deadline` passes without it.
+  func take(until deadline: Deadline) -> Bool {
+    var time = deadline.time
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
-    while isTaken { if unsafe pthread_cond_timedwait(passed, mutex, &deadline) == ETIMEDOUT { break } }
+    while isTaken { if unsafe pthread_cond_timedwait(passed, mutex, &time) == ETIMEDOUT { break } }
     guard !isTaken else { return false }
     isTaken = true
     return true
@@ -198,12 +219,12 @@ final class LockWait: Sendable {
     }
   }
 
-  /// Waits for at most `milliseconds`.
+  /// Waits until `deadline`.
   ///
   /// - Returns: the file, now locked and owned by the caller; `nil` if the wait continues in the background.
   /// - Throws: the error that kept the wait from getting the lock.
-  func finish(waiting milliseconds: Int) throws(GroupFileError) -> LockFile? {
-    _ = ended.take(waiting: milliseconds)
+  func finish(until deadline: Deadline) throws(GroupFileError) -> LockFile? {
+    _ = ended.take(until: deadline)
     let outcome = state.withLock { state in
       if case .wanted = state { state = .unwanted }
       return state

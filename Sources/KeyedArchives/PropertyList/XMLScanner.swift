@@ -147,7 +147,7 @@ struct XMLScanner {
     try skip(past: "?>")
     guard bytes[start...].starts(with: Array("<?xml".utf8)) else { return }
     let text = String(decoding: bytes[start..<position].prefix(200), as: UTF8.self).lowercased()
-    guard let encoding = text.firstRange(of: "encoding") else { return }
+    guard let encoding = text.place(of: "encoding") else { return }
     let value = text[encoding.upperBound...].drop { "= \t\r\n\"'".contains($0) }
     guard ["utf-8", "utf8", "us-ascii", "ascii"].contains(where: { value.hasPrefix($0) }) else {
       throw .brokenPropertyList(.encoding, offset: start)

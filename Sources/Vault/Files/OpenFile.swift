@@ -89,10 +89,10 @@ struct OpenFile: ~Copyable {
   ///
   /// - Throws: `busy` after `milliseconds`.
   func lock(waiting milliseconds: Int) throws(FileFault) {
-    let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+    let deadline = Deadline(after: milliseconds)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { throw FileFault(errno: errno) }
-      guard ContinuousClock.now < deadline else { throw .busy }
+      guard !deadline.hasPassed else { throw .busy }
       usleep(2000)
     }
   }

@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// The scripts that pass the answer of `NAME complete` to a shell.
 ///
 /// The answer's first line is `words` or `files`; each candidate follows on a separate line, unquoted. The script does
@@ -14,7 +16,7 @@ enum CompletionScript: String, CaseIterable {
       case .fish: CompletionScript.fishTemplate
       }
     let identifier = String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
-    return template.replacing("IDENTIFIER", with: identifier).replacing("PROGRAM", with: name)
+    return template.exchanging("IDENTIFIER", for: identifier).exchanging("PROGRAM", for: name)
   }
 
   // Bash also splits words at : and =. The script joins them again, and removes from the answer the part that bash

@@ -1,3 +1,4 @@
+import KeyedArchives
 internal import Vault
 
 /// The documentation's page of commands. Like the manual pages, it is generated from the commands' own descriptions.
@@ -28,7 +29,7 @@ enum CommandReference {
 
   private static func section(of command: NamedCommand) -> String {
     let about = command.about
-    let options = command.parameters.map { "| `\($0.label)` | \($0.help.replacing("|", with: "\\|")) |" }
+    let options = command.parameters.map { "| `\($0.label)` | \($0.help.exchanging("|", for: "\\|")) |" }
     return """
       ## \(command.path)
 

@@ -1,3 +1,4 @@
+import KeyedArchives
 internal import Vault
 
 /// The output of `--help`, made from the table and the commands' own descriptions.
@@ -75,7 +76,7 @@ enum Help {
     var parts = [wrapped("OVERVIEW: " + about.abstract, columns)]
     if !about.more.isEmpty { parts.append(wrapped(about.more, columns)) }
     if !about.example.isEmpty { parts.append("Example:\n" + indented(about.example)) }
-    parts.append("USAGE: " + about.usage.replacing("\n", with: "\n       "))
+    parts.append("USAGE: " + about.usage.exchanging("\n", for: "\n       "))
     let (arguments, options) = (
       command.parameters.filter { $0.long == nil }, command.parameters.filter { $0.long != nil }
     )
@@ -93,7 +94,7 @@ enum Help {
   /// A label, followed by its text from a given column on. A long label gets a separate line.
   private static func row(_ label: String, _ text: String, column: Int, columns: Int) -> String {
     let margin = String(repeating: " ", count: column)
-    let text = wrapped(text, columns - column).replacing("\n", with: "\n" + margin)
+    let text = wrapped(text, columns - column).exchanging("\n", for: "\n" + margin)
     let isLong = label.count + 3 > column
     return "  " + label + (isLong ? "\n" + margin : String(repeating: " ", count: column - 2 - label.count)) + text
   }
@@ -102,7 +103,7 @@ enum Help {
     String(repeating: " ", count: max(0, width - text.count)) + text
   }
 
-  private static func indented(_ text: String) -> String { "  " + text.replacing("\n", with: "\n  ") }
+  private static func indented(_ text: String) -> String { "  " + text.exchanging("\n", for: "\n  ") }
 
   /// Wraps lines between words.
   private static func wrapped(_ text: String, _ columns: Int) -> String {

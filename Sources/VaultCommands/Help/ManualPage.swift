@@ -1,3 +1,4 @@
+import KeyedArchives
 internal import Vault
 
 /// A manual page, generated from the command's own description, so there is no second copy to maintain.
@@ -18,7 +19,7 @@ struct ManualPage {
     page += ".SH NAME\n\(Self.escaped(name)) \\- \(Self.escaped(Self.uncapitalized(about.abstract)))\n"
     page += ".SH SYNOPSIS\n" + Self.literal(about.usage)
     page += ".SH DESCRIPTION\n\(Self.escaped(about.abstract))\n"
-    if !about.more.isEmpty { page += Self.escaped(about.more).replacing("\n\n", with: "\n.PP\n") + "\n" }
+    if !about.more.isEmpty { page += Self.escaped(about.more).exchanging("\n\n", for: "\n.PP\n") + "\n" }
     if !about.example.isEmpty { page += ".SH EXAMPLE\n" + Self.literal(about.example) }
     if command.wordCount == 0 {
       page += ".SH PLACES\n" + Self.literal(Help.places) + ".SH EXIT STATUSES\n" + Self.literal(Help.exitStatuses)
@@ -55,7 +56,7 @@ struct ManualPage {
 
   /// Escapes text so that no line is read as a request, and a hyphen stays one that can be pasted into a shell.
   private static func escaped(_ text: String) -> String {
-    let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-").replacing("'", with: "\\(aq")
+    let escaped = text.exchanging("\\", for: "\\e").exchanging("-", for: "\\-").exchanging("'", for: "\\(aq")
     return escaped.split(separator: "\n", omittingEmptySubsequences: false)
       .map { $0.hasPrefix(".") ? "\\&" + $0 : String($0) }.joined(separator: "\n")
   }

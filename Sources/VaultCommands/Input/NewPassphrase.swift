@@ -1,3 +1,4 @@
+internal import KeyedArchives
 internal import Vault
 
 /// A new passphrase for the store.
@@ -67,7 +68,7 @@ enum CommonPassphrase {
     if Set(text).count < 3 { return true }
     if text.count < 9, text.allSatisfy(\.isNumber) { return true }
     let reversed = String(text.reversed())
-    if runs.contains(where: { $0.contains(text) || $0.contains(reversed) }) { return true }
+    if runs.contains(where: { $0.holds(text) || $0.holds(reversed) }) { return true }
     let stem = text.reversed().drop { $0.isNumber || $0.isPunctuation || $0.isSymbol }.reversed()
     return words.contains(text) || words.contains(String(stem))
   }

@@ -1,5 +1,6 @@
 import CVaultSystem
 import Glibc
+import KeyedArchives
 internal import Vault
 
 /// A folder in an in-memory file system that contains a value's text while it is edited. Only its user can access it.
@@ -46,7 +47,7 @@ final class EditingFolder {
   /// Leaves the folder to the user, under a name that later processes do not remove.
   func keep() {
     isKept = true
-    let kept = path.replacing(Self.prefix, with: "vault-kept-")
+    let kept = path.exchanging(Self.prefix, for: "vault-kept-")
     if unsafe rename(path, kept) == 0 { path = kept }
   }
 

@@ -1,4 +1,5 @@
 internal import Exchange
+import KeyedArchives
 internal import Vault
 
 /// `vault list [PREFIX]`
@@ -218,7 +219,7 @@ struct ListRequest: Equatable {
     let opened = try group.open(item.name.description)
     let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
     return ["url", "username"].contains { field in
-      JSONField.string(of: field, in: value).map { String(decoding: $0, as: UTF8.self).lowercased().contains(text) }
+      JSONField.string(of: field, in: value).map { String(decoding: $0, as: UTF8.self).lowercased().holds(text) }
         == true
     }
   }

@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// The screen of `vault pick` as a state machine: its input is keys, its output is requests and lines. It opens no
 /// value itself.
 struct PickScreen {
@@ -135,7 +137,8 @@ struct PickScreen {
     let isLonger = text.hasPrefix(query)
     query = text
     let words = text.lowercased().split(whereSeparator: \.isWhitespace)
-    found = (isLonger ? found : Array(entries.indices)).filter { entry in words.allSatisfy(searched[entry].contains) }
+    found = (isLonger ? found : Array(entries.indices)).filter { entry in words.allSatisfy { searched[entry].holds($0) }
+    }
     chosen = 0
   }
 

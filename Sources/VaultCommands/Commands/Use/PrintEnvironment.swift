@@ -1,4 +1,5 @@
 internal import Exchange
+import KeyedArchives
 internal import Vault
 
 /// `vault env`
@@ -122,7 +123,7 @@ struct PrintEnvironment: Command {
 
   private func writeEnvironmentFile(_ variables: [(name: String, value: [UInt8])], _ session: Session) throws(Failure) {
     let lines = try variables.map { (name, value) throws(Failure) in
-      if try text(value, of: name).contains("${") {
+      if try text(value, of: name).holds("${") {
         session.warn("the value of \(name) contains '${', which some readers of env files replace")
       }
       do throws(EnvironmentFile.Line.Fault) { return try EnvironmentFile.Line(name, value.span) } catch {

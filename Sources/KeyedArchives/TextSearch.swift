@@ -1,0 +1,38 @@
+// The standard library's own functions for this would link its regular expressions into the executable, which each start
+// would pay for: tools/build refuses that.
+
+extension StringProtocol {
+  /// The first place of `text`, which is not empty, compared byte by byte.
+  package func place(of text: some StringProtocol) -> Range<Index>? {
+    var start = utf8.startIndex
+    while start < utf8.endIndex {
+      if utf8[start...].starts(with: text.utf8) { return start..<utf8.index(start, offsetBy: text.utf8.count) }
+      utf8.formIndex(after: &start)
+    }
+    return nil
+  }
+
+  /// The text with `new` in place of each `old`, which is not empty, compared byte by byte.
+  package func exchanging(_ old: String, for new: String) -> String {
+    var result = ""
+    var rest = self[...]
+    while let place = rest.place(of: old) {
+      result += rest[..<place.lowerBound]
+      result += new
+      rest = rest[place.upperBound...]
+    }
+    return result + rest
+  }
+
+  /// Whether the text contains `part`, in any spelling that Unicode treats as equal.
+  package func holds(_ part: some StringProtocol) -> Bool {
+    let isASCII = utf8.allSatisfy { $0 < 0x80 } && part.utf8.allSatisfy { $0 < 0x80 }
+    if isASCII { return part.isEmpty || place(of: part) != nil }
+    var start = startIndex
+    while start < endIndex {
+      if self[start...].starts(with: part) { return true }
+      formIndex(after: &start)
+    }
+    return part.isEmpty
+  }
+}
