@@ -14,6 +14,18 @@ package struct Nonce: Sendable, Hashable {
     unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe randombytes_buf($0.baseAddress!, Nonce.byteCount) }
   }
 
+  /// Makes `count` random nonces with one request to the system.
+  package static func random(count: Int) -> [Nonce] {
+    Sodium.ready
+    var nonces = [Nonce](repeating: Nonce(words: (0, 0, 0)), count: count)
+    unsafe nonces.withUnsafeMutableBytes { bytes in
+      if let base = bytes.baseAddress { unsafe randombytes_buf(base, bytes.count) }
+    }
+    return nonces
+  }
+
+  private init(words: (UInt64, UInt64, UInt64)) { self.words = words }
+
   /// Makes a nonce from 24 bytes; `nil` for any other count.
   package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Nonce($0) }) }
 

@@ -124,40 +124,61 @@ extension AccessGroup {
   ///
   /// - Parameter items: names and values. The collection is traversed twice, and one value is held in memory at a time.
   /// - Throws: the error of the first item that cannot be set; the group is unchanged then.
+  @inlinable
   public func set<Items: RandomAccessCollection, Value: SecretValue>(
     contentsOf items: Items
   ) throws(VaultError) where Items.Element == (name: String, value: Value) {
-    try observed(.write) { () throws(VaultError) in try load(items) }
+    // Inlinable, so that the caller's module reads its own collection, and everything else is not generic.
+    try unsafe set(
+      count: items.count, name: { position in items[items.index(items.startIndex, offsetBy: position)].name },
+      lend: { position, take in
+        let item = items[items.index(items.startIndex, offsetBy: position)]
+        unsafe item.value.withSecretBytes { unsafe take(item.name, item.value.secretKind, $0) }
+      })
   }
 
-  private func load<Items: RandomAccessCollection, Value: SecretValue>(
-    _ items: Items
-  ) throws(VaultError) where Items.Element == (name: String, value: Value) {
+  @usableFromInline
+  func set(
+    count: Int, name nameOfItem: (Int) -> String,
+    lend: (Int, (String, SecretKind, UnsafeRawBufferPointer) -> Void) -> Void
+  ) throws(VaultError) {
+    try observed(.write) { () throws(VaultError) in unsafe try load(count, nameOfItem, lend) }
+  }
+
+  private func load(
+    _ count: Int, _ nameOfItem: (Int) -> String,
+    _ lend: (Int, (String, SecretKind, UnsafeRawBufferPointer) -> Void) -> Void
+  ) throws(VaultError) {
     let transaction: WriteTransaction
     do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
     defer { transaction.rollback() }
-    for (token, position) in try order(of: items, in: transaction) {
-      let item = items[items.index(items.startIndex, offsetBy: position)]
-      let name = try Item.Name(item.name)
-      let value = NewValue(secret: try OpenedSecret(item.value), kind: item.value.secretKind)
-      do {
-        _ = try transaction.set(name, to: value, Details(), ifVersion: nil, at: token)
-      } catch {
-        throw VaultError(error, group: self.name.description)
+    for (token, position) in try order(count, nameOfItem, in: transaction) {
+      var outcome: Result<Void, VaultError> = .failure(.unexpected("a value that does not lend its bytes"))
+      unsafe lend(position) { (name, kind, bytes) in
+        outcome = Result { () throws(VaultError) in
+          let name = try Item.Name(name)
+          do throws(GroupFileError) {
+            let value = NewValue(secret: unsafe try OpenedSecret(copying: bytes), kind: kind)
+            _ = try transaction.set(name, to: value, Details(), ifVersion: nil, at: token)
+          } catch {
+            throw VaultError(error, group: self.name.description)
+          }
+        }
       }
+      try outcome.get()
     }
     do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }
     notices.post(transaction.view.notices, of: name)
   }
 
-  /// The tokens and positions of `items`, sorted by token; equal names keep their order.
-  private func order<Items: RandomAccessCollection, Value>(
-    of items: Items, in transaction: WriteTransaction
-  ) throws(VaultError) -> [(token: Token, position: Int)] where Items.Element == (name: String, value: Value) {
+  /// The tokens and positions of items, sorted by token; equal names keep their order.
+  private func order(
+    _ count: Int, _ name: (Int) -> String, in transaction: WriteTransaction
+  ) throws(VaultError) -> [(token: Token, position: Int)] {
     var places: [(token: Token, position: Int)] = []
-    places.reserveCapacity(items.count)
-    for (position, item) in items.enumerated() {
-      places.append((transaction.view.state.keys.token(of: try Item.Name(item.name).description), position))
+    places.reserveCapacity(count)
+    for position in 0..<count {
+      places.append((transaction.view.state.keys.token(of: try Item.Name(name(position)).description), position))
     }
     places.sort { ($0.token, $0.position) < ($1.token, $1.position) }
     return places

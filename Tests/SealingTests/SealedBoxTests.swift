@@ -88,5 +88,7 @@ import Testing
 
   @Test func `random nonces differ`() {
     #expect(Set((0..<100).map { _ in Nonce() }).count == 100)
+    #expect(Set(Nonce.random(count: 100) + Nonce.random(count: 100)).count == 200)
+    #expect(Nonce.random(count: 0).isEmpty)
   }
 }

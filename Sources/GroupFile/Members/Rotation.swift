@@ -19,9 +19,15 @@ struct Rotation {
   private let seal: RowSeal
   /// Proved items that are dropped on request.
   private let dropped: Set<Token>
-  private var current: [Row] = []
-  private var older: [Row] = []
+  private var current: [SealedDraft] = []
+  private var older: [SealedDraft] = []
   private var left = LeftBehind()
+  // The versions of proved items, which a second thread opens and seals while this one reads on.
+  private var waiting: [[Row]] = []
+  private let thread = SecondThread()
+  private let done = Locked<Result<[[SealedDraft]], GroupFileError>>(.success([]))
+
+  private static let batchCount = 128
 
   private var connection: Connection { view.connection }
 
@@ -68,6 +74,9 @@ struct Rotation {
       count += 1
       if count % 1_024 == 0 { progress(.sealed(count)) }
     }
+    try finishBatch()
+    for versions in waiting { keep(try Rotation.sealed(versions, of: view.state, with: seal)) }
+    waiting = []
     while try rows.step() { noteUnsigned(rows) }
     return tree.nodeCount
   }
@@ -95,27 +104,74 @@ struct Rotation {
     left.unproved.append(attributes.name)
   }
 
-  /// Seals the kept versions of an item, the oldest first.
+  /// Takes the kept versions of an item: they are sealed later, or at once if the file has to be read for their values.
   private mutating func take(_ row: Row) throws(GroupFileError) {
     var versions = [row]
     while let before = try view.predecessor(of: versions[versions.count - 1], oldest: row.oldest) {
       versions.append(before)
     }
-    var token: Token?
-    var previous = Digest.zero
-    for version in versions.reversed() {
-      var attributes = try view.attributes(of: version)
-      // No value can be newer than the last state; a later epoch would hide the value from the list of exposed values.
-      attributes.valueEpoch = min(attributes.valueEpoch, view.state.manifest.epoch)
-      let place = token ?? seal.keys.token(of: attributes.name)
-      let secret = version.state == .present ? try view.secret(of: version) : nil
-      let (new, blob) = try seal.row(
-        attributes, secret, token: place, version: version.version, oldest: version.oldest, previous: previous)
-      if let blob { try connection.insertBlob(place, version: version.version, blob) }
-      token = place
-      previous = new.digest
-      if version.version == row.version { current.append(new) } else { older.append(new) }
+    if versions.contains(where: { $0.place == .blob }) {
+      let sealed = try Rotation.sealed(versions, of: view.state, with: seal) { [view] (row) throws(GroupFileError) in
+        try view.secret(of: row)
+      }
+      for draft in sealed {
+        if let blob = draft.blob { try connection.insertBlob(draft.row.token, version: draft.row.version, blob) }
+      }
+      // Only the blob was large.
+      return keep(sealed.map { SealedDraft(old: nil, row: $0.row, digest: $0.digest, blob: nil) })
     }
+    waiting.append(versions)
+    guard waiting.count == Rotation.batchCount else { return }
+    try finishBatch()
+    thread.begin { [waiting, seal, done, state = view.state] in
+      let result = Result { () throws(GroupFileError) in
+        var sealed: [[SealedDraft]] = []
+        for versions in waiting { sealed.append(try Rotation.sealed(versions, of: state, with: seal)) }
+        return sealed
+      }
+      done.withLock { $0 = result }
+    }
+    waiting = []
+  }
+
+  private mutating func finishBatch() throws(GroupFileError) {
+    thread.wait()
+    let result = done.withLock { done in
+      defer { done = .success([]) }
+      return done
+    }
+    for versions in try result.get() { keep(versions) }
+  }
+
+  private mutating func keep(_ sealed: [SealedDraft]) {
+    older += sealed.dropLast()
+    current += sealed.suffix(1)
+  }
+
+  /// Opens the versions of an item, which begin with the newest, and seals them again, the oldest first.
+  private static func sealed(
+    _ versions: [Row], of state: VerifiedState, with seal: RowSeal,
+    secret: ((Row) throws(GroupFileError) -> OpenedSecret)? = nil
+  ) throws(GroupFileError) -> [SealedDraft] {
+    let opener = RowSeal(state.keys)
+    var sealed: [SealedDraft] = []
+    for version in versions.reversed() {
+      var attributes = try opener.placedAttributes(of: version)
+      // No value can be newer than the last state; a later epoch would hide the value from the list of exposed values.
+      attributes.valueEpoch = min(attributes.valueEpoch, state.manifest.epoch)
+      var value: OpenedSecret?
+      if version.state == .present {
+        value =
+          if let secret { try secret(version) } else {
+            try opener.secret(version.encoded, in: version.secretRange, of: version)
+          }
+      }
+      let (row, blob) = try seal.row(
+        attributes, value, token: sealed.last?.row.token ?? seal.keys.token(of: attributes.name),
+        version: version.version, oldest: version.oldest, previous: sealed.last?.digest ?? .zero)
+      sealed.append(SealedDraft(old: nil, row: row, digest: row.digest, blob: blob))
+    }
+    return sealed
   }
 
   private func storedBlobs() throws(GroupFileError) -> [(rowID: Int64, isDropped: Bool)] {
@@ -137,7 +193,7 @@ struct Rotation {
   private mutating func countUnsigned(
     _ blobs: [(rowID: Int64, isDropped: Bool)], _ nodeCount: UInt64
   ) throws(GroupFileError) {
-    let taken = current.count { $0.place == .blob } + older.count { $0.place == .blob }
+    let taken = current.count { $0.row.place == .blob } + older.count { $0.row.place == .blob }
     left.blobs = UInt64(max(0, blobs.count { !$0.isDropped } - taken))
     let versions = try connection.count("SELECT token FROM version") { !isDropped($0, 0) }
     left.versions = versions - min(versions, UInt64(older.count))
@@ -163,13 +219,13 @@ struct Rotation {
     try connection.empty("DELETE FROM wrap")
     try connection.empty("DELETE FROM state WHERE part NOT IN (1, 2, 3)")
     (left.links, left.losesChain) = try connection.mendChain(of: view.state)
-    older.sort { ($0.token, $0.version) < ($1.token, $1.version) }
-    for row in older { try connection.insertOlder(row) }
-    current.sort { $0.token < $1.token }
+    older.sort { ($0.row.token, $0.row.version) < ($1.row.token, $1.row.version) }
+    for draft in older { try connection.insertOlder(draft.row) }
+    current.sort { $0.row.token < $1.row.token }
     var tree = TreeBuilder(reservingCapacity: current.count)
-    for (index, row) in current.enumerated() {
-      try connection.insertCurrent(row)
-      try tree.append(TreeEntry(token: row.token, digest: row.digest))
+    for (index, draft) in current.enumerated() {
+      try connection.insertCurrent(draft.row)
+      try tree.append(TreeEntry(token: draft.row.token, digest: draft.digest))
       if index % 1_024 == 1_023 { progress(.written(UInt64(index + 1))) }
     }
     let root = try tree.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }

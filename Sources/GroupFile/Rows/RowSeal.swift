@@ -54,13 +54,15 @@ struct RowSeal: Sendable {
 
   /// Seals a row of `token`. Both halves are padded by the same rule and share one nonce under two keys.
   ///
-  /// - Parameter secret: the value; `nil` makes a tombstone.
+  /// - Parameters:
+  ///   - secret: the value; `nil` makes a tombstone.
+  ///   - nonce: random, and used for no other row.
   /// - Returns: the row, and the sealed secret if it is too large for the row.
   func row(
-    _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest
+    _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest,
+    nonce: Nonce = Nonce()
   ) throws(GroupFileError) -> (row: Row, blob: [UInt8]?) {
     let state: Row.State = secret == nil ? .removed : .present
-    let nonce = Nonce()
     let padded = Padding.padUnguarded(try attributes.encoded())
     let sealedAttributes = unsafe padded.span.withUnsafeBytes { padded in
       unsafe keys.seal(

@@ -2,7 +2,7 @@ internal import Glibc
 import Sealing
 
 /// A row to be written, with everything that is known before it is sealed.
-struct RowDraft: Sendable {
+final class RowDraft: Sendable {
   let attributes: Attributes
   /// `nil` makes a tombstone.
   let secret: OpenedSecret?
@@ -14,21 +14,33 @@ struct RowDraft: Sendable {
   /// The digest of the previous version; zeros if it is not kept.
   let previous: Digest
 
-  func sealed(by seal: RowSeal) throws(GroupFileError) -> SealedDraft {
+  init(
+    attributes: Attributes, secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, old: Row?,
+    previous: Digest
+  ) {
+    (self.attributes, self.secret, self.token) = (attributes, secret, token)
+    (self.version, self.oldest, self.old, self.previous) = (version, oldest, old, previous)
+  }
+
+  func sealed(by seal: RowSeal, nonce: Nonce = Nonce()) throws(GroupFileError) -> SealedDraft {
     let (row, blob) = try seal.row(
-      attributes, secret, token: token, version: version, oldest: oldest, previous: previous)
+      attributes, secret, token: token, version: version, oldest: oldest, previous: previous, nonce: nonce)
     return SealedDraft(old: old, row: row, digest: row.digest, blob: blob)
   }
 }
 
 /// A sealed row to be written; its value is no longer in memory.
-struct SealedDraft: Sendable {
+final class SealedDraft: Sendable {
   /// The proved row that this one replaces.
   let old: Row?
   let row: Row
   let digest: Digest
   /// The sealed value if it is too large for the row.
   let blob: [UInt8]?
+
+  init(old: Row?, row: Row, digest: Digest, blob: [UInt8]?) {
+    (self.old, self.row, self.digest, self.blob) = (old, row, digest, blob)
+  }
 }
 
 /// Collects the rows of a large transaction: a second thread seals them, and they are written in the order of the file.
@@ -100,7 +112,9 @@ struct SealingQueue {
       let result = Result { () throws(GroupFileError) in
         var rows: [SealedDraft] = []
         rows.reserveCapacity(drafts.count)
-        for draft in drafts { rows.append(try draft.sealed(by: seal)) }
+        // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
+        let nonces = Nonce.random(count: drafts.count)
+        for (draft, nonce) in zip(drafts, nonces) { rows.append(try draft.sealed(by: seal, nonce: nonce)) }
         return rows
       }
       sealed.withLock { $0 = result }

@@ -45,7 +45,12 @@ package final class Snapshot {
 
   /// The digest of the row at `token`; `nil` is a proof of absence.
   func digest(of token: Token) throws(GroupFileError) -> Digest? {
-    var step = TreeStep.child(state.manifest.root, .root)
+    try digest(of: token, below: state.manifest.root, at: .root)
+  }
+
+  /// The digest of the row at `token` below the node at `place`, whose digest is proved.
+  func digest(of token: Token, below node: Digest, at place: TreePlace) throws(GroupFileError) -> Digest? {
+    var step = TreeStep.child(node, place)
     while true {
       if case .child(let digest, let place) = step { step = cache.follow(token, from: digest, at: place) }
       switch step {

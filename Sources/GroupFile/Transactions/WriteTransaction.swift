@@ -43,7 +43,9 @@ package final class WriteTransaction: ItemReading {
 
   package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? {
     if queue.holds(token) { try write { (queue) throws(GroupFileError) in try queue.finish() } }
-    return try editor.digest(of: token) { (digest, place) throws(GroupFileError) in try view.load(digest, place) }
+    return try editor.digest(of: token) { (digest, place) throws(GroupFileError) in
+      try view.digest(of: token, below: digest, at: place)
+    }
   }
 
   /// Writes a new version of the item named in `attributes`; writer, dates and epochs are filled in here.

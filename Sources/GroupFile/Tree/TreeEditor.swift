@@ -34,14 +34,18 @@ struct TreeEditor {
   init(root: Digest) { top = .stored(root) }
 
   /// The digest of the row at `token`, changes of this transaction included; `nil` is a proof of absence.
-  func digest(of token: Token, load: Load) throws(GroupFileError) -> Digest? {
+  ///
+  /// - Parameter search: continues below the proved digest of a stored node.
+  func digest(
+    of token: Token, search: (Digest, TreePlace) throws(GroupFileError) -> Digest?
+  ) throws(GroupFileError) -> Digest? {
     var child = top
     var place = TreePlace.root
     while true {
       let next: Child?
       switch child {
       case .stored(let digest):
-        return try TreeSearch.digest(of: token, below: digest, at: place, load: load)
+        return try search(digest, place)
       case .changed(let node):
         switch node.content {
         case .leaf(let entries):

@@ -190,20 +190,3 @@ extension Label {
   fileprivate static let leaf = Label("vault1.leaf")
   fileprivate static let node = Label("vault1.node")
 }
-
-/// Finds one row's digest below a proved digest: one node per level.
-enum TreeSearch {
-  /// The digest of the row at `token`; `nil` is a proof of absence.
-  static func digest(
-    of token: Token, below root: Digest, at start: TreePlace, load: TreeEditor.Load
-  ) throws(GroupFileError) -> Digest? {
-    var place = start
-    var digest = root
-    while true {
-      switch try load(digest, place).step(toward: token, at: place) {
-      case .end(let found): return found
-      case .child(let child, let below): (digest, place) = (child, below)
-      }
-    }
-  }
-}

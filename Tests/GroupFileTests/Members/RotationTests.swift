@@ -51,6 +51,21 @@ import Testing
     #expect(try group.value("item/5") == "new")
   }
 
+  @Test func `a new key keeps hundreds of items, which are sealed on two threads, with their histories`() throws {
+    let group = try GroupFixture(keep: 3)
+    let names = (0..<400).map { "item/\($0)" }
+    for round in 0..<2 {
+      try group.set(
+        Dictionary(uniqueKeysWithValues: names.filter { $0.count % 2 == round }.map { ($0, "first of \($0)") }))
+    }
+    try group.set(Dictionary(uniqueKeysWithValues: names.map { ($0, "second of \($0)") }))
+    try group.set(["item/7": String(repeating: "large", count: 2_000)])
+    let before = try content(of: group.open())
+    try group.change(RosterChange(rotates: true))
+    #expect(try content(of: group.open()) == before)
+    #expect(try group.open().verify().versions == 401)
+  }
+
   @Test func `nothing sealed under the new key opens with the old one`() throws {
     let group = try group()
     let old = try group.open().beginReading().view.state.keys

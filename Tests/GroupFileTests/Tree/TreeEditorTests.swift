@@ -116,3 +116,15 @@ import Testing
     }
   }
 }
+
+extension TreeEditor {
+  /// Searches the stored nodes one after the other, as a snapshot with an empty cache does.
+  fileprivate func digest(of token: Token, load: Load) throws(GroupFileError) -> Digest? {
+    try digest(of: token) { (digest, place) throws(GroupFileError) in
+      var step = TreeStep.child(digest, place)
+      while case .child(let digest, let place) = step { step = try load(digest, place).step(toward: token, at: place) }
+      guard case .end(let found) = step else { return nil }
+      return found
+    }
+  }
+}
