@@ -2,35 +2,64 @@ public import GroupFile
 @_spi(_Unicode) internal import Swift
 
 /// The metadata of one item, which can be read without opening its secret.
-public struct Item: Sendable, Equatable {
+public struct Item: Sendable {
+  // One reference, because lists of items are collected, sorted and filtered.
+  private let content: Content
+
+  private final class Content: Sendable {
+    let name: Name
+    let attributes: Attributes
+    let version: UInt64
+    let oldestVersion: UInt64
+    let isWriterClaimed: Bool
+    let isRemoved: Bool
+
+    init(_ name: Name, _ attributes: Attributes, _ row: Row, signer: Writer?) {
+      (self.name, self.attributes) = (name, attributes)
+      (version, oldestVersion) = (row.version, row.oldest)
+      isWriterClaimed = signer != attributes.writer
+      isRemoved = row.state != .present
+    }
+  }
+
   /// The item's name, in NFC.
-  public let name: Name
+  public var name: Name { content.name }
   /// A text for people.
-  public let label: String?
+  public var label: String? { content.attributes.label }
   /// Keys and values to find the item by; at most 64.
-  public let attributes: [String: String]
+  public var attributes: [String: String] { content.attributes.pairs }
   /// The version's number, from 1.
-  public let version: UInt64
+  public var version: UInt64 { content.version }
   /// The number of the oldest version that is kept.
-  public let oldestVersion: UInt64
+  public var oldestVersion: UInt64 { content.oldestVersion }
   /// When the item was created, by the writer's clock.
-  public let created: Timestamp
+  public var created: Timestamp { Timestamp(milliseconds: content.attributes.created) }
   /// When this version was written, by the writer's clock.
-  public let changed: Timestamp
+  public var changed: Timestamp { Timestamp(milliseconds: content.attributes.changed) }
   /// When the value should no longer be used.
-  public let expires: Timestamp?
+  public var expires: Timestamp? { content.attributes.expires.map(Timestamp.init(milliseconds:)) }
   /// The kind of the value.
-  public let kind: SecretKind
+  public var kind: SecretKind { SecretKind(rawValue: content.attributes.valueKind) }
   /// The name of an archived value's type.
-  public let typeName: String?
+  public var typeName: String? { content.attributes.typeName }
   /// The member who wrote this version, according to that member.
-  public let writer: Writer
+  public var writer: Writer { content.attributes.writer }
   /// Whether `writer` is only a claim: another member signed the state with this version, and could have invented it.
-  public let isWriterClaimed: Bool
+  public var isWriterClaimed: Bool { content.isWriterClaimed }
   /// Whether this version records the removal of the item.
-  public let isRemoved: Bool
+  public var isRemoved: Bool { content.isRemoved }
 
   public typealias Writer = GroupFile.Writer
+}
+
+extension Item: Equatable {
+  public static func == (left: Item, right: Item) -> Bool {
+    left.name == right.name && left.label == right.label && left.attributes == right.attributes
+      && (left.version, left.oldestVersion) == (right.version, right.oldestVersion)
+      && (left.created, left.changed) == (right.created, right.changed) && left.expires == right.expires
+      && (left.kind, left.typeName) == (right.kind, right.typeName) && left.writer == right.writer
+      && (left.isWriterClaimed, left.isRemoved) == (right.isWriterClaimed, right.isRemoved)
+  }
 }
 
 extension Timestamp {
@@ -46,19 +75,7 @@ extension Item {
 
   /// - Parameter signer: the signer of the state that contains the item.
   init(_ row: Row, _ attributes: Attributes, signedBy signer: Writer?) throws(VaultError) {
-    name = try Item.name(attributes.name)
-    label = attributes.label
-    self.attributes = attributes.pairs
-    version = row.version
-    oldestVersion = row.oldest
-    created = Timestamp(milliseconds: attributes.created)
-    changed = Timestamp(milliseconds: attributes.changed)
-    expires = attributes.expires.map(Timestamp.init(milliseconds:))
-    kind = SecretKind(rawValue: attributes.valueKind)
-    typeName = attributes.typeName
-    writer = attributes.writer
-    isWriterClaimed = signer != attributes.writer
-    isRemoved = row.state != .present
+    content = Content(try Item.name(attributes.name), attributes, row, signer: signer)
   }
 
   static let unnamable = VaultError.damaged(group: nil, level: .row, detail: "a name that no item can have")

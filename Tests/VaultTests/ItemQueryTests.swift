@@ -24,6 +24,19 @@ import Testing
     return names.sorted()
   }
 
+  @Test(arguments: [
+    Details(label: .to("Other")), Details(attributes: ["team": "b"]), Details(expires: .to(Timestamp(milliseconds: 9))),
+    Details(),
+  ])
+  func `an item is equal to itself read again, and not to its next version`(_ details: Details) throws {
+    let group = try store.open().group("default")
+    let item = try group.item("db/main")
+    #expect(try group.item("db/main") == item)
+    try group.change("db/main", details)
+    #expect(try group.item("db/main") != item)
+    #expect(try group.history("db/main").last == item)
+  }
+
   @Test func `each part of a query narrows the list`() throws {
     #expect(try names(ItemQuery()) == ["db/main", "db/test", "web"])
     #expect(try names(ItemQuery(prefix: "db/")) == ["db/main", "db/test"])

@@ -7,7 +7,14 @@ final class Question: Sendable {
   private let path: String
   private let descriptor: Int32?
   private let reason: String
-  private let state = Mutex<(failure: Failure?, isOpen: Bool, hasRest: Bool)>((nil, false, false))
+  private let state = Mutex(State())
+
+  // A structure, because a tuple's type is made at run time: a hundredth of a whole get.
+  private struct State {
+    var failure: Failure?
+    var isOpen = false
+    var hasRest = false
+  }
 
   /// - Parameters:
   ///   - path: the path of the terminal.

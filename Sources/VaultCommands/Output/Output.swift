@@ -4,14 +4,14 @@ internal import Vault
 /// A descriptor for output, with one buffer that is wiped, because the data may be secret.
 final class Output {
   let descriptor: Int32
+  // Asked once, because a table asks for each of its times.
+  private(set) lazy var isTerminal = isatty(descriptor) == 1
   private let buffer: WipedBytes
 
   init(descriptor: Int32) throws(Failure) {
     self.descriptor = descriptor
     buffer = try WipedBytes(capacity: 16_384)
   }
-
-  var isTerminal: Bool { isatty(descriptor) == 1 }
 
   /// - Throws: `usage`, with `hint`, if this is a terminal that would not show the bytes unchanged.
   func requireTextIfTerminal(_ bytes: UnsafeRawBufferPointer, hint: String) throws(Failure) {

@@ -205,6 +205,7 @@ struct ListRequest: Equatable {
     Result { () throws(VaultError) in
       let listing = try group.listing(prefix: prefix, removed: removed) { session.showProgress("\($0) items read") }
       for row in listing.strange { session.warn("row \(row.token) was skipped: \(row.reason)") }
+      if query == ItemQuery() { return listing }
       var items: [Item] = []
       for item in listing.items where try accepts(item, query, group) { items.append(item) }
       return (items, listing.strange)
@@ -259,6 +260,7 @@ struct ListRequest: Equatable {
     }
     let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
     var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
+    table.reserve(found.count)
     for (group, item) in found {
       let cells = [
         item.name.description, item.label ?? "", String(item.version), session.shown(item.changed),
