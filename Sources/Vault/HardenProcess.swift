@@ -20,19 +20,14 @@ public func hardenProcess() {
 package enum SystemClock {
   /// Milliseconds since 1970-01-01 UTC; 0 before that. This clock may be set back, so its times are only informative and
   /// decide nothing.
-  static func milliseconds() -> UInt64 { time(CLOCK_REALTIME) }
-
-  /// Milliseconds on a clock that cannot be set back; its beginning has no meaning.
-  package static func monotonicMilliseconds() -> UInt64 { time(CLOCK_MONOTONIC) }
-
-  private static func time(_ clock: clockid_t) -> UInt64 {
+  static func milliseconds() -> UInt64 {
     var time = timespec()
-    guard unsafe clock_gettime(clock, &time) == 0, time.tv_sec >= 0 else { return 0 }
+    guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0, time.tv_sec >= 0 else { return 0 }
     return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
   }
 
   /// The time since some moment, by a clock that nobody can set.
-  static func monotonic() -> Duration {
+  package static func monotonic() -> Duration {
     var time = timespec()
     guard unsafe clock_gettime(CLOCK_MONOTONIC, &time) == 0 else { return .zero }
     return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)

@@ -9,7 +9,7 @@ final class Session {
   let output: Output
   private var warnings: [String] = []
   private var endActions: [(Session) -> Void] = []
-  private let started: UInt64
+  private let started: Duration
   private var showsProgress = false
   /// The group that the command opened last, in which it looked for a name.
   var openedGroup: AccessGroup?
@@ -28,7 +28,7 @@ final class Session {
 
   init(
     arguments: [String], environment: [String: String], streams: Streams,
-    started: UInt64 = SystemClock.monotonicMilliseconds()
+    started: Duration = SystemClock.monotonic()
   ) throws(Failure) {
     self.started = started
     line = TypedLine(arguments)
@@ -58,7 +58,7 @@ final class Session {
   /// Shows the progress of a long command, only on a terminal and from its second second on. The next call overwrites
   /// the line, and the end of the command clears it.
   func showProgress(_ text: @autoclosure () -> String) {
-    guard SystemClock.monotonicMilliseconds() > started + 1_000, isatty(streams.errors) == 1 else { return }
+    guard SystemClock.monotonic() - started > .seconds(1), isatty(streams.errors) == 1 else { return }
     showsProgress = true
     tell("\r\u{1B}[K\(UTF8Text.onOneLine(text()))")
   }

@@ -94,7 +94,7 @@ import Testing
     young.showProgress("early")
     young.endProgress()
     #expect(terminal.shown().isEmpty)
-    let old = try Session(arguments: [], environment: [:], streams: streams, started: 0)
+    let old = try Session(arguments: [], environment: [:], streams: streams, started: .zero)
     old.showProgress("1024 items")
     old.showProgress("2048 items")
     _ = old.end(with: Failure.usage("no"))

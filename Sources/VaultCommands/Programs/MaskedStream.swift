@@ -20,7 +20,7 @@ final class MaskedStream {
   /// The reason why nothing more can be written. It is nil if writing works, or if the reader has closed the pipe.
   private(set) var fault: Int32?
   /// The time of the program's last output; nil once the text held back then has been released as far as possible.
-  private var lastTaken: UInt64?
+  private var lastTaken: Duration?
 
   /// After this time without output, someone may be waiting for text that is held back.
   static let quiet = 50
@@ -89,7 +89,7 @@ final class MaskedStream {
     let taken = unsafe read(source, &chunk, chunk.count)
     if taken > 0 {
       waiting += masker.take(chunk[..<taken])
-      lastTaken = SystemClock.monotonicMilliseconds()
+      lastTaken = SystemClock.monotonic()
     } else if taken == 0 || errno != EAGAIN && errno != EINTR {
       // Reading a terminal without writers fails.
       isEnded = true
@@ -99,7 +99,7 @@ final class MaskedStream {
 
   /// Releases as much held-back text as possible after a pause.
   func pauseIfQuiet() {
-    guard isHolding, let lastTaken, SystemClock.monotonicMilliseconds() >= lastTaken + UInt64(Self.quiet) else {
+    guard isHolding, let lastTaken, SystemClock.monotonic() >= lastTaken + .milliseconds(Self.quiet) else {
       return
     }
     waiting += masker.pause()
