@@ -73,7 +73,9 @@ public final class Keychain: Sendable {
 
   /// Changes all items that have every attribute of `query`, in one transaction.
   ///
-  /// - Parameter changes: what changes; its class and access group must be those of the query, or absent.
+  /// - Parameters:
+  ///   - query: its class and attributes; its data is ignored.
+  ///   - changes: what changes; its class and access group must be those of the query, or absent.
   /// - Throws: `itemNotFound` if there is none; `duplicateItem` if an item would get the primary key of another one; `param`.
   public func update(_ query: KeychainItem, to changes: KeychainItem) throws(KeychainStatus) {
     let group = try group(of: query)

@@ -13,7 +13,9 @@ public let kCFBooleanFalse: CFBoolean! = false
 
 /// Adds an item, as ``Keychain/add(_:)``.
 ///
-/// - Parameter result: a variable, or nil; receives what the dictionary asks to be returned.
+/// - Parameters:
+///   - attributes: class, attributes and data of the item, and what to return.
+///   - result: a variable, or nil; receives what the dictionary asks to be returned.
 // swift-format-ignore: AlwaysUseLowerCamelCase
 @safe public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   unsafe reported(to: result) { () throws(KeychainStatus) in
@@ -25,7 +27,10 @@ public let kCFBooleanFalse: CFBoolean! = false
 
 /// Finds items, as ``Keychain/copyMatching(_:limit:withData:)``; one, unless `kSecMatchLimit` allows more.
 ///
-/// - Parameter result: a variable, or nil; receives what the query asks to be returned; an array if `kSecMatchLimit` allows more than one.
+/// - Parameters:
+///   - query: class and attributes to find, what to return, and how many.
+///   - result: a variable, or nil; receives what the query asks to be returned, as an array if `kSecMatchLimit` allows
+///     more than one.
 // swift-format-ignore: AlwaysUseLowerCamelCase
 @safe public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   unsafe reported(to: result) { () throws(KeychainStatus) in
