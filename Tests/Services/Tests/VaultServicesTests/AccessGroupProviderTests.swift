@@ -6,7 +6,7 @@ import VaultFoundation
 import VaultServices
 
 /// An access group as a provider of swift-configuration.
-@Suite struct AccessGroupProviderTests {
+@Suite(.timeLimit(.minutes(5))) struct AccessGroupProviderTests {
   private let store: ServiceStore
   private let group: AccessGroup
 

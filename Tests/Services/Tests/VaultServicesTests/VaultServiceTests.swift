@@ -7,7 +7,7 @@ import VaultFoundation
 import VaultServices
 
 /// A service that keeps an access group open.
-@Suite struct VaultServiceTests {
+@Suite(.timeLimit(.minutes(5))) struct VaultServiceTests {
   private let store: ServiceStore
   private let log = InMemoryLogHandler()
   private var logger: Logger {
