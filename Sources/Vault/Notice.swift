@@ -32,7 +32,7 @@ public enum Notice: Sendable, Hashable {
     case .witnessUnavailable(let reason):
       "an older copy of the store would not be noticed: \(reason)"
     case .witnessInvalid(let group):
-      "the witness of '\(group)' is damaged; nothing is written to it until: vault group accept \(group)"
+      "the witness of '\(group)' is damaged; nothing is written to the group until you run: vault group accept \(group)"
     case .gap(let group, let from, let to):
       "'\(group)' moved from epoch \(from) to \(to), too far to prove that nothing was rolled back between"
     case .groupLeftOut(let group, let reason):

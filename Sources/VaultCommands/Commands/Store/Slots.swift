@@ -129,7 +129,7 @@ struct AddSystemdCredential: Command {
     "Add a key for systemd: exactly 32 random bytes in a new file.",
     usage: "vault slot add systemd --output FILE",
     more: """
-      A service with LoadCredential=vault:FILE in its unit, or with a credential vault that systemd-creds encrypt \
+      A service with LoadCredential=vault:FILE in its unit, or with a credential named vault that systemd-creds encrypt \
       made from the file, opens the store as its owner without a prompt. Only the file's owner can read it, and no \
       file is overwritten.
       """,

@@ -198,7 +198,7 @@ struct AllowProject: Command {
     "Let a project's .vault decide which variables vault run sets there.",
     usage: "vault allow [FOLDER] [--yes | --deny | --revoke]",
     more: """
-      The file is searched in the folder and those above it, but not in the home folder. It is shown, and from then on \
+      The file is looked for in the folder and those above it, but not in the home folder. It is shown, and from then on \
       vault run uses it as it is now; when it changes, it must be allowed again. A file that belongs to somebody else, \
       that others can write, or that is a link is never used: vault run then warns and goes on without it.
 
