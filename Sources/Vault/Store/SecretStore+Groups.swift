@@ -63,7 +63,11 @@ extension SecretStore {
     try registry.record(entry, of: name)
     try make(name, creation, groupID: entry.groupID, as: member, in: groups)
     entry.presence = .present
-    try registry.record(entry, of: name)
+    do { try registry.record(entry, of: name) } catch {
+      // On a full disk the entry stays as it is. The group is complete, and whoever reads such an entry looks for the
+      // group itself.
+      guard case .storage = error else { throw error }
+    }
     return group(name)
   }
 
