@@ -35,7 +35,9 @@ public struct ItemQuery: Sendable, Equatable {
   package func hasAttributes(_ item: Item) -> Bool {
     attributes.allSatisfy { key, wanted in
       guard let value = item.attributes[key] else { return false }
-      return value == wanted || wanted.hasSuffix("*") && value.hasPrefix(wanted.dropLast())
+      if value == wanted { return true }
+      // Bytes are compared, because a mark after the beginning would join its last character.
+      return wanted.utf8.last == UInt8(ascii: "*") && value.utf8.starts(with: wanted.utf8.dropLast())
     }
   }
 }

@@ -77,6 +77,7 @@ struct Arguments {
   private var given: [(option: String, value: String)] = []
   private var operands: ArraySlice<String> = []
   private var behindDashes: ArraySlice<String> = []
+  private var hasDashes = false
   /// Whether the words after `--` are a command, and never other arguments.
   private var keepsDashes = false
 
@@ -91,7 +92,7 @@ struct Arguments {
       let word = words[place]
       place += 1
       if word == "--" {
-        behindDashes = words[place...]
+        (hasDashes, behindDashes) = (true, words[place...])
         break
       }
       guard Arguments.isOption(word) else {
@@ -201,11 +202,16 @@ struct Arguments {
   }
 
   /// Only the words after `--`.
-  mutating func wordsBehindDashes(_ name: String, _ help: String) -> [String] {
+  ///
+  /// - Throws: `missing` if nothing follows `--`.
+  mutating func wordsBehindDashes(
+    _ name: String, _ help: String, mayBeEmpty: Bool = false
+  ) throws(ArgumentFault) -> [String] {
     guard isTyped else {
       note(Parameter(value: name, help: help, mayRepeat: true, isBehindDashes: true))
       return []
     }
+    guard mayBeEmpty || !(hasDashes && behindDashes.isEmpty) else { throw .missing(name.uppercased()) }
     defer { behindDashes = [] }
     return Array(behindDashes)
   }

@@ -12,6 +12,7 @@ import Testing
   @Test(arguments: [
     ("s3cret", "s3cret"), ("a#b$c", "a#b$c"), ("pässword", "pässword"), ("a b", #""a b""#), (#"a"b"#, #""a\"b""#),
     (#"a\b"#, #""a\\b""#), ("it's", #""it's""#),
+    ("#hash", ##""#hash""##),
   ]) func `only a text that needs quotes has them`(password: String, written: String) throws {
     #expect(try text("h:8080", "u", password) == "machine h:8080 login u password \(written)\n")
     #expect(try text("h", password, "p") == "machine h login \(written) password p\n")
@@ -24,8 +25,14 @@ import Testing
     #expect(throws: NetrcFile.Fault.badText) { try self.text("h", "u", text) }
   }
 
-  @Test(arguments: ["", "a b", "a\nb", "\"a\"", "a\\", "a'"]) func `a host that is no word is refused`(host: String) {
+  @Test(arguments: ["", "a b", "a\nb", "\"a\"", "a\\", "a'", "#a"]) func `a host that is no word is refused`(host: String) {
     #expect(throws: NetrcFile.Fault.badHost) { try text(host, "u", "p") }
+  }
+
+  @Test func `a line that curl passes over is refused`() throws {
+    let line = try text("h", "u", String(repeating: "p", count: 4_000))
+    #expect(line.utf8.count < 4_096)
+    #expect(throws: NetrcFile.Fault.tooLong) { try text("h", "u", String(repeating: "p", count: 4_095)) }
   }
 
   @Test func `a host is written once, and bytes that are not UTF-8 are refused`() throws {

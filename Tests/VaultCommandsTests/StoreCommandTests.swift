@@ -99,7 +99,7 @@ import Vault
     #expect(verify.status == 14)
     #expect(verify.output.contains("{\"group\":\"team\",\"verified\":false,\"problem\":{\"status\":14,"))
     #expect(try readJSON(verify.errors)["status"] as? Int == 14)
-    #expect(store.run("group", "accept", "team").status == 0)
+    #expect(store.run("group", "accept", "team", "--yes").status == 0)
     #expect(store.run("verify").status == 0)
     #expect(store.run("group", "create", "team").status == 0)
   }

@@ -6,6 +6,7 @@ arguments or the environment.
 """
 
 import json
+import os
 import shutil
 import subprocess
 from urllib.parse import quote, unquote
@@ -24,7 +25,8 @@ class VaultKeyring(KeyringBackend):
 
     @properties.classproperty
     def priority(cls):
-        program = shutil.which(cls.program)
+        # keyring sets the properties of its variables on instances only.
+        program = shutil.which(os.environ.get("KEYRING_PROPERTY_PROGRAM", cls.program))
         if program is None:
             raise RuntimeError("vault is not installed")
         # HashiCorp's client has the same name, and a version in another form.
@@ -37,13 +39,29 @@ class VaultKeyring(KeyringBackend):
         return 6
 
     def get_password(self, service, username):
+        if username is None:
+            return None
         found = self._run("get", _name(service, username))
         if found.returncode == NOT_FOUND:
             return None
-        return _require(found, KeyringError).decode()
+        try:
+            return _require(found, KeyringError).decode()
+        except UnicodeDecodeError:
+            # That error would hold the value.
+            pass
+        raise KeyringError("the item's value is not a text")
 
     def set_password(self, service, username, password):
+        if password is None:
+            raise PasswordSetError("there is no password")
         name = _name(service, username)
+        try:
+            password.encode()
+        except UnicodeEncodeError:
+            password = None
+        if password is None:
+            # Raised here, because that error would hold the password.
+            raise PasswordSetError("the password cannot be written as UTF-8")
         _require(self._run("set", name, "--exact", "--replace-fields", password=password), PasswordSetError)
 
     def delete_password(self, service, username):

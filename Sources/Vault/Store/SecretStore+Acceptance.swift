@@ -50,13 +50,14 @@ extension SecretStore {
   ///   - name: the group's name.
   ///   - takesAnother: whether to accept another group than the one known by this name. The owner's registry says which
   ///     one that is; for an application, its witness and credential do.
+  ///   - isDroppingUnproved: whether signed items that can no longer be proved may be dropped.
   ///   - confirm: receives what accepting would bring back, before anything is changed; `false` changes nothing.
-  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the
+  /// - Throws: ``VaultError/unproved(group:items:versions:)``; ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the
   ///   owner accepts it; ``VaultError/damaged(group:level:detail:)`` of level `witness` for another group, unless it is
   ///   accepted.
   @discardableResult
   public func acceptGroup(
-    _ name: String, another takesAnother: Bool = false,
+    _ name: String, another takesAnother: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
     confirm: @escaping (ReturningState) -> Bool = { _ in true }
   ) throws(VaultError) -> AcceptedState {
     let name = try AccessGroup.Name(name)
@@ -68,7 +69,7 @@ extension SecretStore {
       accepted = try file.accept(owner, another: takesAnother) { confirm(ReturningState($0, leaves)) }
     } catch {
       if owner != nil, error.isRepairable || error == .busy {
-        return try acceptRebuilt(name, file, takesAnother, confirm, instead: error)
+        return try acceptRebuilt(name, file, takesAnother, isDroppingUnproved, confirm, instead: error)
       }
       // This machine never saw the group, but the owner's registry lists it.
       if error == .missing, owner?.registeredID != nil, owner?.isRemoved == false {
@@ -90,14 +91,16 @@ extension SecretStore {
   ///
   /// - Parameter error: thrown if the file holds no state that needs to be accepted.
   private func acceptRebuilt(
-    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ takesAnother: Bool,
+    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ takesAnother: Bool, _ isDroppingUnproved: Bool,
     _ confirm: @escaping (ReturningState) -> Bool, instead error: GroupFileError
   ) throws(VaultError) -> AcceptedState {
     do throws(VaultError) {
       var acceptance = try ownersAcceptance(of: name, asking: confirm)
       acceptance.isRequired = true
       if takesAnother { acceptance.registeredID = nil }
-      let state = try rebuild(name, file, RosterChange(), accepting: acceptance) { _ in }
+      var change = RosterChange()
+      change.dropsUnproved = isDroppingUnproved
+      let state = try rebuild(name, file, change, accepting: acceptance) { _ in }
       if name != .registry { try notePresence(of: name) }
       return .accepted(epoch: state.manifest.epoch)
     } catch .declined {

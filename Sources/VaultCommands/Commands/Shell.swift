@@ -43,7 +43,7 @@ struct Complete: Command {
   let words: [String]
 
   init(_ arguments: inout Arguments) {
-    words = arguments.wordsBehindDashes("word", "The words typed so far.")
+    words = try arguments.wordsBehindDashes("word", "The words typed so far.", mayBeEmpty: true)
   }
 
   func run(in session: Session) throws {

@@ -65,7 +65,7 @@ import Testing
     for command in [["get", "a"], ["list"], ["set", "a"], ["verify"]] {
       #expect(Transcript(command, environment: store.environment).status == 14, "\(command)")
     }
-    #expect(store.run("group", "accept", "default").status == 0)
+    #expect(store.run("group", "accept", "default", "--yes").status == 0)
     #expect(store.run("get", "a").output == "one")
     #expect(store.run("set", "a", input: "again").status == 0)
     #expect(store.run("verify").status == 0)
@@ -86,7 +86,7 @@ import Testing
     store.run("group", "remove", "team", "--yes")
     #expect(store.run("restore-backup", backup).status == 0)
     #expect(store.run("get", "b", "-g", "team").status == 14)
-    #expect(store.run("group", "accept", "team").status == 0)
+    #expect(store.run("group", "accept", "team", "--yes").status == 0)
     #expect(store.run("get", "b", "-g", "team").output == "two")
     #expect(store.run("verify").status == 0)
   }
@@ -152,7 +152,7 @@ import Testing
     _ = store.folder.write(path, [UInt8](repeating: 0x61, count: 8_192))
     #expect(store.run("restore-backup", backup).status == 22)
     #expect(store.run("restore-backup", backup, "--replace").status == 0)
-    #expect(store.run("group", "accept", "default").status == 0)
+    #expect(store.run("group", "accept", "default", "--yes").status == 0)
     #expect(store.run("get", "a").output == "one")
     let kept = try FileManager.default.contentsOfDirectory(atPath: store.folder.file("store/set-aside"))
     #expect(kept.count == 1)
@@ -166,7 +166,7 @@ import Testing
     #expect(restored.status == 0, "\(restored.errors)")
     #expect(try results(restored) == ["team": "restored"])
     #expect(store.run("get", "a").output == "newer")
-    #expect(store.run("group", "accept", "team").status == 0)
+    #expect(store.run("group", "accept", "team", "--yes").status == 0)
     #expect(store.run("get", "b", "-g", "team").output == "two")
     #expect(store.run("restore-backup", backup, "team", "nothing").status == 10)
   }

@@ -96,7 +96,7 @@ import Testing
   }
 
   private func expectAccepted(_ call: String) {
-    for group in ["default", "team"] { #expect(store.execute("group", "accept", group).status == 0, "\(call)") }
+    for group in ["default", "team"] { #expect(store.execute("group", "accept", group, "--yes").status == 0, "\(call)") }
     #expect(store.execute("get", "a").output == "two", "\(call)")
     #expect(store.execute("get", "b", "-g", "team").output == "x", "\(call)")
     #expect(store.execute("verify").status == 0, "\(call)")
@@ -195,7 +195,7 @@ import Testing
           [ "$("$vault" get a)" = three ] && [ "$("$vault" get b -g team)" = y ] && "$vault" verify >/dev/null || echo changed
         fi
         mount -o remount,size=16m "$disk" && "$vault" restore-backup "$folder/backup" --replace >/dev/null || echo "again: $?"
-        "$vault" group accept default 2>/dev/null && "$vault" get a && echo " $first"
+        "$vault" group accept default --yes 2>/dev/null && "$vault" get a && echo " $first"
         """)
       #expect(["two 23\n", "two 0\n"].contains(result.output), "\(size) KiB: \(result.output)\(result.errors)")
       store.shell(#"rmdir "$folder/disk""#)

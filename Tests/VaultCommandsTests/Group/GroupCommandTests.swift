@@ -68,10 +68,24 @@ import Testing
       let arguments = ["group", "accept", "default"]
       #expect(VaultCommands.run(arguments: arguments, environment: store.environment, streams: streams) == status)
       let shown = terminal.shown()
-      #expect(shown.contains("comes back, with 1 items (epoch 2)"), "\(shown)")
+      #expect(shown.contains("comes back, with 1 item (epoch 2)"), "\(shown)")
       #expect(shown.contains("everything written since then is lost: this machine has seen epoch 3"))
       #expect(shown.contains("accept it? (yes/no) "))
     }
+    #expect(store.run("get", "a").output == "old")
+  }
+
+  @Test func `without a terminal a state is accepted only with --yes`() throws {
+    store.run("set", "a", input: "old")
+    let group = store.groupFolder
+    try FileManager.default.copyItem(atPath: group, toPath: store.folder.file("copy"))
+    store.run("set", "a", input: "new")
+    try FileManager.default.removeItem(atPath: group)
+    try FileManager.default.moveItem(atPath: store.folder.file("copy"), toPath: group)
+    let asked = store.run("group", "accept", "default")
+    #expect(asked.status == 64 && asked.errors.contains("to accept it without asking: --yes"))
+    #expect(store.run("get", "a").status == 14)
+    #expect(store.run("group", "accept", "default", "--yes").status == 0)
     #expect(store.run("get", "a").output == "old")
   }
 

@@ -5,13 +5,13 @@ internal import Vault
 struct AcceptGroup: Command {
   static let about = About(
     "Accept a group's current state although this machine has seen another one.",
-    usage: "vault group accept NAME [--another-group]",
+    usage: "vault group accept NAME [--another-group] [--drop-unproved] [--yes]",
     more: """
       Use this after you put back a copy or deleted a group's file yourself. Do not use it to silence an error that \
       you cannot explain, because somebody may have put back an old copy. The command first says what comes back, \
-      and asks on a terminal. A state that the owner accepts gets a new key; only the owner can accept a copy with \
-      an older list of members. If a member has to leave the group as well, or its file is also damaged, do both in \
-      one step: vault revoke GROUP APP --accept, or vault group rotate GROUP --accept.
+      and asks on a terminal; elsewhere it needs --yes. A state that the owner accepts gets a new key; only the owner can accept a copy with \
+      an older list of members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
+      APP --accept. Signed items that damage destroyed are left behind only with --drop-unproved.
       """,
     example: """
       vault group accept team.shared
@@ -19,19 +19,29 @@ struct AcceptGroup: Command {
 
   let name: String
   let anotherGroup: Bool
+  let dropUnproved: Bool
+  let consent: Consent
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The group's name.", completes: .groups)
     anotherGroup = arguments.flag("--another-group", "Accept another group than the one to which the name belongs.")
+    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
+    consent = Consent(&arguments)
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
-    switch try store.acceptGroup(name, another: anotherGroup, confirm: session.confirms) {
+    let accepted = try store.acceptGroup(name, another: anotherGroup, droppingUnproved: dropUnproved) { [consent] state in
+      session.describe(state)
+      return consent.yes || session.asks() ?? false
+    }
+    switch accepted {
     case .nothingToAccept: session.say("there was nothing to accept")
     case .accepted(let epoch): session.say("accepted, at epoch \(epoch)")
+    case .declined where !session.canAsk:
+      throw Failure(.usage, "there is no terminal to ask", hint: "to accept it without asking: --yes")
     case .declined: throw Failure(.interrupted, "nothing was accepted")
     case .removal: session.say("accepted that the group is gone; its name can be used again")
     }
@@ -39,21 +49,30 @@ struct AcceptGroup: Command {
 }
 
 extension Session {
-  /// Like `confirms`, for a command that accepts the state as part of another change.
+  /// For a command that was told to accept a state as part of another change: describes it, and asks on a terminal.
   func takes(_ state: ReturningState) -> Bool {
     say("'\(state.group)' is not in the state that this machine has seen last; accepting this state:")
-    return confirms(state)
+    describe(state)
+    return asks() ?? true
   }
 
-  /// Before anything is changed, says what and who returns and what vanishes if a state is accepted. Asks on a
-  /// terminal.
-  func confirms(_ state: ReturningState) -> Bool {
+  /// Whether a user can read a description and answer.
+  fileprivate var canAsk: Bool { isatty(streams.errors) == 1 && Terminal(path: streams.terminal) != nil }
+
+  /// The user's answer; `nil` if nobody can be asked.
+  fileprivate func asks() -> Bool? {
+    guard canAsk, let terminal = Terminal(path: streams.terminal) else { return nil }
+    return (try? terminal.confirm("accept it? (yes/no) ")) ?? false
+  }
+
+  /// Says what and who returns, and what vanishes, if a state is accepted.
+  fileprivate func describe(_ state: ReturningState) {
     switch state.reason {
     case .anotherGroup: say("this is another group than the one to which the name belongs")
     case .removed: say("this group was removed")
     default: break
     }
-    say("the state of \(state.changed.text) comes back, with \(state.itemCount) items (epoch \(state.epoch))")
+    say("the state of \(state.changed.text) comes back, with \(state.itemCount == 1 ? "1 item" : "\(state.itemCount) items") (epoch \(state.epoch))")
     if let known = state.knownEpoch, state.reason != .removed {
       say("everything written since then is lost: this machine has seen epoch \(known)")
     }
@@ -63,11 +82,6 @@ extension Session {
     for member in state.left {
       say("stays out: \(member.who.text), whose credential was replaced or revoked")
     }
-    // A user who cannot see the description must not be asked.
-    guard isatty(streams.errors) == 1, let terminal = Terminal(path: streams.terminal) else {
-      return true
-    }
-    return (try? terminal.confirm("accept it? (yes/no) ")) ?? false
   }
 }
 

@@ -44,7 +44,7 @@ struct RotateValue: Command {
     expires = arguments.option("--expires", value: "when", "When the new value expires: \(Expiry.forms).")
     finish = arguments.flag("--finish", "The program took the new value: make it the item's value.")
     discard = arguments.flag("--discard", "The program did not take the new value: remove it.")
-    command = arguments.wordsBehindDashes("command", "The program and its arguments.")
+    command = try arguments.wordsBehindDashes("command", "The program and its arguments.")
     key = try KeySource(&arguments)
   }
 
@@ -56,14 +56,21 @@ struct RotateValue: Command {
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
-    if finish { return try take(staged(of: place, in: group), place, in: group) }
+    if finish { return try take(staged(of: place, in: group), place, details, in: group) }
     if discard { return try group.remove(staged(of: place, in: group).name.description) }
     let base = try version(of: place, in: group)
     let secret = try Secret.random(length: length, of: GenerateItem.alphabet(alphabet))
     details.attributes[Self.target] = place.typed
     let staged = try stage(secret, place, details, in: group)
-    let end = try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in
-      try unsafe ChildProcess.run(command, input: bytes, session.streams)
+    let end: ProgramEnd
+    do throws(Failure) {
+      end = try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in
+        try unsafe ChildProcess.run(command, input: bytes, session.streams)
+      }
+    } catch {
+      // No program was started, so nobody has the value.
+      if [.commandNotFound, .notExecutable].contains(error.status) { try group.remove(place.staged, ifVersion: staged) }
+      throw error
     }
     guard end.status == 0 else {
       // A program that was killed may have taken the value.
@@ -134,9 +141,9 @@ struct RotateValue: Command {
   }
 
   /// Finishes a rotation with the value that it kept.
-  private func take(_ staged: Item, _ place: ItemPlace, in group: AccessGroup) throws {
-    var details = Details()
-    if let expires = staged.expires { details.expires = .to(expires) }
+  private func take(_ staged: Item, _ place: ItemPlace, _ given: Details, in group: AccessGroup) throws {
+    var details = given
+    if expires == nil, let known = staged.expires { details.expires = .to(known) }
     let base = try version(of: place, in: group)
     try set(try group.get(place.staged, version: staged.version), place, details, base, group)
     try group.destroy(place.staged)

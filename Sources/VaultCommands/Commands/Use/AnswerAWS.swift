@@ -36,25 +36,40 @@ struct AnswerAWS: Command {
     let text = unsafe opened.secret.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
     guard let text, let value = try? JSONValue(parsing: text) else { throw Self.unfit }
     let access = Self.frames.lazy.compactMap { value[$0] }.first ?? value
-    guard let id = access["AccessKeyId"]?.text, let secret = access["SecretAccessKey"]?.text else { throw Self.unfit }
-    let expiration = access["Expiration"]?.text ?? opened.item.expires.map { UTCDate.text(Int64($0.milliseconds)) }
-    if let end = expiration.flatMap(UTCDate.moment), end.milliseconds <= Int64(Timestamp.now.milliseconds) {
-      throw Self.expired
+    guard let id = try Self.text("AccessKeyId", of: access), let secret = try Self.text("SecretAccessKey", of: access)
+    else { throw Self.unfit }
+    let token = try Self.text("SessionToken", of: access)
+    let expiration =
+      try Self.text("Expiration", of: access) ?? opened.item.expires.map { UTCDate.text(Int64($0.milliseconds)) }
+    if let expiration {
+      guard let end = UTCDate.moment(expiration) else {
+        throw Failure(.usage, "the access key's Expiration is not a time such as 2030-01-02T03:04:05Z")
+      }
+      guard end.milliseconds > Int64(Timestamp.now.milliseconds) else { throw Self.expired }
     }
     var json = JSONWriter(session.output)
     try json.object { (json) throws(Failure) in
       try json.number("Version", 1)
       try json.string("AccessKeyId", id)
       try json.string("SecretAccessKey", secret)
-      if let token = access["SessionToken"]?.text { try json.string("SessionToken", token) }
+      if let token { try json.string("SessionToken", token) }
       if let expiration { try json.string("Expiration", expiration) }
     }
+  }
+
+  /// The text of a member; `nil` if it is absent or null.
+  ///
+  /// - Throws: ``unfit`` for any other value, and for an empty text. Without it, a temporary key would look permanent.
+  private static func text(_ name: String, of access: JSONValue) throws(Failure) -> String? {
+    guard let member = access[name], member != .null else { return nil }
+    guard let text = member.text, !text.isEmpty else { throw unfit }
+    return text
   }
 
   private static let expired = Failure(
     .notFound, "the access key has expired", hint: "store a new one; vault history shows when this one was set")
 
   private static let unfit = Failure(
-    .usage, "the item is not JSON with the fields AccessKeyId and SecretAccessKey",
+    .usage, "the item is not JSON with the texts AccessKeyId and SecretAccessKey",
     hint: "aws iam create-access-key | vault set NAME --type json")
 }

@@ -36,8 +36,11 @@ struct Login: Equatable {
   }
 
   private static func member(_ key: String, of text: [UInt8]) -> [UInt8]? {
-    if let value = JSONField.value(of: key, in: text) { return value }
-    guard let base64 = JSONField.value(of: key + "Base64", in: text) else { return nil }
+    // A number is taken as it is written; nothing else can be a user name or password.
+    if let kind = JSONField.kind(of: key, in: text) {
+      return kind == .string || kind == .number ? JSONField.value(of: key, in: text) : nil
+    }
+    guard let base64 = JSONField.string(of: key + "Base64", in: text) else { return nil }
     var bytes: [UInt8] = []
     return Base64.append(decoding: base64, to: &bytes) ? bytes : nil
   }

@@ -220,6 +220,7 @@ extension NetrcFile.Fault {
     switch self {
     case .badHost: "this cannot be a host in a netrc file"
     case .repeatedHost: "another --netrc names the same host"
+    case .tooLong: "curl passes over a line of 4,096 bytes or more in a netrc file"
     case .badText: "a netrc file cannot contain an empty text, a control character or bytes that are not UTF-8"
     }
   }

@@ -71,7 +71,7 @@ struct RunProgram: Command {
       "--netrc", value: "host=reference", "Add a host's user name and password to a netrc file, whose path is in NETRC."
     )
     mask = arguments.flag("--mask", "Replace the values in the program's output.")
-    command = arguments.wordsBehindDashes("command", "The program and its arguments.")
+    command = try arguments.wordsBehindDashes("command", "The program and its arguments.")
     key = try KeySource(&arguments)
   }
 

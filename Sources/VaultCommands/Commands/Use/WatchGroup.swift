@@ -31,7 +31,7 @@ struct WatchGroup: Command {
     prefix = arguments.option("--prefix", value: "prefix", "Only items whose names begin with this.") ?? ""
     once = arguments.flag("--once", "End after the first change.")
     json = arguments.json()
-    command = arguments.wordsBehindDashes("command", "The program and its arguments.")
+    command = try arguments.wordsBehindDashes("command", "The program and its arguments.")
     key = try KeySource(&arguments)
   }
 
@@ -39,7 +39,7 @@ struct WatchGroup: Command {
     let watch = try session.openGroup(group, key).watch()
     try session.finish()
     while let all = try watch.next() {
-      let changes = all.filter { $0.name.description.hasPrefix(prefix) }
+      let changes = all.filter { $0.name.description.utf8.starts(with: prefix.utf8) }
       guard !changes.isEmpty else { continue }
       let end = command.isEmpty ? nil : try start(changes, session)
       if command.isEmpty { try write(changes, session) }
