@@ -5,7 +5,7 @@ import PackageDescription
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
 //   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
-//                                                   GroupFile -> CSQLite
+//                                                   GroupFile -> CVaultSQLite
 //                         VaultCommands -> Exchange -> KeyedArchives <- Vault
 //   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
@@ -52,7 +52,7 @@ let package = Package(
   targets: [
     // The system's libraries, and the few lines of C that Swift cannot call.
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-    .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+    .target(name: "CVaultSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "CVaultSystem"),
     .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -61,7 +61,7 @@ let package = Package(
     .target(name: "KeyedArchives", swiftSettings: settings),
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "Exchange", dependencies: ["KeyedArchives"], swiftSettings: settings),
-    .target(name: "GroupFile", dependencies: ["Sealing", "CSQLite"], swiftSettings: settings),
+    .target(name: "GroupFile", dependencies: ["Sealing", "CVaultSQLite"], swiftSettings: settings),
     .target(
       name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
     .target(
@@ -104,7 +104,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CSQLite", "TestSupport"],
+      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CVaultSQLite", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],

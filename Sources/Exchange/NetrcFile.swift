@@ -18,7 +18,9 @@ public struct NetrcFile: Sendable {
   public init() {}
 
   public mutating func add(host: String, username: [UInt8], password: [UInt8]) throws(Fault) {
-    guard !host.isEmpty, !host.hasPrefix("#"), host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"\"'\\".utf8.contains($0) }) else {
+    guard !host.isEmpty, !host.hasPrefix("#"),
+      host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"\"'\\".utf8.contains($0) })
+    else {
       throw .badHost
     }
     guard hosts.insert(host).inserted else { throw .repeatedHost }

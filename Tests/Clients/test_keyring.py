@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 
 import keyring
 import keyring_vault
@@ -48,6 +49,25 @@ def test_errors_are_of_keyring(monkeypatch):
     with pytest.raises(keyring.errors.PasswordSetError) as refused:
         keyring_vault.VaultKeyring().set_password("s", "u", "s3cret")
     assert "s3cret" not in str(refused.value)
+
+
+def test_an_error_about_a_text_does_not_hold_it():
+    backend = keyring_vault.VaultKeyring()
+    for unfit in ["s3cret\ud800", None]:
+        with pytest.raises(keyring.errors.PasswordSetError) as refused:
+            backend.set_password("s", "u", unfit)
+        assert refused.value.__context__ is None and "s3cret" not in repr(refused.value)
+    subprocess.run(["vault", "set", "python/s/bytes", "--type", "bytes"], input=b"s3cret\xff", check=True)
+    with pytest.raises(keyring.errors.KeyringError) as refused:
+        backend.get_password("s", "bytes")
+    assert refused.value.__context__ is None and "s3cret" not in repr(refused.value)
+    assert backend.get_password("s", None) is None
+
+
+def test_another_program_is_chosen_by_a_variable(monkeypatch):
+    monkeypatch.setenv("KEYRING_PROPERTY_PROGRAM", "no-such-vault")
+    with pytest.raises(RuntimeError):
+        keyring_vault.VaultKeyring.priority
 
 
 def test_a_password_is_in_no_argument_or_variable(monkeypatch, tmp_path):

@@ -25,7 +25,9 @@ import Testing
     #expect(throws: NetrcFile.Fault.badText) { try self.text("h", "u", text) }
   }
 
-  @Test(arguments: ["", "a b", "a\nb", "\"a\"", "a\\", "a'", "#a"]) func `a host that is no word is refused`(host: String) {
+  @Test(arguments: ["", "a b", "a\nb", "\"a\"", "a\\", "a'", "#a"]) func `a host that is no word is refused`(
+    host: String
+  ) {
     #expect(throws: NetrcFile.Fault.badHost) { try text(host, "u", "p") }
   }
 

@@ -48,6 +48,21 @@ import Testing
     #expect(store.run("rotate-value", "db/password", "--discard").status == 10)
   }
 
+  @Test func `a program that cannot be started leaves nothing behind`() {
+    for (program, status) in [("./no-such-program", Int32(127)), ("/etc/passwd", 126)] {
+      #expect(store.run("rotate-value", "db/password", "--", program).status == status)
+      #expect(store.run("list").output.split(separator: "\n").count == 1)
+    }
+    #expect(store.run("rotate-value", "db/password", "--", "/bin/true").status == 0)
+  }
+
+  @Test func `a value that is taken at last may be given another expiry`() {
+    store.run(
+      "rotate-value", "db/password", "--expires", "2090-01-01", "--", "/bin/sh", "-c", "kill -9 $$")
+    #expect(store.run("rotate-value", "db/password", "--finish", "--expires", "2091-02-03").status == 0)
+    #expect(store.run("list").output.contains("2091-02-03"))
+  }
+
   @Test func `a discarded value can be brought back`() {
     store.run("rotate-value", "db/password", "--", "/bin/sh", "-c", "kill -9 $$")
     #expect(store.run("rotate-value", "db/password", "--discard").status == 0)

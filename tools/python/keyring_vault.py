@@ -44,25 +44,11 @@ class VaultKeyring(KeyringBackend):
         found = self._run("get", _name(service, username))
         if found.returncode == NOT_FOUND:
             return None
-        try:
-            return _require(found, KeyringError).decode()
-        except UnicodeDecodeError:
-            # That error would hold the value.
-            pass
-        raise KeyringError("the item's value is not a text")
+        return _text(_require(found, KeyringError))
 
     def set_password(self, service, username, password):
-        if password is None:
-            raise PasswordSetError("there is no password")
-        name = _name(service, username)
-        try:
-            password.encode()
-        except UnicodeEncodeError:
-            password = None
-        if password is None:
-            # Raised here, because that error would hold the password.
-            raise PasswordSetError("the password cannot be written as UTF-8")
-        _require(self._run("set", name, "--exact", "--replace-fields", password=password), PasswordSetError)
+        name, value = _name(service, username), _bytes(password)
+        _require(self._run("set", name, "--exact", "--replace-fields", value=value), PasswordSetError)
 
     def delete_password(self, service, username):
         _require(self._run("remove", _name(service, username)), PasswordDeleteError)
@@ -83,17 +69,36 @@ class VaultKeyring(KeyringBackend):
         newest = max(items, key=lambda item: item["changed"], default=None)
         return None if newest is None else unquote(newest["name"][len(prefix):])
 
-    def _run(self, *words, password=None):
+    def _run(self, *words, value=b""):
         program = shutil.which(self.program)
         if program is None:
             raise InitError("vault is not installed")
         group = ["--group", self.group] if self.group else []
-        return subprocess.run([program, *words, *group], input=(password or "").encode(), capture_output=True)
+        return subprocess.run([program, *words, *group], input=value, capture_output=True)
 
 
 def _name(service, username):
     """The item's name. Everything that a name cannot contain, and a username's slash, becomes % and two digits."""
     return f"python/{quote(service, safe='/:@+')}/{quote(username, safe=':@+')}"
+
+
+# Python's own errors about a text hold it, so ours are raised outside their handlers.
+
+
+def _text(value):
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        pass
+    raise KeyringError("the item's value is not a text")
+
+
+def _bytes(password):
+    try:
+        return password.encode()
+    except (AttributeError, UnicodeEncodeError):
+        pass
+    raise PasswordSetError("the password is not a text that UTF-8 can hold")
 
 
 def _require(ended, error):

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 internal import Glibc
 
 /// One SQLite connection to a group's file, used by one thread at a time. An attacker may have written the file.

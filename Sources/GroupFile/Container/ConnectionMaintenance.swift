@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 
 extension Connection {
   /// Whether another file, log or index than the open one is at the path.

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 internal import Glibc
 
 /// The connections of this process: for each file, identified by device and inode, its idle readers and one writer.

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 package import Glibc
 internal import Sealing
 

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 internal import Glibc
 
 /// The users who may use a group's folder and files: only their owner, or one Unix group too.

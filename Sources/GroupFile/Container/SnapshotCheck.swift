@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 
 /// The last results of checking a connection's file. Each transaction checks again, in full if tables have changed.
 struct SnapshotCheck {

@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 internal import Glibc
 package import Sealing
 

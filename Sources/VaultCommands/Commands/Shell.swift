@@ -42,7 +42,7 @@ struct Complete: Command {
 
   let words: [String]
 
-  init(_ arguments: inout Arguments) {
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
     words = try arguments.wordsBehindDashes("word", "The words typed so far.", mayBeEmpty: true)
   }
 

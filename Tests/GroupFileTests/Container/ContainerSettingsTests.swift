@@ -1,4 +1,4 @@
-import CSQLite
+import CVaultSQLite
 import Testing
 
 @testable import GroupFile

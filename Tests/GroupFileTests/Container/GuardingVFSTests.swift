@@ -1,4 +1,4 @@
-import CSQLite
+import CVaultSQLite
 import Glibc
 import Testing
 

@@ -1,4 +1,4 @@
-import CSQLite
+import CVaultSQLite
 import Testing
 
 /// A rollback journal that plain SQLite mistakes for that of a crashed writer.

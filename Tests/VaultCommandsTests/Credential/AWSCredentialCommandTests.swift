@@ -53,7 +53,16 @@ import Testing
     let refused = write(value)
     #expect(refused.status == 64 && refused.output.isEmpty)
     #expect(!refused.errors.contains("s3cret"))
-    #expect(refused.errors.contains("the item is not JSON with the fields AccessKeyId and SecretAccessKey"))
+    #expect(refused.errors.contains("the item is not JSON with the texts AccessKeyId and SecretAccessKey"))
+  }
+
+  @Test(arguments: [
+    #""SessionToken":5"#, #""SessionToken":"""#, #""Expiration":1577836800"#, #""Expiration":"20200101T000000Z""#,
+    #""Expiration":"2020-01-01 00:00:00""#,
+  ])
+  func `a temporary key is never written as a permanent one`(member: String) {
+    let refused = write(#"{"AccessKeyId":"A","SecretAccessKey":"s3cret",\#(member)}"#)
+    #expect(refused.status == 64 && refused.output.isEmpty && !refused.errors.contains("s3cret"))
   }
 
   @Test func `an item that is not there is not found`() {

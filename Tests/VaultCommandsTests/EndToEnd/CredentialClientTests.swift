@@ -74,7 +74,7 @@ import Testing
     #expect(!(result.output + result.errors).contains("s3cret"), "\(result)")
   }
 
-  @Test func `ansible runs the task of the guide`() {
+  @Test func `ansible runs the task of the guide`() throws {
     store.run("group", "create", "orders.shared")
     store.run("set", "db/password", "-g", "orders.shared", input: "hunter2")
     let result = store.client(
@@ -85,7 +85,7 @@ import Testing
       } >"$folder/play.yml"
       "$clients/ansible-playbook" -i localhost, -c local -v "$folder/play.yml"
       """)
-    #expect(result.status == 0, "\(result)")
+    try #require(result.status == 0, "\(result)")
     #expect(String(decoding: store.folder.read("written"), as: UTF8.self) == "hunter2")
     #expect(store.folder.mode("written") == 0o400)
     #expect(!(result.output + result.errors).contains("hunter2"))

@@ -11,6 +11,7 @@ import Testing
     store.run("set", "api", "--type", "json", input: #"{"username":"ann","password":"s3cret"}"#)
     store.run("set", "odd", "--type", "json", input: #"{"username":"a b","password":"p\"q\\r's"}"#)
     store.run("set", "bare", input: "hunter2")
+    store.run("set", "typed", "--type", "json", input: #"{"username":["a"],"password":{}}"#)
   }
 
   private func output(_ options: [String], _ script: String) -> Executable.Result {
@@ -40,6 +41,7 @@ import Testing
   @Test(arguments: [
     ("api.example.com", "--netrc needs HOST=vault://GROUP/NAME"),
     ("h=vault:///bare", "--netrc h: the item is not JSON with the fields username and password"),
+    ("h=vault:///typed", "--netrc h: the item is not JSON with the fields username and password"),
     ("h=vault:///api#password", "--netrc h: the reference names a field, not a login"),
     ("a b=vault:///api", "--netrc a b: this cannot be a host in a netrc file"),
     ("h=s3cret", "this is not a reference: it does not begin with vault://"),

@@ -45,6 +45,23 @@ import Testing
     #expect(store.execute(["rotate-value", "--", "old", "/bin/true"], input: []).status == 64)
   }
 
+  @Test func `a mark after the prefix hides no change`() {
+    store.run("group", "create", "marked")
+    let watching = Executable(["watch", "marked", "--once", "--prefix", "db/"], environment: store.environment)
+    #expect(
+      eventually {
+        store.run("set", "db/\u{301}x", "-g", "marked", input: "x")
+        return try! String(contentsOfFile: "/proc/\(watching.process)/stat", encoding: .utf8).contains(") Z ")
+      })
+    kill(watching.process, SIGKILL)
+    #expect(watching.wait().output.contains("x\t"))
+  }
+
+  @Test func `a forgotten command is missed`() {
+    #expect(store.execute(["watch", "--"], input: []).status == 64)
+    #expect(store.execute(["watch", "default", "--once", "--"], input: []).status == 64)
+  }
+
   @Test func `a group that does not exist is not waited for`() {
     #expect(store.execute(["watch", "nowhere"], input: []).status == 10)
   }

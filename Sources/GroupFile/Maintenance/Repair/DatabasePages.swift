@@ -1,4 +1,4 @@
-internal import CSQLite
+internal import CVaultSQLite
 internal import Glibc
 
 /// The pages of a group's file, read without SQLite, so that a damaged page loses only its own content.

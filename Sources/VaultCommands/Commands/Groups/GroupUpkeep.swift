@@ -33,7 +33,8 @@ struct AcceptGroup: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
-    let accepted = try store.acceptGroup(name, another: anotherGroup, droppingUnproved: dropUnproved) { [consent] state in
+    let accepted = try store.acceptGroup(name, another: anotherGroup, droppingUnproved: dropUnproved) {
+      [consent] state in
       session.describe(state)
       return consent.yes || session.asks() ?? false
     }
@@ -72,7 +73,9 @@ extension Session {
     case .removed: say("this group was removed")
     default: break
     }
-    say("the state of \(state.changed.text) comes back, with \(state.itemCount == 1 ? "1 item" : "\(state.itemCount) items") (epoch \(state.epoch))")
+    say(
+      "the state of \(state.changed.text) comes back, with \(state.itemCount == 1 ? "1 item" : "\(state.itemCount) items") (epoch \(state.epoch))"
+    )
     if let known = state.knownEpoch, state.reason != .removed {
       say("everything written since then is lost: this machine has seen epoch \(known)")
     }

@@ -69,7 +69,9 @@ struct RotateValue: Command {
       }
     } catch {
       // No program was started, so nobody has the value.
-      if [.commandNotFound, .notExecutable].contains(error.status) { try group.remove(place.staged, ifVersion: staged) }
+      if [.commandNotFound, .notExecutable].contains(error.status) {
+        try group.remove(place.staged, ifVersion: staged)
+      }
       throw error
     }
     guard end.status == 0 else {

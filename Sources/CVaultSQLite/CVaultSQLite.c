@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "CSQLite.h"
+#include "CVaultSQLite.h"
 #include "GuardingVFS.h"
 
 #include <errno.h>
