@@ -119,7 +119,8 @@ struct ExpiringItems: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     within = arguments.option("--within", value: "length", "How far ahead to look: 90s, 15m, 12h or 30d.", else: "30d")
-    group = arguments.group()
+    group = arguments.option(
+      "--group", short: "-g", value: "group", "Only this access group.", completes: .groups)
     json = arguments.json()
     key = try KeySource(&arguments)
   }

@@ -27,7 +27,8 @@ struct WatchGroup: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    group = arguments.optionalArgument("group", "The access group.", completes: .groups)
+    group = arguments.optionalArgument(
+      "group", "The access group (else VAULT_GROUP, else default or the application's own).", completes: .groups)
     prefix = arguments.option("--prefix", value: "prefix", "Only items whose names begin with this.") ?? ""
     once = arguments.flag("--once", "End after the first change.")
     json = arguments.json()
