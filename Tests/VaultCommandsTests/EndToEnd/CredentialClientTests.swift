@@ -26,7 +26,8 @@ import Testing
       """
       export AWS_CONFIG_FILE="$folder/aws" AWS_SHARED_CREDENTIALS_FILE=/dev/null AWS_EC2_METADATA_DISABLED=true
       printf '[profile deploy]\\nregion = eu-west-1\\ncredential_process = vault credential aws aws/deploy\\n' >"$folder/aws"
-      "$clients/aws" --profile deploy --endpoint-url "http://$host" sts get-caller-identity
+      # The script's first line cannot name an interpreter in a folder with a space.
+      "$clients/python3" "$clients/aws" --profile deploy --endpoint-url "http://$host" sts get-caller-identity
       """, login: "-")
     #expect(result.status == 0, "\(result)")
     #expect(result.output.contains(#""Arn": "AKIA1""#) && result.output.contains(#""UserId": "t0ken""#), "\(result)")
