@@ -4,10 +4,12 @@
 extension StringProtocol {
   /// The first place of `text`, which is not empty, compared byte by byte.
   package func place(of text: some StringProtocol) -> Range<Index>? {
-    var start = utf8.startIndex
-    while start < utf8.endIndex {
-      if utf8[start...].starts(with: text.utf8) { return start..<utf8.index(start, offsetBy: text.utf8.count) }
-      utf8.formIndex(after: &start)
+    guard let first = text.utf8.first else { return nil }
+    var rest = utf8[...]
+    while let start = rest.firstIndex(of: first) {
+      rest = rest[start...]
+      if rest.starts(with: text.utf8) { return start..<utf8.index(start, offsetBy: text.utf8.count) }
+      rest.removeFirst()
     }
     return nil
   }

@@ -124,8 +124,8 @@ struct AcceptGroupTests {
     #expect(try store.value("new", in: "team") == "n")
   }
 
-  /// A store whose group `team` was put back to an older state and then damaged by `sql`.
-  private func damagedOlderState(_ sql: StaticString) throws -> StoreFixture {
+  /// A store whose group `team` was put back to an older state.
+  private func olderState() throws -> StoreFixture {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "old")
     let path = folder("team", in: store)
@@ -133,7 +133,13 @@ struct AcceptGroupTests {
     try store.open().group("team").set("b", to: "new")
     try FileManager.default.removeItem(atPath: path)
     try FileManager.default.copyItem(atPath: store.path("old"), toPath: path)
-    let connection = try Connection(at: ContainerPlace(folder: path), access: .writing)
+    return store
+  }
+
+  /// A store whose group `team` was put back to an older state and then damaged by `sql`.
+  private func damagedOlderState(_ sql: StaticString) throws -> StoreFixture {
+    let store = try olderState()
+    let connection = try Connection(at: ContainerPlace(folder: folder("team", in: store)), access: .writing)
     try connection.begin(.immediate)
     try connection.statement(sql).run()
     try connection.commit()
@@ -172,13 +178,7 @@ struct AcceptGroupTests {
   }
 
   @Test func `an older state is described before it is signed, and stays refused if the owner declines`() throws {
-    let store = try StoreFixture()
-    try store.open().createGroup("team").set("a", to: "old")
-    let path = folder("team", in: store)
-    try FileManager.default.copyItem(atPath: path, toPath: store.path("old"))
-    try store.open().group("team").set("b", to: "new")
-    try FileManager.default.removeItem(atPath: path)
-    try FileManager.default.copyItem(atPath: store.path("old"), toPath: path)
+    let store = try olderState()
     for wants in [false, true] {
       var described: ReturningState?
       let accepted = try store.open().acceptGroup("team") { state in
