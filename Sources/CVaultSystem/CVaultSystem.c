@@ -7,6 +7,7 @@
 #include <nss.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -87,4 +88,10 @@ int csystem_seal(int descriptor) {
 int csystem_lies_in_memory(const char *path) {
   struct statfs system;
   return statfs(path, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+}
+
+int64_t csystem_peer_user(int descriptor) {
+  struct ucred peer;
+  socklen_t count = sizeof peer;
+  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &count) == 0 ? (int64_t)peer.uid : -1;
 }

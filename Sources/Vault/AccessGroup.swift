@@ -12,14 +12,40 @@ internal import Sealing
 public final class AccessGroup: Sendable {
   /// The group's name.
   public let name: Name
-  let file: AccessGroupFile
+  private let place: Place
   let notices: NoticeBoard
   private let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
 
+  /// Where the group is: in a file that this process opens, or behind `vaultd`.
+  private enum Place {
+    case file(AccessGroupFile)
+    case service(ServiceClient)
+  }
+
   init(_ name: Name, _ file: AccessGroupFile, _ notices: NoticeBoard) {
-    self.name = name
-    self.file = file
-    self.notices = notices
+    (self.name, place, self.notices) = (name, .file(file), notices)
+  }
+
+  init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
+    (self.name, place, self.notices) = (name, .service(service), notices)
+  }
+
+  /// The group's file.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` if only `vaultd` can open it.
+  var file: AccessGroupFile {
+    get throws(VaultError) {
+      guard case .file(let file) = place else { throw .denied(.throughService) }
+      return file
+    }
+  }
+
+  /// The connection to `vaultd`; `nil` if this process opens the file.
+  var service: ServiceClient? { if case .service(let service) = place { service } else { nil } }
+
+  /// A call of this group's items, as `vaultd` takes it.
+  func call(_ operation: ServiceCall.Operation, _ name: String) throws(VaultError) -> ServiceCall {
+    ServiceCall(operation, self.name.description, name.isEmpty ? "" : try Item.Name(name).description)
   }
 
   // MARK: Reading
@@ -31,15 +57,30 @@ public final class AccessGroup: Sendable {
   ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/invalid(_:)`` if `name` is not a valid name.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
-    Secret(try opened(name, version).secret)
+    if let service { return Secret(try opened(name, version, through: service).secret) }
+    return Secret(try opened(name, version).secret)
   }
 
   /// Opens the secret of `name` and returns it with the item's metadata, both from one state.
   ///
   /// - Throws: as ``get(_:version:)``.
   public func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
+    if let service {
+      let (item, secret) = try opened(name, version, through: service)
+      return OpenedItem(item: item, secret: Secret(secret))
+    }
     let (item, state, secret) = try opened(name, version)
     return OpenedItem(item: try Item(item, in: state), secret: Secret(secret))
+  }
+
+  private func opened(
+    _ name: String, _ version: UInt64?, through service: ServiceClient
+  ) throws(VaultError) -> (item: Item, secret: OpenedSecret) {
+    var call = try call(.open, name)
+    call.version = version
+    let answer = try observed(.read) { () throws(VaultError) in try service.answer(to: call) }
+    guard let item = answer.items.first, let secret = answer.secret else { throw ServiceClient.misunderstood }
+    return (item, secret)
   }
 
   private func opened(
@@ -58,6 +99,12 @@ public final class AccessGroup: Sendable {
   ///
   /// - Throws: as ``get(_:version:)``.
   public func item(_ name: String) throws(VaultError) -> Item {
+    if let service {
+      let call = try call(.item, name)
+      let answer = try observed(.read) { () throws(VaultError) in try service.answer(to: call) }
+      guard let item = answer.items.first else { throw ServiceClient.misunderstood }
+      return item
+    }
     let name = try Item.Name(name).description
     let (item, state) = try observed(.read) { () throws(VaultError) in
       try reading { (view) throws(GroupFileError) in (try view.present(name), view.view.state) }
@@ -69,6 +116,10 @@ public final class AccessGroup: Sendable {
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
   public func history(_ name: String) throws(VaultError) -> [Item] {
+    if let service {
+      let call = try call(.history, name)
+      return try observed(.read) { () throws(VaultError) in try service.answer(to: call) }.items
+    }
     let name = try Item.Name(name).description
     var items: [Item] = []
     let (versions, state) = try observed(.read) { () throws(VaultError) in
@@ -115,6 +166,11 @@ public final class AccessGroup: Sendable {
   private func set(
     _ name: String, _ value: NewValue, _ details: Details, _ expected: UInt64?
   ) throws(VaultError) -> UInt64 {
+    if let service {
+      var call = try call(.set, name)
+      (call.kind, call.typeName, call.details, call.expected) = (value.kind, value.typeName, details, expected)
+      return try write(call, value.secret, through: service)
+    }
     let name = try Item.Name(name)
     try details.validate()
     return try writing { (edit) throws(GroupFileError) in
@@ -129,6 +185,11 @@ public final class AccessGroup: Sendable {
   public func change(
     _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
+    if let service {
+      var call = try call(.change, name)
+      (call.details, call.expected) = (details, expected)
+      return try write(call, through: service)
+    }
     let name = try Item.Name(name)
     try details.validate()
     return try writing { (edit) throws(GroupFileError) in
@@ -140,6 +201,11 @@ public final class AccessGroup: Sendable {
   ///
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/conflict(expected:present:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
+    if let service {
+      var call = try call(.remove, name)
+      call.expected = expected
+      return _ = try answer(to: call, through: service)
+    }
     let name = try Item.Name(name)
     _ = try writing { (edit) throws(GroupFileError) in try edit.remove(name, ifVersion: expected) }
   }
@@ -148,6 +214,7 @@ public final class AccessGroup: Sendable {
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
   public func destroy(_ name: String) throws(VaultError) {
+    if let service { return _ = try answer(to: call(.destroy, name), through: service) }
     let name = try Item.Name(name).description
     try writing { (edit) throws(GroupFileError) in try edit.destroy(name) }
   }
@@ -162,10 +229,28 @@ public final class AccessGroup: Sendable {
   ///   `nil`.
   @discardableResult
   public func restore(_ name: String, version: UInt64? = nil) throws(VaultError) -> UInt64 {
+    if let service {
+      var call = try call(.restore, name)
+      call.version = version
+      return try write(call, through: service)
+    }
     let name = try Item.Name(name)
     let restored = try writing { (edit) throws(GroupFileError) in try edit.restore(name, version: version) }
     guard let restored else { throw .contradiction(.presentItem) }
     return restored
+  }
+
+  private func write(
+    _ call: ServiceCall, _ value: OpenedSecret? = nil, through service: ServiceClient
+  ) throws(VaultError) -> UInt64 {
+    guard let version = try answer(to: call, value, through: service).number else { throw ServiceClient.misunderstood }
+    return version
+  }
+
+  private func answer(
+    to call: ServiceCall, _ value: OpenedSecret? = nil, through service: ServiceClient
+  ) throws(VaultError) -> ServiceAnswer {
+    try observed(.write) { () throws(VaultError) in try service.answer(to: call, value) }
   }
 
   // MARK: What all calls need
@@ -185,10 +270,11 @@ public final class AccessGroup: Sendable {
   func reading<Result>(
     _ body: (ReadTransaction) throws(GroupFileError) -> Result
   ) throws(VaultError) -> Result {
+    let file = try file
     do {
-      do throws(GroupFileError) { return try reading(.readingLater, body) } catch .moved {
+      do throws(GroupFileError) { return try reading(file, .readingLater, body) } catch .moved {
         // Another process changed or replaced the file after this one had compared it.
-        return try reading(.reading, body)
+        return try reading(file, .reading, body)
       }
     } catch {
       throw VaultError(error, group: name.description)
@@ -196,7 +282,7 @@ public final class AccessGroup: Sendable {
   }
 
   private func reading<Result>(
-    _ beginning: Connection.Beginning, _ body: (ReadTransaction) throws(GroupFileError) -> Result
+    _ file: AccessGroupFile, _ beginning: Connection.Beginning, _ body: (ReadTransaction) throws(GroupFileError) -> Result
   ) throws(GroupFileError) -> Result {
     let transaction = try file.beginReading(beginning)
     notices.post(transaction.view.notices, of: name)
@@ -207,6 +293,7 @@ public final class AccessGroup: Sendable {
     _ body: (WriteTransaction) throws(GroupFileError) -> Result
   ) throws(VaultError) -> Result {
     try observed(.write) { () throws(VaultError) in
+      let file = try file
       do throws(GroupFileError) {
         let transaction = try file.beginWriting()
         defer { transaction.rollback() }

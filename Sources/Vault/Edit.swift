@@ -104,6 +104,7 @@ extension AccessGroup {
 
   private func transact<Result>(_ body: (Edit) throws -> Result) throws -> Result {
     let transaction: WriteTransaction
+    let file = try file
     do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
     defer { transaction.rollback() }
     let edit = Edit(transaction, group: name.description)
@@ -150,6 +151,7 @@ extension AccessGroup {
     _ lend: (Int, (String, SecretKind, UnsafeRawBufferPointer) -> Void) -> Void
   ) throws(VaultError) {
     let transaction: WriteTransaction
+    let file = try file
     do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
     defer { transaction.rollback() }
     for (token, position) in try order(count, nameOfItem, in: transaction) {

@@ -38,6 +38,7 @@ extension AccessGroup {
   /// The group's metadata.
   public func info() throws(VaultError) -> GroupInfo {
     let shape: ContainerShape
+    let file = try file
     do { shape = try file.containerShape() } catch { throw VaultError(error, group: name.description) }
     let state = try reading { (transaction) throws(GroupFileError) in transaction.view.state }
     return GroupInfo(

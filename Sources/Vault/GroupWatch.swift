@@ -15,6 +15,7 @@ public struct ItemChange: Sendable, Equatable {
 /// handles earlier changes. Several changes of one item may arrive as one, with the newest version.
 public final class GroupWatch: Sendable {
   private let group: AccessGroup
+  private let folder: String
   private let events: Int32
   /// A pipe whose reading end becomes readable when the watch is cancelled.
   private let cancelled: (read: Int32, write: Int32)
@@ -36,6 +37,7 @@ public final class GroupWatch: Sendable {
 
   fileprivate init(_ group: AccessGroup) throws(VaultError) {
     self.group = group
+    folder = try group.file.folder
     events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
     var ends: [Int32] = [-1, -1]
     guard events >= 0, unsafe pipe(&ends) == 0 else {
@@ -92,7 +94,7 @@ public final class GroupWatch: Sendable {
   /// Watches the folder that has the group's name now. Watching the same folder again changes nothing.
   private func watchFolder() throws(VaultError) {
     let mask = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF
-    guard unsafe inotify_add_watch(events, group.file.folder, UInt32(mask)) < 0 else { return }
+    guard unsafe inotify_add_watch(events, folder, UInt32(mask)) < 0 else { return }
     switch errno {
     case ENOENT, ENOTDIR: throw .notFound(.group)
     case EACCES, EPERM: throw .denied(.permissions("the group's folder"))

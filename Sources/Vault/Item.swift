@@ -1,4 +1,5 @@
 public import GroupFile
+internal import Sealing
 @_spi(_Unicode) internal import Swift
 
 /// The metadata of one item, which can be read without opening its secret.
@@ -14,11 +15,12 @@ public struct Item: Sendable {
     let isWriterClaimed: Bool
     let isRemoved: Bool
 
-    init(_ name: Name, _ attributes: Attributes, _ row: Row, signer: Writer?) {
+    init(
+      _ name: Name, _ attributes: Attributes, version: UInt64, oldest: UInt64, isWriterClaimed: Bool, isRemoved: Bool
+    ) {
       (self.name, self.attributes) = (name, attributes)
-      (version, oldestVersion) = (row.version, row.oldest)
-      isWriterClaimed = signer != attributes.writer
-      isRemoved = row.state != .present
+      (self.version, oldestVersion) = (version, oldest)
+      (self.isWriterClaimed, self.isRemoved) = (isWriterClaimed, isRemoved)
     }
   }
 
@@ -75,7 +77,29 @@ extension Item {
 
   /// - Parameter signer: the signer of the state that contains the item.
   init(_ row: Row, _ attributes: Attributes, signedBy signer: Writer?) throws(VaultError) {
-    content = Content(try Item.name(attributes.name), attributes, row, signer: signer)
+    content = Content(
+      try Item.name(attributes.name), attributes, version: row.version, oldest: row.oldest,
+      isWriterClaimed: signer != attributes.writer, isRemoved: row.state != .present)
+  }
+
+  /// Writes everything that `vaultd` tells its callers about the item.
+  func writeToService(_ writer: inout ByteWriter) {
+    // Attributes that were read from a file fit into their encoding.
+    writer.writeCounted32((try? content.attributes.encoded()) ?? [])
+    writer.write(version)
+    writer.write(oldestVersion)
+    writer.write(UInt8((isWriterClaimed ? 1 : 0) | (isRemoved ? 2 : 0)))
+  }
+
+  /// Reads what ``writeToService(_:)`` wrote.
+  init(fromService reader: inout ByteReader) throws {
+    let attributes = try Attributes(
+      decoding: reader.readCounted32(limit: GroupLimits.attributesByteCount + 1_024))
+    let (version, oldest) = (try reader.read(UInt64.self), try reader.read(UInt64.self))
+    let flags = try reader.read(UInt8.self)
+    content = Content(
+      try Item.name(attributes.name), attributes, version: version, oldest: oldest, isWriterClaimed: flags & 1 != 0,
+      isRemoved: flags & 2 != 0)
   }
 
   static let unnamable = VaultError.damaged(group: nil, level: .row, detail: "a name that no item can have")

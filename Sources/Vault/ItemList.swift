@@ -51,9 +51,7 @@ extension Timestamp {
 /// It shows one state of the group for as long as it exists. The order is not that of the names, because names are
 /// sealed. For one thread at a time.
 public final class ItemList {
-  private let transaction: ReadTransaction
-  private let walk: RowWalk
-  private let opener: RowOpener
+  private let source: Source
   private let group: String
   private let query: ItemQuery
   /// The rows skipped so far: a writer signed them, but they are not valid items.
@@ -67,13 +65,23 @@ public final class ItemList {
 
   private static let batchCount = 256
 
+  private enum Source {
+    case file(ReadTransaction, RowWalk, RowOpener)
+    /// The items are here already; `vaultd` opens their secrets.
+    case service(AccessGroup)
+  }
+
   init(_ transaction: ReadTransaction, _ query: ItemQuery, removed: Bool, group: String) throws(VaultError) {
-    self.transaction = transaction
     self.query = query
     self.group = group
     let state = transaction.view.state
-    opener = RowOpener(state: state, signer: state.signer, prefix: query.prefix, listsRemoved: removed)
-    do { walk = try RowWalk(transaction) } catch { throw VaultError(error, group: group) }
+    let opener = RowOpener(state: state, signer: state.signer, prefix: query.prefix, listsRemoved: removed)
+    do { source = .file(transaction, try RowWalk(transaction), opener) } catch { throw VaultError(error, group: group) }
+  }
+
+  init(_ items: [Item], _ query: ItemQuery, of group: AccessGroup) {
+    (source, self.query, self.group) = (.service(group), query, group.name.description)
+    ready = items.map(RowOpener.Outcome.item)[...]
   }
 
   deinit { thread?.wait() }
@@ -99,14 +107,15 @@ public final class ItemList {
         case .failed(let error): throw VaultError(error, group: group)
         }
       }
-      if open(walked()) { continue }
+      guard case .file(_, let walk, let opener) = source else { return nil }
+      if open(walked(walk), opener) { continue }
       if let failure { throw VaultError(failure, group: group) }
       return nil
     }
   }
 
   /// The next rows, proved; empty at the end, or if an error in `failure` ended the walk.
-  private func walked() -> [Row] {
+  private func walked(_ walk: RowWalk) -> [Row] {
     var rows: [Row] = []
     guard failure == nil else { return rows }
     do throws(GroupFileError) {
@@ -120,7 +129,7 @@ public final class ItemList {
   /// Starts opening `rows`, and takes the results of the previous call.
   ///
   /// - Returns: whether there are rows of either kind.
-  private func open(_ rows: [Row]) -> Bool {
+  private func open(_ rows: [Row], _ opener: RowOpener) -> Bool {
     let hadJob = isOpening
     if hadJob {
       thread?.wait()
@@ -135,7 +144,7 @@ public final class ItemList {
     }
     let thread = thread ?? SecondThread()
     self.thread = thread
-    thread.begin { [opener, opened] in
+    thread.begin { [opened] in
       let outcomes = rows.map(opener.open)
       opened.withLock { $0 = outcomes }
     }
@@ -146,6 +155,11 @@ public final class ItemList {
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and as ``next()``.
   public func open(_ name: String) throws(VaultError) -> OpenedItem {
+    let transaction: ReadTransaction
+    switch source {
+    case .service(let group): return try group.open(name)
+    case .file(let reading, _, _): transaction = reading
+    }
     let name = try Item.Name(name).description
     do {
       let stored = try transaction.present(name)
@@ -229,7 +243,13 @@ extension AccessGroup {
   private func list(_ query: ItemQuery, removed: Bool) throws(VaultError) -> ItemList {
     var query = query
     if !query.prefix.isEmpty { query.prefix = try Item.Name(query.prefix).description }
+    if let service {
+      var call = try call(.list, query.prefix)
+      call.listsRemoved = removed
+      return ItemList(try service.answer(to: call).items, query, of: self)
+    }
     let transaction: ReadTransaction
+    let file = try file
     do { transaction = try file.beginReading() } catch { throw VaultError(error, group: name.description) }
     notices.post(transaction.view.notices, of: name)
     return try ItemList(transaction, query, removed: removed, group: name.description)

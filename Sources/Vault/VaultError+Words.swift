@@ -21,6 +21,7 @@ extension VaultError: CustomStringConvertible {
     case .invalid: .usage
     case .declined: .interrupted
     case .archive(let error): ExitStatus(rawValue: error.status) ?? .damaged
+    case .service(let status, _): status
     case .unexpected: .unexpected
     }
   }
@@ -59,6 +60,7 @@ extension VaultError: CustomStringConvertible {
     case .denied(.notAMember): "not a member of this group"
     case .denied(.readOnly): "this member may only read"
     case .denied(.ownerOnly): "only the owner may do this"
+    case .denied(.throughService): "vaultd answers only for single items and lists; this needs a credential"
     case .denied(.permissions(let subject)), .denied(.openToOthers(let subject)):
       "the system's permissions do not allow it: \(subject)"
     case .denied(.file(let level, let fault)):
@@ -106,7 +108,7 @@ extension VaultError: CustomStringConvertible {
     case .otherType(let found, let expected):
       "the item holds a value of type '\(Printable.name(found))', not '\(Printable.name(expected))'"
     case .archive(let error): error.message
-    case .unexpected(let text): text
+    case .service(_, let text), .unexpected(let text): text
     }
   }
 }
@@ -133,6 +135,7 @@ extension VaultError.Lock {
         + (unknown.map { "; the one that was used before is not known: \($0)" } ?? "")
     case .nobodyToAsk(let why): why
     case .unprovedRegistry: "the list of groups was not proved"
+    case .service(let why): "vaultd: \(why)"
     }
   }
 }

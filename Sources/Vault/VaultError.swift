@@ -68,6 +68,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case otherType(found: String, expected: String)
   /// A keyed archive, stored or to be stored, was refused.
   case archive(ArchiveError)
+  /// `vaultd` met this error, or could not be asked; the text says which, for people.
+  case service(ExitStatus, String)
   /// An internal error.
   case unexpected(String)
 
@@ -95,6 +97,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case readOnly
     /// Only the owner may do this.
     case ownerOnly
+    /// Only a credential or the owner may do this: `vaultd` answers calls that concern single items and lists.
+    case throughService
     /// The operating system's permissions; the payload says what they forbid, for people.
     case permissions(String)
     /// A file of the store that the system's permissions make inaccessible, or whose owner or mode is unsuitable.
@@ -127,6 +131,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case nobodyToAsk(String)
     /// The owner's registry was not proved, because the store is only unlocked.
     case unprovedRegistry
+    /// `vaultd` cannot be asked; the payload says why, for people.
+    case service(String)
   }
 
   /// The contradiction with the current state.

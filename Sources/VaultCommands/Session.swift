@@ -21,6 +21,7 @@ final class Session {
   /// Every environment variable that the command reads.
   static let variables = [
     "VAULT_HOME", "VAULT_STATE", "VAULT_GROUP", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY",
+    "VAULT_SOCKET",
     "PASSWORD_STORE_DIR", "SOPS_AGE_KEY_FILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME", "NO_COLOR",
     "TERM", "VISUAL",
     "EDITOR", "XDG_RUNTIME_DIR",

@@ -41,6 +41,9 @@ int csystem_link_key(int32_t key, int32_t keyring);
 int csystem_unlink_key(int32_t key, int32_t keyring);
 int csystem_invalidate_key(int32_t key);
 
+/// The user at the other end of a Unix socket, when the connection was made; -1 if the kernel does not say.
+int64_t csystem_peer_user(int descriptor);
+
 /// Creates a file in memory that has no name in any folder. It closes on exec.
 int csystem_memory_file(const char *name);
 

@@ -140,7 +140,7 @@ extension SecretStore {
     _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
-    let file = group(name).file
+    let file = try group(name).file
     var acceptance: OwnersAcceptance?
     if let confirm { acceptance = try ownersAcceptance(of: name, asking: confirm) }
     do throws(GroupFileError) {
@@ -231,9 +231,9 @@ extension SecretStore {
     var found: [Exposure] = []
     for name in try groupNames() {
       progress(name)
-      let group = try group(name)
+      let file = try group(name).file
       do {
-        let (values, isComplete) = try group.file.exposure { Item.Name(stored: $0) != nil }
+        let (values, isComplete) = try file.exposure { Item.Name(stored: $0) != nil }
         found += values.compactMap { Exposure($0, in: name) }
         if !isComplete { leftOut(name, .strangeRows(group: name)) }
       } catch {

@@ -71,8 +71,8 @@ public struct StoreLocation: Sendable {
   /// - Throws: as ``init(environment:)``.
   public static func standard() throws(VaultError) -> StoreLocation {
     let variables = [
-      "VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY", "XDG_DATA_HOME",
-      "XDG_STATE_HOME", "HOME",
+      "VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY", "VAULT_SOCKET",
+      "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME",
     ]
     var environment: [String: String] = [:]
     for variable in variables {

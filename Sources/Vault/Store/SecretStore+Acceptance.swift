@@ -61,7 +61,7 @@ extension SecretStore {
     confirm: @escaping (ReturningState) -> Bool = { _ in true }
   ) throws(VaultError) -> AcceptedState {
     let name = try AccessGroup.Name(name)
-    let file = name == .registry ? try registry().group.file : group(name).file
+    let file = try name == .registry ? registry().group.file : group(name).file
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil
     let leaves = owner?.revokes ?? { _ in false }
     let accepted: AcceptedState

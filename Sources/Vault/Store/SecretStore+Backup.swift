@@ -70,7 +70,7 @@ extension SecretStore {
     var files: [(name: AccessGroup.Name, file: AccessGroupFile)] = []
     for name in try groupNames() {
       let name = try AccessGroup.Name(name)
-      files.append((name, group(name).file))
+      files.append((name, try group(name).file))
     }
     // The registry is copied last, so that it lists every group in the backup.
     let isWhole = !access.lacksIdentity

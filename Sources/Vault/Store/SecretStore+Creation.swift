@@ -95,12 +95,13 @@ extension SecretStore {
   private func makeFirstGroups(keyFile path: String? = nil) throws(VaultError) {
     try location.makeStateFolder(of: access.ownerKey)
     let registry = try registry()
-    if !AccessGroupFile.exists(in: registry.group.file.folder) {
+    let file = try registry.group.file
+    if !AccessGroupFile.exists(in: file.folder) {
       let groups = try location.lockedGroups()
       defer { groups.file.unlock() }
       try make(
         .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
-        groupID: GroupID(Randomness.bytes(32))!, as: registry.group.file.context.seed, in: groups)
+        groupID: GroupID(Randomness.bytes(32))!, as: file.context.seed, in: groups)
     }
     let entry = try registry.entry(of: .default)
     guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }

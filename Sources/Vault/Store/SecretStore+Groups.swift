@@ -9,6 +9,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] {
+    if case .service(let service) = access { return service.caller.groups }
     do {
       return try location.groupNames()
     } catch .denied(let reason) {
@@ -61,7 +62,7 @@ extension SecretStore {
     var entry = Registry.Entry(
       groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
     try registry.record(entry, of: name)
-    try make(name, creation, groupID: entry.groupID, as: member, in: groups)
+    try make(name, creation, groupID: entry.groupID, as: member(), in: groups)
     entry.presence = .present
     do { try registry.record(entry, of: name) } catch {
       // On a full disk the entry stays as it is. The group is complete, and whoever reads such an entry looks for the
@@ -113,7 +114,8 @@ extension SecretStore {
     var entry = Registry.Entry(
       groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
-    do { try group.file.remove() } catch { throw VaultError(error, group: name) }
+    let file = try group.file
+    do { try file.remove() } catch { throw VaultError(error, group: name) }
     try location.settleEntrance(groups)
     entry.presence = .absent
     try registry.record(entry, of: group.name)
@@ -129,7 +131,8 @@ extension SecretStore {
   @discardableResult
   public func compactGroup(_ name: String, progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
     let group = try group(name)
-    do { return try group.file.compact(progress: progress) } catch { throw VaultError(error, group: name) }
+    let file = try group.file
+    do { return try file.compact(progress: progress) } catch { throw VaultError(error, group: name) }
   }
 
   // MARK: Steps
@@ -169,15 +172,17 @@ extension SecretStore {
   }
 
   func groupID(of group: AccessGroup) throws(VaultError) -> GroupID {
+    let file = try group.file
     do {
-      return try group.file.beginReading().view.state.roster.groupID
+      return try file.beginReading().view.state.roster.groupID
     } catch {
       throw VaultError(error, group: group.name.description)
     }
   }
 
   private func finishRemoval(of group: AccessGroup) throws(VaultError) -> Bool {
-    do { return try group.file.finishRemoval() } catch { throw VaultError(error, group: group.name.description) }
+    let file = try group.file
+    do { return try file.finishRemoval() } catch { throw VaultError(error, group: group.name.description) }
   }
 }
 

@@ -22,7 +22,7 @@ extension SecretStore {
   ) throws(VaultError) -> GroupRepair? {
     let identity = try owner()
     let name = try AccessGroup.Name(name)
-    let file = name == .registry ? try registry().group.file : group(name).file
+    let file = try name == .registry ? registry().group.file : group(name).file
     var wanted: [String] = []
     for name in names { wanted.append(try Item.Name(name).description) }
     guard AccessGroupFile.exists(in: file.folder) else { throw try missing(file, name) }

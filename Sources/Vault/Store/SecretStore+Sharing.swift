@@ -39,7 +39,8 @@ extension SecretStore {
     let groups = try location.lockedGroups()
     let drafts = try DraftFolder.make(in: location.home)
     let places = SalvagePlaces(draft: drafts.path(of: group.name), kept: drafts.keepingPath(of: group.name))
-    do { try group.file.take(shape, at: places) } catch { throw VaultError(error, group: name) }
+    let file = try group.file
+    do { try file.take(shape, at: places) } catch { throw VaultError(error, group: name) }
     drafts.drop(places.kept)
     try location.settleEntrance(groups)
   }

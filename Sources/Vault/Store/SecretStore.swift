@@ -9,7 +9,8 @@ public final class SecretStore: Sendable {
   /// The place of the store.
   public let location: StoreLocation
   let access: StoreAccess
-  let member: MemberSeed
+  /// Where the groups are opened.
+  private let source: Source
   /// The only user besides root who may own the store's folders: for the owner, the user of this process; for an
   /// application, the user who owns the store.
   private let folderOwner: UInt32?
@@ -17,6 +18,12 @@ public final class SecretStore: Sendable {
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
   /// Called with a group's name before each attempt of ``settled(_:_:)``.
   let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
+
+  private enum Source: Sendable {
+    /// In this process, as this member.
+    case files(MemberSeed)
+    case service(ServiceClient)
+  }
 
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
     self.location = location
@@ -26,13 +33,16 @@ public final class SecretStore: Sendable {
       folderOwner = try location.trustedOwner()
       // The credential's floors reveal some rollbacks even without a witness. A notice says if there can be no witness.
       try? location.makeStateFolder(of: credential.ownerKey)
-      member = credential.member
+      source = .files(credential.member)
     case .unlocked(let unlocked):
       folderOwner = nil
-      member = unlocked.member
+      source = .files(unlocked.member)
+    case .service(let service):
+      folderOwner = nil
+      source = .service(service)
     case .owner(let identity):
       folderOwner = nil
-      do { member = try identity.personalMember() } catch { throw .storage(.memory) }
+      do { source = .files(try identity.personalMember()) } catch { throw .storage(.memory) }
     }
   }
 
@@ -78,14 +88,21 @@ public final class SecretStore: Sendable {
     switch access {
     case .owner, .unlocked: AccessGroup.Name.default.description
     case .application(let credential): credential.application
+    case .service(let service): service.caller.application
     }
   }
 
   /// The id of the application that opened the store; `nil` for the owner.
   public var application: String? {
-    guard case .application(let credential) = access else { return nil }
-    return credential.application
+    switch access {
+    case .owner, .unlocked: nil
+    case .application(let credential): credential.application
+    case .service(let service): service.caller.application
+    }
   }
+
+  /// The 32 bytes of the public key that identifies the store's owner.
+  package var ownerKeyBytes: [UInt8] { access.ownerKey.bytes }
 
   /// The notices since the last call: facts that users should know although all calls succeeded.
   public func takeNotices() -> [Notice] { notices.take() }
@@ -93,10 +110,20 @@ public final class SecretStore: Sendable {
   func group(_ name: AccessGroup.Name) -> AccessGroup {
     groups.withLock { groups in
       if let group = groups[name] { return group }
-      let group = AccessGroup(name, file(name, as: member), notices)
+      let group =
+        switch source {
+        case .files(let member): AccessGroup(name, file(name, as: member), notices)
+        case .service(let service): AccessGroup(name, service, notices)
+        }
       groups[name] = group
       return group
     }
+  }
+
+  /// The member that this process is in the files.
+  func member() throws(VaultError) -> MemberSeed {
+    guard case .files(let member) = source else { throw .denied(.throughService) }
+    return member
   }
 
   func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
@@ -149,7 +176,7 @@ public final class SecretStore: Sendable {
     switch access {
     case .owner(let identity): return identity
     case .unlocked(let unlocked): return try unlocked.identity()
-    case .application: throw .denied(.ownerOnly)
+    case .application, .service: throw .denied(.ownerOnly)
     }
   }
 

@@ -6,12 +6,14 @@ enum StoreAccess: Sendable {
   case owner(Identity)
   case unlocked(UnlockedOwner)
   case application(Credential)
+  /// `vaultd` opens the store and decides what this process may do.
+  case service(ServiceClient)
 
   /// The kind that rosters must give to the member of this role.
   var memberKind: Member.Kind {
     switch self {
     case .owner, .unlocked: .owner
-    case .application: .application
+    case .application, .service: .application
     }
   }
 
@@ -20,6 +22,7 @@ enum StoreAccess: Sendable {
     case .owner(let identity): identity.ownerKey
     case .unlocked(let unlocked): unlocked.ownerKey
     case .application(let credential): credential.ownerKey
+    case .service(let service): service.ownerKey
     }
   }
 }
@@ -64,6 +67,22 @@ extension StoreAccess {
     // The file is missing, but VAULT_CREDENTIAL names it too, so this is an error.
     if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given, prompt) }
     if let path = location.variable("VAULT_KEY_FILE") { return try open(location, .keyFile(path)) }
+    if let path = location.variable("VAULT_SOCKET") { return .service(try ServiceClient(StoreLocation.absolute(path))) }
+    do {
+      return try owner(location, prompt, usesKeyring)
+    } catch {
+      switch error {
+      case .noStore, .denied, .locked(.nothingNamed), .locked(.nobodyToAsk): break
+      default: throw error
+      }
+      guard let service = try location.service() else { throw error }
+      return .service(service)
+    }
+  }
+
+  private static func owner(
+    _ location: StoreLocation, _ prompt: (@Sendable () throws(VaultError) -> Secret)?, _ usesKeyring: Bool
+  ) throws(VaultError) -> StoreAccess {
     let file = try location.identityFolder.read()
     if usesKeyring {
       let unlocked = try UnlockedOwner.find(file.ownerKey) { () throws(VaultError) in
@@ -187,7 +206,7 @@ extension Result<String?, VaultError> {
 /// How a store is opened. If a named source fails, nothing else is tried.
 public enum Unlocking: ~Copyable, Sendable {
   /// Tries the source that the environment names, else the key that ``SecretStore/unlock(at:unlocking:for:)`` left in
-  /// the kernel's keyring, else the key file that opened the store on this machine before, else `prompt`.
+  /// the kernel's keyring, else the key file that opened the store on this machine before, else `prompt`, else `vaultd`.
   ///
   /// - Parameter prompt: asks for the passphrase; `nil` if nobody can be asked.
   case automatic(prompt: (@Sendable () throws(VaultError) -> Secret)? = nil)

@@ -74,8 +74,9 @@ extension SecretStore {
     let name = group.name.description
     do throws(VaultError) {
       let report = try settled(name) { () throws(VaultError) in
+        let file = try group.file
         do throws(GroupFileError) {
-          return try group.file.verify(isName: { Item.Name(stored: $0) != nil }) { progress(name, $0) }
+          return try file.verify(isName: { Item.Name(stored: $0) != nil }) { progress(name, $0) }
         } catch {
           throw VaultError(error, group: name)
         }

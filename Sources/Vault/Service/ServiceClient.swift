@@ -1,0 +1,228 @@
+internal import CVaultSystem
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// A connection to `vaultd`, which knows this process by the kernel and gives it its application's rights.
+///
+/// Safe from any number of threads, which take turns. One connection is kept open; a call on a connection that `vaultd`
+/// has closed meanwhile is repeated only if it reads.
+final class ServiceClient: Sendable {
+  /// Who this process is to `vaultd`.
+  let caller: ServiceAnswer.Caller
+  /// The key that identifies the store's owner.
+  let ownerKey: PublicKey
+  private let path: String
+  private let connection: Locked<ServiceConnection?>
+
+  static let misunderstood = VaultError.unexpected("vaultd sent an answer that is not understood")
+
+  /// Connects to the socket at `path` and asks who this process is.
+  ///
+  /// - Throws: ``VaultError/locked(_:)`` if nobody answers there or the wrong user does;
+  ///   ``VaultError/service(_:_:)`` if `vaultd` knows no application that this process could be.
+  init(_ path: String) throws(VaultError) {
+    let connection = try ServiceConnection(path)
+    let answer = try connection.answer(to: ServiceCall(.hello), nil)
+    if let failure = answer.failure { throw failure }
+    guard let caller = answer.caller, let ownerKey = PublicKey(caller.ownerKey) else { throw ServiceClient.misunderstood }
+    (self.path, self.caller, self.ownerKey) = (path, caller, ownerKey)
+    self.connection = Locked(connection)
+  }
+
+  /// - Parameter value: the value to set.
+  /// - Throws: the error of the call, as `vaultd` met it.
+  func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
+    let answer = try connection.withLock { (connection) throws(VaultError) in
+      if let open = connection, call.operation.isReading {
+        do { return try open.answer(to: call, value) } catch { connection = nil }
+      }
+      // A connection that may have been closed must not swallow a change: nobody could say whether it was made.
+      let fresh = call.operation.isReading ? nil : connection.flatMap { $0.isOpen ? $0 : nil }
+      let open = if let fresh { fresh } else { try ServiceConnection(path) }
+      connection = nil
+      let answer = try open.answer(to: call, value)
+      connection = open
+      return answer
+    }
+    if let failure = answer.failure { throw failure }
+    return answer
+  }
+}
+
+extension StoreLocation {
+  /// The places where `vaultd` listens if `VAULT_SOCKET` names none.
+  var serviceSockets: [String] {
+    [variable("XDG_RUNTIME_DIR").map { $0 + "/vault/socket" }, "/run/vault/socket"].compactMap { $0 }
+  }
+
+  /// The first of the usual sockets that somebody listens on.
+  ///
+  /// - Returns: `nil` if nobody does.
+  func service() throws(VaultError) -> ServiceClient? {
+    for path in serviceSockets where unsafe access(path, F_OK) == 0 {
+      do { return try ServiceClient(path) } catch .locked { continue }
+    }
+    return nil
+  }
+}
+
+/// One connection to the socket of `vaultd`. It speaks the little of HTTP/1.1 that the two of them need.
+private final class ServiceConnection: Sendable {
+  private let descriptor: CInt
+
+  private static let patience = timeval(tv_sec: 30, tv_usec: 0)
+
+  init(_ path: String) throws(VaultError) {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+      throw .locked(.service("the path of its socket is too long"))
+    }
+    unsafe Swift.withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw .storage(.tooManyFiles) }
+    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+      var patience = ServiceConnection.patience
+      _ = unsafe setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+    }
+    let result = unsafe withUnsafePointer(to: &address) { address in
+      unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard result == 0 else {
+      let reason = errno == EACCES ? "this user may not use its socket" : "nobody listens on its socket"
+      throw .locked(.service(reason))
+    }
+    guard let user = uid_t(exactly: csystem_peer_user(descriptor)), ServiceConnection.isTrusted(user, at: path) else {
+      throw .locked(.service("another user listens on its socket"))
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Whether `user` may answer on the socket at `path`: root, this process's own user, or the user to whom root gave the
+  /// socket's folder, in a folder in which only root makes names.
+  private static func isTrusted(_ user: uid_t, at path: String) -> Bool {
+    if user == 0 || user == geteuid() { return true }
+    let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+    guard let parentEnd = folder.lastIndex(of: "/"), path.hasPrefix("/") else { return false }
+    let parent = parentEnd == folder.startIndex ? "/" : String(folder[..<parentEnd])
+    var (status, above) = (stat(), stat())
+    guard unsafe lstat(folder, &status) == 0, unsafe lstat(parent, &above) == 0 else { return false }
+    return status.st_mode & S_IFMT == S_IFDIR && above.st_mode & S_IFMT == S_IFDIR && above.st_uid == 0
+      && above.st_mode & 0o022 == 0 && status.st_uid == user && status.st_mode & 0o022 == 0
+  }
+
+  /// Whether the other side has neither closed the connection nor sent anything unasked.
+  var isOpen: Bool {
+    var byte: UInt8 = 0
+    return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) < 0 && errno == EAGAIN
+  }
+
+  func answer(to call: ServiceCall, _ value: OpenedSecret?) throws(VaultError) -> ServiceAnswer {
+    let fields = try call.encoded()
+    let count = 4 + fields.count + (value?.count ?? 0)
+    var writer = ByteWriter()
+    writer.write(
+      Array("POST /vault/1/call HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8))
+    writer.writeCounted32(fields)
+    try unsafe writer.bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) }
+    if let value { try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) } }
+    let body = try receive(count: try receiveHead())
+    return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in try unsafe ServiceConnection.parse(body) }
+  }
+
+  private static func parse(_ body: UnsafeRawBufferPointer) throws(VaultError) -> ServiceAnswer {
+    guard body.count >= 4 else { throw ServiceClient.misunderstood }
+    let count = Int(UInt32(bigEndian: unsafe body.loadUnaligned(as: UInt32.self)))
+    guard count <= body.count - 4 else { throw ServiceClient.misunderstood }
+    var answer = try ServiceAnswer(decoding: unsafe Array(body[4..<4 + count]))
+    // An item that was opened comes with a secret, which may be empty.
+    do throws(GroupFileError) {
+      answer.secret = try unsafe OpenedSecret(copying: UnsafeRawBufferPointer(rebasing: body[(4 + count)...]))
+    } catch {
+      throw VaultError(error, group: "")
+    }
+    return answer
+  }
+
+  private func send(_ bytes: UnsafeRawBufferPointer) throws(VaultError) {
+    var rest = unsafe bytes
+    while unsafe !rest.isEmpty {
+      let sent = unsafe Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+      guard sent > 0 else {
+        if sent < 0, errno == EINTR { continue }
+        throw ServiceConnection.broken
+      }
+      unsafe rest = UnsafeRawBufferPointer(rebasing: rest[sent...])
+    }
+  }
+
+  /// Reads the head of the answer, and not a byte of its body, which guarded memory must receive.
+  ///
+  /// - Returns: the size of the body.
+  private func receiveHead() throws(VaultError) -> Int {
+    var seen = [UInt8](repeating: 0, count: 8_192)
+    defer { unsafe explicit_bzero(&seen, seen.count) }
+    var known = 0
+    while true {
+      let count = unsafe recv(descriptor, &seen, seen.count, Int32(MSG_PEEK))
+      guard count > 0 else {
+        if count < 0, errno == EINTR { continue }
+        throw ServiceConnection.broken
+      }
+      if let end = ServiceConnection.headEnd(seen[..<count]) {
+        guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw ServiceConnection.broken }
+        return try ServiceConnection.bodySize(String(decoding: seen[..<end], as: UTF8.self))
+      }
+      guard count < seen.count else { throw ServiceClient.misunderstood }
+      // The rest of the head has not arrived: wait for more than there was.
+      if count == known { usleep(1_000) }
+      known = count
+    }
+  }
+
+  private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
+    guard bytes.count >= 4 else { return nil }
+    return (3..<bytes.count).first { bytes[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
+  }
+
+  private static func bodySize(_ head: String) throws(VaultError) -> Int {
+    let lines = head.split(separator: "\r\n")
+    let length = lines.dropFirst().lazy.compactMap { line -> Int? in
+      let parts = line.split(separator: ":", maxSplits: 1)
+      guard parts.count == 2, parts[0].lowercased() == "content-length" else { return nil }
+      return Int(parts[1].drop { $0 == " " })
+    }.first
+    guard let first = lines.first, first.hasPrefix("HTTP/1.1 "), let length, (0...1 << 28).contains(length) else {
+      throw ServiceClient.misunderstood
+    }
+    switch first.dropFirst(9).prefix(3) {
+    case "200": return length
+    case "503": throw .locked(.service("it is sealed, or cannot write its record"))
+    default: throw .locked(.service("it does not answer calls of this version"))
+    }
+  }
+
+  private func receive(count: Int) throws(VaultError) -> GuardedBytes {
+    let body = try sealing { () throws(SealingError) in try GuardedBytes(count: count) }
+    try unsafe body.withUnsafeMutableBytes { (memory) throws(VaultError) in
+      var rest = unsafe memory
+      while unsafe !rest.isEmpty {
+        let got = unsafe recv(descriptor, rest.baseAddress, rest.count, 0)
+        guard got > 0 else {
+          if got < 0, errno == EINTR { continue }
+          throw ServiceConnection.broken
+        }
+        unsafe rest = UnsafeMutableRawBufferPointer(rebasing: rest[got...])
+      }
+    }
+    return body
+  }
+
+  private static let broken = VaultError.service(
+    .busy, "vaultd did not answer in time, or ended; a change may have been made")
+}
