@@ -204,7 +204,8 @@ public final class AccessGroup: Sendable {
     if let service {
       var call = try call(.remove, name)
       call.expected = expected
-      return _ = try answer(to: call, through: service)
+      _ = try answer(to: call, through: service)
+      return
     }
     let name = try Item.Name(name)
     _ = try writing { (edit) throws(GroupFileError) in try edit.remove(name, ifVersion: expected) }
@@ -214,7 +215,10 @@ public final class AccessGroup: Sendable {
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
   public func destroy(_ name: String) throws(VaultError) {
-    if let service { return _ = try answer(to: call(.destroy, name), through: service) }
+    if let service {
+      _ = try answer(to: call(.destroy, name), through: service)
+      return
+    }
     let name = try Item.Name(name).description
     try writing { (edit) throws(GroupFileError) in try edit.destroy(name) }
   }
@@ -282,7 +286,8 @@ public final class AccessGroup: Sendable {
   }
 
   private func reading<Result>(
-    _ file: AccessGroupFile, _ beginning: Connection.Beginning, _ body: (ReadTransaction) throws(GroupFileError) -> Result
+    _ file: AccessGroupFile, _ beginning: Connection.Beginning,
+    _ body: (ReadTransaction) throws(GroupFileError) -> Result
   ) throws(GroupFileError) -> Result {
     let transaction = try file.beginReading(beginning)
     notices.post(transaction.view.notices, of: name)

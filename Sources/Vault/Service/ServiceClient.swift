@@ -25,7 +25,9 @@ final class ServiceClient: Sendable {
     let connection = try ServiceConnection(path)
     let answer = try connection.answer(to: ServiceCall(.hello), nil)
     if let failure = answer.failure { throw failure }
-    guard let caller = answer.caller, let ownerKey = PublicKey(caller.ownerKey) else { throw ServiceClient.misunderstood }
+    guard let caller = answer.caller, let ownerKey = PublicKey(caller.ownerKey) else {
+      throw ServiceClient.misunderstood
+    }
     (self.path, self.caller, self.ownerKey) = (path, caller, ownerKey)
     self.connection = Locked(connection)
   }

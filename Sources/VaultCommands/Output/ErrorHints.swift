@@ -15,6 +15,8 @@ extension VaultError {
       "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
     case .locked(.credential):
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
+    case .locked(.service):
+      "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
@@ -24,6 +26,9 @@ extension VaultError {
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
     case .denied(.openToOthers):
       "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
+    case .denied(.throughService):
+      "have the owner issue one: vault app issue APP --output FILE"
+    case .service(.denied, _): "the owner says which application this is: vault app bind APP"
     case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     case .denied: "ask the store's owner"
     case .witnessUnavailable:

@@ -1,0 +1,185 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import Vault
+
+/// A socket that answers as `vaultd` does, without its checks: every caller is the application `web`.
+private final class SocketService: Sendable {
+  let path: String
+  private let listener: CInt
+  /// What is written instead of an answer, if anything.
+  private let instead: [UInt8]?
+
+  init(_ store: StoreFixture, writing instead: [UInt8]? = nil) throws {
+    path = store.folder + "/socket"
+    self.instead = instead
+    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+    let bound = unsafe withUnsafePointer(to: &address) {
+      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    try #require(bound == 0 && listen(listener, 16) == 0)
+    let opened = try store.open()
+    Thread.detachNewThread { [self] in
+      while true {
+        let connection = accept(listener, nil, nil)
+        guard connection >= 0 else { return }
+        while answerOne(on: connection, opened) {}
+        close(connection)
+      }
+    }
+  }
+
+  func end() { shutdown(listener, Int32(SHUT_RDWR)) }
+
+  private func answerOne(on connection: CInt, _ store: SecretStore) -> Bool {
+    var head: [UInt8] = []
+    var byte: UInt8 = 0
+    while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) {
+      guard unsafe recv(connection, &byte, 1, 0) == 1 else { return false }
+      head.append(byte)
+    }
+    let text = String(decoding: head, as: UTF8.self)
+    let length = text.split(separator: "Content-Length: ").last.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
+    var body = [UInt8](repeating: 0, count: length)
+    guard unsafe length == 0 || recv(connection, &body, length, Int32(MSG_WAITALL)) == length else { return false }
+    if let instead {
+      _ = unsafe send(connection, instead, instead.count, Int32(MSG_NOSIGNAL))
+      return false
+    }
+    let count = body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+    guard let call = try? ServiceCall(decoding: Array(body[4..<4 + count])),
+      let value = try? Secret(Array(body[(4 + count)...]))
+    else { return false }
+    let answer =
+      call.operation == .hello
+      ? ServiceAnswer(
+        caller: ServiceAnswer.Caller(application: "web", ownerKey: store.ownerKeyBytes, groups: ["default"]))
+      : call.answer(in: store, value: value)
+    let fields = answer.encoded()
+    var message = unsafe withUnsafeBytes(of: UInt32(fields.count).bigEndian) { unsafe Array($0) } + fields
+    message += unsafe answer.secret?.withUnsafeBytes { unsafe Array($0) } ?? []
+    message = Array("HTTP/1.1 200 OK\r\ncontent-length: \(message.count)\r\n\r\n".utf8) + message
+    // In two parts, as a slow network would deliver them.
+    let cut = Int.random(in: 0...message.count)
+    for part in [message[..<cut], message[cut...]] where !part.isEmpty {
+      guard unsafe part.withUnsafeBytes({ unsafe send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) > 0
+      else {
+        return false
+      }
+    }
+    return true
+  }
+}
+
+struct ServiceClientTests {
+  private func open(_ service: SocketService, _ store: StoreFixture) throws -> SecretStore {
+    try SecretStore.open(
+      at: StoreLocation(environment: ["VAULT_HOME": store.folder + "/nothing", "VAULT_SOCKET": service.path]))
+  }
+
+  @Test func `a store behind the socket is read and changed like one in files`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture)
+    defer { service.end() }
+    let store = try open(service, fixture)
+    #expect(try store.application == "web" && store.groupNames() == ["default"] && store.defaultGroupName == "web")
+    let group = try store.group("default")
+    #expect(try group.set("db/password", to: "s3cr3t", Details(label: .to("DB"), attributes: ["env": "prod"])) == 1)
+    #expect(try group.set("db/password", to: "n3w", ifVersion: 1) == 2)
+    #expect(throws: VaultError.conflict(expected: 1, present: 2)) {
+      try group.set("db/password", to: "x", ifVersion: 1)
+    }
+    #expect(try fixture.value("db/password") == "n3w")
+    let opened = try group.open("db/password")
+    #expect(opened.item.label == "DB" && opened.item.attributes == ["env": "prod"] && opened.item.version == 2)
+    let text = opened.secret.exportInsecurelyAsString()
+    #expect(text == "n3w")
+    let old = try group.get("db/password", version: 1).exportInsecurelyAsString()
+    #expect(old == "s3cr3t")
+    #expect(try group.change("db/password", Details(label: .remove)) == 3)
+    #expect(try group.item("db/password").label == nil)
+    #expect(try group.history("db/password").map(\.version) == [3, 2, 1])
+    try group.set("empty", to: [UInt8]())
+    let none = try group.get("empty").count
+    #expect(none == 0)
+    #expect(try group.items().map(\.name.description) == ["db/password", "empty"])
+    #expect(try group.items(prefix: "db/").count == 1)
+    try group.remove("db/password")
+    #expect(throws: VaultError.notFound(.item)) { _ = try group.item("db/password") }
+    #expect(try group.listing(removed: true).items.map(\.name.description) == ["db/password"])
+    #expect(try group.restore("db/password") == 5)
+    try group.destroy("db/password")
+    #expect(try group.history("db/password").map(\.isRemoved) == [true])
+  }
+
+  @Test func `a value of the largest size passes both ways`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture)
+    defer { service.end() }
+    let group = try open(service, fixture).group("default")
+    let value = (0..<1 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    try group.set("big", to: value)
+    let read = try group.get("big").withBytes { bytes in (0..<bytes.count).allSatisfy { bytes[$0] == value[$0] } }
+    #expect(read)
+  }
+
+  @Test func `what needs a credential or the owner says so`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture)
+    defer { service.end() }
+    let store = try open(service, fixture)
+    #expect(throws: VaultError.denied(.throughService)) { try store.group("default").transaction { _ in } }
+    #expect(throws: VaultError.denied(.throughService)) { _ = try store.group("default").info() }
+    #expect(throws: VaultError.denied(.throughService)) { _ = try store.group("default").watch() }
+    #expect(throws: VaultError.denied(.ownerOnly)) { try store.createGroup("new") }
+    #expect(throws: VaultError.denied(.ownerOnly)) { _ = try store.applications.list() }
+  }
+
+  @Test func `a named socket that nobody listens on is an error, and one that is not named is passed over`() throws {
+    let fixture = try StoreFixture()
+    let nowhere = fixture.folder + "/none"
+    #expect(throws: VaultError.locked(.service("nobody listens on its socket"))) {
+      try SecretStore.open(at: StoreLocation(environment: ["VAULT_HOME": nowhere, "VAULT_SOCKET": nowhere]))
+    }
+    #expect(throws: VaultError.noStore(path: nowhere)) {
+      try SecretStore.open(
+        at: StoreLocation(environment: ["VAULT_HOME": nowhere, "XDG_RUNTIME_DIR": fixture.folder]))
+    }
+  }
+
+  @Test func `the files are opened where they can be, although somebody listens at a usual place`() throws {
+    let fixture = try StoreFixture()
+    let runtime = fixture.folder + "/run"
+    try FileManager.default.createDirectory(atPath: runtime + "/vault", withIntermediateDirectories: true)
+    let service = try SocketService(fixture)
+    defer { service.end() }
+    try FileManager.default.moveItem(atPath: service.path, toPath: runtime + "/vault/socket")
+    let environment = [
+      "VAULT_HOME": fixture.folder + "/home", "VAULT_STATE": fixture.folder + "/state", "XDG_RUNTIME_DIR": runtime,
+    ]
+    #expect(try SecretStore.open(at: StoreLocation(environment: environment)).application == nil)
+    let other = environment.merging(["VAULT_HOME": fixture.folder + "/nothing"]) { $1 }
+    #expect(try SecretStore.open(at: StoreLocation(environment: other)).application == "web")
+  }
+
+  @Test(
+    arguments: [
+      "", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+      "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab",
+      "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n\u{7F}\u{7F}\u{7F}\u{7F}abcd", "SSH-2.0-x\r\n\r\n",
+      "HTTP/1.1 503 Sealed\r\ncontent-length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabcd",
+      String(repeating: "x", count: 9_000),
+    ])
+  func `an answer that is not understood is an error`(answer: String) throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture, writing: Array(answer.utf8))
+    defer { service.end() }
+    #expect(throws: VaultError.self) { _ = try open(service, fixture) }
+  }
+}

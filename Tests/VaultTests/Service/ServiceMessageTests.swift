@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+@testable import Vault
+
+struct ServiceMessageTests {
+  private static let calls: [ServiceCall] = {
+    var set = ServiceCall(.set, "shop", "db/password")
+    (set.kind, set.typeName, set.expected) = (.json, "Person", 0)
+    set.details = Details(
+      label: .to("Ein Kennwort"), attributes: ["env": "prod", "old": nil, "empty": ""],
+      expires: .to(Timestamp(milliseconds: 1_790_000_000_123)))
+    var change = ServiceCall(.change, "shop", "a")
+    change.details = Details(label: .remove, expires: .remove)
+    var list = ServiceCall(.list, "shop", "db/")
+    list.listsRemoved = true
+    var open = ServiceCall(.open, "shop", "é")
+    open.version = 7
+    return [ServiceCall(.hello), set, change, list, open]
+  }()
+
+  @Test(arguments: calls)
+  func `a call reads back as it was written`(call: ServiceCall) throws {
+    #expect(try ServiceCall(decoding: call.encoded()) == call)
+  }
+
+  @Test func `changed and shortened calls are refused or read as another call, and end nothing`() throws {
+    var generator = SystemRandomNumberGenerator()
+    for call in Self.calls {
+      let bytes = try call.encoded()
+      for _ in 0..<2_000 {
+        var mutant = Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &generator)))
+        if !mutant.isEmpty { mutant[.random(in: mutant.indices, using: &generator)] = .random(in: 0...255) }
+        do {
+          _ = try ServiceCall(decoding: mutant)
+        } catch {
+          #expect(error == .invalid("a call that does not follow the protocol"))
+        }
+      }
+    }
+  }
+
+  @Test(
+    arguments: [
+      VaultError.notFound(.item), .notFound(.version(3)), .notFound(.group), .conflict(expected: 1, present: 2),
+      .denied(.notAMember), .denied(.readOnly), .denied(.ownerOnly), .invalid("an item's name must not be empty"),
+      .overLimit("a value of 1 MiB"), .busy(group: "shop"), .contradiction(.presentItem),
+    ])
+  func `an error that a program tells from others arrives as itself`(error: VaultError) throws {
+    #expect(try ServiceAnswer(decoding: ServiceAnswer(failure: error).encoded()).failure == error)
+  }
+
+  @Test func `another error keeps its status and its words`() throws {
+    let damaged = VaultError.damaged(group: "shop", level: .manifest, detail: "signature")
+    let arrived = try #require(try ServiceAnswer(decoding: ServiceAnswer(failure: damaged).encoded()).failure)
+    #expect(arrived == .service(.damaged, damaged.message) && arrived.status == damaged.status)
+  }
+
+  @Test func `changed and shortened answers are refused or read as another answer, and end nothing`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("a", to: "1", Details(label: .to("A"), attributes: ["k": "v"]))
+    try group.set("b", to: [1, 2])
+    try group.remove("b")
+    let answer = ServiceAnswer(
+      number: 9, items: try group.items() + group.listing(removed: true).items,
+      caller: ServiceAnswer.Caller(
+        application: "web", ownerKey: Array(repeating: 1, count: 32), groups: ["shop", "web"]))
+    let bytes = answer.encoded()
+    let read = try ServiceAnswer(decoding: bytes)
+    #expect(read.number == 9 && read.items == answer.items && read.caller == answer.caller)
+    for _ in 0..<5_000 {
+      var mutant = Array(bytes.prefix(.random(in: 0...bytes.count)))
+      if !mutant.isEmpty { mutant[.random(in: mutant.indices)] = .random(in: 0...255) }
+      do {
+        _ = try ServiceAnswer(decoding: mutant)
+      } catch {
+        #expect(error == ServiceClient.misunderstood)
+      }
+    }
+  }
+}
