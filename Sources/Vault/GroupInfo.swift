@@ -85,7 +85,7 @@ extension AccessGroup {
       description = text
     }
 
-    private init(trusted: String) { description = trusted }
+    init(trusted: String) { description = trusted }
 
     /// The group that `init` creates, and that commands use if no group is named.
     public static let `default` = Name(trusted: "default")

@@ -151,6 +151,11 @@ public final class ItemList {
     return true
   }
 
+  /// Reads more of the state that the list shows.
+  func reading<Result>(_ body: (ReadTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
+    do { return try body(transaction) } catch { throw VaultError(error, group: group) }
+  }
+
   /// Opens the secret of `name` in the state that the list shows, and returns it with the item's metadata.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and as ``next()``.

@@ -23,6 +23,8 @@ public enum Notice: Sendable, Hashable {
   case unprovedDropped(group: String, items: UInt64, versions: UInt64, names: [String])
   /// A group's file was too damaged to be changed in place, or another process kept it locked, so it was replaced.
   case groupRemade(group: String, keptAside: String)
+  /// The owner's act is done, but could not be added to the record of decisions.
+  case unrecorded(reason: String)
   /// The chain of a group's states was lost: machines that have not seen the last state must accept it.
   case chainLost(group: String)
 
@@ -43,6 +45,8 @@ public enum Notice: Sendable, Hashable {
       "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
     case .groupRemade(let group, let keptAside):
       "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
+    case .unrecorded(let reason):
+      "this is done, but is not in the record of decisions: \(reason)"
     case .chainLost(let group):
       "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
     }

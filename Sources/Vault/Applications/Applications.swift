@@ -171,6 +171,8 @@ public struct Application: Sendable, Equatable {
   /// The state of an application's credential.
   @nonexhaustive
   public enum Standing: String, Sendable {
+    /// No credential was ever written. The service knows the application by its bindings.
+    case registered
     /// The newest credential opens the application's groups.
     case issued
     /// Issuing was interrupted, or some groups could not be changed; the same command finishes it.

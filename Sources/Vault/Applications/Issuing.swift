@@ -55,7 +55,23 @@ extension Applications {
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
-    let sealingPassphrase = try Applications.guarded(passphrase)
+    let issued = try issue(
+      name, to: path, issuance, grants: grants, lifetime: lifetime, sealedBy: try Applications.guarded(passphrase),
+      droppingUnproved: isDroppingUnproved, accepting: confirm, progress: progress)
+    let isReplacing = if case .replacing = issuance { true } else { false }
+    store.record(
+      isReplacing ? .replace : .issue, subject: id,
+      detail: grants.map { "\($0.group)=\($0.rights.rawValue)" }.joined(separator: " "))
+    return issued
+  }
+
+  /// Writes a credential for an application, or for the service, which may only read its own group.
+  func issue(
+    _ name: AccessGroup.Name, to path: String, _ issuance: Issuance, grants: [Grant], lifetime: GroupLifetime?,
+    sealedBy sealingPassphrase: GuardedBytes?, droppingUnproved isDroppingUnproved: Bool,
+    accepting confirm: ((ReturningState) -> Bool)?, progress: (String, MaintenanceProgress) -> Void
+  ) throws(VaultError) -> IssuedCredential {
+    let id = name.description
     let identity = try store.owner()
     let registry = try store.registry()
     var entry = try begin(name, issuance, lifetime, registry)
@@ -65,7 +81,7 @@ extension Applications {
     }
     for grant in grants { _ = try store.group(grant.group).info() }
     if entry.standing == .issuing { try registry.record(entry, of: id) }
-    try makePrivateGroup(name, entry)
+    if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
     var unchanged: [UnchangedGroup] = []
     if entry.issue > 1 {
       var change = RosterChange(reissue: (id, entry.issue))
@@ -74,7 +90,11 @@ extension Applications {
     }
     if !unchanged.contains(where: { $0.name == id }) {
       try store.change(
-        name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+        name,
+        RosterChange(grants: [.init(application: id, issue: entry.issue, rights: name == .service ? .read : .write)]))
+    }
+    if name == .service {
+      try store.change(.audit, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
     }
     var admissions: [Admission] = []
     for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
@@ -115,15 +135,7 @@ extension Applications {
   ) throws(VaultError) -> Registry.RegisteredApplication {
     guard var known = try registry.application(name.description) else {
       guard case .first = issuance else { throw .notFound(.application) }
-      let group = try registry.entry(of: name)
-      guard group == nil || group?.presence == .absent,
-        !AccessGroupFile.exists(in: store.location.groupFolder(name.description))
-      else { throw .exists(.group) }
-      // If the registry is older than the groups, it may not list the application.
-      let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
-      return Registry.RegisteredApplication(
-        issue: issue, highestIssue: issue, standing: .issuing, lifetime: lifetime ?? .survives,
-        created: SystemClock.milliseconds())
+      return try newEntry(name, .issuing, lifetime ?? .survives, registry)
     }
     if let lifetime, lifetime != known.lifetime {
       throw .invalid("the lifetime of the application's group was declared when it was made")
@@ -149,6 +161,26 @@ extension Applications {
     return known
   }
 
+  /// The entry of an application that was never registered.
+  ///
+  /// - Throws: ``VaultError/exists(_:)`` if a group has its name, unless it is the service, whose group the owner may
+  ///   have made before.
+  func newEntry(
+    _ name: AccessGroup.Name, _ standing: Registry.RegisteredApplication.Standing, _ lifetime: GroupLifetime,
+    _ registry: Registry
+  ) throws(VaultError) -> Registry.RegisteredApplication {
+    let group = try registry.entry(of: name)
+    guard
+      name == .service
+        || (group == nil || group?.presence == .absent)
+          && !AccessGroupFile.exists(in: store.location.groupFolder(name.description))
+    else { throw .exists(.group) }
+    // If the registry is older than the groups, it may not list the application.
+    let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
+    return Registry.RegisteredApplication(
+      issue: issue, highestIssue: issue, standing: standing, lifetime: lifetime, created: SystemClock.milliseconds())
+  }
+
   private func next(after issue: UInt32) throws(VaultError) -> UInt32 {
     guard issue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
     return issue + 1
@@ -163,7 +195,7 @@ extension Applications {
     }
   }
 
-  private func makePrivateGroup(
+  func makePrivateGroup(
     _ name: AccessGroup.Name, _ application: Registry.RegisteredApplication
   ) throws(VaultError) {
     let registry = try store.registry()

@@ -21,6 +21,7 @@ extension SecretStore {
     _ rights: MemberRights, in group: String, to application: String,
     accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
+    guard try !self.group(group).name.isReserved else { throw .invalid("'\(group)' is the store's own group") }
     guard let known = try registry().application(application) else { throw .notFound(.application) }
     guard known.standing != .revoked else {
       throw .contradiction(.revokedApplication)

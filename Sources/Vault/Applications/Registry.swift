@@ -231,7 +231,7 @@ extension Application {
     issue = registered.issue
     standing =
       switch registered.standing {
-      case .issued: .issued
+      case .issued: registered.issued == 0 ? .registered : .issued
       case .issuing: .interrupted
       case .uninstalled: .uninstalled
       case .revoked: .revoked

@@ -28,6 +28,9 @@ final class Identity: Sendable {
   /// The owner as a member of their groups.
   func personalMember() throws(SealingError) -> MemberSeed { try MemberSeed(try rootSeed.derive(.personal)) }
 
+  /// The key that opens the record of decisions.
+  func auditKey() throws(SealingError) -> RecipientKey { try RecipientKey(seed: try rootSeed.derive(.audit)) }
+
   /// An application as a member of groups; the same id and issue give the same member.
   func applicationMember(id: String, issue: UInt32) throws(SealingError) -> MemberSeed {
     var place = ByteWriter()
@@ -48,6 +51,7 @@ extension Label {
   fileprivate static let ownerSigning = Label("vault1.owner.sig")
   fileprivate static let registry = Label("vault1.registry")
   fileprivate static let personal = Label("vault1.self")
+  fileprivate static let audit = Label("vault1.audit")
   fileprivate static let applicationRoot = Label("vault1.app.root")
   fileprivate static let applicationSeed = Label("vault1.app.seed")
 }

@@ -1,0 +1,321 @@
+internal import Glibc
+internal import GroupFile
+import KeyedArchives
+package import Sealing
+
+/// The record of decisions: the group `vault.audit`, to which the service and the owner append.
+///
+/// Batches of records are sealed to a key of the owner's, so whoever appends them cannot read them back. Each batch is
+/// an item `YYYY-MM/NNNNNNNNNNNN`, chained to the one before (format article, "The record").
+///
+/// Safe from any number of threads and processes.
+package final class AuditLog: Sendable {
+  let group: AccessGroup
+  private let ownersKey: Bytes32
+
+  /// Opens the record of `store`, as the service or as the owner.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if the store keeps no record; ``VaultError/denied(_:)``; the error of a group
+  ///   that fails verification.
+  package init(of store: SecretStore) throws(VaultError) {
+    group = store.group(.audit)
+    let key = try store.ownersItem(AuditLog.keyName)
+    guard let key, let ownersKey = Bytes32(key.bytes) else {
+      throw .damaged(group: AccessGroup.Name.service.description, level: .row, detail: "the key of the record")
+    }
+    self.ownersKey = ownersKey
+  }
+
+  /// The item of the group `vault.service` with the public key that batches are sealed to.
+  static let keyName = "audit-key"
+
+  /// Appends records in one durable transaction.
+  ///
+  /// - Returns: the new end of the chain.
+  /// - Throws: ``VaultError/storage(_:)`` and the other errors of a group; nothing is appended then.
+  @discardableResult
+  package func append(
+    _ records: [AuditRecord], at time: Timestamp = .now
+  ) throws(VaultError) -> AuditHead {
+    guard !records.isEmpty else { return try head() }
+    let batches = AuditBatch.split(records)
+    return try group.writing { (edit) throws(GroupFileError) in
+      var head = try AuditHead(in: edit, AuditHead.name)
+      for batch in batches { head = try append(batch, after: head, at: time, in: edit) }
+      try head.store(AuditHead.name, in: edit)
+      return head
+    }
+  }
+
+  private func append(
+    _ batch: [[UInt8]], after head: AuditHead, at time: Timestamp, in edit: WriteTransaction
+  ) throws(GroupFileError) -> AuditHead {
+    guard head.sequence < AuditHead.sequenceLimit else { throw .overLimit("10^12 batches of the record") }
+    let sequence = head.sequence + 1
+    let box: [UInt8]
+    do {
+      box = try RecipientKey.seal(AuditBatch.serialized(batch, sequence: sequence), to: ownersKey)
+    } catch {
+      throw .damaged(.row, "the key of the record")
+    }
+    // Months never go back, whatever the clock does, so that dropping whole months drops the beginning of the chain.
+    let next = AuditHead(
+      sequence: sequence, link: AuditHead.link(after: head.link, sequence, box[...]),
+      month: max(head.month, AuditMonth(time)))
+    var value = ByteWriter(reservingCapacity: Bytes32.byteCount + box.count)
+    value.write(next.link)
+    value.write(box)
+    // Version 0: a batch that exists already is never written over.
+    try edit.set(value.bytes, at: next.batchName, ifVersion: 0)
+    return next
+  }
+
+  /// The end of the chain.
+  package func head() throws(VaultError) -> AuditHead {
+    try group.reading { (view) throws(GroupFileError) in try AuditHead(in: view, AuditHead.name) }
+  }
+
+  /// Drops the batches of all but the newest `count` months, and notes where the chain begins now.
+  ///
+  /// - Parameters:
+  ///   - count: at least 1; the month of `time` counts as one, even without a batch.
+  ///   - caller: who drops them, for the record of it, which the same transaction appends.
+  /// - Returns: the number of dropped batches.
+  @discardableResult
+  package func dropMonths(
+    keeping count: Int, by caller: AuditRecord.Caller, at time: Timestamp = .now
+  ) throws(VaultError) -> Int {
+    guard count >= 1 else { throw .invalid("the record keeps at least one month") }
+    let names = try AuditNames(of: group)
+    let oldest = AuditMonth(time).earlier(by: count - 1)
+    let dropped = names.batches.prefix { $0.month < oldest }
+    guard let last = dropped.last else { return 0 }
+    let record = AuditRecord(
+      time: time, caller: caller, action: .dropMonths, group: group.name.description,
+      detail: "before \(oldest), \(dropped.count) batches")
+    try group.writing { (edit) throws(GroupFileError) in
+      let anchor = AuditHead(sequence: last.sequence, link: try edit.auditLink(of: last), month: last.month)
+      for batch in dropped { try edit.destroy(batch.name) }
+      try anchor.store(AuditHead.anchorName, in: edit)
+      let head = try AuditHead(in: edit, AuditHead.name)
+      let next = try append([record.serialized()], after: head, at: time, in: edit)
+      try next.store(AuditHead.name, in: edit)
+    }
+    return dropped.count
+  }
+}
+
+/// A place in the chain of the record: the last batch and its link.
+package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
+  /// The number of the last batch; 0 before the first.
+  package let sequence: UInt64
+  package let link: Digest
+  let month: AuditMonth
+
+  /// One line for a journal: the number and the link.
+  package var description: String { "\(sequence) \(link.hexadecimal)" }
+
+  static let name = "head"
+  /// The last batch that was dropped; without this item, none was.
+  static let anchorName = "anchor"
+  /// Batches have numbers of twelve digits.
+  static let sequenceLimit: UInt64 = 999_999_999_999
+
+  var batchName: String { AuditNames.Batch(month: month, sequence: sequence).name }
+
+  init(sequence: UInt64, link: Digest, month: AuditMonth) {
+    self.sequence = sequence
+    self.link = link
+    self.month = month
+  }
+
+  /// The link of a batch: the chain covers its number, its box and every batch before.
+  static func link(after previous: Digest, _ sequence: UInt64, _ box: ArraySlice<UInt8>) -> Digest {
+    var start = ByteWriter(reservingCapacity: Bytes32.byteCount + 8)
+    start.write(previous)
+    start.write(sequence)
+    var hash = Hash(.auditLink)
+    hash.update(start.bytes)
+    unsafe box.withUnsafeBytes { unsafe hash.update($0) }
+    return hash.finish()
+  }
+
+  // MARK: Bytes
+
+  private enum Tag: UInt8 {
+    case sequence = 1
+    case link, month
+  }
+
+  /// Reads the item `name`. Without it, the chain has not begun; then its link is the group's id, so that batches of
+  /// another group's chain do not continue this one.
+  init(in view: some ItemReading, _ name: String) throws(GroupFileError) {
+    let state = view.view.state
+    guard let item = try view.stored(name), item.isPresent else {
+      self.init(sequence: 0, link: state.roster.groupID, month: AuditMonth(number: 0))
+      return
+    }
+    let secret = try view.view.secret(of: item.row)
+    let bytes = unsafe secret.withUnsafeBytes { unsafe Array($0.prefix(256)) }
+    guard let head = AuditHead(parsing: bytes) else { throw .damaged(.row, "the \(name) of the record") }
+    self = head
+  }
+
+  init?(parsing bytes: [UInt8]) {
+    var reader = FieldReader(bytes, in: bytes.indices, limit: 64)
+    var sequence: UInt64?
+    var link: Digest?
+    var month: UInt64?
+    do {
+      while let (tag, field) = try reader.next() {
+        switch Tag(rawValue: tag) {
+        case .sequence: sequence = try FieldReader.number(field)
+        case .link: link = Digest(field)
+        case .month: month = try FieldReader.number(field)
+        case nil: return nil
+        }
+      }
+    } catch {
+      return nil
+    }
+    guard let sequence, sequence <= AuditHead.sequenceLimit, let link, let month, month <= AuditMonth.limit else {
+      return nil
+    }
+    self.init(sequence: sequence, link: link, month: AuditMonth(number: Int(month)))
+  }
+
+  func serialized() -> [UInt8] {
+    var fields = FieldWriter()
+    fields.write(Tag.sequence.rawValue, sequence)
+    fields.write(Tag.link.rawValue, link.bytes)
+    fields.write(Tag.month.rawValue, UInt64(month.number))
+    return fields.bytes
+  }
+
+  func store(_ name: String, in edit: WriteTransaction) throws(GroupFileError) {
+    try edit.set(serialized(), at: name, ifVersion: nil)
+  }
+}
+
+/// A month of the calendar, in UTC.
+struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// Months since January of the year 0.
+  let number: Int
+
+  /// December 9999: a name of a batch has four digits for the year.
+  static let limit = 9_999 * 12 + 11
+
+  init(number: Int) { self.number = number }
+
+  init(_ time: Timestamp) {
+    let text = UTCDate.text(Int64(clamping: min(time.milliseconds, 253_402_300_799_000)))
+    self = AuditMonth(parsing: text.prefix(7)) ?? AuditMonth(number: AuditMonth.limit)
+  }
+
+  /// Reads `YYYY-MM`; `nil` for anything else.
+  init?(parsing text: Substring) {
+    let bytes = Array(text.utf8)
+    guard bytes.count == 7, bytes[4] == UInt8(ascii: "-"),
+      let year = AuditNames.number(bytes[..<4]), let month = AuditNames.number(bytes[5...]), (1...12).contains(month)
+    else { return nil }
+    self.init(number: Int(year) * 12 + Int(month) - 1)
+  }
+
+  var description: String {
+    let month = number % 12 + 1
+    return AuditNames.digits(UInt64(number / 12), 4) + (month < 10 ? "-0\(month)" : "-\(month)")
+  }
+
+  func earlier(by count: Int) -> AuditMonth { AuditMonth(number: max(0, number - min(count, number))) }
+
+  static func < (left: AuditMonth, right: AuditMonth) -> Bool { left.number < right.number }
+}
+
+/// The names of the items in the record.
+struct AuditNames {
+  /// One item with records.
+  struct Batch: Sendable, Hashable {
+    let month: AuditMonth
+    let sequence: UInt64
+
+    var name: String { "\(month)/\(AuditNames.digits(sequence, 12))" }
+  }
+
+  /// Sorted by number, then by month.
+  private(set) var batches: [Batch] = []
+  /// The number of items that do not belong to a record.
+  private(set) var strangeCount = 0
+
+  /// Lists the names of a group's items; no value is opened.
+  init(of group: AccessGroup) throws(VaultError) {
+    self.init()
+    let list = try group.list()
+    try collect(list)
+  }
+
+  init() {}
+
+  mutating func collect(_ list: ItemList, unless isLeftOut: (Item, Batch) -> Bool = { _, _ in false })
+    throws(VaultError)
+  {
+    while let item = try list.nextItem() {
+      let name = item.name.description
+      if let batch = AuditNames.batch(name) {
+        if !isLeftOut(item, batch) { batches.append(batch) }
+      } else if name != AuditHead.name, name != AuditHead.anchorName {
+        strangeCount += 1
+      }
+    }
+    strangeCount += list.strangeRows.count
+    batches.sort { ($0.sequence, $0.month) < ($1.sequence, $1.month) }
+  }
+
+  /// Reads `YYYY-MM/NNNNNNNNNNNN`; `nil` for anything else.
+  static func batch(_ name: String) -> Batch? {
+    guard name.utf8.count == 20, name.utf8.dropFirst(7).first == UInt8(ascii: "/"),
+      let month = AuditMonth(parsing: name.prefix(7)), let sequence = number(Array(name.utf8.dropFirst(8))[...]),
+      sequence > 0
+    else { return nil }
+    return Batch(month: month, sequence: sequence)
+  }
+
+  /// Reads decimal digits; `nil` for any other byte.
+  static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+    var number: UInt64 = 0
+    for digit in digits {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+      number = number * 10 + UInt64(digit - UInt8(ascii: "0"))
+    }
+    return number
+  }
+
+  static func digits(_ number: UInt64, _ count: Int) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
+  }
+}
+
+extension WriteTransaction {
+  fileprivate func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64?) throws(GroupFileError) {
+    guard let name = try? Item.Name(name) else { throw .damaged(.row, "a name of the record") }
+    let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(GroupFileError) in
+      try unsafe OpenedSecret(copying: bytes)
+    }
+    _ = try set(name, to: NewValue(secret: secret, kind: .bytes), Details(), ifVersion: expected)
+  }
+}
+
+extension ItemReading {
+  /// The link that the item of `batch` holds.
+  func auditLink(of batch: AuditNames.Batch) throws(GroupFileError) -> Digest {
+    let secret = try view.secret(of: try present(batch.name).row)
+    guard let link = unsafe secret.withUnsafeBytes({ unsafe Digest(Array($0.prefix(Digest.byteCount))) }) else {
+      throw .damaged(.row, "a batch of the record")
+    }
+    return link
+  }
+}
+
+extension Label {
+  fileprivate static let auditLink = Label("vault1.audit.lnk")
+}

@@ -1,0 +1,290 @@
+internal import GroupFile
+internal import Sealing
+
+/// The records of a store, oldest first, one at a time. For one thread at a time.
+///
+/// It shows one state of the record for as long as it exists. Only the owner can open it.
+public final class AuditRecords {
+  private let key: RecipientKey
+  private let list: ItemList
+  private let since: Timestamp
+  private var batches: ArraySlice<AuditNames.Batch>
+  private var ready: ArraySlice<AuditRecord> = []
+  /// The number of batches so far that could not be read: ``SecretStore/verifyAudit(progress:)`` names them.
+  public private(set) var unreadableCount = 0
+  /// The last batch of the state that is shown, to continue from.
+  package let end: AuditHead
+
+  init(_ key: consuming RecipientKey, _ group: AccessGroup, since: Timestamp, after: AuditHead?) throws(VaultError) {
+    self.key = key
+    self.since = since
+    list = try group.list()
+    end = try list.reading { (view) throws(GroupFileError) in try AuditHead(in: view, AuditHead.name) }
+    if let after, let following = AuditRecords.following(after, through: end) {
+      batches = following[...]
+      return
+    }
+    var names = AuditNames()
+    // A batch is written after its records were made. A day is more than clocks are set back by.
+    let slack: UInt64 = 86_400_000
+    try names.collect(list) { item, batch in
+      batch.sequence <= after?.sequence ?? 0
+        || item.changed.milliseconds.addingReportingOverflow(slack).partialValue < since.milliseconds
+    }
+    batches = names.batches[...]
+  }
+
+  /// The names that the batches after `start` can have, if they are few: cheaper than listing all items.
+  private static func following(_ start: AuditHead, through end: AuditHead) -> [AuditNames.Batch]? {
+    guard start.sequence <= end.sequence else { return [] }
+    let months = Set([start.month, end.month]).sorted()
+    guard end.sequence - start.sequence <= 10_000, end.month.number - start.month.number <= 1 else { return nil }
+    return (start.sequence..<end.sequence).flatMap { sequence in
+      months.map { AuditNames.Batch(month: $0, sequence: sequence + 1) }
+    }
+  }
+
+  /// The next record; `nil` after the last. A batch that cannot be read is passed over and counted.
+  ///
+  /// - Throws: ``VaultError/storage(_:)`` and ``VaultError/damaged(group:level:detail:)`` for what is not the record's
+  ///   content.
+  public func next() throws(VaultError) -> AuditRecord? {
+    while true {
+      while let record = ready.popFirst() {
+        if record.time >= since { return record }
+      }
+      guard let batch = batches.popFirst() else { return nil }
+      let stored: StoredBatch
+      do throws(VaultError) { stored = try StoredBatch(batch, in: list) } catch .notFound { continue }
+      if let records = stored.records(with: key) { ready = records[...] } else { unreadableCount += 1 }
+    }
+  }
+}
+
+/// The value of an item with records: the link of the chain, and a box.
+private struct StoredBatch {
+  let batch: AuditNames.Batch
+  /// Empty for a value that cannot be one.
+  private let bytes: [UInt8]
+
+  init(_ batch: AuditNames.Batch, in list: ItemList) throws(VaultError) {
+    self.batch = batch
+    do throws(VaultError) {
+      bytes = try unsafe list.open(batch.name).secret.withUnsafeBytes { unsafe Array($0) }
+    } catch .damaged(_, .row, _) {
+      // The row is proved, so a writer signed a value that does not open.
+      bytes = []
+    }
+  }
+
+  var link: Digest? { Digest(bytes.prefix(Digest.byteCount)) }
+  var box: ArraySlice<UInt8> { bytes.dropFirst(Digest.byteCount) }
+
+  /// The records; `nil` if the box does not open, holds something else, or was made for another place.
+  func records(with key: borrowing RecipientKey) -> [AuditRecord]? {
+    guard let opened = try? key.openUnguarded(box), let batch = try? AuditBatch(parsing: opened),
+      batch.sequence == self.batch.sequence
+    else { return nil }
+    return batch.records
+  }
+}
+
+/// What is wrong with the record. Numbers are those of batches.
+@nonexhaustive
+public enum AuditFinding: Sendable, Equatable {
+  /// Batches are missing.
+  case missing(from: UInt64, through: UInt64)
+  /// The batch does not continue the chain: it, or one before it, was exchanged.
+  case altered(UInt64)
+  /// The batch stands in an earlier month than the one before, or twice.
+  case misplaced(UInt64)
+  /// The batch does not open, does not follow the format, or was sealed for another place.
+  case unreadable(UInt64)
+  /// The batch has a number outside the chain.
+  case outside(UInt64)
+  /// The chain ends with another link than the record says.
+  case wrongEnd
+  /// The place at which the chain begins or ends does not follow the format.
+  case unknownEnd
+  /// Items that do not belong to a record.
+  case strangeItems(Int)
+  /// An earlier verification saw the chain up to this batch, and it ends before it now.
+  case shortened(known: UInt64)
+  /// An earlier verification saw another chain up to this batch.
+  case rewritten(known: UInt64)
+}
+
+/// The result of verifying the record.
+public struct AuditVerification: Sendable, Equatable {
+  /// The number of batches, and of the records in those that could be read.
+  public internal(set) var batchCount = 0
+  public internal(set) var recordCount = 0
+  /// The number of the first batch that is kept; those before were dropped.
+  public internal(set) var first: UInt64 = 1
+  /// The number of the last batch; 0 if there is none.
+  public internal(set) var last: UInt64 = 0
+  /// The link of the last batch, in hexadecimal digits, to compare with the journal.
+  public internal(set) var link = ""
+  /// The batch up to which an earlier verification on this store saw the same chain; `nil` if there was none, or if
+  /// that part was dropped since.
+  public internal(set) var confirmed: UInt64?
+  /// At most 1,000.
+  public internal(set) var findings: [AuditFinding] = []
+
+  /// Whether nothing was found.
+  public var isWhole: Bool { findings.isEmpty }
+
+  fileprivate mutating func note(_ finding: AuditFinding) {
+    if findings.count < 1_000 { findings.append(finding) }
+  }
+}
+
+extension SecretStore {
+  /// The records since `time`, oldest first.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if the store keeps no record; ``VaultError/denied(_:)`` for anyone but the
+  ///   owner.
+  public func auditRecords(since time: Timestamp = Timestamp(milliseconds: 0)) throws(VaultError) -> AuditRecords {
+    try AuditRecords(auditKey(), group(.audit), since: time, after: nil)
+  }
+
+  /// The records after the state that other records showed.
+  package func auditRecords(after end: AuditHead) throws(VaultError) -> AuditRecords {
+    try AuditRecords(auditKey(), group(.audit), since: Timestamp(milliseconds: 0), after: end)
+  }
+
+  /// Verifies the chain of the record and opens every batch.
+  ///
+  /// If nothing is wrong, the end of the chain is noted in the owner's registry, which the service cannot write. A
+  /// later verification notices if the record up to there was shortened or rewritten.
+  ///
+  /// - Parameter progress: called now and then with the number of batches verified so far.
+  /// - Throws: as ``auditRecords(since:)``.
+  public func verifyAudit(progress: (Int) -> Void = { _ in }) throws(VaultError) -> AuditVerification {
+    let key = try auditKey()
+    let registry = try registry()
+    let known = try registry.verifiedAudit()
+    let (report, end) = try AuditCheck(group(.audit), known).run(key, progress)
+    if report.isWhole, let end, end != known { try? registry.record(verifiedAudit: end) }
+    return report
+  }
+
+  private func auditKey() throws(VaultError) -> RecipientKey {
+    let identity = try owner()
+    return try sealing { () throws(SealingError) in try identity.auditKey() }
+  }
+}
+
+/// One pass over the record.
+private struct AuditCheck {
+  private let list: ItemList
+  private let known: AuditHead?
+  private var report = AuditVerification()
+  private var previous: AuditHead
+  private let end: AuditHead
+  /// Whether `previous` is proved to be in the chain, so that the next link can be computed.
+  private var isContinuous = true
+  private let start: AuditHead
+
+  init(_ group: AccessGroup, _ known: AuditHead?) throws(VaultError) {
+    self.known = known
+    list = try group.list()
+    (start, isContinuous) = try AuditCheck.head(AuditHead.anchorName, in: list)
+    let (end, isReadable) = try AuditCheck.head(AuditHead.name, in: list)
+    self.end = end
+    previous = start
+    report.first = start.sequence + 1
+    report.last = end.sequence
+    report.link = end.link.hexadecimal
+    if !isContinuous || !isReadable { report.note(.unknownEnd) }
+  }
+
+  private static func head(_ name: String, in list: ItemList) throws(VaultError) -> (head: AuditHead, isReadable: Bool)
+  {
+    do throws(VaultError) {
+      return (try list.reading { (view) throws(GroupFileError) in try AuditHead(in: view, name) }, true)
+    } catch .damaged(_, .row, _) {
+      return (AuditHead(sequence: 0, link: .zero, month: AuditMonth(number: 0)), false)
+    }
+  }
+
+  consuming func run(
+    _ key: borrowing RecipientKey, _ progress: (Int) -> Void
+  ) throws(VaultError) -> (report: AuditVerification, end: AuditHead?) {
+    var names = AuditNames()
+    try names.collect(list)
+    compareBeginning()
+    for batch in names.batches {
+      guard batch.sequence > start.sequence, batch.sequence <= end.sequence else {
+        report.note(.outside(batch.sequence))
+        continue
+      }
+      guard batch.sequence > previous.sequence else {
+        report.note(.misplaced(batch.sequence))
+        continue
+      }
+      try check(batch, key)
+      report.batchCount += 1
+      if report.batchCount % 256 == 0 { progress(report.batchCount) }
+    }
+    if previous.sequence < end.sequence {
+      report.note(.missing(from: previous.sequence + 1, through: end.sequence))
+    } else if previous.link != end.link {
+      report.note(.wrongEnd)
+    }
+    if names.strangeCount > 0 { report.note(.strangeItems(names.strangeCount)) }
+    return (report, end.sequence == 0 ? nil : end)
+  }
+
+  private mutating func compareBeginning() {
+    guard let known else { return }
+    if known.sequence > end.sequence { report.note(.shortened(known: known.sequence)) }
+    if known.sequence == start.sequence { compare(start) }
+  }
+
+  private mutating func compare(_ head: AuditHead) {
+    guard let known, known.sequence == head.sequence else { return }
+    if known.link == head.link {
+      report.confirmed = known.sequence
+    } else {
+      report.note(.rewritten(known: known.sequence))
+    }
+  }
+
+  private mutating func check(_ batch: AuditNames.Batch, _ key: borrowing RecipientKey) throws(VaultError) {
+    if batch.sequence > previous.sequence + 1 {
+      report.note(.missing(from: previous.sequence + 1, through: batch.sequence - 1))
+      isContinuous = false
+    }
+    if batch.month < previous.month { report.note(.misplaced(batch.sequence)) }
+    let stored = try StoredBatch(batch, in: list)
+    if let records = stored.records(with: key) {
+      report.recordCount += records.count
+    } else {
+      report.note(.unreadable(batch.sequence))
+    }
+    let link = stored.link ?? .zero
+    if isContinuous, link != AuditHead.link(after: previous.link, batch.sequence, stored.box) {
+      report.note(.altered(batch.sequence))
+    }
+    // After a gap the chain is taken up again, so that each exchanged batch is named once.
+    isContinuous = stored.link != nil
+    previous = AuditHead(sequence: batch.sequence, link: link, month: max(previous.month, batch.month))
+    compare(previous)
+  }
+}
+
+extension Registry {
+  private static let verifiedAuditName = "audit/verified"
+
+  /// The end of the record that the last verification saw.
+  fileprivate func verifiedAudit() throws(VaultError) -> AuditHead? {
+    guard let bytes = try entry(Registry.verifiedAuditName) else { return nil }
+    guard let head = AuditHead(parsing: bytes) else { throw Registry.damaged }
+    return head
+  }
+
+  fileprivate func record(verifiedAudit head: AuditHead) throws(VaultError) {
+    try group.set(Registry.verifiedAuditName, to: head.serialized())
+  }
+}

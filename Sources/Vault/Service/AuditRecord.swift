@@ -1,0 +1,333 @@
+internal import GroupFile
+import KeyedArchives
+internal import Sealing
+
+/// One decision of the service, or one act of the owner, as the record keeps it.
+///
+/// The texts come from callers, so they can hold anything. Escape them before they reach a terminal.
+public struct AuditRecord: Sendable, Equatable {
+  /// When it was decided, by the clock of the machine that wrote the record.
+  public var time: Timestamp
+  public var caller: Caller
+  public var action: Action
+  /// The group that it was about.
+  public var group: String?
+  /// The name of the item that it was about.
+  public var item: String?
+  /// The version that was read or written.
+  public var version: UInt64?
+  public var outcome: Outcome
+  /// What an act of the owner was about besides a group: an application's id, the number of a slot.
+  public var subject: String?
+  /// More about it, such as the rights that were given.
+  public var detail: String?
+
+  public init(
+    time: Timestamp = .now, caller: Caller, action: Action, group: String? = nil, item: String? = nil,
+    version: UInt64? = nil, outcome: Outcome = .allowed, subject: String? = nil, detail: String? = nil
+  ) {
+    self.time = time
+    self.caller = caller
+    self.action = action
+    self.group = group
+    self.item = item
+    self.version = version
+    self.outcome = outcome
+    self.subject = subject
+    self.detail = detail
+  }
+
+  /// Who asked, as far as it is known.
+  public struct Caller: Sendable, Equatable {
+    public var who: Who
+    /// The Unix user; `nil` for a caller on the network.
+    public var uid: UInt32?
+    public var pid: Int32?
+    /// The systemd unit.
+    public var unit: String?
+    /// The path of the executable.
+    public var exe: String?
+    /// The address of a caller on the network.
+    public var address: String?
+
+    public init(
+      _ who: Who, uid: UInt32? = nil, pid: Int32? = nil, unit: String? = nil, exe: String? = nil,
+      address: String? = nil
+    ) {
+      self.who = who
+      self.uid = uid
+      self.pid = pid
+      self.unit = unit
+      self.exe = exe
+      self.address = address
+    }
+  }
+
+  /// The member of the store that a caller was taken for.
+  public enum Who: Sendable, Equatable {
+    /// No binding and no token matched.
+    case nobody
+    case owner
+    case application(String)
+
+    /// The application's id.
+    public var application: String? { if case .application(let id) = self { id } else { nil } }
+  }
+
+  /// What was asked for. Stored batches contain these numbers, so they never change.
+  public struct Action: RawRepresentable, Sendable, Hashable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The action's name, as `vault audit` shows it.
+    public var name: String { Action.names[self] ?? "action \(rawValue)" }
+  }
+
+  /// How it ended: 0 if it was allowed and done, otherwise the ``ExitStatus`` of its error.
+  public struct Outcome: RawRepresentable, Sendable, Hashable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let allowed = Outcome(rawValue: 0)
+    public static let denied = Outcome(rawValue: 12)
+
+    public init(_ status: ExitStatus) { rawValue = UInt8(truncatingIfNeeded: status.rawValue) }
+    public init(_ error: VaultError) { self.init(error.exitStatus) }
+
+    /// `allowed`, or the name of the exit status.
+    public var name: String {
+      if self == .allowed { return "allowed" }
+      return ExitStatus(rawValue: Int32(rawValue))?.name ?? "status \(rawValue)"
+    }
+  }
+}
+
+extension AuditRecord.Action {
+  // What a caller of the service asks for.
+  public static let read = Self(rawValue: 1)
+  public static let list = Self(rawValue: 2)
+  public static let write = Self(rawValue: 3)
+  public static let remove = Self(rawValue: 4)
+  public static let restore = Self(rawValue: 5)
+  public static let destroy = Self(rawValue: 6)
+  /// To read an item's details without its value.
+  public static let inspect = Self(rawValue: 7)
+  /// To be known as an application: a binding, a token, a login.
+  public static let login = Self(rawValue: 8)
+  public static let renew = Self(rawValue: 9)
+  public static let logout = Self(rawValue: 10)
+  /// To be told of changes.
+  public static let watch = Self(rawValue: 11)
+  /// To begin or end the service.
+  public static let start = Self(rawValue: 12)
+  public static let stop = Self(rawValue: 13)
+  /// To drop months of the record.
+  public static let dropMonths = Self(rawValue: 14)
+
+  // What the owner signs.
+  public static let issue = Self(rawValue: 64)
+  public static let replace = Self(rawValue: 65)
+  public static let grant = Self(rawValue: 66)
+  public static let revoke = Self(rawValue: 67)
+  public static let rotate = Self(rawValue: 68)
+  public static let share = Self(rawValue: 69)
+  public static let unshare = Self(rawValue: 70)
+  public static let uninstall = Self(rawValue: 71)
+  public static let bind = Self(rawValue: 72)
+  public static let unbind = Self(rawValue: 73)
+  public static let enroll = Self(rawValue: 74)
+  public static let accept = Self(rawValue: 75)
+  public static let repair = Self(rawValue: 76)
+  public static let createGroup = Self(rawValue: 77)
+  public static let removeGroup = Self(rawValue: 78)
+  public static let addSlot = Self(rawValue: 79)
+  public static let changeSlot = Self(rawValue: 80)
+  public static let removeSlot = Self(rawValue: 81)
+  public static let removeRow = Self(rawValue: 82)
+  public static let beginAudit = Self(rawValue: 83)
+
+  fileprivate static let names: [Self: String] = [
+    .read: "read", .list: "list", .write: "write", .remove: "remove", .restore: "restore", .destroy: "destroy",
+    .inspect: "inspect", .login: "login", .renew: "renew", .logout: "logout", .watch: "watch", .start: "start",
+    .stop: "stop", .dropMonths: "drop-months", .issue: "issue", .replace: "replace", .grant: "grant",
+    .revoke: "revoke", .rotate: "rotate", .share: "share", .unshare: "unshare", .uninstall: "uninstall",
+    .bind: "bind", .unbind: "unbind", .enroll: "enroll", .accept: "accept", .repair: "repair",
+    .createGroup: "create-group", .removeGroup: "remove-group", .addSlot: "add-slot", .changeSlot: "change-slot",
+    .removeSlot: "remove-slot", .removeRow: "remove-row", .beginAudit: "begin-audit",
+  ]
+}
+
+// MARK: - Bytes (format article, "The record")
+
+extension AuditRecord {
+  private enum Tag: UInt8 {
+    case time = 1
+    case who, uid, pid, unit, exe, address, action, group, item, version, outcome, subject, detail
+  }
+
+  /// The highest number of bytes of a text; a longer one is cut.
+  static let textByteCount = 4_096
+  /// The highest number of bytes of a record.
+  static let byteCount = 65_536
+
+  /// The record's fields. No record is refused: a text that is too long is cut, and a number that is too large is the
+  /// largest that fits.
+  func serialized() -> [UInt8] {
+    var fields = FieldWriter()
+    func write(_ tag: Tag, _ number: UInt64) { fields.write(tag.rawValue, min(number, ByteReader.counterLimit - 1)) }
+    func write(_ tag: Tag, _ text: String?) {
+      if let text { fields.write(tag.rawValue, AuditRecord.bounded(text)) }
+    }
+    write(.time, time.milliseconds)
+    switch caller.who {
+    case .nobody: fields.write(Tag.who.rawValue, [0])
+    case .owner: fields.write(Tag.who.rawValue, [1])
+    case .application(let id): fields.write(Tag.who.rawValue, [2] + AuditRecord.bounded(id))
+    }
+    if let uid = caller.uid { write(.uid, UInt64(uid)) }
+    if let pid = caller.pid, pid >= 0 { write(.pid, UInt64(pid)) }
+    write(.unit, caller.unit)
+    write(.exe, caller.exe)
+    write(.address, caller.address)
+    fields.write(Tag.action.rawValue, [action.rawValue])
+    write(.group, group)
+    write(.item, item)
+    if let version { write(.version, version) }
+    fields.write(Tag.outcome.rawValue, [outcome.rawValue])
+    write(.subject, subject)
+    write(.detail, detail)
+    return fields.bytes
+  }
+
+  /// The text's bytes; a long text ends with "…" instead of its rest.
+  private static func bounded(_ text: String) -> [UInt8] {
+    let bytes = Array(text.utf8)
+    guard bytes.count > textByteCount else { return bytes }
+    var kept = bytes.prefix(textByteCount - 3)
+    // Do not cut inside a character.
+    while let last = kept.last, last & 0xC0 == 0x80 { kept.removeLast() }
+    if let last = kept.last, last & 0x80 != 0 { kept.removeLast() }
+    return kept + Array("…".utf8)
+  }
+
+  /// - Throws: any error for bytes that do not follow the format.
+  init(parsing bytes: [UInt8], in range: Range<Int>) throws {
+    var reader = FieldReader(bytes, in: range, limit: AuditRecord.textByteCount + 1)
+    var time: UInt64?
+    var who: Who?
+    var action: UInt8?
+    var outcome: UInt8?
+    var record = AuditRecord(time: Timestamp(milliseconds: 0), caller: Caller(.nobody), action: .read)
+    while let (number, field) = try reader.next() {
+      // A record of a newer version may have more fields; what is known of it can still be shown.
+      guard let tag = Tag(rawValue: number) else { continue }
+      switch tag {
+      case .time: time = try FieldReader.number(field)
+      case .who: who = try Who(parsing: field)
+      case .uid: record.caller.uid = UInt32(exactly: try FieldReader.number(field))
+      case .pid: record.caller.pid = Int32(exactly: try FieldReader.number(field))
+      case .unit: record.caller.unit = try AuditRecord.text(field)
+      case .exe: record.caller.exe = try AuditRecord.text(field)
+      case .address: record.caller.address = try AuditRecord.text(field)
+      case .action: action = field.count == 1 ? field.first : nil
+      case .group: record.group = try AuditRecord.text(field)
+      case .item: record.item = try AuditRecord.text(field)
+      case .version: record.version = try FieldReader.number(field)
+      case .outcome: outcome = field.count == 1 ? field.first : nil
+      case .subject: record.subject = try AuditRecord.text(field)
+      case .detail: record.detail = try AuditRecord.text(field)
+      }
+    }
+    guard let time, let who, let action, let outcome else { throw AuditDefect.unreadable }
+    record.time = Timestamp(milliseconds: time)
+    record.caller.who = who
+    record.action = Action(rawValue: action)
+    record.outcome = Outcome(rawValue: outcome)
+    self = record
+  }
+
+  fileprivate static func text(_ field: ArraySlice<UInt8>) throws(AuditDefect) -> String {
+    guard let text = String(validating: field, as: UTF8.self) else { throw .unreadable }
+    return text
+  }
+}
+
+extension AuditRecord.Who {
+  fileprivate init(parsing field: ArraySlice<UInt8>) throws(AuditDefect) {
+    switch field.first {
+    case 0 where field.count == 1: self = .nobody
+    case 1 where field.count == 1: self = .owner
+    case 2: self = .application(try AuditRecord.text(field.dropFirst()))
+    default: throw .unreadable
+    }
+  }
+}
+
+/// A stored batch of records does not follow the format.
+enum AuditDefect: Error { case unreadable }
+
+/// The records of one item: sealed together, and bound to their place in the chain.
+struct AuditBatch {
+  let sequence: UInt64
+  let records: [AuditRecord]
+
+  private static let version: UInt16 = 1
+  private static let headerByteCount = 30
+  /// The highest number of bytes of a batch before it is sealed.
+  static let byteCount = 768 << 10
+
+  /// Serialized records, in batches that fit into one item each.
+  static func split(_ records: [AuditRecord]) -> [[[UInt8]]] {
+    var batches: [[[UInt8]]] = []
+    var batch: [[UInt8]] = []
+    var count = headerByteCount
+    for record in records {
+      let bytes = record.serialized()
+      if count + 4 + bytes.count > byteCount, !batch.isEmpty {
+        batches.append(batch)
+        (batch, count) = ([], headerByteCount)
+      }
+      batch.append(bytes)
+      count += 4 + bytes.count
+    }
+    return batch.isEmpty ? batches : batches + [batch]
+  }
+
+  /// The bytes to be sealed.
+  static func serialized(_ records: [[UInt8]], sequence: UInt64) -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: headerByteCount + records.reduce(0) { $0 + 4 + $1.count })
+    writer.write(.auditBatch)
+    writer.write(version)
+    writer.write(sequence)
+    writer.write(UInt32(records.count))
+    for record in records { writer.writeCounted32(record) }
+    return writer.bytes
+  }
+
+  /// Reads a batch that was opened. Memory stays in proportion to the bytes.
+  init(parsing bytes: [UInt8]) throws(AuditDefect) {
+    do {
+      var reader = ByteReader(bytes)
+      try reader.expect(.auditBatch)
+      guard try reader.read(UInt16.self) == AuditBatch.version else { throw AuditDefect.unreadable }
+      sequence = try reader.readCounter()
+      let count = try reader.read(UInt32.self)
+      var records: [AuditRecord] = []
+      for _ in 0..<count {
+        let size = Int(try reader.read(UInt32.self))
+        guard size <= AuditRecord.byteCount else { throw AuditDefect.unreadable }
+        let start = reader.offset
+        _ = try reader.read(count: size)
+        records.append(try AuditRecord(parsing: bytes, in: start..<start + size))
+      }
+      try reader.finish()
+      self.records = records
+    } catch {
+      throw .unreadable
+    }
+  }
+}
+
+extension Label {
+  fileprivate static let auditBatch = Label("vault1.audit.log")
+}

@@ -1,0 +1,233 @@
+internal import GroupFile
+internal import Sealing
+
+extension SecretStore {
+  /// All bindings, sorted by application. The owner and the service can read them.
+  ///
+  /// Each is proved to be the owner's: nobody else may write to the group `vault.service`.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if the store has no such group; ``VaultError/damaged(group:level:detail:)``
+  ///   for a binding that does not follow the format; no binding is returned then.
+  public func serviceBindings() throws(VaultError) -> [ServiceBinding] {
+    var bindings: [ServiceBinding] = []
+    for (name, bytes) in try ownersItems(prefix: ServiceBinding.prefix) {
+      bindings.append(
+        try ServiceBinding(application: String(name.dropFirst(ServiceBinding.prefix.count)), parsing: bytes))
+    }
+    return bindings
+  }
+
+  /// The binding of an application; `nil` if it has none.
+  ///
+  /// - Throws: as ``serviceBindings()``.
+  public func serviceBinding(of application: String) throws(VaultError) -> ServiceBinding? {
+    guard AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.service.description)) else { return nil }
+    let name = ServiceBinding.prefix + (try Applications.name(application).description)
+    guard let found = try ownersItem(name) else { return nil }
+    return try ServiceBinding(application: application, parsing: found.bytes)
+  }
+
+  /// The content and version of an item of `vault.service`, proved to be the owner's; `nil` if there is none.
+  package func ownersItem(_ name: String) throws(VaultError) -> (bytes: [UInt8], version: UInt64)? {
+    try group(.service).reading { (view) throws(GroupFileError) in
+      try view.view.state.requireOwnersAlone()
+      guard let item = try view.stored(name), item.isPresent else { return nil }
+      guard item.attributes.writer == .owner else { throw .damaged(.row, "an item that is not the owner's") }
+      return (try view.view.bytes(of: item), item.row.version)
+    }
+  }
+
+  /// The items of `vault.service` whose names begin with `prefix`, all from one state and proved to be the owner's,
+  /// sorted by name.
+  package func ownersItems(prefix: String) throws(VaultError) -> [(name: String, bytes: [UInt8])] {
+    let group = group(.service)
+    try group.reading { (view) throws(GroupFileError) in try view.view.state.requireOwnersAlone() }
+    let list = try group.list(prefix: prefix)
+    var found: [(name: String, bytes: [UInt8])] = []
+    while let item = try list.next() {
+      let opened = try list.open(item.name.description)
+      guard opened.item.writer == .owner, !opened.item.isWriterClaimed else {
+        throw .damaged(group: group.name.description, level: .row, detail: "an item that is not the owner's")
+      }
+      found.append((item.name.description, unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }))
+    }
+    return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+}
+
+extension ServiceBinding {
+  static let prefix = "bind/"
+}
+
+extension VerifiedState {
+  /// Refuses a state of the group `vault.service` that anyone but the owner may write.
+  fileprivate func requireOwnersAlone() throws(GroupFileError) {
+    guard roster.members.allSatisfy({ $0.kind == .owner || $0.rights == .read }) else {
+      throw .damaged(.roster, "somebody besides the owner may write it")
+    }
+  }
+}
+
+extension Snapshot {
+  /// The value of an item that is not secret.
+  func bytes(of item: StoredItem) throws(GroupFileError) -> [UInt8] {
+    let secret = try secret(of: item.row)
+    return unsafe secret.withUnsafeBytes { unsafe Array($0) }
+  }
+}
+
+/// The result of binding an application.
+public struct BoundApplication: Sendable, Equatable {
+  public let binding: ServiceBinding
+  /// Whether a service is enrolled.
+  public let hasService: Bool
+  /// The application's groups that the service cannot open with the application's rights, sorted by name.
+  public let unserved: [ApplicationGroup]
+}
+
+extension Applications {
+  /// Lets the service take a caller for the application `id` if all conditions of `alternative` hold.
+  ///
+  /// An application that is not registered yet is registered, with a private group and without a credential. The
+  /// service becomes a member of the application's groups, with the application's rights. Repeating an interrupted call
+  /// finishes it. If the conditions are bound already, `credentials` are added to theirs.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/exists(_:)`` if another group has the name;
+  ///   ``VaultError/contradiction(_:)`` for an application whose credentials were revoked; ``VaultError/denied(_:)`` for
+  ///   anyone but the owner.
+  @discardableResult
+  public func bind(
+    _ id: String, _ alternative: ServiceBinding.Alternative
+  ) throws(VaultError) -> BoundApplication {
+    let name = try Applications.name(id)
+    _ = try store.owner()
+    try store.makeServiceGroups()
+    try register(name)
+    let unserved = try serve(id)
+    let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
+      guard let index = alternatives.firstIndex(where: alternative.hasConditions) else {
+        return alternatives.append(alternative)
+      }
+      let credentials = alternatives[index].credentials.merging(alternative.credentials) { $1 }
+      alternatives[index] = try ServiceBinding.Alternative(
+        unit: alternative.unit, user: alternative.user, exe: alternative.exe, label: alternative.label,
+        credentials: credentials)
+    }
+    guard let binding else { throw .unexpected("a binding without alternatives") }
+    store.record(.bind, subject: id, detail: alternative.description)
+    return BoundApplication(binding: binding, hasService: try isServed(), unserved: unserved)
+  }
+
+  /// Removes the alternative with the same conditions, or all alternatives of the application.
+  ///
+  /// The application keeps its groups, and the service stays a member of them.
+  ///
+  /// - Parameter alternative: `nil` removes all.
+  /// - Returns: what is left of the binding; `nil` if nothing is.
+  /// - Throws: ``VaultError/notFound(_:)`` if there is no such binding; ``VaultError/denied(_:)`` for anyone but the
+  ///   owner.
+  @discardableResult
+  public func unbind(
+    _ id: String, _ alternative: ServiceBinding.Alternative? = nil
+  ) throws(VaultError) -> ServiceBinding? {
+    _ = try store.owner()
+    guard try store.serviceBinding(of: id) != nil else { throw .notFound(.binding) }
+    let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
+      let count = alternatives.count
+      alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
+      guard alternatives.count < count else { throw .notFound(.binding) }
+    }
+    store.record(.unbind, subject: id, detail: alternative?.description ?? "all")
+    return left
+  }
+
+  /// Whether a service has been issued a credential that is still good.
+  func isServed() throws(VaultError) -> Bool {
+    guard let service = try store.registry().application(Applications.service) else { return false }
+    return service.issued != 0 && service.standing != .revoked
+  }
+
+  /// Makes the service a member of the application's groups, with the application's rights.
+  ///
+  /// - Returns: the groups that it is no such member of, because no service is enrolled.
+  private func serve(_ id: String) throws(VaultError) -> [ApplicationGroup] {
+    guard try isServed(), let service = try store.registry().application(Applications.service) else {
+      return try groups(of: id)
+    }
+    let unserved = try unserved(id)
+    for group in unserved {
+      _ = try store.grant(group.rights, in: group.name, to: Applications.service, service)
+    }
+    return []
+  }
+
+  /// The groups of an application that the service cannot open with the application's rights, sorted by name.
+  public func unserved(_ id: String) throws(VaultError) -> [ApplicationGroup] {
+    let rights = Dictionary(
+      uniqueKeysWithValues: try memberships(of: Applications.service).map { ($0.name.description, $0.member.rights) })
+    return try groups(of: id).filter { group in rights[group.name].map { $0 < group.rights } ?? true }
+  }
+
+  /// Registers an application without writing a credential.
+  private func register(_ name: AccessGroup.Name) throws(VaultError) {
+    let registry = try store.registry()
+    let id = name.description
+    if let known = try registry.application(id) {
+      guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
+      // An application with a credential has its group.
+      guard known.issued == 0 else { return }
+      return try admit(name, known)
+    }
+    let entry = try newEntry(name, .issued, .survives, registry)
+    try registry.record(entry, of: id)
+    try admit(name, entry)
+  }
+
+  private func admit(_ name: AccessGroup.Name, _ entry: Registry.RegisteredApplication) throws(VaultError) {
+    try makePrivateGroup(name, entry)
+    let id = name.description
+    guard try !memberships(of: id).contains(where: { $0.name == name && $0.member.rights == .write }) else { return }
+    try store.change(name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+  }
+}
+
+extension SecretStore {
+  /// Changes the alternatives of a binding in one transaction; without any, the item is removed.
+  fileprivate func changeBinding(
+    of id: String, _ change: (inout [ServiceBinding.Alternative]) throws(VaultError) -> Void
+  ) throws(VaultError) -> ServiceBinding? {
+    let name = ServiceBinding.prefix + id
+    while true {
+      let found = try ownersItem(name)
+      var alternatives =
+        try found.map { (found) throws(VaultError) in
+          try ServiceBinding(application: id, parsing: found.bytes).alternatives
+        } ?? []
+      let before = alternatives
+      try change(&alternatives)
+      let binding =
+        alternatives.isEmpty ? nil : try ServiceBinding(application: id, alternatives: alternatives)
+      if alternatives == before { return binding }
+      let version = found?.version ?? 0
+      do throws(VaultError) {
+        if let binding {
+          try group(.service).set(
+            name, to: try Secret(binding.serialized()), kind: .json, ifVersion: version)
+        } else {
+          try group(.service).remove(name, ifVersion: version)
+        }
+        return binding
+      } catch .conflict {
+        continue
+      }
+    }
+  }
+}
+
+extension ServiceBinding.Alternative: CustomStringConvertible {
+  /// The conditions, for people.
+  public var description: String {
+    [("unit", unit), ("user", user), ("exe", exe), ("label", label)]
+      .compactMap { name, text in text.map { "\(name) \($0)" } }.joined(separator: ", ")
+  }
+}

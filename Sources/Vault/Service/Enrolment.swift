@@ -1,0 +1,191 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+extension AccessGroup.Name {
+  /// Bindings and settings of the service, and the public key of the record. Only the owner writes to it.
+  static let service = AccessGroup.Name(trusted: "vault.service")
+  /// The record of decisions.
+  static let audit = AccessGroup.Name(trusted: "vault.audit")
+
+  /// What the group is for, if it is one of the store's own groups.
+  public var purpose: String? {
+    switch self {
+    case .service: "bindings and settings of the service"
+    case .audit: "the record of decisions"
+    default: nil
+    }
+  }
+}
+
+extension Applications {
+  /// The id under which the service is a member of groups. No other application can have it.
+  public static let service = AccessGroup.Name.service.description
+}
+
+/// The service's credential and what it opens, as the owner sees them.
+public struct ServiceInfo: Sendable, Equatable {
+  /// The service's entry in the registry; `nil` if none was enrolled.
+  public let credential: Application?
+  /// The groups that it serves with its rights in them, sorted by name; not those of the store itself.
+  public let groups: [ApplicationGroup]
+  public let bindings: [ServiceBinding]
+  /// Groups of bound applications that it does not serve with the application's rights.
+  public let unserved: [Unserved]
+
+  /// A group that an application is a member of, and that the service cannot open with the same rights.
+  public struct Unserved: Sendable, Equatable {
+    public let application: String
+    public let group: ApplicationGroup
+  }
+}
+
+extension SecretStore {
+  /// Writes a credential for the service, which opens the groups that it serves but never the owner's keys.
+  ///
+  /// The service becomes a reader of `vault.service`, a writer of `vault.audit`, and a member of the groups in `grants`
+  /// and of all groups of bound applications. Repeating an interrupted call finishes it.
+  ///
+  /// - Parameters:
+  ///   - path: as for ``Applications/issue(_:to:_:grants:lifetime:sealedBy:droppingUnproved:accepting:progress:)``.
+  ///   - grants: groups to serve, added to those that it serves already.
+  ///   - servesAll: whether to serve all groups that exist, with the right to write.
+  ///   - issuance, isDroppingUnproved, confirm, progress: as for
+  ///     ``Applications/issue(_:to:_:grants:lifetime:sealedBy:droppingUnproved:accepting:progress:)``.
+  /// - Throws: as ``Applications/issue(_:to:_:grants:lifetime:sealedBy:droppingUnproved:accepting:progress:)``.
+  public func enrollService(
+    to path: String, _ issuance: Applications.Issuance = .first, serving grants: [Applications.Grant] = [],
+    all servesAll: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
+    accepting confirm: ((ReturningState) -> Bool)? = nil,
+    progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+  ) throws(VaultError) -> IssuedCredential {
+    _ = try owner()
+    var wanted: [String: MemberRights] = [:]
+    for grant in grants {
+      let name = try group(grant.group).name
+      guard !name.isReserved else { throw .invalid("'\(name)' is the store's own group") }
+      wanted[name.description] = grant.rights
+    }
+    let named = Set(wanted.keys)
+    if servesAll {
+      for name in try groupNames() where !(try AccessGroup.Name(name).isReserved) && !named.contains(name) {
+        wanted[name] = .write
+      }
+    }
+    for group in try unservedGroups().map(\.group) where !named.contains(group.name) {
+      wanted[group.name] = max(wanted[group.name] ?? .read, group.rights)
+    }
+    let issued = try applications.issue(
+      .service, to: path, issuance,
+      grants: wanted.sorted { $0.key < $1.key }.map { Applications.Grant($0.value, in: $0.key) }, lifetime: nil,
+      sealedBy: nil, droppingUnproved: isDroppingUnproved, accepting: confirm, progress: progress)
+    record(.enroll, subject: Applications.service, detail: wanted.keys.sorted().joined(separator: " "))
+    return issued
+  }
+
+  /// Takes the service's membership of every group away. Its credential then opens nothing that is written later;
+  /// bindings and the record stay.
+  ///
+  /// - Returns: as ``Applications/uninstall(_:revoking:droppingUnproved:accepting:progress:)``.
+  /// - Throws: as ``Applications/uninstall(_:revoking:droppingUnproved:accepting:progress:)``.
+  @discardableResult
+  public func revokeService(
+    droppingUnproved isDroppingUnproved: Bool = false, accepting confirm: ((ReturningState) -> Bool)? = nil,
+    progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+  ) throws(VaultError) -> Uninstallation {
+    try applications.uninstall(
+      Applications.service, revoking: true, droppingUnproved: isDroppingUnproved, accepting: confirm,
+      progress: progress)
+  }
+
+  /// The service's credential, the groups that it serves, and the bindings.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
+  public func service() throws(VaultError) -> ServiceInfo {
+    let credential = try registry().application(Applications.service).map { Application(Applications.service, $0) }
+    let groups = credential == nil ? [] : try applications.groups(of: Applications.service)
+    return ServiceInfo(
+      credential: credential, groups: groups.filter { !$0.name.hasPrefix("vault.") },
+      bindings: hasServiceGroup ? try serviceBindings() : [], unserved: try unservedGroups())
+  }
+
+  private func unservedGroups() throws(VaultError) -> [ServiceInfo.Unserved] {
+    guard hasServiceGroup else { return [] }
+    var found: [ServiceInfo.Unserved] = []
+    for binding in try serviceBindings() {
+      guard try registry().application(binding.application) != nil else { continue }
+      found += try applications.unserved(binding.application).map {
+        ServiceInfo.Unserved(application: binding.application, group: $0)
+      }
+    }
+    return found
+  }
+
+  private var hasServiceGroup: Bool {
+    AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.service.description))
+  }
+
+  /// Makes the groups `vault.service` and `vault.audit`, as far as they are missing, and writes the public key of the
+  /// record. From then on, what the owner signs is recorded.
+  func makeServiceGroups() throws(VaultError) {
+    let identity = try owner()
+    try makeOwnGroup(.service, keep: 10)
+    let key = try sealing { () throws(SealingError) in try identity.auditKey().publicKey }
+    if let found = try ownersItem(AuditLog.keyName) {
+      guard found.bytes == key.bytes else {
+        throw .damaged(group: AccessGroup.Name.service.description, level: .row, detail: "the key of the record")
+      }
+    } else {
+      try group(.service).set(AuditLog.keyName, to: key.bytes)
+    }
+    // Batches are written once, so an older version of one is not kept.
+    try makeOwnGroup(.audit, keep: 1)
+  }
+
+  /// Begins the record of what the owner signs, on a store without a service. If it has begun, nothing changes.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; as ``createGroup(_:_:)``.
+  public func beginAudit() throws(VaultError) {
+    let isNew = !AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.audit.description))
+    try makeServiceGroups()
+    if isNew { record(.beginAudit) }
+  }
+
+  private func makeOwnGroup(_ name: AccessGroup.Name, keep: UInt16) throws(VaultError) {
+    let registry = try registry()
+    if AccessGroupFile.exists(in: location.groupFolder(name.description)) {
+      // A process that was killed after making the file leaves the entry unfinished.
+      guard var entry = try registry.entry(of: name), entry.presence != .present else { return }
+      entry.presence = .present
+      return try registry.record(entry, of: name)
+    }
+    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
+    creation.keep = keep
+    try createGroup(name, creation)
+  }
+}
+
+extension SecretStore {
+  /// Adds an act of the owner to the record, if the store keeps one. A notice says if that failed: the act stays done.
+  func record(
+    _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil
+  ) {
+    guard AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.audit.description)) else { return }
+    let record = AuditRecord(caller: .ownersProcess, action: action, group: group, subject: subject, detail: detail)
+    do {
+      try AuditLog(of: self).append([record])
+    } catch {
+      notices.post(.unrecorded(reason: error.message))
+    }
+  }
+}
+
+extension AuditRecord.Caller {
+  /// This process, on the owner's behalf.
+  package static var ownersProcess: AuditRecord.Caller {
+    var buffer = [CChar](repeating: 0, count: 4_096)
+    let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
+    let exe = count > 0 ? String(validating: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+    return AuditRecord.Caller(.owner, uid: getuid(), pid: getpid(), exe: exe)
+  }
+}

@@ -1,0 +1,246 @@
+import KeyedArchives
+
+/// How the service knows an application by its process, without a credential file.
+///
+/// A caller is the application if all the conditions of one alternative hold.
+public struct ServiceBinding: Sendable, Equatable {
+  /// The application's id.
+  public let application: String
+  /// At least one; no two have the same conditions.
+  public let alternatives: [Alternative]
+
+  /// Conditions that must all hold, and the credentials that systemd gets for such a unit.
+  public struct Alternative: Sendable, Equatable {
+    /// The name of a unit of the system's service manager, such as `web.service`.
+    public let unit: String?
+    /// A Unix user, by name or by number.
+    public let user: String?
+    /// The absolute path of the executable.
+    public let exe: String?
+    /// An AppArmor label.
+    public let label: String?
+    /// The item behind each id that the unit names in `LoadCredential=`.
+    public let credentials: [String: Reference]
+
+    /// - Throws: ``VaultError/invalid(_:)`` without any condition, or for a text that cannot be one.
+    public init(
+      unit: String? = nil, user: String? = nil, exe: String? = nil, label: String? = nil,
+      credentials: [String: Reference] = [:]
+    ) throws(VaultError) {
+      guard unit != nil || user != nil || exe != nil || label != nil else {
+        throw .invalid("a binding needs a unit, a user, an executable or a label")
+      }
+      try Alternative.require(unit, Alternative.isUnit, "a unit is named like 'web.service'")
+      try Alternative.require(
+        user, { Alternative.isText($0, 256) && !$0.contains(":") }, "a user has a name or a number")
+      try Alternative.require(
+        exe, { $0.hasPrefix("/") && !$0.hasSuffix("/") && Alternative.isText($0, 4_096) },
+        "an executable has an absolute path")
+      try Alternative.require(label, { Alternative.isText($0, 1_024) }, "a label has 1 to 1,024 bytes")
+      guard credentials.count <= 64 else { throw .overLimit("64 credentials of a binding") }
+      guard credentials.keys.allSatisfy(Alternative.isCredentialID) else {
+        throw .invalid("the id of a credential has 1 to 255 of the characters A-Z a-z 0-9 . _ - and is not '.' or '..'")
+      }
+      (self.unit, self.user, self.exe, self.label, self.credentials) = (unit, user, exe, label, credentials)
+    }
+
+    /// Whether both have the same conditions.
+    package func hasConditions(of other: Alternative) -> Bool {
+      (unit, user, exe, label) == (other.unit, other.user, other.exe, other.label)
+    }
+
+    private static func require(
+      _ text: String?, _ isValid: (String) -> Bool, _ rule: String
+    ) throws(VaultError) {
+      if let text, !isValid(text) { throw .invalid(rule) }
+    }
+
+    private static func isText(_ text: String, _ limit: Int) -> Bool {
+      (1...limit).contains(text.utf8.count) && !text.unicodeScalars.contains(where: Item.Name.isControl)
+    }
+
+    private static let unitKinds = [".service", ".scope", ".socket", ".mount", ".swap"]
+
+    private static func isUnit(_ text: String) -> Bool {
+      guard text.utf8.count <= 255, let kind = unitKinds.first(where: { text.hasSuffix($0) }) else { return false }
+      let name = text.utf8.dropLast(kind.utf8.count)
+      return !name.isEmpty && name.last != UInt8(ascii: "@")
+        && name.allSatisfy { isPlain($0) || ":@\\".utf8.contains($0) }
+    }
+
+    private static func isCredentialID(_ text: String) -> Bool {
+      (1...255).contains(text.utf8.count) && text.utf8.allSatisfy(isPlain) && text != "." && text != ".."
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+        true
+      default: false
+      }
+    }
+  }
+
+  /// An item, or a field of one.
+  public struct Reference: Sendable, Hashable {
+    /// The group's name; `nil` for the application's own group.
+    public let group: String?
+    public let item: String
+    public let field: String?
+
+    /// - Throws: ``VaultError/invalid(_:)`` for a name that no group, item or field can have.
+    public init(item: String, field: String? = nil, group: String? = nil) throws(VaultError) {
+      self.group = try group.map { (name) throws(VaultError) in try AccessGroup.Name(name).description }
+      self.item = try Item.Name(item).description
+      if let field {
+        guard (1...1_024).contains(field.utf8.count), !field.unicodeScalars.contains(where: Item.Name.isControl) else {
+          throw .invalid("a field's name has 1 to 1,024 bytes without control characters")
+        }
+      }
+      self.field = field
+    }
+  }
+
+  /// The highest number of alternatives.
+  static let alternativeLimit = 64
+
+  /// - Throws: ``VaultError/invalid(_:)`` without alternatives, or if two have the same conditions.
+  init(application: String, alternatives: [Alternative]) throws(VaultError) {
+    guard !alternatives.isEmpty else { throw .invalid("a binding has at least one alternative") }
+    guard alternatives.count <= ServiceBinding.alternativeLimit else {
+      throw .overLimit("\(ServiceBinding.alternativeLimit) alternatives of a binding")
+    }
+    for (index, alternative) in alternatives.enumerated() {
+      guard !alternatives[..<index].contains(where: alternative.hasConditions) else {
+        throw .invalid("two alternatives of a binding have the same conditions")
+      }
+    }
+    self.application = try Applications.name(application).description
+    self.alternatives = alternatives
+  }
+}
+
+// MARK: - Bytes: JSON (format article, "The service")
+
+extension ServiceBinding {
+  /// Reads the value of an item `bind/APP`. Whatever a newer version may have added is refused, because a condition
+  /// that is not understood must not be passed over.
+  ///
+  /// - Throws: ``VaultError/damaged(group:level:detail:)``.
+  init(application: String, parsing bytes: [UInt8]) throws(VaultError) {
+    var limits = ArchiveLimits()
+    limits.inputBytes = ServiceBinding.byteLimit
+    limits.nesting = 8
+    do {
+      let list = try PropertyList(json: bytes, limits: limits)
+      let top = list.nodes[list.top]
+      guard top.kind == .array else { throw BindingDefect.shape }
+      var alternatives: [Alternative] = []
+      for element in list.elements(top) {
+        alternatives.append(try Alternative(Members(list.nodes[Int(element)], of: list)))
+      }
+      try self.init(application: application, alternatives: alternatives)
+    } catch {
+      throw .damaged(
+        group: AccessGroup.Name.service.description, level: .row,
+        detail: "the binding of '\(application)' does not follow the format")
+    }
+  }
+
+  /// The highest number of bytes of a binding.
+  static let byteLimit = 512 << 10
+
+  /// The binding as JSON. Names that are not set are left out.
+  func serialized() -> [UInt8] {
+    Array(("[" + alternatives.map(\.json).joined(separator: ",") + "]").utf8)
+  }
+
+  fileprivate enum BindingDefect: Error { case shape }
+
+  /// The members of a JSON object, each of which must be taken.
+  fileprivate struct Members {
+    private var members: [String: Node] = [:]
+    private let list: PropertyList
+
+    init(_ node: Node, of list: PropertyList) throws {
+      guard node.kind == .dictionary else { throw BindingDefect.shape }
+      self.list = list
+      for (key, value) in zip(list.keys(node), list.values(node)) {
+        guard let name = list.text(list.nodes[Int(key)]) else { throw BindingDefect.shape }
+        guard members.updateValue(list.nodes[Int(value)], forKey: name) == nil else { throw BindingDefect.shape }
+      }
+    }
+
+    var names: [String] { Array(members.keys) }
+
+    mutating func text(_ name: String) throws -> String? {
+      guard let node = members.removeValue(forKey: name) else { return nil }
+      guard let text = list.text(node) else { throw BindingDefect.shape }
+      return text
+    }
+
+    mutating func object(_ name: String) throws -> Members? {
+      try members.removeValue(forKey: name).map { try Members($0, of: list) }
+    }
+
+    func finish() throws {
+      guard members.isEmpty else { throw BindingDefect.shape }
+    }
+  }
+}
+
+extension ServiceBinding.Alternative {
+  fileprivate init(_ members: ServiceBinding.Members) throws {
+    var members = members
+    let (unit, user) = (try members.text("unit"), try members.text("user"))
+    let (exe, label) = (try members.text("exe"), try members.text("label"))
+    var credentials: [String: ServiceBinding.Reference] = [:]
+    if var references = try members.object("credentials") {
+      for id in references.names {
+        guard var reference = try references.object(id), let item = try reference.text("item") else {
+          throw ServiceBinding.BindingDefect.shape
+        }
+        let (field, group) = (try reference.text("field"), try reference.text("group"))
+        try reference.finish()
+        credentials[id] = try ServiceBinding.Reference(item: item, field: field, group: group)
+      }
+    }
+    try members.finish()
+    try self.init(unit: unit, user: user, exe: exe, label: label, credentials: credentials)
+  }
+
+  fileprivate var json: String {
+    var members = [("unit", unit), ("user", user), ("exe", exe), ("label", label)].compactMap { name, text in
+      text.map { "\"\(name)\":\(ServiceBinding.quoted($0))" }
+    }
+    if !credentials.isEmpty {
+      let references = credentials.sorted { $0.key < $1.key }.map {
+        "\(ServiceBinding.quoted($0.key)):\($0.value.json)"
+      }
+      members.append("\"credentials\":{\(references.joined(separator: ","))}")
+    }
+    return "{\(members.joined(separator: ","))}"
+  }
+}
+
+extension ServiceBinding.Reference {
+  fileprivate var json: String {
+    let members = [("group", group), ("item", item), ("field", field)].compactMap { name, text in
+      text.map { "\"\(name)\":\(ServiceBinding.quoted($0))" }
+    }
+    return "{\(members.joined(separator: ","))}"
+  }
+}
+
+extension ServiceBinding {
+  /// A JSON string; no text of a binding has control characters.
+  fileprivate static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
+      quoted.unicodeScalars.append(scalar)
+    }
+    return quoted + "\""
+  }
+}

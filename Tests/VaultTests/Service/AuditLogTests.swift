@@ -1,0 +1,138 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Vault
+
+@Suite struct AuditLogTests {
+  private typealias Record = AuditRecord
+
+  @Test func `the owner reads what the service and the owner have appended`() throws {
+    let fixture = try ServiceFixture()
+    let before = try fixture.records().count
+    let log = try AuditLog(of: fixture.service())
+    try log.append([ServiceFixture.record("a"), ServiceFixture.record("b")])
+    try AuditLog(of: fixture.owner()).append([ServiceFixture.record("c")])
+    let head = try log.append([ServiceFixture.record("d")])
+    #expect(try fixture.records().dropFirst(before).map(\.item) == ["a", "b", "c", "d"])
+    #expect(try log.head() == head)
+    let report = try fixture.owner().verifyAudit()
+    #expect(report.isWhole && report.last == head.sequence && report.link == head.link.hexadecimal)
+  }
+
+  @Test func `whoever appends cannot read back`() throws {
+    let fixture = try ServiceFixture()
+    let service = try fixture.service()
+    try AuditLog(of: service).append([ServiceFixture.record("marked-item")])
+    #expect(throws: VaultError.denied(.ownerOnly)) { try service.auditRecords() }
+    #expect(throws: VaultError.denied(.ownerOnly)) { try service.verifyAudit() }
+    for item in try service.group("vault.audit").items() {
+      let bytes = try unsafe service.group("vault.audit").get(item.name.description).withUnsafeBytes {
+        unsafe Array($0)
+      }
+      for text in ["marked-item", "com.example.web"] {
+        #expect(!String(decoding: bytes, as: UTF8.self).contains(text))
+      }
+    }
+  }
+
+  @Test func `every field of a record is kept`() throws {
+    let fixture = try ServiceFixture()
+    let full = Record(
+      time: Timestamp(milliseconds: 1_234_567_890_123),
+      caller: Record.Caller(.owner, uid: 0, pid: 1, unit: "u", exe: "/e", address: "[::1]:1"), action: .dropMonths,
+      group: "g", item: "i\n\u{1B}[2J", version: 0, outcome: .denied, subject: "s", detail: "")
+    let empty = Record(time: Timestamp(milliseconds: 0), caller: Record.Caller(.nobody), action: .init(rawValue: 255))
+    try AuditLog(of: fixture.service()).append([full, empty])
+    #expect(try fixture.records().suffix(2) == [full, empty])
+    #expect(empty.action.name == "action 255" && Record.Outcome(rawValue: 200).name == "status 200")
+  }
+
+  @Test func `no record is refused: long texts are cut, and large numbers are bounded`() throws {
+    let fixture = try ServiceFixture()
+    let long = String(repeating: "ü", count: 3_000)
+    let record = Record(
+      time: Timestamp(milliseconds: .max),
+      caller: Record.Caller(.application(long), uid: .max, pid: .max, unit: long, exe: long, address: long),
+      action: .read, group: long, item: long, version: .max, subject: long, detail: long)
+    try AuditLog(of: fixture.service()).append(Array(repeating: record, count: 100))
+    let found = try fixture.records().suffix(100)
+    #expect(found.allSatisfy { $0.item == String(repeating: "ü", count: 2_046) + "…" })
+    #expect(try fixture.owner().verifyAudit().isWhole)
+  }
+
+  @Test func `many writers at once make one chain`() throws {
+    let fixture = try ServiceFixture()
+    let stores = [try fixture.service(), try fixture.owner(), try fixture.service()]
+    onThreads(3) { thread in
+      for number in 0..<8 {
+        #expect(throws: Never.self) {
+          try AuditLog(of: stores[thread]).append([ServiceFixture.record("\(thread)-\(number)")])
+        }
+      }
+    }
+    let items = try fixture.records().compactMap(\.item).filter { $0.contains("-") && $0.utf8.count == 3 }
+    #expect(Set(items).count == 24)
+    #expect(try fixture.owner().verifyAudit().isWhole)
+  }
+
+  @Test func `months that are dropped leave a chain that begins later`() throws {
+    let fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    // The clock of the fixture is not later than these months.
+    for month in 1...5 { try log.append([ServiceFixture.record("month \(month)")], at: .month(month)) }
+    let caller = Record.Caller(.nobody)
+    #expect(try log.dropMonths(keeping: 12, by: caller, at: .month(5)) == 0)
+    #expect(try log.dropMonths(keeping: 2, by: caller, at: .month(5)) > 2)
+    let items = try fixture.records().map { $0.item ?? $0.action.name }
+    #expect(items == ["month 4", "month 5", "drop-months"])
+    let report = try fixture.owner().verifyAudit()
+    #expect(report.isWhole && report.first > 3)
+    try log.append([ServiceFixture.record("after")], at: .month(6))
+    #expect(try fixture.owner().verifyAudit().confirmed == report.last)
+    #expect(throws: VaultError.self) { try log.dropMonths(keeping: 0, by: caller) }
+  }
+
+  @Test func `a clock that goes back does not put a batch into an earlier month`() throws {
+    let fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    try log.append([ServiceFixture.record("a")], at: .month(7))
+    try log.append([ServiceFixture.record("b")], at: .month(3))
+    try log.append([ServiceFixture.record("c")], at: Timestamp(milliseconds: .max))
+    try log.append([ServiceFixture.record("d")], at: Timestamp(milliseconds: 0))
+    let names = try fixture.owner().group("vault.audit").items().map(\.name.description)
+    #expect(!names.contains { $0.hasPrefix("2027-03") || $0.hasPrefix("1970") })
+    #expect(names.count { $0.hasPrefix("9999-12/") } == 2)
+    #expect(try fixture.owner().verifyAudit().isWhole)
+  }
+
+  @Test func `only records since a time are read`() throws {
+    let fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    let now = Timestamp.now.milliseconds
+    try log.append([ServiceFixture.record("old", now - 10_000), ServiceFixture.record("new", now)])
+    let since = Timestamp(milliseconds: now - 5_000)
+    #expect(try fixture.records(since: since).compactMap(\.item) == ["new"])
+  }
+
+  @Test func `records can be followed from a state that was seen`() throws {
+    let fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    let seen = try fixture.owner().auditRecords().end
+    try log.append([ServiceFixture.record("a")])
+    try log.append([ServiceFixture.record("b")], at: .month(12))
+    try log.append([ServiceFixture.record("c")], at: Timestamp(milliseconds: .max))
+    let records = try fixture.owner().auditRecords(after: seen)
+    var items: [String?] = []
+    while let record = try records.next() { items.append(record.item) }
+    #expect(items == ["a", "b", "c"])
+    #expect(try fixture.owner().auditRecords(after: records.end).next() == nil)
+  }
+
+  @Test func `a store without a record has none to read, and records nothing`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("g")
+    #expect(throws: VaultError.notFound(.group)) { try store.open().auditRecords() }
+    #expect(try store.open().groupNames() == ["default", "g"])
+  }
+}
