@@ -153,6 +153,7 @@ public final class ItemList {
 
   /// Reads more of the state that the list shows.
   func reading<Result>(_ body: (ReadTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
+    guard case .file(let transaction, _, _) = source else { throw .denied(.throughService) }
     do { return try body(transaction) } catch { throw VaultError(error, group: group) }
   }
 
