@@ -11,6 +11,7 @@ import PackageDescription
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
 //             KeychainItems -> VaultFoundation
 //             VaultServices -> { VaultFoundation, the packages of the traits that are enabled }
+//   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, SwiftNIO, Hummingbird }, with the trait Daemon
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
 // VaultFoundation and SecureCoding. Without traits, which none is by default, no package is fetched.
@@ -33,10 +34,13 @@ let package = Package(
     .library(name: "KeychainItems", targets: ["KeychainItems"]),
     .executable(name: "vault", targets: ["VaultCLI"]),
     .executable(name: "vault-exchange", targets: ["VaultExchange"]),
+    .library(name: "VaultDaemon", targets: ["VaultDaemon"]),
+    .executable(name: "vaultd", targets: ["VaultDaemonCLI"]),
   ],
   traits: [
     .default(enabledTraits: []),
     .trait(name: "Configuration", description: "A provider of swift-configuration over an access group."),
+    .trait(name: "Daemon", description: "The vaultd executable."),
     .trait(
       name: "Lifecycle", description: "A service of swift-service-lifecycle that keeps an access group open.",
       enabledTraits: ["Logging"]),
@@ -48,6 +52,11 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
   ],
   targets: [
     // The system's libraries, and the few lines of C that Swift cannot call.
@@ -90,6 +99,25 @@ let package = Package(
       name: "ForeignStores", dependencies: ["Exchange", "KeyedArchives", "CGcrypt", "CZlib"], swiftSettings: settings),
     .executableTarget(
       name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CVaultSystem"], swiftSettings: settings),
+
+    // The daemon. Targets cannot be left out, so without its trait the module is empty and the executable says why.
+    .target(
+      name: "VaultDaemon",
+      dependencies: [
+        "VaultFoundation", "Vault", "Exchange", "CVaultSystem",
+        .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Daemon"])),
+        .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Daemon"])),
+        .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Daemon"])),
+        .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Daemon"])),
+        .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Daemon"])),
+        .product(name: "NIOExtras", package: "swift-nio-extras", condition: .when(traits: ["Daemon"])),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: .when(traits: ["Daemon"])),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Daemon"])),
+        .product(
+          name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Daemon"])),
+      ],
+      swiftSettings: settings),
+    .executableTarget(name: "VaultDaemonCLI", dependencies: ["VaultDaemon"], swiftSettings: settings),
 
     // What several test targets need.
     .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),

@@ -95,3 +95,31 @@ int64_t csystem_peer_user(int descriptor) {
   socklen_t count = sizeof peer;
   return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &count) == 0 ? (int64_t)peer.uid : -1;
 }
+
+int csystem_peer(int socket, int32_t *process, uint32_t *user, uint32_t *group) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+  *process = peer.pid;
+  *user = peer.uid;
+  *group = peer.gid;
+  return 0;
+}
+
+// Missing in the headers of older systems.
+enum { peer_process_option = 77 };
+
+int csystem_peer_process(int socket) {
+  int descriptor = -1;
+  socklen_t size = sizeof descriptor;
+  return getsockopt(socket, SOL_SOCKET, peer_process_option, &descriptor, &size) == 0 ? descriptor : -1;
+}
+
+long csystem_peer_label(int socket, char *buffer, size_t capacity) {
+  socklen_t size = (socklen_t)capacity;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERSEC, buffer, &size) == 0 ? (long)size : -1;
+}
+
+int csystem_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); }
+
+int csystem_forbid_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }

@@ -34,15 +34,61 @@ public final class Edit {
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
     _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
-    let value = NewValue(secret: secret.opened, kind: kind, typeName: typeName)
+    set(
+      name, NewValue(secret: secret.opened, kind: kind, typeName: typeName), details, ifVersion: expected,
+      droppingBelow: 0)
+  }
+
+  /// Sets `name` as the public call does, and drops versions although the group would keep them.
+  ///
+  /// - Parameter oldest: the oldest version to keep; the new one is kept in any case.
+  package func set(
+    _ name: String, to secret: borrowing Secret, kind: SecretKind, _ details: Details, droppingBelow oldest: UInt64
+  ) {
+    set(name, NewValue(secret: secret.opened, kind: kind), details, ifVersion: nil, droppingBelow: oldest)
+  }
+
+  private func set(
+    _ name: String, _ value: NewValue, _ details: Details, ifVersion expected: UInt64?, droppingBelow oldest: UInt64
+  ) {
     change { (transaction) throws(VaultError) in
       let name = try Item.Name(name)
       try details.validate()
       try run { () throws(GroupFileError) in
-        _ = try transaction.set(name, to: value, details, ifVersion: expected)
+        _ = try transaction.set(name, to: value, details, ifVersion: expected, droppingBelow: oldest)
       }
     }
   }
+
+  /// Changes the item's details, as ``AccessGroup/change(_:_:ifVersion:)``.
+  package func change(_ name: String, _ details: Details) {
+    change { (transaction) throws(VaultError) in
+      let name = try Item.Name(name)
+      try details.validate()
+      try run { () throws(GroupFileError) in _ = try transaction.set(name, to: nil, details, ifVersion: nil) }
+    }
+  }
+
+  /// Writes an older version again, as ``AccessGroup/restore(_:version:)``.
+  package func restore(_ name: String, version: UInt64) {
+    change { (transaction) throws(VaultError) in
+      let name = try Item.Name(name)
+      try run { () throws(GroupFileError) in _ = try transaction.restore(name, version: version) }
+    }
+  }
+
+  /// Removes the item with its history, but for some versions, which are written again, oldest first.
+  ///
+  /// - Parameter kept: numbers of versions that have values, rising.
+  package func destroy(_ name: String, keeping kept: [UInt64] = []) {
+    change { (transaction) throws(VaultError) in
+      let name = try Item.Name(name).description
+      try run { () throws(GroupFileError) in try transaction.destroy(name, keeping: kept) }
+    }
+  }
+
+  /// The state that the transaction has made so far.
+  package var state: OneState { OneState(transaction, group: group) }
 
   /// Removes `name`, as ``AccessGroup/remove(_:ifVersion:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) {
@@ -224,13 +270,14 @@ extension WriteTransaction {
   ///
   /// - Parameter token: the name's token, if the caller knows it.
   func set(
-    _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil
+    _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil,
+    droppingBelow oldest: UInt64 = 0
   ) throws(GroupFileError) -> UInt64 {
     let token = token ?? view.state.keys.token(of: name.description)
     let old = try stored(name.description, at: token)
     try require(expected, in: old)
     let attributes = details.applied(to: old, name: name.description, value: secret, at: time)
-    if let secret { return try put(attributes, secret.secret, over: old?.row, at: token) }
+    if let secret { return try put(attributes, secret.secret, over: old?.row, at: token, droppingBelow: oldest) }
     guard let old, old.isPresent else { throw .noItem }
     return try put(attributes, view.secret(of: old.row), over: old.row, at: token, keepsValue: true)
   }
@@ -258,6 +305,17 @@ extension WriteTransaction {
       source = last
     }
     return try put(source.attributes, view.secret(of: source.row), keepsValue: true)
+  }
+
+  /// Ends the item's history, and writes the versions `kept` again.
+  fileprivate func destroy(_ name: String, keeping kept: [UInt64]) throws(GroupFileError) {
+    var values: [(Attributes, OpenedSecret)] = []
+    for version in kept {
+      let item = try present(name, version: version)
+      values.append((item.attributes, try view.secret(of: item.row)))
+    }
+    try destroy(name)
+    for (attributes, secret) in values { try put(attributes, secret, keepsValue: true) }
   }
 
   private func require(_ expected: UInt64?, in old: StoredItem?) throws(GroupFileError) {

@@ -36,6 +36,9 @@ package enum SystemClock {
 
 /// The format version of this build, and the versions of its libraries; a static executable contains its own.
 public enum BuildVersions {
+  /// The version of the commands and of the daemon.
+  public static let vault = "0.1.0"
+
   /// The format version that is written.
   public static var format: Int { Int(FormatVersion.known.write) }
 

@@ -44,6 +44,8 @@ public struct Item: Sendable {
   public var kind: SecretKind { SecretKind(rawValue: content.attributes.valueKind) }
   /// The name of an archived value's type.
   public var typeName: String? { content.attributes.typeName }
+  /// The number of the state in which the value was first written. New details and a restoration keep it.
+  package var valueEpoch: UInt64 { content.attributes.valueEpoch }
   /// The member who wrote this version, according to that member.
   public var writer: Writer { content.attributes.writer }
   /// Whether `writer` is only a claim: another member signed the state with this version, and could have invented it.

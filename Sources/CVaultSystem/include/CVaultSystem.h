@@ -52,3 +52,15 @@ int csystem_seal(int descriptor);
 
 /// Whether a path is on a file system that exists only in memory: tmpfs or ramfs.
 int csystem_lies_in_memory(const char *path);
+
+/// Who is at the other end of a Unix socket, as of the moment when they connected: SO_PEERCRED.
+int csystem_peer(int socket, int32_t *process, uint32_t *user, uint32_t *group);
+/// A descriptor of the process that connected, which never means another one: SO_PEERPIDFD, since Linux 6.5.
+int csystem_peer_process(int socket);
+/// The peer's AppArmor or SELinux label: SO_PEERSEC. -1 if there is none.
+long csystem_peer_label(int socket, char *buffer, size_t capacity);
+
+/// Locks this process's memory, pages of the future included, once they are touched.
+int csystem_lock_memory(void);
+/// No program that this process starts gets more privileges than it has.
+int csystem_forbid_new_privileges(void);

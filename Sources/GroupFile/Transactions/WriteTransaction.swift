@@ -67,10 +67,13 @@ package final class WriteTransaction: ItemReading {
   /// In a large transaction most rows are written a little later, so the error of a row may be thrown by a later call.
   /// Otherwise as `put(_:_:keepsValue:)`.
   ///
-  /// - Parameter token: the token of the name in `attributes`.
+  /// - Parameters:
+  ///   - token: the token of the name in `attributes`.
+  ///   - lowest: older versions than this are dropped, although the group would keep them.
   @discardableResult
   package func put(
-    _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token, keepsValue: Bool = false
+    _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token, keepsValue: Bool = false,
+    droppingBelow lowest: UInt64 = 0
   ) throws(GroupFileError) -> UInt64 {
     var version: UInt64 = 1
     var oldest: UInt64 = 1
@@ -78,7 +81,7 @@ package final class WriteTransaction: ItemReading {
       guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
       version = old.version + 1
       let keep = UInt64(view.state.roster.keep)
-      oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1)
+      oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1, min(lowest, version))
       try countVersions(old, now: version - oldest)
     } else {
       guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }

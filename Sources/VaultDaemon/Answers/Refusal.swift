@@ -1,0 +1,42 @@
+#if Daemon
+  import HTTPTypes
+  import Hummingbird
+  import VaultFoundation
+
+  /// Why a request is not answered, in the form of HashiCorp's interface: `{"errors":["…"]}`.
+  struct Refusal: Error, Equatable {
+    let status: HTTPResponse.Status
+    /// Texts for people; none holds a secret, or an item's name that the caller did not send.
+    var messages: [String] = []
+
+    static let notFound = Refusal(status: .notFound)
+    static let denied = Refusal(status: .forbidden, "permission denied")
+    static let sealed = Refusal(status: .serviceUnavailable, "Vault is sealed")
+    static let unexpected = Refusal(status: .internalServerError, "internal error")
+    static let tooLarge = Refusal(status: .contentTooLarge, "the request is too large")
+    static let unknownMethod = Refusal(status: .methodNotAllowed, "unsupported operation")
+
+    init(status: HTTPResponse.Status, _ messages: String...) { (self.status, self.messages) = (status, messages) }
+
+    static func invalid(_ message: String) -> Refusal { Refusal(status: .badRequest, message) }
+
+    /// - Parameter command: what the owner does instead.
+    static func ownerOnly(_ command: String) -> Refusal {
+      Refusal(status: .forbidden, "only the owner may do this: \(command)")
+    }
+
+    init(_ error: VaultError) {
+      switch error {
+      case .notFound: self = .notFound
+      case .denied(.notAMember), .denied(.readOnly): self = .denied
+      case .denied, .ownerNeeded: self.init(status: .forbidden, error.message)
+      case .conflict: self = .invalid("check-and-set parameter did not match the current version")
+      case .invalid, .overLimit, .otherType, .archive, .contradiction: self = .invalid(error.message)
+      case .locked, .noStore, .otherDevice: self = .sealed
+      case .busy: self.init(status: .serviceUnavailable, error.message)
+      case .storage: self.init(status: .serviceUnavailable, error.message)
+      default: self.init(status: .internalServerError, error.message)
+      }
+    }
+  }
+#endif

@@ -1,0 +1,125 @@
+#if Daemon
+  import CVaultSystem
+  import Glibc
+
+  /// What the kernel says about the process that opened a connection.
+  ///
+  /// It is read once, when the connection is accepted. User and label belong to the moment of connecting. Unit and
+  /// executable are read from /proc by the process's number, which can meanwhile belong to another process: they are
+  /// certain only if a descriptor of the peer's process shows afterwards that it is still alive, so that its number was never
+  /// free.
+  struct Peer: Sendable, Equatable {
+    /// The uid; `nil` over TCP.
+    var user: UInt32?
+    var process: Int32?
+    /// The unit of the manager that the daemon belongs to.
+    var unit: String?
+    /// The path of the program's file.
+    var executable: String?
+    /// The AppArmor or SELinux label.
+    var label: String?
+    /// Whether `process`, `unit` and `executable` are known to be the peer's. Otherwise only `user` identifies them.
+    var isProcessCertain = false
+    /// Of a connection over TCP.
+    var address: String?
+
+    init(address: String? = nil) { self.address = address }
+
+    /// - Parameters:
+    ///   - socket: a connected Unix socket.
+    ///   - usesDescriptor: false takes the way of a kernel without descriptors of peers.
+    ///   - manager: whose units count.
+    ///   - testOnlyAfterReading: called between reading /proc and the question whether the process is alive.
+    /// - Returns: `nil` if the socket has no peer.
+    init?(
+      of socket: CInt, usesDescriptor: Bool = true, manager: ServiceManager = .system,
+      testOnlyAfterReading: (pid_t) -> Void = { _ in }
+    ) {
+      var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
+      guard unsafe csystem_peer(socket, &process, &user, &group) == 0 else { return nil }
+      self.user = user
+      label = Self.label(of: socket)
+      let descriptor = usesDescriptor ? csystem_peer_process(socket) : -1
+      let hasDescriptors = usesDescriptor && (descriptor >= 0 || errno != ENOPROTOOPT)
+      defer { if descriptor >= 0 { close(descriptor) } }
+      // Where the kernel has descriptors and gives none, the process is gone. A number of 0 is outside of our namespace.
+      guard process > 0, descriptor >= 0 || !hasDescriptors else { return }
+      let facts = ProcessFacts(of: process, manager)
+      testOnlyAfterReading(process)
+      guard !hasDescriptors || Self.isAlive(descriptor) else { return }
+      self.process = process
+      (unit, executable) = (facts.unit, facts.executable)
+      isProcessCertain = hasDescriptors
+    }
+
+    /// A descriptor of a process becomes readable when the process ends.
+    private static func isAlive(_ descriptor: CInt) -> Bool {
+      var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      return unsafe poll(&question, 1, 0) == 0
+    }
+
+    private static func label(of socket: CInt) -> String? {
+      var bytes = [CChar](repeating: 0, count: 512)
+      let count = unsafe csystem_peer_label(socket, &bytes, bytes.count - 1)
+      guard count > 0 else { return nil }
+      let text = bytes[..<Int(count)].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+      return text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
+    }
+  }
+
+  /// The service manager whose units the daemon tells apart.
+  enum ServiceManager: Sendable, Equatable {
+    case system
+    /// The manager of this user. Its units are named by the user, who is trusted here: it is their own daemon.
+    case user(UInt32)
+
+    /// The unit that a process with this text in `/proc/PID/cgroup` belongs to; `nil` if it belongs to none of the manager's
+    /// services.
+    ///
+    /// A user's own manager can give its units any name, but they all are below `user@UID.service`, which is a unit of the
+    /// system manager and the first one on the way.
+    func unit(inControlGroup text: String) -> String? {
+      guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("0::/") }),
+        !line.hasSuffix(" (deleted)")
+      else { return nil }
+      var parts = line.dropFirst(4).split(separator: "/")[...]
+      guard !parts.contains("..") else { return nil }
+      if case .user(let user) = self {
+        let expected = ["user.slice", "user-\(user).slice", "user@\(user).service"]
+        guard parts.prefix(3).map(String.init) == expected else { return nil }
+        parts = parts.dropFirst(3)
+      }
+      guard var unit = parts.first(where: { !$0.hasSuffix(".slice") }), unit.hasSuffix(".service") else { return nil }
+      // systemd puts the character before names that mean something in this file system.
+      if unit.hasPrefix("_") { unit = unit.dropFirst() }
+      return String(unit)
+    }
+  }
+
+  /// What /proc says about a number of a process at this moment.
+  private struct ProcessFacts {
+    let unit: String?
+    let executable: String?
+
+    init(of process: Int32, _ manager: ServiceManager) {
+      unit = Self.content(of: "/proc/\(process)/cgroup").flatMap { manager.unit(inControlGroup: $0) }
+      var path = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let count = unsafe path.withUnsafeMutableBytes { buffer in
+        guard let start = buffer.baseAddress else { return -1 }
+        return unsafe readlink("/proc/\(process)/exe", start.assumingMemoryBound(to: CChar.self), buffer.count)
+      }
+      // A replaced file ends with " (deleted)": no binding names it.
+      executable = count > 0 ? String(decoding: path[..<count], as: UTF8.self) : nil
+    }
+
+    private static func content(of path: String) -> String? {
+      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { return nil }
+      defer { close(descriptor) }
+      var bytes = [UInt8](repeating: 0, count: 16 * 1_024)
+      let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+      // A longer text would be cut, and a cut name could be another unit's.
+      return count > 0 && count < bytes.count ? String(decoding: bytes[..<count], as: UTF8.self) : nil
+    }
+  }
+#endif

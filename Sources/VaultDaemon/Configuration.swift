@@ -1,0 +1,79 @@
+#if Daemon
+  import VaultFoundation
+
+  /// How the daemon was started: its command line, completed by what systemd passes in the environment.
+  struct Configuration: Sendable {
+    /// The path of the Unix socket; `nil` if systemd passes sockets, or if only TCP is wanted.
+    var socket: String?
+    /// The address for HTTP with TLS, such as `127.0.0.1:8200`.
+    var address: String?
+    /// The file of the daemon's own credential.
+    var credential: String?
+    var location: StoreLocation
+    var manager = ServiceManager.system
+    var limits = Limits()
+    /// Whether only what is wrong with the configuration is told.
+    var isCheck = false
+    /// False takes the way of kernels that have no descriptors of peers.
+    var usesPeerDescriptors = true
+
+    init(location: StoreLocation) { self.location = location }
+
+    /// - Throws: ``Problem``, ``VaultError`` if the place of the store cannot be determined.
+    init(
+      arguments: [String], environment: [String: String], user: UInt32
+    ) throws {
+      location = try StoreLocation(environment: environment)
+      let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+      if user != 0 { manager = .user(user) }
+      usesPeerDescriptors = environment["VAULTD_NO_PEER_DESCRIPTORS"] == nil
+      credential = environment["CREDENTIALS_DIRECTORY"].map { $0 + "/vault.credential" }
+      var rest = arguments[...]
+      while let option = rest.popFirst() {
+        func value() throws(Problem) -> String {
+          guard let value = rest.popFirst(), !value.isEmpty else { throw .missingValue(option) }
+          return value
+        }
+        switch option {
+        case "--socket": socket = try value()
+        case "--listen": address = try value()
+        case "--credential": credential = try value()
+        case "--check": isCheck = true
+        default: throw Problem.unknownOption
+        }
+      }
+      let isActivated = environment["LISTEN_FDS"] != nil
+      if socket == nil, address == nil, !isActivated {
+        guard user == 0 || runtime != nil else { throw Problem.noPlaceForSocket }
+        socket = (user == 0 ? "/run" : runtime ?? "") + "/vault/socket"
+      }
+    }
+
+    enum Problem: Error, Equatable {
+      case missingValue(String)
+      case unknownOption
+      case noPlaceForSocket
+
+      var message: String {
+        switch self {
+        case .missingValue(let option): "\(option) needs a value"
+        case .unknownOption: "an unknown option"
+        case .noPlaceForSocket: "there is no place for the socket: name one with --socket, or set XDG_RUNTIME_DIR"
+        }
+      }
+    }
+
+    static let usage = """
+      usage: vaultd [--socket PATH] [--listen ADDRESS:PORT] [--credential FILE] [--check]
+
+      Answers HashiCorp's KV interface for callers that the kernel knows, and records every answer.
+
+        --socket PATH          the Unix socket; by default /run/vault/socket, or that of systemd
+        --listen ADDRESS:PORT  TCP with TLS; certificate and key are items of the group vault.service
+        --credential FILE      the daemon's own credential, which 'vault service enroll' writes
+        --check                tell what is wrong with the configuration, and end
+        --help, --version
+
+      """
+  }
+#endif

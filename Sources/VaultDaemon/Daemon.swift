@@ -1,0 +1,111 @@
+#if Daemon
+  import CVaultSystem
+  import Foundation
+  import Logging
+  import NIOCore
+  import NIOPosix
+  import ServiceLifecycle
+  import UnixSignals
+  import VaultFoundation
+
+  /// The daemon: its doors, each a service of its own, and what they share.
+  public struct Daemon: Sendable {
+    let configuration: Configuration
+    let logger: Logger
+    let seal: Seal
+
+    init(_ configuration: Configuration, logger: Logger, seal: Seal) {
+      (self.configuration, self.logger, self.seal) = (configuration, logger, seal)
+    }
+
+    /// Runs `vaultd` with these arguments, until a signal ends it.
+    ///
+    /// - Returns: the process's exit status: 64 for a wrong command line, 1 if the daemon could not start.
+    public static func run(_ arguments: [String]) async -> Int32 {
+      hardenProcess()
+      csystem_ignore(SIGPIPE)
+      _ = csystem_forbid_new_privileges()
+      if arguments.contains("--help") { return tell(Configuration.usage, to: FileHandle.standardOutput) }
+      if arguments == ["--version"] {
+        return tell("vaultd \(BuildVersions.vault)\n", to: FileHandle.standardOutput)
+      }
+      let environment = ProcessInfo.processInfo.environment
+      do {
+        let configuration = try Configuration(arguments: arguments, environment: environment, user: geteuid())
+        LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
+        let logger = Logger(label: "vaultd")
+        if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
+        let sockets = try openSockets(configuration, environment)
+        let daemon = Daemon(configuration, logger: logger, seal: Seal(configuration))
+        try await daemon.serve(on: sockets)
+        return 0
+      } catch let problem as Configuration.Problem {
+        return tell("vaultd: error: \(problem.message)\n\(Configuration.usage)", 64)
+      } catch let problem as ListeningSocket.Problem {
+        return tell("vaultd: error: \(problem.message)\n", 1)
+      } catch let error as VaultError {
+        return tell("vaultd: error: \(error.message)\n", 1)
+      } catch {
+        return tell("vaultd: error: \(type(of: error))\n", 1)
+      }
+    }
+
+    private static func tell(
+      _ text: String, to file: FileHandle = .standardError, _ status: Int32 = 0
+    ) -> Int32 {
+      try? file.write(contentsOf: Data(text.utf8))
+      return status
+    }
+
+    private static func openSockets(
+      _ configuration: Configuration, _ environment: [String: String]
+    ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
+      var sockets = ListeningSocket.activated(by: { environment[$0] })
+      if let path = configuration.socket { sockets.append(try .unix(at: path)) }
+      if let address = configuration.address { sockets.append(try .tcp(address)) }
+      return sockets
+    }
+
+    /// Answers on `sockets` until a signal, or the cancellation of the task, ends it gracefully.
+    func serve(
+      on sockets: [ListeningSocket], gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
+    ) async throws {
+      let connections = Connections(configuration.limits)
+      let answer = Interface(seal: seal, logger: logger).answer
+      let services = sockets.filter { $0.name == ListeningSocket.http }.map { socket in
+        Listener(
+          socket: socket, limits: configuration.limits, connections: connections, logger: logger,
+          identify: identification(on: socket), answer: answer)
+      }
+      try await ServiceGroup(
+        configuration: ServiceGroupConfiguration(
+          services: services.map { .init(service: $0) }, gracefulShutdownSignals: gracefulShutdownSignals,
+          logger: logger)
+      ).run()
+    }
+
+    private func identification(
+      on socket: ListeningSocket
+    ) -> @Sendable (any Channel) -> EventLoopFuture<Peer> {
+      guard socket.kind == .unix else {
+        return { channel in
+          channel.eventLoop.makeSucceededFuture(Peer(address: channel.remoteAddress?.ipAddress ?? "unknown"))
+        }
+      }
+      let (manager, usesDescriptor) = (configuration.manager, configuration.usesPeerDescriptors)
+      return { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { handle in
+            guard let peer = Peer(of: handle, usesDescriptor: usesDescriptor, manager: manager) else {
+              throw ChannelError.eof
+            }
+            return peer
+          }
+        }.flatMapThrowing { peer in
+          guard let peer else { throw ChannelError.eof }
+          return peer
+        }
+      }
+    }
+  }
+#endif

@@ -1,0 +1,114 @@
+#if Daemon
+  import Glibc
+  import Hummingbird
+  import HummingbirdCore
+  import Logging
+  import NIOCore
+  import NIOExtras
+  import NIOHTTPTypes
+  import NIOPosix
+  import ServiceLifecycle
+
+  /// Accepts connections on one socket and answers HTTP on them, until a graceful shutdown: the requests that have begun are
+  /// answered, and no other connection is accepted.
+  ///
+  /// Hummingbird's own server binds its socket itself. This one takes it from systemd, and sees each connection before
+  /// the first byte of HTTP is read.
+  struct Listener: Service {
+    typealias Answer = @Sendable (Request, Connection) async -> Response
+
+    let socket: ListeningSocket
+    let limits: Limits
+    let connections: Connections
+    let logger: Logger
+    /// What the kernel says about who is at the other end; called once for each connection.
+    let identify: @Sendable (any Channel) -> EventLoopFuture<Peer>
+    let answer: Answer
+
+    func run() async throws {
+      let group = MultiThreadedEventLoopGroup.singleton
+      let quiescing = ServerQuiescingHelper(group: group)
+      let server = try await ServerBootstrap(group: group)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
+          }
+        }
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
+        .bind(socket.descriptor) { channel in setUp(channel) }
+      await withGracefulShutdownHandler {
+        await withDiscardingTaskGroup { tasks in
+          do {
+            try await server.executeThenClose { inbound in
+              for try await accepted in inbound {
+                guard let accepted else { continue }
+                tasks.addTask { await accepted.http.handle(value: accepted.channel, logger: logger) }
+              }
+            }
+          } catch {
+            logger.error("no more connections are accepted", metadata: ["error": "\(type(of: error))"])
+          }
+        }
+      } onGracefulShutdown: {
+        quiescing.initiateShutdown(promise: nil)
+      }
+      if let path = socket.path { unsafe unlink(path) }
+    }
+
+    private struct Accepted: Sendable {
+      let http: HTTP1Channel
+      let channel: HTTP1Channel.Value
+    }
+
+    /// - Returns: `nil` for a connection that is closed at once.
+    private func setUp(_ channel: any Channel) -> EventLoopFuture<Accepted?> {
+      identify(channel).flatMap { peer in
+        guard connections.enter(peer.user) else { return channel.close().map { nil } }
+        channel.closeFuture.whenComplete { _ in connections.leave(peer.user) }
+        do {
+          return try accept(channel, Connection(peer: peer, isTLS: socket.kind == .tcp)).map { $0 }
+        } catch {
+          return channel.eventLoop.makeFailedFuture(error)
+        }
+      }.flatMapError { _ in channel.close().map { nil } }
+    }
+
+    private func accept(_ channel: any Channel, _ connection: Connection) throws -> EventLoopFuture<Accepted> {
+      let watch = RequestWatch(limits)
+      try channel.pipeline.syncOperations.addHandler(ListMethod(watch))
+      let bound = NIOLoopBound(watch, eventLoop: channel.eventLoop)
+      let configuration = HTTP1Channel.Configuration(
+        additionalChannelHandlers: [bound.value], idleTimeout: TimeAmount(limits.idle),
+        httpDecoderConfiguration: .init(
+          maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 100))
+      let http = HTTP1Channel(
+        responder: { [answer] (request, writer, _) in
+          let response = await answer(request, connection)
+          try await writer.write(response: response.head, body: response.body)
+        }, configuration: configuration)
+      return http.setup(channel: channel, logger: logger).map { Accepted(http: http, channel: $0) }
+    }
+  }
+
+  /// The connection that a request came over.
+  struct Connection: Sendable {
+    let peer: Peer
+    let isTLS: Bool
+  }
+
+  /// What one client may take at most. Everything above is refused or closed.
+  struct Limits: Sendable {
+    var connections = 4_096
+    var connectionsPerUser = 1_024
+    /// In bytes, of all header fields together.
+    var header = 32 * 1_024
+    /// In bytes: the largest value, escaped in JSON, fits.
+    var body = 8 * 1_024 * 1_024
+    /// How long a connection may be silent between two requests.
+    var idle = Duration.seconds(300)
+    /// How long a request may take to arrive, and an answer to be taken.
+    var transfer = Duration.seconds(30)
+
+    init() {}
+  }
+#endif

@@ -1,0 +1,168 @@
+#if Daemon
+  import Glibc
+
+  /// A socket on which the daemon accepts connections: made by systemd, or by itself.
+  struct ListeningSocket: Sendable, Equatable {
+    enum Kind: Sendable, Equatable {
+      /// The kernel says who calls.
+      case unix
+      /// Only with TLS.
+      case tcp
+    }
+
+    let descriptor: CInt
+    let kind: Kind
+    /// What systemd calls it, in `FileDescriptorName=`.
+    let name: String
+    /// The socket's file, if the daemon made it.
+    var path: String?
+
+    /// The name of sockets that answer HTTP.
+    static let http = "http"
+    private static let backlog: CInt = 1_024
+
+    /// Listens on a Unix socket that everyone may connect to: the caller decides what they may do, and not a file's mode.
+    ///
+    /// A socket that nobody listens on any more is replaced.
+    ///
+    /// - Throws: ``Problem``.
+    static func unix(at path: String) throws(Problem) -> ListeningSocket {
+      let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      guard descriptor >= 0 else { throw .system("socket", errno) }
+      do throws(Problem) {
+        try removeUnused(path)
+        guard unsafe try withAddress(path, { unsafe bind(descriptor, $0, $1) }) == 0 else {
+          throw .system("bind", errno)
+        }
+        guard unsafe chmod(path, 0o666) == 0 else { throw .system("chmod", errno) }
+        guard listen(descriptor, backlog) == 0 else { throw .system("listen", errno) }
+        return ListeningSocket(descriptor: descriptor, kind: .unix, name: http, path: path)
+      } catch {
+        close(descriptor)
+        throw error
+      }
+    }
+
+    /// Listens on a numeric address and a port, such as `127.0.0.1:8200` or `[::1]:8200`; port 0 is any free one.
+    ///
+    /// - Throws: ``Problem``.
+    static func tcp(_ address: String) throws(Problem) -> ListeningSocket {
+      guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]) else {
+        throw .address(address)
+      }
+      let host = address[..<colon].filter { $0 != "[" && $0 != "]" }
+      var hints = unsafe addrinfo()
+      unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+      unsafe hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE
+      var found: UnsafeMutablePointer<addrinfo>?
+      guard unsafe getaddrinfo(host, String(port), &hints, &found) == 0, let info = unsafe found else {
+        throw .address(address)
+      }
+      defer { unsafe freeaddrinfo(info) }
+      let descriptor = unsafe socket(info.pointee.ai_family, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      guard descriptor >= 0 else { throw .system("socket", errno) }
+      var one: CInt = 1
+      _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<CInt>.size))
+      guard unsafe bind(descriptor, info.pointee.ai_addr, info.pointee.ai_addrlen) == 0,
+        listen(descriptor, backlog) == 0
+      else {
+        let code = errno
+        close(descriptor)
+        throw .system("bind", code)
+      }
+      return ListeningSocket(descriptor: descriptor, kind: .tcp, name: http)
+    }
+
+    /// The sockets that systemd opened for this process (sd_listen_fds(3)).
+    ///
+    /// - Parameters:
+    ///   - environment: `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`.
+    ///   - first: the number of the first descriptor.
+    static func activated(
+      by environment: (String) -> String?, first: CInt = 3, process: pid_t = getpid()
+    ) -> [ListeningSocket] {
+      guard environment("LISTEN_PID") == String(process), let count = environment("LISTEN_FDS").flatMap({ CInt($0) }),
+        (1...1_024).contains(count)
+      else { return [] }
+      let names = (environment("LISTEN_FDNAMES") ?? "").split(separator: ":", omittingEmptySubsequences: false)
+      return (0..<count).compactMap { position in
+        let descriptor = first + position
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        let name = Int(position) < names.count ? String(names[Int(position)]) : http
+        return Kind(of: descriptor).map { ListeningSocket(descriptor: descriptor, kind: $0, name: name) }
+      }
+    }
+
+    /// The socket's own address, of a TCP socket.
+    var port: UInt16? {
+      var address = sockaddr_in6()
+      var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+      let isKnown = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+        guard let start = bytes.baseAddress else { return false }
+        return unsafe getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &size) == 0
+      }
+      // The port is at the same place in the addresses of both families.
+      return isKnown && kind == .tcp ? UInt16(bigEndian: address.sin6_port) : nil
+    }
+
+    /// Removes the file of a socket that nobody listens on.
+    private static func removeUnused(_ path: String) throws(Problem) {
+      let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      guard probe >= 0 else { throw .system("socket", errno) }
+      defer { close(probe) }
+      if unsafe try withAddress(path, { unsafe connect(probe, $0, $1) }) == 0 { throw .inUse(path) }
+      if errno == ECONNREFUSED { unsafe unlink(path) }
+    }
+
+    private static func withAddress(
+      _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt
+    ) throws(Problem) -> CInt {
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      let bytes = Array(path.utf8)
+      guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path), !bytes.contains(0) else {
+        throw .address(path)
+      }
+      unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+      return unsafe withUnsafeBytes(of: &address) { raw in
+        guard let start = raw.baseAddress else { return -1 }
+        return unsafe body(start.assumingMemoryBound(to: sockaddr.self), socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+
+    /// Why the daemon cannot listen.
+    enum Problem: Error, Equatable {
+      case address(String)
+      case inUse(String)
+      case system(String, CInt)
+
+      var message: String {
+        switch self {
+        case .address(let text): "'\(text)' is not an address to listen on"
+        case .inUse(let path): "another process listens on '\(path)'"
+        case .system(let call, let code): "\(call): \(unsafe String(cString: strerror(code)))"
+        }
+      }
+    }
+  }
+
+  extension ListeningSocket.Kind {
+    /// - Returns: `nil` for a descriptor that is no listening stream socket of these families.
+    fileprivate init?(of descriptor: CInt) {
+      guard Self.option(SO_ACCEPTCONN, of: descriptor) == 1,
+        Self.option(SO_TYPE, of: descriptor) == CInt(SOCK_STREAM.rawValue)
+      else { return nil }
+      switch Self.option(SO_DOMAIN, of: descriptor) {
+      case AF_UNIX: self = .unix
+      case AF_INET, AF_INET6: self = .tcp
+      default: return nil
+      }
+    }
+
+    private static func option(_ name: CInt, of descriptor: CInt) -> CInt? {
+      var value: CInt = 0
+      var size = socklen_t(MemoryLayout<CInt>.size)
+      return unsafe getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : nil
+    }
+  }
+#endif
