@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(__file__))
+import daemon
 import peers
 import plot
 from timing import Command, interleave
@@ -187,6 +188,8 @@ class Bench:
         try:
             for job in (self.cold_gets, self.cold_sets, self.lists, self.in_process, self.in_process_sets, self.archives):
                 job()
+            if daemon.available():
+                daemon.run(self)
         finally:
             for pid in self.daemons:
                 os.kill(pid, signal.SIGTERM)

@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import sys
 
-PACKAGES = ["age", "sqlcipher", "libsecret-tools", "gnome-keyring", "dbus", "pass", "gnupg", "strace", "libsqlite3-dev"]
-PROGRAMS = {"age": "age", "sqlcipher 3": "sqlcipher", "secret-tool": "secret-tool", "pass": "pass"}
+PACKAGES = ["age", "sqlcipher", "libsecret-tools", "gnome-keyring", "dbus", "pass", "gnupg", "strace", "libsqlite3-dev", "nginx-light",
+            "nghttp2-client"]
+PROGRAMS = {"age": "age", "sqlcipher 3": "sqlcipher", "secret-tool": "secret-tool", "pass": "pass", "nginx": "nginx", "h2load": "h2load"}
 KEY = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 VALUE = "v" * 32
 

@@ -1,4 +1,5 @@
 #if Daemon
+  import Foundation
   import VaultFoundation
 
   /// How the daemon was started: its command line, completed by what systemd passes in the environment.
@@ -25,7 +26,8 @@
     ) throws {
       location = try StoreLocation(environment: environment)
       let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-      if user != 0 { manager = .user(user) }
+      manager = ServiceManager(
+        of: user, inControlGroup: try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8))
       usesPeerDescriptors = environment["VAULTD_NO_PEER_DESCRIPTORS"] == nil
       credential = environment["CREDENTIALS_DIRECTORY"].map { $0 + "/vault.credential" }
       var rest = arguments[...]

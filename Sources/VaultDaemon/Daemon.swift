@@ -77,9 +77,10 @@
           socket: socket, limits: configuration.limits, connections: connections, logger: logger,
           identify: identification(on: socket), answer: answer)
       }
+      let notices = ManagerNotices { ProcessInfo.processInfo.environment[$0] }
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: services.map { .init(service: $0) }, gracefulShutdownSignals: gracefulShutdownSignals,
+          services: services.map { .init(service: $0) } + [.init(service: notices)], gracefulShutdownSignals: gracefulShutdownSignals,
           logger: logger)
       ).run()
     }

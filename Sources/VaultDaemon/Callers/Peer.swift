@@ -73,6 +73,16 @@
     /// The manager of this user. Its units are named by the user, who is trusted here: it is their own daemon.
     case user(UInt32)
 
+    /// The manager that a process belongs to.
+    ///
+    /// - Parameter controlGroup: the text of the process's own `/proc/self/cgroup`.
+    init(of user: UInt32, inControlGroup controlGroup: String?) {
+      // A service of the system manager can run as any user.
+      let isSystems = controlGroup.flatMap { ServiceManager.system.unit(inControlGroup: $0) }
+        .map { $0 != "user@\(user).service" }
+      self = user == 0 || isSystems == true ? .system : .user(user)
+    }
+
     /// The unit that a process with this text in `/proc/PID/cgroup` belongs to; `nil` if it belongs to none of the manager's
     /// services.
     ///

@@ -1,0 +1,117 @@
+#if Daemon
+  import Glibc
+  import Logging
+  import NIOCore
+  import NIOPosix
+  import ServiceLifecycle
+
+  /// Answers systemd's `LoadCredential=ID:SOCKET`, which says by the name of its own socket for which unit it asks.
+  ///
+  /// An answer is the bytes of the value. systemd 252 takes a closed connection for an empty credential, and starts the
+  /// unit with it; an answer that is larger than a credential may be fails the unit, so this is how one is refused.
+  struct CredentialsDoor: Service {
+    let socket: ListeningSocket
+    /// The user of the service manager, besides root: nobody else is told anything.
+    let manager: ServiceManager
+    let logger: Logger
+    let answer: @Sendable (CredentialRequest) async -> [UInt8]?
+
+    /// One byte more than systemd takes for all credentials of a unit.
+    private static let refusal = 1 << 20 | 1
+    private static let patience = TimeAmount.seconds(30)
+
+    func run() async throws {
+      let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .bind(socket.descriptor) { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try NIOAsyncChannel<Never, ByteBuffer>(wrappingChannelSynchronously: channel)
+          }
+        }
+      await withGracefulShutdownHandler {
+        await withDiscardingTaskGroup { tasks in
+          do {
+            try await server.executeThenClose { inbound in
+              for try await connection in inbound { tasks.addTask { await serve(connection) } }
+            }
+          } catch {
+            logger.error("no more credentials are given", metadata: ["error": "\(type(of: error))"])
+          }
+        }
+      } onGracefulShutdown: {
+        server.channel.close(promise: nil)
+      }
+      if let path = socket.path { unsafe unlink(path) }
+    }
+
+    private func serve(_ connection: NIOAsyncChannel<Never, ByteBuffer>) async {
+      let channel = connection.channel
+      // A client that takes nothing must not keep its connection.
+      let deadline = channel.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
+      defer { deadline.cancel() }
+      do {
+        let request = try await request(on: channel)
+        let value: [UInt8]? = if let request { await answer(request) } else { nil }
+        try await connection.executeThenClose { _, outbound in
+          try await outbound.write(ByteBuffer(bytes: value ?? [UInt8](repeating: 0, count: Self.refusal)))
+        }
+      } catch {
+        logger.debug("a credential was not taken", metadata: ["error": "\(type(of: error))"])
+      }
+    }
+
+    /// - Returns: `nil` for a connection that is not the service manager's.
+    private func request(on channel: any Channel) async throws -> CredentialRequest? {
+      try await channel.eventLoop.submit {
+        try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { handle in
+          guard let peer = Peer(of: handle, manager: manager), let user = peer.user, manager.isRun(by: user) else {
+            return nil
+          }
+          return CredentialRequest(peerName: Self.peerName(of: handle), peer: peer)
+        } ?? nil
+      }.get()
+    }
+
+    /// The name of the socket at the other end, without the zero byte of an abstract name.
+    private static func peerName(of descriptor: CInt) -> String? {
+      var address = sockaddr_un()
+      var size = socklen_t(MemoryLayout<sockaddr_un>.size)
+      let start = Int(MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2)
+      let bytes = unsafe withUnsafeMutableBytes(of: &address) { memory -> [UInt8] in
+        guard let base = memory.baseAddress,
+          unsafe getpeername(descriptor, base.assumingMemoryBound(to: sockaddr.self), &size) == 0,
+          Int(size) > start, Int(size) <= memory.count
+        else { return [] }
+        return unsafe Array(memory[start..<Int(size)])
+      }
+      guard bytes.first == 0 else { return nil }
+      return String(validating: bytes.dropFirst(), as: UTF8.self)
+    }
+  }
+
+  /// A credential that the service manager asks for on behalf of a unit.
+  struct CredentialRequest: Sendable, Equatable {
+    let unit: String
+    /// The credential's id, as the unit's file names it.
+    let id: String
+    /// The service manager.
+    let peer: Peer
+
+    /// Reads `RANDOM/unit/UNIT/ID`; `nil` for anything else.
+    init?(peerName: String?, peer: Peer) {
+      guard let parts = peerName?.split(separator: "/", omittingEmptySubsequences: false), parts.count == 4,
+        !parts[0].isEmpty, parts[1] == "unit", !parts[2].isEmpty, !parts[3].isEmpty
+      else { return nil }
+      (unit, id, self.peer) = (String(parts[2]), String(parts[3]), peer)
+    }
+  }
+
+  extension ServiceManager {
+    /// Whether processes of `user` can be this manager.
+    fileprivate func isRun(by user: UInt32) -> Bool {
+      switch self {
+      case .system: user == 0
+      case .user(let owner): user == owner
+      }
+    }
+  }
+#endif

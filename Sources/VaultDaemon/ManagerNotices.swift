@@ -1,0 +1,80 @@
+#if Daemon
+  import Glibc
+  import Logging
+  import ServiceLifecycle
+
+  /// Tells systemd what the daemon is doing (sd_notify(3)): ready, reloading, stopping, and that it is alive.
+  ///
+  /// Without `NOTIFY_SOCKET` nothing is told.
+  struct ManagerNotices: Service {
+    private let path: String?
+    /// How often systemd wants to hear something; `nil` if it does not.
+    let interval: Duration?
+    /// Called before each sign of life: if it throws, none is given, and systemd ends the daemon.
+    private let look: @Sendable () async throws -> Void
+
+    /// - Parameters:
+    ///   - environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
+    ///   - look: whether the daemon still answers.
+    init(
+      _ environment: (String) -> String?, process: pid_t = getpid(),
+      look: @escaping @Sendable () async throws -> Void = {}
+    ) {
+      path = environment("NOTIFY_SOCKET").flatMap { $0.isEmpty ? nil : $0 }
+      let isMeant = environment("WATCHDOG_PID").map { $0 == String(process) } ?? true
+      let microseconds = isMeant ? environment("WATCHDOG_USEC").flatMap { Int64($0) } : nil
+      interval = microseconds.flatMap { $0 > 0 ? .microseconds($0) : nil }
+      self.look = look
+    }
+
+    func run() async throws {
+      tell("READY=1\nSTATUS=answering")
+      defer { tell("STOPPING=1") }
+      try? await cancelWhenGracefulShutdown {
+        guard let interval else {
+          while true { try await Task.sleep(for: .seconds(3_600)) }
+        }
+        while true {
+          try await look()
+          tell("WATCHDOG=1")
+          // Twice in the time that systemd allows.
+          try await Task.sleep(for: interval / 2)
+        }
+      }
+      // A service that returns ends the group: wait until the others are to end as well.
+      try? await gracefulShutdown()
+    }
+
+    /// Tells that the configuration is read again, reads it, and tells that the daemon is ready.
+    func reloading(_ body: () async -> Void) async {
+      var now = timespec()
+      unsafe clock_gettime(CLOCK_MONOTONIC, &now)
+      tell("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000)")
+      await body()
+      tell("READY=1")
+    }
+
+    /// Sends one datagram. If nobody takes it, the daemon goes on.
+    func tell(_ text: String) {
+      guard let path else { return }
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      var name = Array(path.utf8)
+      guard name.count < MemoryLayout.size(ofValue: address.sun_path) else { return }
+      // An abstract name begins with a zero byte, which the environment cannot hold.
+      if name.first == UInt8(ascii: "@") { name[0] = 0 }
+      unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
+      let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      guard descriptor >= 0 else { return }
+      defer { close(descriptor) }
+      let start = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
+      _ = unsafe withUnsafeBytes(of: &address) { raw in
+        unsafe raw.baseAddress.map { base in
+          unsafe sendto(
+            descriptor, text, text.utf8.count, CInt(MSG_NOSIGNAL), base.assumingMemoryBound(to: sockaddr.self),
+            socklen_t(start + name.count))
+        }
+      }
+    }
+  }
+#endif
