@@ -93,6 +93,6 @@ extension AccessGroup {
     static let registry = Name(trusted: "vault.owner")
 
     /// Whether the name is reserved for the store itself.
-    var isReserved: Bool { description.hasPrefix("vault.") }
+    package var isReserved: Bool { description.hasPrefix("vault.") }
   }
 }

@@ -53,6 +53,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.application): "no such application"
     case .notFound(.member): "the application is not a member of this group"
     case .notFound(.slot(let number)): "there is no slot \(number)"
+    case .notFound(.record): "this store keeps no record of decisions"
     case .notFound(.binding): "the application is not bound by these conditions"
     case .locked(let reason): "locked: \(reason.words)"
     case .ownerNeeded(let reason): "the store is unlocked only for items, and this needs its owner: \(reason.words)"

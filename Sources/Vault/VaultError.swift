@@ -86,6 +86,8 @@ public enum VaultError: Error, Sendable, Equatable {
     /// The application is known, but not a member of the group.
     case member
     case slot(Int)
+    /// The store keeps no record of decisions.
+    case record
     /// The service knows no application by these conditions.
     case binding
   }

@@ -108,10 +108,22 @@ enum CommandTable {
         Entry("app issue", "APP", "write a credential that opens the app's groups only", IssueApplication.self),
         Entry("app list", "", "list the applications", ListApplications.self),
         Entry("app show", "APP", "show an application's state, groups and rights", ShowApplication.self),
+        Entry("app bind", "APP", "let vaultd know an application by its process", BindApplication.self),
+        Entry("app unbind", "APP", "end that", UnbindApplication.self),
         Entry("app uninstall", "APP", "remove or keep its groups as declared", UninstallApplication.self),
         Entry("grant", "GROUP APP", "let an application into a group", GrantRights.self),
         Entry("revoke", "GROUP APP", "remove it, and give the group a new key", RevokeRights.self),
         Entry("exposure", "", "list what removed members could read", ShowExposure.self),
+      ]),
+    Section(
+      "The service, and the record",
+      [
+        Entry("service enroll", "", "write the credential with which vaultd serves groups", EnrollService.self),
+        Entry("service show", "", "show what vaultd serves, and who is bound", ShowService.self),
+        Entry("service revoke", "", "take everything away from vaultd", RevokeService.self),
+        Entry("audit", "", "show who read and changed what", ShowAudit.self),
+        Entry("audit verify", "", "prove that no record was dropped or exchanged", VerifyAudit.self),
+        Entry("audit begin", "", "begin the record on a store without vaultd", BeginAudit.self),
       ]),
     Section(
       "Keyed archives",
@@ -158,8 +170,11 @@ enum CommandTable {
     Family("identity", "Show who the store belongs to.", example: "vault identity show"),
     Family("group", "Make, show and maintain access groups.", example: "vault group create team.shared --keep 50"),
     Family(
-      "app", "Issue credentials to applications, show and uninstall them.",
+      "app", "Issue credentials to applications, bind them to processes, show and uninstall them.",
       example: "vault app issue com.example.api --output /etc/api/credential"),
+    Family(
+      "service", "Let vaultd serve groups to callers that the kernel knows.",
+      example: "vault service enroll --output /etc/vaultd/credential --all"),
     Family(
       "archive", "Inspect keyed archives (NSKeyedArchiver) without building their objects; no store is needed.",
       example: "vault archive show settings.plist"),

@@ -29,12 +29,15 @@ struct NamedCommand {
   init(_ words: some Collection<String>) {
     var path = ""
     // The longest names have three words. One typed word never counts as two, whatever it contains.
+    var named: (entry: CommandTable.Entry, path: String)?
     for word in words.prefix(3).prefix(while: { !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: " ")) }) {
       path += path.isEmpty ? word : " " + word
-      if let entry = CommandTable.entry(path) {
-        self.init(entry, wordCount: NamedCommand.wordCount(path))
-        return
-      }
+      // `audit verify` is longer than `audit`, and means another command.
+      if let entry = CommandTable.entry(path) { named = (entry, path) }
+    }
+    if let named {
+      self.init(named.entry, wordCount: NamedCommand.wordCount(named.path))
+      return
     }
     let family = CommandTable.families.map(\.path).filter { path == $0 || path.hasPrefix($0 + " ") }.max {
       $0.utf8.count < $1.utf8.count
@@ -59,7 +62,6 @@ struct NamedCommand {
 
   /// The commands and families directly below it, in the order of the table.
   var subcommands: [NamedCommand] {
-    guard type == nil else { return [] }
     var found: [NamedCommand] = []
     let words = path.split(separator: " ").dropFirst()
     for entry in CommandTable.entries {

@@ -27,8 +27,11 @@ extension NamedCommand {
         "vault backup", "vault restore-backup", "vault repair",
         "vault group create", "vault group list", "vault group show", "vault group share", "vault group accept",
         "vault group compact", "vault group rotate", "vault group remove",
-        "vault app issue", "vault app list", "vault app show", "vault app uninstall",
+        "vault app issue", "vault app list", "vault app show", "vault app bind", "vault app unbind",
+        "vault app uninstall",
         "vault grant", "vault revoke", "vault exposure",
+        "vault service enroll", "vault service show", "vault service revoke", "vault audit", "vault audit verify",
+        "vault audit begin",
         "vault archive show", "vault archive check", "vault archive convert",
         "vault completions",
       ])

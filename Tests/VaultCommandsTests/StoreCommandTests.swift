@@ -32,7 +32,8 @@ import Vault
         "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show", "vault run",
         "vault read", "vault unlock", "vault lock", "vault import", "vault export", "vault inject",
-        "vault env", "vault expiring",
+        "vault env", "vault expiring", "vault service enroll", "vault service show", "vault service revoke",
+        "vault audit", "vault audit verify", "vault audit begin",
       ].contains(command.path)
       let others = [
         "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],
@@ -43,7 +44,8 @@ import Vault
         "vault app issue": ["--output", store.folder.file("credential")],
         "vault slot add key-file": ["--new-key-file", store.folder.file("new")],
         "vault slot add systemd": ["--output", store.folder.file("new")], "vault slot remove": ["1"],
-        "vault rotate-value": ["--", "true"],
+        "vault rotate-value": ["--", "true"], "vault app bind": ["--unit", "b"], "vault app unbind": ["--all"],
+        "vault service enroll": ["--output", store.folder.file("credential")],
       ]
       let arguments = words + (takesNoName ? [] : ["a"]) + (others[command.path] ?? [])
       let transcript = Transcript(arguments, environment: store.environment)

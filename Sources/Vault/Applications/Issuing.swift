@@ -279,6 +279,7 @@ extension Applications {
       entry.standing = .uninstalled
       try registry.record(entry, of: id)
     }
+    store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
     return report
   }
 }

@@ -27,7 +27,9 @@ extension SecretStore {
       throw .contradiction(.revokedApplication)
     }
     try applications.refuseReplaced(known.issue, of: application)
-    return try grant(rights, in: group, to: application, known, accepting: confirm)
+    let admission = try grant(rights, in: group, to: application, known, accepting: confirm)
+    record(.grant, group: group, subject: application, detail: rights.rawValue)
+    return admission
   }
 
   func grant(
@@ -87,6 +89,7 @@ extension SecretStore {
     try self.change(try self.group(group).name, change, accepting: asking, progress)
     // The application may never have been a member in an older state that was accepted.
     guard wasMember.withLock({ $0 }) || isTaken.withLock({ $0 }) else { throw .notFound(.member) }
+    record(.revoke, group: group, subject: application)
   }
 
   /// Gives a group a new key; its members do not change.
@@ -107,7 +110,9 @@ extension SecretStore {
   ) throws(VaultError) -> UInt64 {
     var change = RosterChange(rotates: true)
     change.dropsUnproved = isDroppingUnproved
-    return try self.change(try group(name).name, change, accepting: confirm, progress).manifest.generation
+    let generation = try self.change(try group(name).name, change, accepting: confirm, progress).manifest.generation
+    record(.rotate, group: name)
+    return generation
   }
 
   /// Removes a row that a writer signed but that is not a valid item, with its history. The group gets a new key
@@ -130,6 +135,7 @@ extension SecretStore {
     var change = RosterChange(rotates: true)
     change.drops = [token]
     try self.change(group.name, change, accepting: nil, progress)
+    record(.removeRow, group: group.name.description, detail: token.hexadecimal)
   }
 
   /// Makes `change` in the group `name`.
@@ -231,8 +237,11 @@ extension SecretStore {
     _ = try owner()
     var found: [Exposure] = []
     for name in try groupNames() {
+      let group = try group(name)
+      // The store's own groups hold no values: bindings are not secret, and the record opens for the owner alone.
+      guard !group.name.isReserved else { continue }
       progress(name)
-      let file = try group(name).file
+      let file = try group.file
       do {
         let (values, isComplete) = try file.exposure { Item.Name(stored: $0) != nil }
         found += values.compactMap { Exposure($0, in: name) }

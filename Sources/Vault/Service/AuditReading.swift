@@ -10,7 +10,7 @@ public final class AuditRecords {
   private let since: Timestamp
   private var batches: ArraySlice<AuditNames.Batch>
   private var ready: ArraySlice<AuditRecord> = []
-  /// The number of batches so far that could not be read: ``SecretStore/verifyAudit(progress:)`` names them.
+  /// The number of batches so far that could not be read: ``SecretStore/verifyAudit(accepting:progress:)`` names them.
   public private(set) var unreadableCount = 0
   /// The last batch of the state that is shown, to continue from.
   package let end: AuditHead
@@ -18,7 +18,7 @@ public final class AuditRecords {
   init(_ key: consuming RecipientKey, _ group: AccessGroup, since: Timestamp, after: AuditHead?) throws(VaultError) {
     self.key = key
     self.since = since
-    list = try group.list()
+    list = try group.auditList()
     end = try list.reading { (view) throws(GroupFileError) in try AuditHead(in: view, AuditHead.name) }
     if let after, let following = AuditRecords.following(after, through: end) {
       batches = following[...]
@@ -58,6 +58,13 @@ public final class AuditRecords {
       do throws(VaultError) { stored = try StoredBatch(batch, in: list) } catch .notFound { continue }
       if let records = stored.records(with: key) { ready = records[...] } else { unreadableCount += 1 }
     }
+  }
+}
+
+extension AccessGroup {
+  /// The items of the record.
+  fileprivate func auditList() throws(VaultError) -> ItemList {
+    do { return try list() } catch .notFound(.group) { throw .notFound(.record) }
   }
 }
 
@@ -158,14 +165,19 @@ extension SecretStore {
   /// If nothing is wrong, the end of the chain is noted in the owner's registry, which the service cannot write. A
   /// later verification notices if the record up to there was shortened or rewritten.
   ///
-  /// - Parameter progress: called now and then with the number of batches verified so far.
+  /// - Parameters:
+  ///   - isAccepted: whether to note the end although something is wrong, so that the next verification compares with
+  ///     it.
+  ///   - progress: called now and then with the number of batches verified so far.
   /// - Throws: as ``auditRecords(since:)``.
-  public func verifyAudit(progress: (Int) -> Void = { _ in }) throws(VaultError) -> AuditVerification {
+  public func verifyAudit(
+    accepting isAccepted: Bool = false, progress: (Int) -> Void = { _ in }
+  ) throws(VaultError) -> AuditVerification {
     let key = try auditKey()
     let registry = try registry()
     let known = try registry.verifiedAudit()
     let (report, end) = try AuditCheck(group(.audit), known).run(key, progress)
-    if report.isWhole, let end, end != known { try? registry.record(verifiedAudit: end) }
+    if report.isWhole || isAccepted, let end, end != known { try? registry.record(verifiedAudit: end) }
     return report
   }
 
@@ -188,7 +200,7 @@ private struct AuditCheck {
 
   init(_ group: AccessGroup, _ known: AuditHead?) throws(VaultError) {
     self.known = known
-    list = try group.list()
+    list = try group.auditList()
     (start, isContinuous) = try AuditCheck.head(AuditHead.anchorName, in: list)
     let (end, isReadable) = try AuditCheck.head(AuditHead.name, in: list)
     self.end = end

@@ -145,6 +145,7 @@ extension AuditRecord.Action {
   public static let removeSlot = Self(rawValue: 81)
   public static let removeRow = Self(rawValue: 82)
   public static let beginAudit = Self(rawValue: 83)
+  public static let restoreBackup = Self(rawValue: 84)
 
   fileprivate static let names: [Self: String] = [
     .read: "read", .list: "list", .write: "write", .remove: "remove", .restore: "restore", .destroy: "destroy",
@@ -154,6 +155,7 @@ extension AuditRecord.Action {
     .bind: "bind", .unbind: "unbind", .enroll: "enroll", .accept: "accept", .repair: "repair",
     .createGroup: "create-group", .removeGroup: "remove-group", .addSlot: "add-slot", .changeSlot: "change-slot",
     .removeSlot: "remove-slot", .removeRow: "remove-row", .beginAudit: "begin-audit",
+    .restoreBackup: "restore-backup",
   ]
 }
 

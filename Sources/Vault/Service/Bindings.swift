@@ -27,6 +27,13 @@ extension SecretStore {
     return try ServiceBinding(application: application, parsing: found.bytes)
   }
 
+  /// The ids of the applications that have a binding, whether or not it follows the format.
+  package func boundApplications() throws(VaultError) -> Set<String> {
+    guard AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.service.description)) else { return [] }
+    let items = try group(.service).items(prefix: ServiceBinding.prefix)
+    return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
+  }
+
   /// The content and version of an item of `vault.service`, proved to be the owner's; `nil` if there is none.
   package func ownersItem(_ name: String) throws(VaultError) -> (bytes: [UInt8], version: UInt64)? {
     try group(.service).reading { (view) throws(GroupFileError) in

@@ -60,7 +60,15 @@ extension SecretStore {
     _ name: String, another takesAnother: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
     confirm: @escaping (ReturningState) -> Bool = { _ in true }
   ) throws(VaultError) -> AcceptedState {
-    let name = try AccessGroup.Name(name)
+    let accepted = try accept(try AccessGroup.Name(name), takesAnother, isDroppingUnproved, confirm)
+    if access.isOwners, accepted != .nothingToAccept, accepted != .declined { record(.accept, group: name) }
+    return accepted
+  }
+
+  private func accept(
+    _ name: AccessGroup.Name, _ takesAnother: Bool, _ isDroppingUnproved: Bool,
+    _ confirm: @escaping (ReturningState) -> Bool
+  ) throws(VaultError) -> AcceptedState {
     let file = try name == .registry ? registry().group.file : group(name).file
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil
     let leaves = owner?.revokes ?? { _ in false }

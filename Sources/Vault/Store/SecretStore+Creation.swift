@@ -144,5 +144,6 @@ extension SecretStore {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try passphrase.guarded()
     try changeIdentity { (file, identity) throws(VaultError) in try file.setPassphrase(bytes, of: identity) }
+    record(.changeSlot, detail: SlotInfo.Kind.passphrase.name)
   }
 }

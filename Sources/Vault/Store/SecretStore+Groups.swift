@@ -47,7 +47,9 @@ extension SecretStore {
     guard try registry().application(name.description) == nil else { throw .exists(.applicationName) }
     var creation = try creation(of: name, new)
     if new.isThisDeviceOnly { creation.device = try deviceKey() }
-    return try createGroup(name, creation)
+    let group = try createGroup(name, creation)
+    record(.createGroup, group: name.description)
+    return group
   }
 
   /// Creates a group and records it in the registry.
@@ -102,7 +104,12 @@ extension SecretStore {
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anyone but the owner, and the error of a
   ///   group that fails verification.
   public func removeGroup(_ name: String) throws(VaultError) {
-    let group = try group(name)
+    try remove(try group(name))
+    record(.removeGroup, group: name)
+  }
+
+  private func remove(_ group: AccessGroup) throws(VaultError) {
+    let name = group.name.description
     let registry = try registry()
     let groups = try location.lockedGroups()
     defer { groups.file.unlock() }
@@ -205,6 +212,11 @@ extension StoreLocation {
       default: throw VaultError(error, at: .store)
       }
     }
+  }
+
+  /// The names of the groups whose files exist, sorted, without the store's own groups.
+  package func itemGroupNames() throws(VaultError) -> [String] {
+    try groupNames().filter { (try? AccessGroup.Name($0))?.isReserved == false }
   }
 
   private var mayNotList: VaultError {

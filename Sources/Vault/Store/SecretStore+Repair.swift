@@ -35,6 +35,7 @@ extension SecretStore {
       ) { progress($0) }
       if repair != nil {
         repair?.keptAside = kept
+        record(.repair, group: name.description)
         return repair
       }
       guard !wanted.isEmpty else { return nil }
@@ -42,6 +43,7 @@ extension SecretStore {
       guard let aside = drafts.lastKept(of: name) else { throw .noItem }
       var adoption = try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage")
       adoption.keptAside = aside
+      record(.repair, group: name.description)
       return adoption
     } catch {
       throw SecretStore.repairError(error, name.description)

@@ -48,6 +48,7 @@ extension SecretStore {
     defer { folder.file.unlock() }
     for index in steps.indices { steps[index].place(in: self, drafts) }
     noteRestored(&steps)
+    record(.restoreBackup, detail: names.map(\.description).joined(separator: " "))
     return StoreRestoration(
       groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
   }

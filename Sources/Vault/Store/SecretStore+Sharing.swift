@@ -15,6 +15,7 @@ extension SecretStore {
     guard try !group(name).info().isThisDeviceOnly else { throw SecretStore.boundAndShared }
     try unixGroup.requireOurs()
     try take(unixGroup.shape, name)
+    record(.share, group: name, subject: unixGroup.name, detail: unixGroup.isReadOnly ? "read" : "write")
   }
 
   /// Makes the files of a group private to their user again: folder 0700 and files 0600. If no group is shared any
@@ -29,6 +30,7 @@ extension SecretStore {
   public func unshareGroup(_ name: String) throws(VaultError) {
     _ = try owner()
     try take(.closed, name)
+    record(.unshare, group: name)
   }
 
   static let boundAndShared = VaultError.invalid(

@@ -14,7 +14,7 @@ extension SecretStore {
   public func addPassphrase(_ passphrase: borrowing Secret) throws(VaultError) -> SlotInfo {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try passphrase.guarded()
-    return try changeIdentity { (file, identity) throws(VaultError) in
+    return try changeSlot(.addSlot) { (file, identity) throws(VaultError) in
       // Checked first, because stretching the passphrase takes long.
       if file.slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
       let slot = try Slot(number: file.nextNumber(), passphrase: bytes, sealing: identity)
@@ -33,7 +33,7 @@ extension SecretStore {
   ///   otherwise as ``removeSlot(_:)``.
   @discardableResult
   public func addKeyFile(_ path: String) throws(VaultError) -> SlotInfo {
-    try changeIdentity { (file, identity) throws(VaultError) in
+    try changeSlot(.addSlot) { (file, identity) throws(VaultError) in
       let number = try file.nextNumber()
       let key = try KeyFile.readOrMake(path, outside: location.home)
       if (try? file.open(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
@@ -97,6 +97,7 @@ extension SecretStore {
       try file.remove(number: number)
       return file
     }
+    record(.removeSlot, subject: String(number))
     location.forgetKeyFile(unless: file)
   }
 
@@ -106,12 +107,23 @@ extension SecretStore {
   private func add(
     _ key: SystemdCredential.SlotKey, _ use: SlotInfo.Kind
   ) throws(VaultError) -> (slot: SlotInfo, others: [Int]) {
-    try changeIdentity { (file, identity) throws(VaultError) in
+    let added = try changeIdentity { (file, identity) throws(VaultError) in
       let others = file.slots.filter { $0.use == use }.map { Int($0.number) }
       let slot = try Slot(number: file.nextNumber(), key: key.key, use: use, sealing: identity)
       try file.add(slot)
       return (SlotInfo(slot), others)
     }
+    record(.addSlot, subject: String(added.0.number), detail: use.name)
+    return added
+  }
+
+  /// Changes one slot, and records that.
+  private func changeSlot(
+    _ action: AuditRecord.Action, _ body: (inout IdentityFile, Identity) throws(VaultError) -> SlotInfo
+  ) throws(VaultError) -> SlotInfo {
+    let slot = try changeIdentity(body)
+    record(action, subject: String(slot.number), detail: slot.kind.name)
+    return slot
   }
 
   /// Changes the identity file, which must still belong to this store's owner, and keeps other processes from changing

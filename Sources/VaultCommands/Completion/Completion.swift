@@ -22,7 +22,7 @@ enum Completion: Equatable {
     } else if let parameter = line.dueArgument {
       self = session.completion(of: parameter, line)
     } else {
-      self = .words([])
+      self = .words(line.arguments.isEmpty ? line.command.subcommands.map(\.name) : [])
     }
     if case .words(let candidates) = self { self = .words(candidates.filter { $0.hasPrefix(typed) }) }
   }

@@ -16,6 +16,12 @@ enum RightsArgument {
     guard parts.count == 2 else { throw .usage("--group needs a group, a colon, and 'read' or 'write'") }
     return Applications.Grant(try parse(parts[1]), in: String(parts[0]))
   }
+
+  /// `GROUP`, to read and write, `GROUP:read` or `GROUP:write`; `=` may stand for the colon.
+  static func served(_ text: String) throws(Failure) -> Applications.Grant {
+    let parts = text.split(maxSplits: 1, omittingEmptySubsequences: false) { $0 == ":" || $0 == "=" }
+    return Applications.Grant(parts.count == 2 ? try parse(parts[1]) : .write, in: String(parts[0]))
+  }
 }
 
 /// `survives` or `purged`.

@@ -10,6 +10,8 @@ extension VaultError {
     case .notFound(.group): "see what there is: vault group list"
     case .notFound(.application): "see which there are: vault app list; make one: vault app issue APP --output FILE"
     case .notFound(.member): "see who is: vault group show GROUP"
+    case .notFound(.record): "begin one: vault audit begin"
+    case .notFound(.binding): "see which there are: vault service show"
     case .notFound(.slot): "see which there are: vault slot list"
     case .exists(.applicationID):
       "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"

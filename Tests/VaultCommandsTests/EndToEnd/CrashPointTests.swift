@@ -47,6 +47,9 @@ import Testing
         arguments: ["app", "issue", "com.example.api", "--output", "$folder/new", "--replace"], again: [0, 22]),
       Operation(arguments: ["app", "uninstall", "com.example.api", "--revoke"], again: [0]),
       Operation(
+        arguments: ["service", "enroll", "--output", "$folder/new", "--group", "default"], again: [0, 22]),
+      Operation(arguments: ["app", "bind", "com.example.new", "--unit", "new"], again: [0]),
+      Operation(
         arguments: ["revoke", "default", "com.example.api", "--accept", "--drop-unproved"], again: [0, 10],
         isOfDamage: true),
       Operation(arguments: ["group", "rotate", "default", "--drop-unproved"], again: [0], isOfDamage: true),

@@ -132,7 +132,7 @@ import Testing
   @Test func `a store without a record has none to read, and records nothing`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("g")
-    #expect(throws: VaultError.notFound(.group)) { try store.open().auditRecords() }
+    #expect(throws: VaultError.notFound(.record)) { try store.open().auditRecords() }
     #expect(try store.open().groupNames() == ["default", "g"])
   }
 }

@@ -66,7 +66,8 @@ struct IssueApplication: Command {
     let lifetime = try lifetime.map(LifetimeArgument.parse)
     let grants = try groups.map(RightsArgument.grant)
     guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
-    let applications = try session.openStore(key).applications
+    let store = try session.openStore(key)
+    let applications = store.applications
     let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
       sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
@@ -75,6 +76,7 @@ struct IssueApplication: Command {
     let application = try applications.application(app)
     session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
     for admission in issued.admissions { session.say(admission.sentence(app)) }
+    if !grants.isEmpty { session.warnOfUnserved(app, in: store) }
     if let failure = UnchangedGroups.failure(issued.unchanged, app, session) { throw failure }
   }
 
@@ -105,20 +107,25 @@ struct ListApplications: Command {
   }
 
   func run(in session: Session) throws {
-    let applications = try session.openStore(key).applications.list()
+    let store = try session.openStore(key)
+    let applications = try store.applications.list()
+    let bound = try store.boundApplications()
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
         for application in applications {
-          try json.object { (json) throws(Failure) in try application.writeFields(to: &json) }
+          try json.object { (json) throws(Failure) in
+            try application.writeFields(to: &json)
+            try json.flag("bound", bound.contains(application.id))
+          }
         }
       }
     }
-    var table = Table("APP", "STATE", "ISSUE", "ISSUED", "LIFETIME")
+    var table = Table("APP", "STATE", "ISSUE", "ISSUED", "LIFETIME", "BOUND")
     for application in applications {
       table.add(
         application.id, application.standing.rawValue, String(application.issue), session.shown(application.issued),
-        application.lifetime.rawValue)
+        application.lifetime.rawValue, bound.contains(application.id) ? "bound" : "")
     }
     try table.write(to: session.output, style: session.outputStyle)
   }
@@ -155,9 +162,11 @@ struct ShowApplication: Command {
   }
 
   func run(in session: Session) throws {
-    let applications = try session.openStore(key).applications
-    let application = try applications.application(app)
-    let groups = try applications.groups(of: app)
+    let store = try session.openStore(key)
+    let application = try store.applications.application(app)
+    let groups = try store.applications.groups(of: app)
+    let binding = app == Applications.service ? nil : try store.serviceBinding(of: app)
+    let unserved = binding == nil ? [] : try store.applications.unserved(app).map(\.name)
     if json {
       var json = JSONWriter(session.output)
       return try json.object { (json) throws(Failure) in
@@ -168,14 +177,21 @@ struct ShowApplication: Command {
               try json.string("name", group.name)
               try json.string("rights", group.rights.rawValue)
               try json.string("lifetime", group.lifetime.rawValue)
+              if binding != nil { try json.flag("served", !unserved.contains(group.name)) }
             }
           }
         }
+        if let binding { try binding.write(to: &json) }
       }
     }
     for (title, text) in application.lines(session.told) { try session.output.write("\(title): \(text)\n") }
     for group in groups {
-      try session.output.write("group: \(group.name), may \(group.rights.rawValue), \(group.lifetime.rawValue)\n")
+      let served = binding == nil ? "" : unserved.contains(group.name) ? ", not served" : ", served"
+      try session.output.write(
+        "group: \(group.name), may \(group.rights.rawValue), \(group.lifetime.rawValue)\(served)\n")
+    }
+    for alternative in binding?.alternatives ?? [] {
+      try session.output.write("bound: \(UTF8Text.onOneLine(alternative.description))\n")
     }
   }
 }

@@ -71,12 +71,21 @@ struct ListGroups: Command {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
         for name in names {
-          try json.object { (json) throws(Failure) in try json.string("name", name) }
+          try json.object { (json) throws(Failure) in
+            try json.string("name", name)
+            if let purpose = purpose(of: name) { try json.string("purpose", purpose) }
+          }
         }
       }
     }
-    for name in names { try session.output.write(name + "\n") }
+    for name in names {
+      // In a pipe there are only names, for scripts.
+      let purpose = session.output.isTerminal ? purpose(of: name) : nil
+      try session.output.write(name + (purpose.map { " (the store's own: \($0))" } ?? "") + "\n")
+    }
   }
+
+  private func purpose(of name: String) -> String? { (try? AccessGroup.Name(name))?.purpose }
 }
 
 /// `vault group show NAME`

@@ -30,9 +30,10 @@ struct GrantRights: Command {
 
   func run(in session: Session) throws {
     let rights = try RightsArgument.parse(rights)
-    let admission = try session.openStore(key).grant(
-      rights, in: group, to: app, accepting: accept ? session.takes : nil)
+    let store = try session.openStore(key)
+    let admission = try store.grant(rights, in: group, to: app, accepting: accept ? session.takes : nil)
     session.say(admission.sentence(app))
+    session.warnOfUnserved(app, in: store)
   }
 }
 

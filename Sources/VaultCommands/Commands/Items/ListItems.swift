@@ -11,7 +11,7 @@ struct ListItems: Command {
                  [--sort name|changed|expires] [--limit N] [--json]
       """,
     more: """
-      --all lists all groups that can be opened. --removed lists what vault restore can bring back. --sort expires \
+      --all lists all groups that can be opened, except those of the store itself. --removed lists what vault restore can bring back. --sort expires \
       lists only items that expire, the soonest first; --sort changed starts with the newest.
 
       In a pipe there is one item per line, with tabs between name, label, version, day of change, and expiry.
@@ -174,7 +174,7 @@ struct ListRequest: Equatable {
     guard !all || group == nil else { throw Failure.usage("--all and --group exclude each other") }
     let store = try session.openStore(key)
     let names =
-      all ? try store.location.groupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
+      all ? try store.location.itemGroupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
     var found: [Found] = []
     var problem: (any Error)?
     for name in names {

@@ -1,0 +1,189 @@
+internal import Vault
+
+/// `vault service enroll --output FILE`
+struct EnrollService: Command {
+  static let about = About(
+    "Write a credential for vaultd, which serves groups to the applications that it knows by their processes.",
+    usage: """
+      vault service enroll --output FILE [--group GROUP[:read|write]]... [--all] [--again]
+      vault service enroll --output FILE --replace [--accept] [--drop-unproved] [--group GROUP[:read|write]]...
+      """,
+    more: """
+      The service becomes a member of the named groups (with the right to write unless ':read' follows the name) and of \
+      all groups of the applications that are bound with 'vault app bind'. It may read bindings and settings in the \
+      group vault.service, and adds to the record in vault.audit. It never gets what opens the store itself, so it \
+      cannot admit members, change bindings, or read the record.
+
+      --again writes the same credential, and serves more groups. If it was stolen, --replace gives the service a new \
+      one and its groups new keys. An interrupted command is finished by the same command.
+      """,
+    example: """
+      vault service enroll --output /etc/vaultd/credential --group web --group team.shared:read
+      """)
+
+  let output: String
+  let groups: [String]
+  let all: Bool
+  let again: Bool
+  let replace: Bool
+  let accept: Bool
+  let dropUnproved: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    output = try arguments.required(
+      "--output", value: "file", "The new file for the credential (mode 0600); it must not exist.", completes: .files)
+    groups = arguments.options("--group", value: "group:rights", "A group to serve; with ':read', only for reading.")
+    all = arguments.flag("--all", "Serve every group that exists now.")
+    again = arguments.flag("--again", "Write the same credential again.")
+    replace = arguments.flag("--replace", "Write a new credential, and give the service's groups new keys.")
+    accept = arguments.flag(
+      "--accept", "With --replace: accept a state of the group that this machine refuses, in the same step.")
+    dropUnproved = arguments.flag(
+      "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
+    guard replace || !dropUnproved else { throw Failure.usage("--drop-unproved needs --replace") }
+    guard replace || !accept else { throw Failure.usage("--accept needs --replace") }
+    let grants = try groups.map(RightsArgument.served)
+    guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
+    let store = try session.openStore(key)
+    let issued = try store.enrollService(
+      to: output, again ? .again : replace ? .replacing : .first, serving: grants, all: all,
+      droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+    ) { session.showProgress("\($0): \($1.text)") }
+    session.endProgress()
+    session.say("wrote the credential of the service")
+    for admission in issued.admissions { session.say(admission.sentence(Applications.service)) }
+    if let failure = UnchangedGroups.failure(issued.unchanged, Applications.service, session) { throw failure }
+  }
+}
+
+/// `vault service show`
+struct ShowService: Command {
+  static let about = About(
+    "Show the service: its credential, the groups that it serves, and the applications that are bound.",
+    usage: "vault service show [--json]",
+    example: """
+      vault service show
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let service = try session.openStore(key).service()
+    if json {
+      var json = JSONWriter(session.output)
+      return try service.write(to: &json)
+    }
+    if let credential = service.credential {
+      try session.output.write("state: \(credential.standing.rawValue)\nissue: \(credential.issue)\n")
+      try session.output.write("issued: \(credential.issued.map(session.told) ?? "never")\n")
+    } else {
+      try session.output.write("state: not enrolled\n")
+    }
+    for group in service.groups { try session.output.write("group: \(group.name), may \(group.rights.rawValue)\n") }
+    for binding in service.bindings {
+      for alternative in binding.alternatives {
+        let line = "bound: \(binding.application), \(alternative.description)"
+        try session.output.write(UTF8Text.onOneLine(line) + "\n")
+      }
+    }
+    guard service.credential?.standing == .issued else { return }
+    for unserved in service.unserved { session.warn(unserved.sentence) }
+  }
+}
+
+extension ServiceInfo.Unserved {
+  /// What is missing, and the command for it.
+  fileprivate var sentence: String {
+    "'\(group.name)' is not served with the rights of '\(application)'; to serve it: "
+      + "vault grant \(group.name) \(Applications.service) --rights \(group.rights.rawValue)"
+  }
+}
+
+extension Session {
+  /// Warns of groups of a bound application that an enrolled service does not serve with its rights.
+  func warnOfUnserved(_ application: String, in store: SecretStore) {
+    guard let service = try? store.service(), service.credential?.standing == .issued else { return }
+    for unserved in service.unserved where unserved.application == application { warn(unserved.sentence) }
+  }
+}
+
+extension ServiceInfo {
+  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("state", orNull: credential?.standing.rawValue)
+      if let credential { try json.number("issue", UInt64(credential.issue)) }
+      try json.string("issued", orNull: credential?.issued?.text)
+      try json.array("groups") { (json) throws(Failure) in
+        for group in groups {
+          try json.object { (json) throws(Failure) in
+            try json.string("name", group.name)
+            try json.string("rights", group.rights.rawValue)
+          }
+        }
+      }
+      try json.array("bindings") { (json) throws(Failure) in
+        for binding in bindings {
+          try json.object { (json) throws(Failure) in
+            try json.string("app", binding.application)
+            try binding.write(to: &json)
+          }
+        }
+      }
+      try json.array("unserved") { (json) throws(Failure) in
+        for unserved in unserved {
+          try json.object { (json) throws(Failure) in
+            try json.string("app", unserved.application)
+            try json.string("group", unserved.group.name)
+            try json.string("rights", unserved.group.rights.rawValue)
+          }
+        }
+      }
+    }
+  }
+}
+
+/// `vault service revoke`
+struct RevokeService: Command {
+  static let about = About(
+    "Remove vaultd from all groups, and give them new keys.",
+    usage: "vault service revoke [--accept] [--drop-unproved]",
+    more: """
+      Its credential then opens nothing that is written later. Bindings and the record stay. The service may have copied \
+      what it could read: to list the values that are still unchanged, run vault exposure. To let it in again, with a new \
+      credential: vault service enroll --replace
+      """,
+    example: """
+      vault service revoke
+      """)
+
+  let accept: Bool
+  let dropUnproved: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    accept = arguments.flag("--accept", "Accept a state of the group that this machine refuses, in the same step.")
+    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let report = try session.openStore(key).revokeService(
+      droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+    ) { session.showProgress("\($0): \($1.text)") }
+    session.endProgress()
+    for name in report.revoked { session.say("'\(name)' has a new key, which the service does not have") }
+    if let failure = UnchangedGroups.failure(report.unchanged, Applications.service, session) { throw failure }
+  }
+}

@@ -1,0 +1,201 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import Vault
+
+/// What somebody with the service's credential can do to the record, and how the owner finds out.
+@Suite struct HostileAuditTests {
+  private let fixture: ServiceFixture
+
+  init() throws {
+    fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    for number in 1...5 { try log.append([ServiceFixture.record("item \(number)")]) }
+  }
+
+  /// The group of the record, as the thief sees it.
+  private func group() throws -> AccessGroup { try fixture.service().group("vault.audit") }
+
+  private func names() throws -> [String] {
+    try group().items().map(\.name.description).filter { $0.contains("/") }.sorted()
+  }
+
+  private func bytes(_ name: String) throws -> [UInt8] {
+    try unsafe group().get(name).withUnsafeBytes { unsafe Array($0) }
+  }
+
+  private func findings() throws -> [AuditFinding] { try fixture.owner().verifyAudit().findings }
+
+  /// Makes the chain and its end consistent again after batches were changed, as the thief can.
+  private func chainAnew() throws {
+    let group = try group()
+    var head = try group.reading { view throws(GroupFileError) in
+      AuditHead(sequence: 0, link: view.view.state.roster.groupID, month: AuditMonth(number: 0))
+    }
+    for name in try names() {
+      let batch = try #require(AuditNames.batch(name))
+      let box = try bytes(name).dropFirst(32)
+      let link = AuditHead.link(after: head.link, batch.sequence, box)
+      head = AuditHead(sequence: batch.sequence, link: link, month: batch.month)
+      try group.set(name, to: link.bytes + box)
+    }
+    try group.set("head", to: head.serialized())
+  }
+
+  @Test func `a batch that was dropped is missed`() throws {
+    let names = try names()
+    try group().destroy(names[2])
+    #expect(try findings() == [.missing(from: 3, through: 3)])
+    try group().destroy(names.last!)
+    #expect(try findings() == [.missing(from: 3, through: 3), .missing(from: 6, through: 6)])
+  }
+
+  @Test func `a changed batch is found, whether or not the chain was changed with it`() throws {
+    let name = try names()[2]
+    var changed = try bytes(name)
+    changed[changed.count - 1] ^= 1
+    try group().set(name, to: changed)
+    #expect(try findings() == [.unreadable(3), .altered(3)])
+    try chainAnew()
+    #expect(try findings() == [.unreadable(3)])
+  }
+
+  @Test func `a batch that was replayed in another place is found, even in a new chain`() throws {
+    let names = try names()
+    try group().set(names[3], to: bytes(names[1]))
+    try chainAnew()
+    #expect(try findings() == [.unreadable(4)])
+  }
+
+  @Test func `batches of another group or another owner's key are found`() throws {
+    let other = try ServiceFixture()
+    try AuditLog(of: other.service()).append([ServiceFixture.record("x")])
+    let foreign = try other.owner().group("vault.audit").items().map(\.name.description).first { $0.contains("/") }
+    let value = try unsafe other.owner().group("vault.audit").get(foreign!).withUnsafeBytes { unsafe Array($0) }
+    try group().set(names()[0], to: value)
+    try chainAnew()
+    #expect(try findings() == [.unreadable(1)])
+  }
+
+  @Test func `what an earlier verification saw cannot be shortened or rewritten unnoticed`() throws {
+    #expect(try fixture.owner().verifyAudit().isWhole)
+    let names = try names()
+    // A new record in place of the third, which the thief can seal, in a chain made anew.
+    let key = try fixture.service().ownersItem(AuditLog.keyName)!.bytes
+    let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3)
+    let box = try RecipientKey.seal(batch, to: Bytes32(key)!)
+    try group().set(names[2], to: [UInt8](repeating: 0, count: 32) + box)
+    try chainAnew()
+    #expect(try findings() == [.rewritten(known: 6)])
+    for name in names.suffix(2) { try group().destroy(name) }
+    try chainAnew()
+    #expect(try findings() == [.shortened(known: 6)])
+    // Once the owner knows why, verification begins anew.
+    #expect(try !fixture.owner().verifyAudit(accepting: true).isWhole)
+    let report = try fixture.owner().verifyAudit()
+    #expect(report.isWhole && report.confirmed == 4)
+  }
+
+  @Test func `a record of the open part can be invented, which SECURITY.md says`() throws {
+    let key = try fixture.service().ownersItem(AuditLog.keyName)!.bytes
+    let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3)
+    try group().set(
+      names()[2], to: [UInt8](repeating: 0, count: 32) + RecipientKey.seal(batch, to: Bytes32(key)!))
+    try chainAnew()
+    #expect(try findings().isEmpty)
+    #expect(try fixture.records().contains { $0.item == "invented" })
+  }
+
+  @Test(arguments: [0, 1, 31, 32, 79, 80, 81, 1_000, 1_048_576])
+  func `garbage of any size is a finding and does not end the reading`(count: Int) throws {
+    try group().set(names()[2], to: [UInt8](repeating: 0x5A, count: count))
+    #expect(try findings().contains(.unreadable(3)))
+    let records = try fixture.owner().auditRecords()
+    var items: [String] = []
+    while let record = try records.next() { items += record.item.map { [$0] } ?? [] }
+    #expect(items == ["item 1", "item 3", "item 4", "item 5"])
+    #expect(records.unreadableCount == 1)
+  }
+
+  @Test func `content that is sealed well and written badly is a finding`() throws {
+    let key = Bytes32(try fixture.service().ownersItem(AuditLog.keyName)!.bytes)!
+    let good = AuditBatch.serialized([ServiceFixture.record("a").serialized()], sequence: 3)
+    var contents: [[UInt8]] = [[], Array(good.dropLast()), good + [0], AuditBatch.serialized([], sequence: 4)]
+    // Counts that promise more than is there, and a record longer than any.
+    contents.append(Array(good.prefix(26)) + [0xFF, 0xFF, 0xFF, 0xFF] + good.dropFirst(30))
+    contents.append(Array(good.prefix(30)) + [0xFF, 0xFF, 0xFF, 0xFF] + good.dropFirst(34))
+    contents.append(AuditBatch.serialized([[1, 255, 0xFF, 0xFF, 0xFF, 0xFF]], sequence: 3))
+    contents.append(AuditBatch.serialized([[5, 2, 0xFF, 0xFE]], sequence: 3))
+    contents.append(AuditBatch.serialized([[UInt8](repeating: 0, count: 70_000)], sequence: 3))
+    for content in contents {
+      try group().set(names()[2], to: [UInt8](repeating: 0, count: 32) + RecipientKey.seal(content, to: key))
+      try chainAnew()
+      #expect(try findings() == [.unreadable(3)])
+    }
+  }
+
+  @Test func `no cut and no flipped byte of a batch traps`() {
+    let good = AuditBatch.serialized([ServiceFixture.record("a").serialized(), []], sequence: 3)
+    for count in 0..<good.count { _ = try? AuditBatch(parsing: Array(good.prefix(count))) }
+    for place in good.indices {
+      for bit in 0..<8 {
+        var changed = good
+        changed[place] ^= 1 << bit
+        _ = try? AuditBatch(parsing: changed)
+      }
+    }
+  }
+
+  @Test func `batches outside the chain and other items are named`() throws {
+    let month = try names()[0].prefix(7)
+    try group().set("\(month)/999999999999", to: "x")
+    try group().set("\(month)/1", to: "x")
+    try group().set("2020-01/000000000003", to: bytes(names()[2]))
+    try group().set("something", to: "x")
+    let found = try findings()
+    #expect(found.contains(.outside(999_999_999_999)))
+    #expect(found.contains(.strangeItems(2)))
+    #expect(found.contains { if case .misplaced(3) = $0 { true } else { false } })
+  }
+
+  @Test(arguments: [[], [0], [1, 1, 5], [1, 7, 1, 1, 1, 1, 1, 1, 1], [UInt8](repeating: 0xFF, count: 4_096)])
+  func `a broken end stops appending and is a finding`(content: [UInt8]) throws {
+    for name in ["head", "anchor"] {
+      let before = try? bytes(name)
+      try group().set(name, to: content)
+      if name == "head" {
+        #expect(throws: VaultError.self) { try AuditLog(of: fixture.owner()).append([ServiceFixture.record("x")]) }
+      }
+      #expect(try findings().contains(.unknownEnd))
+      if let before { try group().set(name, to: before) } else { try group().remove(name) }
+    }
+    #expect(try findings().isEmpty)
+  }
+
+  @Test func `an end that names a batch which exists stops appending`() throws {
+    let batch = try #require(AuditNames.batch(names()[2]))
+    let link = Digest(try bytes(names()[2]).prefix(32))!
+    try group().set("head", to: AuditHead(sequence: 3, link: link, month: batch.month).serialized())
+    #expect(throws: VaultError.self) { try AuditLog(of: fixture.service()).append([ServiceFixture.record("x")]) }
+    #expect(try findings().contains(.outside(4)))
+  }
+
+  @Test func `an end in the far future costs no time and no memory`() throws {
+    let last = AuditHead(sequence: 999_999_999_999, link: .zero, month: AuditMonth(number: AuditMonth.limit))
+    try group().set("head", to: last.serialized())
+    let next = UInt64(try names().count + 1)
+    #expect(try findings() == [.missing(from: next, through: 999_999_999_999)])
+    #expect(try fixture.records().count == Int(next) - 1)
+    let start = try fixture.owner().auditRecords().end
+    #expect(try fixture.owner().auditRecords(after: start).next() == nil)
+  }
+
+  @Test func `an owner's act is done although its record cannot be written`() throws {
+    try group().set("head", to: "broken")
+    let owner = try fixture.owner()
+    try owner.createGroup("fresh")
+    #expect(owner.takeNotices().contains { if case .unrecorded = $0 { true } else { false } })
+    #expect(try fixture.owner().groupNames().contains("fresh"))
+  }
+}
