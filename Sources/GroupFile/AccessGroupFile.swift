@@ -213,17 +213,13 @@ package struct GroupCreation: Sendable {
     to folder: String, groupID: GroupID, owner: borrowing SigningKey, seed: MemberSeed
   ) throws(GroupFileError) -> WitnessRecord {
     guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
-    let connection = try Connection.create(folder: folder, fileMode: shape.fileMode)
+    let writer = try GroupWriter(in: folder, fileMode: shape.fileMode)
     do {
-      try connection.begin(.immediate)
-      let record = try fill(connection, groupID, owner: owner, seed)
-      try connection.commit()
-      try connection.place()
-      // The folder's owner creates the lock file, so that they can change its mode later.
-      _ = try WriterLock(at: connection.location.sibling(ContainerPlace.groupFileName))
+      let record = try fill(writer.connection, groupID, owner: owner, seed)
+      try writer.complete()
       return record
     } catch {
-      connection.discard()
+      writer.discard()
       throw error
     }
   }

@@ -29,7 +29,7 @@ internal import Glibc
   private var isReused = false
   private var awaitsSnapshot = false
   /// Identifies the log and index that SQLite opened.
-  private(set) var companions: [FileIdentity?] = []
+  var companions: [FileIdentity?] = []
   /// How many bytes the log held when this connection last checkpointed it; 0 after the log was restarted.
   var checkpointedByteCount = 0
   private var statements: [(key: UInt, statement: Statement)] = []
@@ -85,7 +85,6 @@ internal import Glibc
     access = .writing
     try settle()
     try makeTables()
-    try checkHeader()
     try begin(.reading)
     try commit()
     companions = try findCompanions()

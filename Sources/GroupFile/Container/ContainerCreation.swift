@@ -50,7 +50,8 @@ extension Connection {
   }
 
   func makeTables() throws(GroupFileError) {
-    // The journal is in memory until there is a log, because the VFS refuses journals on the disk.
+    // Nobody else sees the file before it is placed, so it needs no log until then: a file of many rows is written once
+    // and not twice. The VFS refuses journals on the disk.
     try Statement(handle, "PRAGMA journal_mode=MEMORY").run()
     try Statement(handle, "PRAGMA page_size=4096").run()
     try Statement(handle, "PRAGMA encoding='UTF-8'").run()
@@ -60,11 +61,13 @@ extension Connection {
     try Statement(handle, "PRAGMA user_version=0x00010001").run()
     for entry in Schema.entries { if let sql = entry.sql { try Statement(handle, sql).run() } }
     try Statement(handle, "COMMIT").run()
-    try Statement(handle, "PRAGMA journal_mode=WAL").run()
   }
 
   // On closing, SQLite merges the log into the file, syncs it, and deletes log and index.
   private func finish() throws(GroupFileError) {
+    try statement("PRAGMA journal_mode=WAL").run()
+    try checkHeader()
+    companions = try findCompanions()
     try truncatingCheckpoint()
     try handle.check(unsafe csqlite_keep_log(handle.database, 0))
     close()

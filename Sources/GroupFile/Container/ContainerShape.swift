@@ -145,7 +145,7 @@ extension AccessGroupFile {
   ///
   /// - Parameter places: `draft` is the path of the new folder, `kept` the path to which the old one is moved.
   /// - Throws: `deniedAt`, `busy`, `missing`, `altered`, `storage`; the group is unchanged then.
-  package func take(_ shape: ContainerShape, at places: SalvagePlaces) throws(GroupFileError) {
+  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(GroupFileError) {
     let place = try resolvedPlace()
     do throws(GroupFileError) {
       // Checked before locking, which would report a link's own mode as too wide.

@@ -72,10 +72,11 @@ extension AccessGroupFile {
   /// - Parameters:
   ///   - owner: set if the caller is the owner.
   ///   - takesAnother: whether to accept another group than the one known by this name.
+  ///   - places: the paths for the new file that the owner's acceptance makes, and for the one that it replaces.
   ///   - confirm: receives the state before anything is changed; `false` changes nothing.
   /// - Throws: `rolledBack` for an older roster or key; `anotherGroup`; the errors of a reader.
   package func accept(
-    _ owner: OwnersAcceptance? = nil, another takesAnother: Bool = false,
+    _ owner: (acceptance: OwnersAcceptance, places: DraftPlaces)? = nil, another takesAnother: Bool = false,
     confirm: (OfferedState) -> Bool = { _ in true }
   ) throws(GroupFileError) -> AcceptedState {
     guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
@@ -83,7 +84,7 @@ extension AccessGroupFile {
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
     let reading = witness.read()
     let record = known(reading)
-    guard let reason = try reason(of: state, against: record, owner, session.connection) else {
+    guard let reason = try reason(of: state, against: record, owner?.acceptance, session.connection) else {
       // The registry, or the state itself, shows that this is the right group; only the witness is wrong.
       let isKnown = record.map(state.isSameGroup) ?? (reading != .invalid)
       return isKnown ? .nothingToAccept : try replaceWitness(state)
@@ -99,7 +100,7 @@ extension AccessGroupFile {
     guard confirm(offered) else { return .declined }
     if let owner {
       let view = Snapshot(session.connection, state, cache, witnessed: reading)
-      return try renew(view, offered, owner, session)
+      return try renew(view, offered, owner.acceptance, session, at: owner.places)
     }
     let above = record.flatMap { state.isSameGroup($0) ? $0.epoch : nil } ?? 0
     let isInRange = state.permitsApplications(epoch: max(state.manifest.epoch, above) + 1)
@@ -170,15 +171,16 @@ extension AccessGroupFile {
 
   /// Gives a state a roster, a key and an epoch above everything seen.
   private func renew(
-    _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession
+    _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession,
+    at places: DraftPlaces
   ) throws(GroupFileError) -> AcceptedState {
     try view.state.confirmRoster(session.connection)
     let change = RosterChange().taking(offered, owner)
     let writing = RosterWriting(view, context, owner.authority)
     var left = LeftBehind()
-    guard let renewed = try writing.write(change, at: now(), &left, { _ in }) else { return .nothingToAccept }
-    session.frees = true
-    try session.commit()
+    guard let renewed = try writing.write(change, at: now(), to: places, for: session, &left, { _ in }) else {
+      return .nothingToAccept
+    }
     _ = try replaceWitness(renewed)
     session.end(renewed)
     return .accepted(epoch: renewed.manifest.epoch)

@@ -13,11 +13,11 @@ struct FullProof {
   private var tombstones: UInt64 = 0
   private var versions: UInt64 = 0
   private var blobs: UInt64 = 0
-  private var builder: TreeBuilder
+  private var nodes = 0
+  private var builder = TreeBuilder()
 
   private init(_ view: Snapshot) {
     self.view = view
-    builder = TreeBuilder(reservingCapacity: Int(min(view.state.manifest.itemCount, 1 << 20)))
   }
 
   /// Proves the whole file behind `view`.
@@ -64,7 +64,9 @@ struct FullProof {
       if row.state == .removed { tombstones += 1 }
       try proveVersions(of: row, older, content)
       try visit(row)
-      if rows % 1_024 == 0 { progress(rows) }
+      guard rows % 1_024 == 0 else { continue }
+      for node in builder.takeNodes() { try prove(node.body, at: node.place) }
+      progress(rows)
     }
     guard rows == manifest.itemCount else { throw .damaged(.row, "fewer rows than signed") }
     guard try !older.step(), versions == manifest.versionRowCount else {
@@ -102,12 +104,9 @@ struct FullProof {
   }
 
   /// Checks that the stored nodes are exactly those of the canonical tree.
-  private func proveNodes() throws(GroupFileError) {
-    var nodes = 0
-    let root = try builder.finish { (place, body) throws(GroupFileError) in
-      nodes += 1
-      guard try view.connection.nodeBody(at: place) == body else { throw .damaged(.tree, "a node is not canonical") }
-    }
+  private mutating func proveNodes() throws(GroupFileError) {
+    for node in builder.takeNodes() { try prove(node.body, at: node.place) }
+    let root = try builder.finish { (place, body) throws(GroupFileError) in try prove(body, at: place) }
     guard root == view.state.manifest.root else { throw .damaged(.tree, "the rows do not give the signed root") }
     let stored = try view.connection.nodes()
     defer { stored.reset() }
@@ -115,6 +114,11 @@ struct FullProof {
       guard try stored.step() else { throw .damaged(.tree, "a node is missing") }
     }
     guard try !stored.step() else { throw .damaged(.tree, "a node too many") }
+  }
+
+  private mutating func prove(_ body: [UInt8], at place: TreePlace) throws(GroupFileError) {
+    guard try view.connection.nodeBody(at: place) == body else { throw .damaged(.tree, "a node is not canonical") }
+    nodes += 1
   }
 
   /// The number of stored large values; stops counting beyond the number that there can be.

@@ -60,11 +60,17 @@ package struct GroupDraft: Sendable {
       try synchronise(kept)
       return false
     }
-    return try take(keeping: kept, holding: WriterLock(at: ContainerPlace(folder: target)))
+    let lock = try WriterLock(at: ContainerPlace(folder: target))
+    return try take(keeping: kept, holding: lock)
   }
 
   /// As `take(keeping:)`, for a caller that holds the writer lock of the group's place.
   func take(keeping kept: String, holding lock: borrowing WriterLock) throws(GroupFileError) -> Bool {
+    try takeWhileLocked(keeping: kept)
+  }
+
+  /// As `take(keeping:)`, while the writer lock of the group's place is held.
+  func takeWhileLocked(keeping kept: String) throws(GroupFileError) -> Bool {
     for path in [folder, target] { ConnectionPool.closeIdle(at: try ContainerPlace(folder: path)) }
     // First rename the draft to the path for the old files, so that a process killed from now on loses neither.
     try GroupDraft.check(NewName.give(kept, to: folder))

@@ -1,10 +1,10 @@
 import Sealing
 
-/// The paths for rebuilding a group whose file is too damaged to be changed in place.
-package struct SalvagePlaces: Sendable {
+/// The paths for replacing a group's folder by a new one.
+package struct DraftPlaces: Sendable {
   /// An unused path on the store's file system; the same path with the suffix `.salvage` must be unused too.
   package let draft: String
-  /// An unused path, to which the damaged files are moved.
+  /// An unused path, to which the replaced files are moved.
   package let kept: String
 
   package init(draft: String, kept: String) {
@@ -16,10 +16,12 @@ package struct SalvagePlaces: Sendable {
 extension AccessGroupFile {
   /// Changes the group's members and its key, in one transaction with a manifest that the owner signs.
   ///
-  /// With a new key, every version of every item that the signed root proves is sealed again, and all other rows are
-  /// dropped. If the process is killed at any moment, the group is either in its old or in its new state.
+  /// With a new key, every version of every item that the signed root proves is sealed again into a new file, and all
+  /// other rows are left behind. If the process is killed at any moment, the group is either in its old or in its new
+  /// state.
   ///
   /// - Parameters:
+  ///   - places: the paths for the new file and for the replaced one, if the group gets a new key.
   ///   - acceptance: may accept a state that contradicts what was seen. If accepting were a separate step, a member
   ///     that this change removes could act in between.
   ///   - progress: called now and then while a new key is given.
@@ -27,8 +29,8 @@ extension AccessGroupFile {
   ///   that is too damaged to be changed in place, an error that `isRepairable`. Nothing is changed then.
   @discardableResult
   package func changeRoster(
-    _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
-    progress: (MaintenanceProgress) -> Void = { _ in }
+    _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, at places: DraftPlaces,
+    by authority: any RosterAuthority, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(GroupFileError) -> ChangedRoster {
     guard context.kind == .owner else { throw .ownerOnly }
     let session = try beginSession()
@@ -49,12 +51,10 @@ extension AccessGroupFile {
     guard change.isStillWanted() else { throw .superseded }
     let writing = RosterWriting(view, context, authority)
     var left = LeftBehind()
-    guard let state = try writing.write(change, at: now(), &left, progress) else {
+    guard let state = try writing.write(change, at: now(), to: places, for: session, &left, progress) else {
       session.end()
       return ChangedRoster(state: view.state, left: left)
     }
-    session.frees = state.manifest.generation > view.state.manifest.generation
-    try session.commit()
     if isTaken { try replaceWitness(state) } else { view.raise(witness, to: state) }
     session.end(state)
     return ChangedRoster(state: state, left: left)
@@ -82,13 +82,43 @@ struct RosterWriting {
     self.authority = authority
   }
 
-  /// Makes the change without committing it; `nil` if there is nothing to change. What was salvaged always gets a new
-  /// roster.
+  /// Makes the change durable; `nil` if there is nothing to change. A new key makes a new file, which takes the place of
+  /// the one that `session` has locked.
   ///
   /// - Parameter left: receives the counts of what a new key drops.
   func write(
-    _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
+    _ change: RosterChange, at time: UInt64, to places: DraftPlaces, for session: WriteSession,
+    _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> VerifiedState? {
+    var draft: GroupDraft?
+    let written = try write(
+      change, at: time, &left, progress,
+      makingNew: { () throws(GroupFileError) in
+        let new = try GroupDraft(in: places.draft, for: connection.location.folder)
+        draft = new
+        return try GroupWriter(in: new.folder, fileMode: new.fileMode)
+      })
+    guard let written else { return nil }
+    if let writer = written.writer, let draft {
+      try writer.complete()
+      try session.exchange(for: draft, keeping: places.kept)
+    } else {
+      try session.commit()
+    }
+    return written.state
+  }
+
+  /// Makes the change without committing it; `nil` if there is nothing to change. What was salvaged always gets a new
+  /// roster.
+  ///
+  /// - Parameters:
+  ///   - left: receives the counts of what a new key drops.
+  ///   - makeNew: makes the file for a new key.
+  /// - Returns: the new state, and the new file that holds it if there is one.
+  func write(
+    _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void,
+    makingNew makeNew: () throws(GroupFileError) -> GroupWriter
+  ) throws(GroupFileError) -> (state: VerifiedState, writer: GroupWriter?)? {
     let plan = try RosterPlan(change, on: old.roster, authority)
     guard
       plan.isChange || salvaged != nil || !old.hasOwnersVersion || connection.version != old.roster.flags.version
@@ -101,46 +131,60 @@ struct RosterWriting {
     roster.previous = old.signedRoster.digest
     roster.firstEpoch = manifest.epoch
     roster.note(plan.leaving, at: manifest.epoch)
-    var keys = old.keys
     if plan.rotates {
       roster.generation = max(roster.generation, change.above.generation) + 1
-      keys = try newKeys(of: roster)
+      let keys = try newKeys(of: roster)
       roster.keyCommitment = keys.commitment
-      let rotated = try rotate(under: keys, dropping: change.drops, progress)
-      left.add(rotated.left)
-      manifest.root = rotated.root
-      manifest.itemCount = rotated.itemCount
-      manifest.versionRowCount = rotated.versionRowCount
-      roster.members = try wrapped(plan.members, keys)
-    } else if let salvaged {
+      var writer = try makeNew()
+      do throws(GroupFileError) {
+        let rotated = try rotate(into: &writer, under: keys, dropping: change.drops, progress)
+        left.add(rotated.left)
+        manifest.root = rotated.root
+        manifest.itemCount = writer.itemCount
+        manifest.versionRowCount = writer.versionRowCount
+        roster.members = try wrapped(plan.members, keys, in: writer.connection)
+        return (try store(roster, manifest, under: keys, in: writer.connection), writer)
+      } catch {
+        writer.discard()
+        throw error
+      }
+    }
+    if let salvaged {
       manifest.root = salvaged.root
-      manifest.itemCount = salvaged.rows.itemCount
-      manifest.versionRowCount = salvaged.rows.versionCount
-      roster.members = try wrapped(plan.members, keys, from: salvaged.wraps)
+      manifest.itemCount = salvaged.itemCount
+      manifest.versionRowCount = salvaged.versionRowCount
+      roster.members = try wrapped(plan.members, old.keys, from: salvaged.wraps, in: connection)
     } else {
-      let joined = try wrapped(plan.joining, keys)
+      let joined = try wrapped(plan.joining, old.keys, in: connection)
       roster.members =
         plan.members.filter { member in !joined.contains { $0.signingKey == member.signingKey } } + joined
     }
+    return (try store(roster, manifest, under: old.keys, in: connection), nil)
+  }
+
+  private func store(
+    _ roster: Roster, _ manifest: Manifest, under keys: GroupKeys, in target: Connection
+  ) throws(GroupFileError) -> VerifiedState {
+    var roster = roster
     roster.members.sort { $0.signingKey < $1.signingKey }
     guard [roster.revision, roster.generation, manifest.epoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
       throw .overLimit("2^53 states")
     }
-    return try connection.store(
+    return try target.store(
       roster, manifest, under: keys, owner: authority.rosterSigningKey(), writer: context.seed)
   }
 
   private func rotate(
-    under keys: GroupKeys, dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> Rotation.Outcome {
+    into writer: inout GroupWriter, under keys: GroupKeys, dropping dropped: Set<Token>,
+    _ progress: (MaintenanceProgress) -> Void
+  ) throws(GroupFileError) -> (root: Digest, left: LeftBehind) {
     if let salvaged {
-      return try Rotation.run(view, from: salvaged.root, under: keys, dropping: dropped, progress)
+      return try Rotation.run(view, from: salvaged.root, into: &writer, under: keys, dropping: dropped, progress)
     }
-    // In a file with a damaged structure, writing rows of one table could overwrite those of another.
     try connection.quickCheck()
     // The tables may hold any number of unsigned rows.
     return try connection.withBoundOfWholeFile { () throws(GroupFileError) in
-      try Rotation.run(view, from: old.manifest.root, under: keys, dropping: dropped, progress)
+      try Rotation.run(view, from: old.manifest.root, into: &writer, under: keys, dropping: dropped, progress)
     }
   }
 
@@ -154,15 +198,15 @@ struct RosterWriting {
     }
   }
 
-  /// Wraps the group's key for `members`, and stores the wraps; those among `found` that are still right are kept.
+  /// Wraps the group's key for `members`, and stores the wraps in `target`; those among `found` that are still right are kept.
   private func wrapped(
-    _ members: [Member], _ keys: GroupKeys, from found: [[UInt8]: Set<[UInt8]>] = [:]
+    _ members: [Member], _ keys: GroupKeys, from found: [[UInt8]: Set<[UInt8]>] = [:], in target: Connection
   ) throws(GroupFileError) -> [Member] {
     var wrapped: [Member] = []
     for var member in members {
       if let wrap = found[member.slotID]?.first(where: { Wrap.digest($0, slotID: member.slotID) == member.wrapDigest })
       {
-        try connection.storeWrap(member.slotID, wrap)
+        try target.storeWrap(member.slotID, wrap)
         wrapped.append(member)
         continue
       }
@@ -174,7 +218,7 @@ struct RosterWriting {
         let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: keys.groupID, generation: keys.generation)
         member.slotID = seed.slotID(group: keys.groupID, generation: keys.generation)
         member.wrapDigest = Wrap.digest(wrap, slotID: member.slotID)
-        try connection.storeWrap(member.slotID, wrap)
+        try target.storeWrap(member.slotID, wrap)
       } catch let error as GroupFileError {
         throw error
       } catch {

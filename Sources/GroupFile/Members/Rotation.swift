@@ -7,53 +7,44 @@ import Sealing
 /// predecessor. Rows that no signed data names are counted and dropped, because anyone who can write the file can add
 /// them.
 struct Rotation {
-  /// The result of sealing everything again.
-  struct Outcome {
-    let root: Digest
-    let itemCount: UInt64
-    let versionRowCount: UInt64
-    let left: LeftBehind
-  }
-
   private let view: Snapshot
   private let seal: RowSeal
   /// Proved items that are dropped on request.
   private let dropped: Set<Token>
-  private var current: [SealedDraft] = []
-  private var older: [SealedDraft] = []
   private var left = LeftBehind()
-  // The versions of proved items, which a second thread opens and seals while this one reads on.
+  private var takenBlobs: UInt64 = 0
+  // The versions of proved items, which a second thread opens and seals while this one reads and writes.
   private var waiting: [[Row]] = []
   private let thread = SecondThread()
-  private let done = Locked<Result<[[SealedDraft]], GroupFileError>>(.success([]))
+  private let done = Locked<Result<[[Row]], GroupFileError>>(.success([]))
 
-  private static let batchCount = 128
+  private static let batchCount = 256
 
   private var connection: Connection { view.connection }
 
-  /// Proves and seals everything, and replaces the rows in the open transaction.
+  /// Proves everything, and seals it again into a new file.
   ///
-  /// Sealed rows are kept in memory until all are proved; large values are not.
-  ///
-  /// - Parameter root: the root that proves the rows.
+  /// - Parameters:
+  ///   - root: the root that proves the rows.
+  ///   - writer: makes the new file.
+  /// - Returns: the root of the new tree, and what was left behind.
   /// - Throws: `damaged` or `altered` if something that the root names cannot be proved.
   static func run(
-    _ view: Snapshot, from root: Digest, under keys: GroupKeys, dropping dropped: Set<Token>,
-    _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> Outcome {
+    _ view: Snapshot, from root: Digest, into writer: inout GroupWriter, under keys: GroupKeys,
+    dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
+  ) throws(GroupFileError) -> (root: Digest, left: LeftBehind) {
     var rotation = Rotation(view: view, seal: RowSeal(keys), dropped: dropped)
-    // Listed first, so that the new blobs are not included.
-    let blobs = try rotation.storedBlobs()
-    let nodeCount = try rotation.proveRows(below: root, progress)
-    try rotation.countUnsigned(blobs, nodeCount)
-    return try rotation.write(in: blobs.map(\.rowID), progress)
+    let nodeCount = try rotation.proveRows(below: root, into: &writer, progress)
+    let newRoot = try writer.finish(progress)
+    try rotation.countUnsigned(nodeCount, versions: writer.versionRowCount)
+    try rotation.copyChain(to: writer.connection)
+    return (newRoot, rotation.left)
   }
 
   private init(view: Snapshot, seal: RowSeal, dropped: Set<Token>) {
     self.view = view
     self.seal = seal
     self.dropped = dropped
-    current.reserveCapacity(Int(min(view.state.manifest.itemCount, 1 << 16)))
   }
 
   // MARK: Proving
@@ -62,7 +53,7 @@ struct Rotation {
   ///
   /// - Returns: the number of the tree's nodes.
   private mutating func proveRows(
-    below root: Digest, _ progress: (MaintenanceProgress) -> Void
+    below root: Digest, into writer: inout GroupWriter, _ progress: (MaintenanceProgress) -> Void
   ) throws(GroupFileError) -> UInt64 {
     let rows = try connection.currentRows()
     defer { rows.reset() }
@@ -70,13 +61,12 @@ struct Rotation {
     var count: UInt64 = 0
     while let entry = try tree.next() {
       let row = try row(of: entry, in: rows)
-      if !dropped.contains(row.token) { try take(row) }
+      if !dropped.contains(row.token) { try take(row, into: &writer) }
       count += 1
       if count % 1_024 == 0 { progress(.sealed(count)) }
     }
-    try finishBatch()
-    for versions in waiting { keep(try Rotation.sealed(versions, of: view.state, with: seal)) }
-    waiting = []
+    try finishBatch(into: &writer)
+    try sealHere(into: &writer)
     while try rows.step() { noteUnsigned(rows) }
     return tree.nodeCount
   }
@@ -105,56 +95,75 @@ struct Rotation {
   }
 
   /// Takes the kept versions of an item: they are sealed later, or at once if the file has to be read for their values.
-  private mutating func take(_ row: Row) throws(GroupFileError) {
+  private mutating func take(_ row: Row, into writer: inout GroupWriter) throws(GroupFileError) {
     var versions = [row]
     while let before = try view.predecessor(of: versions[versions.count - 1], oldest: row.oldest) {
       versions.append(before)
     }
-    if versions.contains(where: { $0.place == .blob }) {
-      let sealed = try Rotation.sealed(versions, of: view.state, with: seal) { [view] (row) throws(GroupFileError) in
-        try view.secret(of: row)
-      }
-      for draft in sealed {
-        if let blob = draft.blob { try connection.insertBlob(draft.row.token, version: draft.row.version, blob) }
-      }
-      // Only the blob was large.
-      return keep(sealed.map { SealedDraft(old: nil, row: $0.row, digest: $0.digest, blob: nil) })
+    let blobCount = versions.count { $0.place == .blob }
+    guard blobCount == 0 else {
+      takenBlobs += UInt64(blobCount)
+      let (view, target) = (view, writer.connection)
+      var nonces = Nonce.random(count: versions.count)
+      return try writer.add(
+        Rotation.sealed(versions, of: view.state, with: seal, &nonces) { (row) throws(GroupFileError) in
+          try view.secret(of: row)
+        } storing: { (row, blob) throws(GroupFileError) in
+          try target.insertBlob(row.token, version: row.version, blob)
+        })
     }
     waiting.append(versions)
     guard waiting.count == Rotation.batchCount else { return }
-    try finishBatch()
+    // While the other thread seals, this one writes, and if there is nothing to write, it seals as well.
+    while thread.isBusy, try writer.writeSome() {}
+    if thread.isBusy { return try sealHere(into: &writer) }
+    try finishBatch(into: &writer)
     thread.begin { [waiting, seal, done, state = view.state] in
-      let result = Result { () throws(GroupFileError) in
-        var sealed: [[SealedDraft]] = []
-        for versions in waiting { sealed.append(try Rotation.sealed(versions, of: state, with: seal)) }
-        return sealed
-      }
+      let result = Result { () throws(GroupFileError) in try Rotation.sealed(waiting, of: state, with: seal) }
       done.withLock { $0 = result }
     }
     waiting = []
+    waiting.reserveCapacity(Rotation.batchCount)
   }
 
-  private mutating func finishBatch() throws(GroupFileError) {
+  private mutating func sealHere(into writer: inout GroupWriter) throws(GroupFileError) {
+    for versions in try Rotation.sealed(waiting, of: view.state, with: seal) { try writer.add(versions) }
+    waiting.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func finishBatch(into writer: inout GroupWriter) throws(GroupFileError) {
     thread.wait()
     let result = done.withLock { done in
       defer { done = .success([]) }
       return done
     }
-    for versions in try result.get() { keep(versions) }
+    for versions in try result.get() { try writer.add(versions) }
   }
 
-  private mutating func keep(_ sealed: [SealedDraft]) {
-    older += sealed.dropLast()
-    current += sealed.suffix(1)
+  private static func sealed(
+    _ items: [[Row]], of state: VerifiedState, with seal: RowSeal
+  ) throws(GroupFileError) -> [[Row]] {
+    // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
+    var nonces = Nonce.random(count: items.reduce(0) { $0 + $1.count })
+    var sealed: [[Row]] = []
+    sealed.reserveCapacity(items.count)
+    for versions in items { sealed.append(try Rotation.sealed(versions, of: state, with: seal, &nonces)) }
+    return sealed
   }
 
   /// Opens the versions of an item, which begin with the newest, and seals them again, the oldest first.
+  ///
+  /// - Parameters:
+  ///   - nonces: one for each version is taken from it.
+  ///   - secret: reads a value that may be outside of its row.
+  ///   - store: receives each value that is too large for its new row.
   private static func sealed(
-    _ versions: [Row], of state: VerifiedState, with seal: RowSeal,
-    secret: ((Row) throws(GroupFileError) -> OpenedSecret)? = nil
-  ) throws(GroupFileError) -> [SealedDraft] {
+    _ versions: [Row], of state: VerifiedState, with seal: RowSeal, _ nonces: inout [Nonce],
+    secret: ((Row) throws(GroupFileError) -> OpenedSecret)? = nil,
+    storing store: (Row, [UInt8]) throws(GroupFileError) -> Void = { _, _ in }
+  ) throws(GroupFileError) -> [Row] {
     let opener = RowSeal(state.keys)
-    var sealed: [SealedDraft] = []
+    var sealed: [Row] = []
     for version in versions.reversed() {
       var attributes = try opener.placedAttributes(of: version)
       // No value can be newer than the last state; a later epoch would hide the value from the list of exposed values.
@@ -167,36 +176,28 @@ struct Rotation {
           }
       }
       let (row, blob) = try seal.row(
-        attributes, value, token: sealed.last?.row.token ?? seal.keys.token(of: attributes.name),
-        version: version.version, oldest: version.oldest, previous: sealed.last?.digest ?? .zero)
-      sealed.append(SealedDraft(old: nil, row: row, digest: row.digest, blob: blob))
+        attributes, value, token: sealed.last?.token ?? seal.keys.token(of: attributes.name),
+        version: version.version, oldest: version.oldest, previous: sealed.last?.digest ?? .zero,
+        nonce: nonces.popLast() ?? Nonce())
+      if let blob { try store(row, blob) }
+      sealed.append(row)
     }
     return sealed
   }
 
-  private func storedBlobs() throws(GroupFileError) -> [(rowID: Int64, isDropped: Bool)] {
-    let stored = try connection.statement("SELECT rowid, token FROM blob")
-    defer { stored.reset() }
-    var blobs: [(rowID: Int64, isDropped: Bool)] = []
-    while try stored.step() {
-      blobs.append((try stored.integer(0, in: Int64.min...Int64.max), isDropped(stored, 1)))
-    }
-    return blobs
-  }
+  // MARK: Counting
 
-  private func isDropped(_ statement: Statement, _ column: Int32) -> Bool {
-    guard !dropped.isEmpty, let token = unsafe try? statement.blob(column, count: Token.byteCount) else { return false }
+  private func isDropped(_ statement: Statement) -> Bool {
+    guard !dropped.isEmpty, let token = unsafe try? statement.blob(0, count: Token.byteCount) else { return false }
     return unsafe dropped.contains(Token(loadingFrom: token))
   }
 
   /// Counts the other rows in the tables.
-  private mutating func countUnsigned(
-    _ blobs: [(rowID: Int64, isDropped: Bool)], _ nodeCount: UInt64
-  ) throws(GroupFileError) {
-    let taken = current.count { $0.row.place == .blob } + older.count { $0.row.place == .blob }
-    left.blobs = UInt64(max(0, blobs.count { !$0.isDropped } - taken))
-    let versions = try connection.count("SELECT token FROM version") { !isDropped($0, 0) }
-    left.versions = versions - min(versions, UInt64(older.count))
+  private mutating func countUnsigned(_ nodeCount: UInt64, versions: UInt64) throws(GroupFileError) {
+    let blobs = try connection.count("SELECT token FROM blob") { !isDropped($0) }
+    left.blobs = blobs - min(blobs, takenBlobs)
+    let stored = try connection.count("SELECT token FROM version") { !isDropped($0) }
+    left.versions = stored - min(stored, versions)
     let nodes = try connection.count("SELECT prefix FROM node")
     left.nodes = nodes - min(nodes, nodeCount)
     let slots = Set(view.state.roster.members.map(\.slotID))
@@ -206,31 +207,18 @@ struct Rotation {
     left.unproved.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  // MARK: Writing
-
-  /// Replaces the old rows by the new ones, in the order of the file.
-  private mutating func write(
-    in oldBlobs: [Int64], _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> Outcome {
-    for rowID in oldBlobs { try connection.dropBlob(rowID: rowID) }
-    try connection.empty("DELETE FROM item")
-    try connection.empty("DELETE FROM version")
-    try connection.empty("DELETE FROM node")
-    try connection.empty("DELETE FROM wrap")
-    try connection.empty("DELETE FROM state WHERE part NOT IN (1, 2, 3)")
-    (left.links, left.losesChain) = try connection.mendChain(of: view.state)
-    older.sort { ($0.row.token, $0.row.version) < ($1.row.token, $1.row.version) }
-    for draft in older { try connection.insertOlder(draft.row) }
-    current.sort { $0.row.token < $1.row.token }
-    var tree = TreeBuilder(reservingCapacity: current.count)
-    for (index, draft) in current.enumerated() {
-      try connection.insertCurrent(draft.row)
-      try tree.append(TreeEntry(token: draft.row.token, digest: draft.digest))
-      if index % 1_024 == 1_023 { progress(.written(UInt64(index + 1))) }
+  /// Copies the chain, if it leads to the old state, without links that cannot belong to any state so far.
+  private mutating func copyChain(to target: Connection) throws(GroupFileError) {
+    let end = view.state.manifest.epoch
+    let start = end > GroupLimits.chainLength ? end - GroupLimits.chainLength : 0
+    var links: [UInt64: Digest] = [:]
+    left.links = try connection.count("SELECT epoch, rest FROM chain") { row in
+      guard let epoch = try? row.counter(0), epoch > start, epoch <= end else { return true }
+      links[epoch] = unsafe (try? row.blob(1, count: 32...32)).flatMap { unsafe Digest($0) }
+      return false
     }
-    let root = try tree.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
-    return Outcome(
-      root: root, itemCount: UInt64(current.count), versionRowCount: UInt64(older.count), left: left)
+    try target.storeChain(links, of: view.state)
+    left.losesChain = try !target.confirmChain(of: view.state)
   }
 }
 
@@ -244,22 +232,5 @@ extension Connection {
     var count: UInt64 = 0
     while try statement.step() { if counts(statement) { count += 1 } }
     return count
-  }
-
-  fileprivate func dropBlob(rowID: Int64) throws(GroupFileError) {
-    try statement("DELETE FROM blob WHERE rowid = ?").bind(1, rowID).run()
-  }
-
-  /// Drops links that cannot belong to any state so far, and the whole chain if it does not lead to `state`.
-  ///
-  /// - Returns: the number of links that belonged to no state, and whether the chain was lost.
-  fileprivate func mendChain(of state: VerifiedState) throws(GroupFileError) -> (count: UInt64, isLost: Bool) {
-    let end = state.manifest.epoch
-    let start = end > GroupLimits.chainLength ? end - GroupLimits.chainLength : 0
-    let foreign = try count("SELECT epoch FROM chain") { row in
-      (try? row.counter(0)).map { $0 <= start || $0 > end } ?? true
-    }
-    try statement("DELETE FROM chain WHERE epoch <= ? OR epoch > ?").bind(1, counter: start).bind(2, counter: end).run()
-    return (foreign, try !confirmChain(of: state))
   }
 }

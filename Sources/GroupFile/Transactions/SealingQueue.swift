@@ -150,6 +150,9 @@ struct SealingQueue {
     if !bench.offer(job) { job() }
   }
 
+  /// Whether a job is not finished yet.
+  var isBusy: Bool { bench.isBusy }
+
   /// Waits for the job that was begun last.
   package func wait() { bench.wait() }
 
@@ -184,6 +187,12 @@ struct SealingQueue {
       unsafe pthread_mutex_lock(mutex)
       while job != nil { unsafe pthread_cond_wait(changed, mutex) }
       unsafe pthread_mutex_unlock(mutex)
+    }
+
+    var isBusy: Bool {
+      unsafe pthread_mutex_lock(mutex)
+      defer { unsafe pthread_mutex_unlock(mutex) }
+      return job != nil
     }
 
     func end() { locked { isEnded = true } }

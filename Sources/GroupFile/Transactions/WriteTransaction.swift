@@ -249,6 +249,7 @@ final class WriteSession {
   private let known: KnownState
   private var isOpen = true
   private var isCommitted = false
+  private var isReplaced = false
   /// Whether the write-ahead log must be emptied, because it holds bytes that were freed.
   var frees = false
   /// Whether free pages are returned to the file system when the session ends.
@@ -280,12 +281,27 @@ final class WriteSession {
     isCommitted = true
   }
 
+  /// Puts the complete file in `draft` in the place of the group's file, while nobody else can write to that one.
+  ///
+  /// - Parameter kept: an unused path, to which the replaced files are moved.
+  /// - Throws: `denied`, `storage`; the group is unchanged then.
+  func exchange(for draft: GroupDraft, keeping kept: String) throws(GroupFileError) {
+    guard try !connection.hasMoved() else { throw .moved }
+    _ = try draft.takeWhileLocked(keeping: kept)
+    isReplaced = true
+  }
+
   /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.
   func end(_ state: VerifiedState? = nil) {
     guard isOpen else { return }
     isOpen = false
     if !isCommitted { connection.rollback() }
     if let state { known.update(state) }
+    guard !isReplaced else {
+      connection.close()
+      lease = nil
+      return
+    }
     // Committed changes are durable, and a later writer repeats housekeeping that fails now.
     if vacuums { try? connection.vacuum() }
     if frees || vacuums {

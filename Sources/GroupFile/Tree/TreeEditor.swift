@@ -154,58 +154,102 @@ struct TreeEditor {
 /// Builds the canonical tree of all rows from the bottom up, and passes each node to the caller.
 ///
 /// Entries must come in rising order. Everything that proves or rewrites all rows uses it: verify, compact, rotate,
-/// backup.
+/// backup. It holds the entries of one leaf, the branches above it, and the nodes that nobody has taken yet.
 struct TreeBuilder {
-  private var entries: [TreeEntry] = []
+  private struct Branch {
+    let place: TreePlace
+    var bitmap: UInt16 = 0
+    var children: [Digest] = []
 
-  init(reservingCapacity count: Int = 0) { entries.reserveCapacity(min(count, 1 << 20)) }
+    mutating func append(_ digest: Digest, at place: TreePlace) {
+      bitmap |= 1 << UInt16(place.prefix.nibble(at: self.place.depth))
+      children.append(digest)
+    }
+  }
+
+  /// The branches that contain the last entry, from the root on. Each has more than 32 entries.
+  private var branches: [Branch] = []
+  /// The entries below `place`, which the tree has no node for yet.
+  private var entries: [TreeEntry] = []
+  private var place = TreePlace.root
+  private var last: Token?
+  private var nodes: [(place: TreePlace, body: [UInt8])] = []
 
   /// Adds the next entry.
   ///
   /// - Throws: `damaged(.tree, …)` if its token is not above the previous one.
   mutating func append(_ entry: TreeEntry) throws(GroupFileError) {
-    guard entries.last.map({ $0.token < entry.token }) ?? true else { throw .damaged(.tree, "order of rows") }
+    guard last.map({ $0 < entry.token }) ?? true else { throw .damaged(.tree, "order of rows") }
+    last = entry.token
+    if !place.contains(entry.token) { leave(for: entry.token) }
     entries.append(entry)
+    while entries.count > TreeNode.leafCapacity { split() }
   }
 
-  /// The digest of the root, or of the subtree at `place`; `visit` receives every node with its place and stored body.
+  /// Returns the nodes that are complete so far and were not taken yet, children before their parents.
+  mutating func takeNodes() -> [(place: TreePlace, body: [UInt8])] {
+    defer { nodes.removeAll(keepingCapacity: true) }
+    return nodes
+  }
+
+  /// The digest of the root; `visit` receives the nodes that were not taken, with their places and stored bodies.
   func finish<Failure: Error>(
-    at place: TreePlace = .root, visit: (TreePlace, [UInt8]) throws(Failure) -> Void
+    visit: (TreePlace, [UInt8]) throws(Failure) -> Void
   ) throws(Failure) -> Digest {
-    try subtree(at: place, entries[...], visit: visit)
+    var copy = self
+    let root = copy.close()
+    for node in copy.nodes { try visit(node.place, node.body) }
+    return root
   }
 
-  private func subtree<Failure: Error>(
-    at place: TreePlace, _ slice: ArraySlice<TreeEntry>, visit: (TreePlace, [UInt8]) throws(Failure) -> Void
-  ) throws(Failure) -> Digest {
-    let node: TreeNode
-    if slice.count <= TreeNode.leafCapacity {
-      node = .leaf(Array(slice))
-    } else {
-      var bitmap: UInt16 = 0
-      var children: [Digest] = []
-      var start = slice.startIndex
-      while start < slice.endIndex {
-        let nibble = slice[start].token.nibble(at: place.depth)
-        let end = TreeBuilder.end(of: nibble, in: slice[start...], depth: place.depth)
-        bitmap |= 1 << UInt16(nibble)
-        children.append(try subtree(at: place.child(nibble), slice[start..<end], visit: visit))
-        start = end
+  /// Completes the nodes that do not contain `token`, and begins the one that does.
+  private mutating func leave(for token: Token) {
+    var (digest, closed) = (add(.leaf(entries), at: place), place)
+    entries.removeAll(keepingCapacity: true)
+    while var branch = branches.popLast() {
+      branch.append(digest, at: closed)
+      if branch.place.contains(token) {
+        place = branch.place.child(token.nibble(at: branch.place.depth))
+        branches.append(branch)
+        return
       }
-      node = .branch(bitmap: bitmap, children: children)
+      (digest, closed) = (
+        add(.branch(bitmap: branch.bitmap, children: branch.children), at: branch.place), branch.place
+      )
     }
-    let body = node.body()
-    if !slice.isEmpty { try visit(place, body) }
-    return TreeNode.digest(ofBody: body, at: place)
   }
 
-  private static func end(of nibble: Int, in slice: ArraySlice<TreeEntry>, depth: Int) -> Int {
-    var low = slice.startIndex
-    var high = slice.endIndex
-    while low < high {
-      let middle = (low + high) / 2
-      if slice[middle].token.nibble(at: depth) == nibble { low = middle + 1 } else { high = middle }
+  /// Makes the place of the entries a branch: all but the last of its children are complete.
+  private mutating func split() {
+    var branch = Branch(place: place)
+    var rest = entries[...]
+    let depth = place.depth
+    let nibble = entries[entries.count - 1].token.nibble(at: depth)
+    while let first = rest.first?.token.nibble(at: depth), first != nibble {
+      let child = rest.prefix { $0.token.nibble(at: depth) == first }
+      rest = rest.dropFirst(child.count)
+      branch.append(add(.leaf(Array(child)), at: place.child(first)), at: place.child(first))
     }
-    return low
+    branches.append(branch)
+    place = place.child(nibble)
+    entries = Array(rest)
+  }
+
+  private mutating func close() -> Digest {
+    var (digest, closed) = (add(.leaf(entries), at: place), place)
+    while var branch = branches.popLast() {
+      branch.append(digest, at: closed)
+      (digest, closed) = (
+        add(.branch(bitmap: branch.bitmap, children: branch.children), at: branch.place), branch.place
+      )
+    }
+    return digest
+  }
+
+  /// Records a complete node, and returns its digest. The empty tree has no stored node.
+  private mutating func add(_ node: TreeNode, at place: TreePlace) -> Digest {
+    let body = node.body()
+    if !body.isEmpty { nodes.append((place, body)) }
+    return TreeNode.digest(ofBody: body, at: place)
   }
 }

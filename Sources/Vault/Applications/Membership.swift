@@ -150,9 +150,12 @@ extension SecretStore {
     let file = try group(name).file
     var acceptance: OwnersAcceptance?
     if let confirm { acceptance = try ownersAcceptance(of: name, asking: confirm) }
+    let drafts = try DraftFolder.make(in: location.home)
+    let places = drafts.places(of: name)
     do throws(GroupFileError) {
-      return try note(
-        file.changeRoster(change, accepting: acceptance, by: identity) { progress($0) }, name, nil)
+      let changed = try file.changeRoster(change, accepting: acceptance, at: places, by: identity) { progress($0) }
+      drafts.drop(places.kept)
+      return note(changed, name, nil)
     } catch {
       // We hold the writer lock, so SQLite's lock on the file can only belong to a process that obstructs the change,
       // which needs no more than read access. A new file has no lock.
@@ -168,7 +171,7 @@ extension SecretStore {
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
     let drafts = try DraftFolder.make(in: location.home)
-    let places = SalvagePlaces(draft: drafts.path(of: name), kept: drafts.keepingPath(of: name))
+    let places = drafts.places(of: name)
     do throws(GroupFileError) {
       return try note(
         file.changeRoster(
@@ -189,7 +192,7 @@ extension SecretStore {
     }
   }
 
-  private func note(_ changed: ChangedRoster, _ name: AccessGroup.Name, _ places: SalvagePlaces?) -> VerifiedState {
+  private func note(_ changed: ChangedRoster, _ name: AccessGroup.Name, _ places: DraftPlaces?) -> VerifiedState {
     notices.post(changed.left, of: name.description, keptAside: places?.kept)
     return changed.state
   }

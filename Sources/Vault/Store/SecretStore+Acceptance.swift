@@ -72,10 +72,9 @@ extension SecretStore {
     let file = try name == .registry ? registry().group.file : group(name).file
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil
     let leaves = owner?.revokes ?? { _ in false }
+    let result = try accept(file, name, owner, takesAnother) { confirm(ReturningState($0, leaves)) }
     let accepted: AcceptedState
-    do throws(GroupFileError) {
-      accepted = try file.accept(owner, another: takesAnother) { confirm(ReturningState($0, leaves)) }
-    } catch {
+    do throws(GroupFileError) { accepted = try result.get() } catch {
       if owner != nil, error.isRepairable || error == .busy {
         return try acceptRebuilt(name, file, takesAnother, isDroppingUnproved, confirm, instead: error)
       }
@@ -93,6 +92,22 @@ extension SecretStore {
     default: break
     }
     return accepted
+  }
+
+  private func accept(
+    _ file: AccessGroupFile, _ name: AccessGroup.Name, _ owner: OwnersAcceptance?, _ takesAnother: Bool,
+    _ confirm: (OfferedState) -> Bool
+  ) throws(VaultError) -> Result<AcceptedState, GroupFileError> {
+    guard let owner else {
+      return Result { () throws(GroupFileError) in try file.accept(another: takesAnother, confirm: confirm) }
+    }
+    let drafts = try DraftFolder.make(in: location.home)
+    let places = drafts.places(of: name)
+    let result = Result { () throws(GroupFileError) in
+      try file.accept((owner, places), another: takesAnother, confirm: confirm)
+    }
+    if case .success(.accepted) = result { drafts.drop(places.kept) }
+    return result
   }
 
   /// Accepts the state of a group whose file is too damaged to be changed in place, or that another process keeps locked.

@@ -212,9 +212,11 @@ struct Restoration {
     case .unavailable: throw .storage(.stateFolder)
     case .absent:
       isRenewed = true
-      try drafted.changeRoster(RosterChange(rotates: true, above: .init(source.state, live)), by: owner) {
-        progress($0)
-      }
+      // No group's name contains a plus sign.
+      let places = DraftPlaces(draft: draft.folder + "+new", kept: draft.folder + "+old")
+      try drafted.changeRoster(
+        RosterChange(rotates: true, above: .init(source.state, live)), at: places, by: owner
+      ) { progress($0) }
     case .valid, .invalid: isRenewed = false
     }
     let (state, items) = try drafted.provedState { progress(.proved($0)) }

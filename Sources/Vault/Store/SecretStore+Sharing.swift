@@ -40,7 +40,7 @@ extension SecretStore {
     let group = try group(name)
     let groups = try location.lockedGroups()
     let drafts = try DraftFolder.make(in: location.home)
-    let places = SalvagePlaces(draft: drafts.path(of: group.name), kept: drafts.keepingPath(of: group.name))
+    let places = drafts.places(of: group.name)
     let file = try group.file
     do { try file.take(shape, at: places) } catch { throw VaultError(error, group: name) }
     drafts.drop(places.kept)

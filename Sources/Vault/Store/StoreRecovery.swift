@@ -173,6 +173,11 @@ struct DraftFolder: ~Copyable {
     }
   }
 
+  /// The unused paths for replacing the files of `group`.
+  func places(of group: AccessGroup.Name) -> DraftPlaces {
+    DraftPlaces(draft: path(of: group), kept: keepingPath(of: group))
+  }
+
   /// The path of the draft of one group.
   func path(of group: AccessGroup.Name) -> String { "\(home)/\(DraftFolder.parentName)/\(name)/\(group)" }
 

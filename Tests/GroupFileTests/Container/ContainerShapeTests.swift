@@ -152,7 +152,7 @@ import Testing
 extension GroupFixture {
   /// Changes who may enter the group's folder, as the owner's command does.
   func share(_ shape: ContainerShape) throws {
-    let places = SalvagePlaces(draft: folder + ".draft", kept: folder + ".kept")
+    let places = DraftPlaces(draft: folder + ".draft", kept: folder + ".kept")
     defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
     try open().take(shape, at: places)
   }

@@ -66,6 +66,25 @@ import Testing
     #expect(try group.open().verify().versions == 401)
   }
 
+  @Test func `a new key keeps rows that are too many to be sorted at once`() throws {
+    let group = try GroupFixture(keep: 2)
+    // 14 MiB of rows; runs have 8 MiB.
+    let long = String(repeating: "long ", count: 12_000)
+    for value in ["first", "second"] {
+      let transaction = try group.open().beginWriting()
+      for number in 0..<120 {
+        let attributes = Attributes(name: "item/\(number)", label: long, created: 1, changed: 1, valueKind: 2)
+        let secret = try unsafe Array(value.utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+        try transaction.put(attributes, secret)
+      }
+      try transaction.commit()
+    }
+    let before = try content(of: group.open())
+    try group.change(RosterChange(rotates: true))
+    #expect(try content(of: group.open()) == before)
+    #expect(try group.open().verify().versions == 120)
+  }
+
   @Test func `nothing sealed under the new key opens with the old one`() throws {
     let group = try group()
     let old = try group.open().beginReading().view.state.keys

@@ -66,7 +66,7 @@ extension GroupFixture {
       return try open().changeRoster(change, accepting: acceptance, by: authority())
     } catch let error as GroupFileError where error.isRepairable {
       return try open().changeRoster(
-        change, accepting: acceptance, salvagingAt: SalvagePlaces(draft: draft, kept: aside), by: authority(),
+        change, accepting: acceptance, salvagingAt: DraftPlaces(draft: draft, kept: aside), by: authority(),
         members: members())
     }
   }
@@ -98,6 +98,31 @@ extension GroupFixture {
 }
 
 extension AccessGroupFile {
+  /// Changes the roster; a new file is drafted beside the group's folder, and the replaced one is removed.
+  @discardableResult
+  func changeRoster(
+    _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
+    progress: (MaintenanceProgress) -> Void = { _ in }
+  ) throws(GroupFileError) -> ChangedRoster {
+    let places = draftPlaces
+    defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
+    return try changeRoster(change, accepting: acceptance, at: places, by: authority, progress: progress)
+  }
+
+  /// Accepts the state as the owner; otherwise as `changeRoster`.
+  func accept(
+    _ owner: OwnersAcceptance, confirm: (OfferedState) -> Bool = { _ in true }
+  ) throws(GroupFileError) -> AcceptedState {
+    let places = draftPlaces
+    defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
+    return try accept((owner, places), confirm: confirm)
+  }
+
+  private var draftPlaces: DraftPlaces {
+    let number = UInt64.random(in: .min ... .max)
+    return DraftPlaces(draft: "\(folder).draft-\(number)", kept: "\(folder).kept-\(number)")
+  }
+
   func set(_ values: [String: String]) throws {
     let transaction = try beginWriting()
     for (name, value) in values.sorted(by: { $0.key < $1.key }) { try transaction.put(name, value) }

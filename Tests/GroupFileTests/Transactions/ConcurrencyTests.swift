@@ -133,6 +133,30 @@ import Testing
     #expect(try group.open().verify().items == 55)
   }
 
+  @Test func `values that are set and read while the group gets new keys are all kept`() throws {
+    let group = try GroupFixture()
+    try group.set(Dictionary(uniqueKeysWithValues: (0..<60).map { ("item/\($0)", "value of item/\($0)") }))
+    let isDone = Atomic(false)
+    let failures = onThreads(4) { thread in
+      let file = try group.open()
+      switch thread {
+      case 0:
+        defer { isDone.store(true, ordering: .releasing) }
+        for _ in 0..<5 { try file.changeRoster(RosterChange(rotates: true), by: group.authority()) }
+      case 1:
+        while !isDone.load(ordering: .acquiring) {
+          for number in 0..<60 where try file.value("item/\(number)") != "value of item/\(number)" {
+            throw Lost(text: "item/\(number)")
+          }
+        }
+      default: for number in 0..<20 { try file.set(["writer/\(thread)/\(number)": "\(number)"]) }
+      }
+    }
+    #expect(failures.isEmpty, "\(failures)")
+    #expect(try group.open().verify().items == 100)
+    #expect(try group.open().beginReading().view.state.roster.generation == 6)
+  }
+
   struct Lost: Error {
     let text: String
   }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct TreeBuilderTests {
   private func root(_ rows: [Token: Digest]) throws -> (digest: Digest, bodies: [TreePlace: [UInt8]]) {
-    var builder = TreeBuilder(reservingCapacity: rows.count)
+    var builder = TreeBuilder()
     for (token, digest) in rows.sorted(by: { $0.key < $1.key }) {
       try builder.append(TreeEntry(token: token, digest: digest))
     }

@@ -37,6 +37,8 @@ struct SalvagedGroup {
   /// The last signed state, and the new file.
   let view: Snapshot
   let rows: SalvagedRows
+  let itemCount: UInt64
+  let versionRowCount: UInt64
   /// The root of the tree over the rows.
   let root: Digest
   /// Set if the state contradicts what was seen, so that the owner must accept it.
@@ -79,15 +81,15 @@ extension AccessGroupFile {
     let lock = try WriterLock(at: place)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     guard try isDamaged(progress) else { return nil }
-    let places = SalvagePlaces(draft: draft, kept: kept)
+    let places = DraftPlaces(draft: draft, kept: kept)
     return try makeNew(at: places, holding: lock, names: names, members: members, progress: progress) {
-      (salvaged) throws(GroupFileError) in
+      (salvaged, makeNew) throws(GroupFileError) in
       var group = salvaged.rows.group
       var left = LeftBehind()
-      let state = try RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
-        .write(RosterChange(), at: now(), &left, progress)
-      group.epoch = state?.manifest.epoch ?? 0
-      return group
+      let written = try RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
+        .write(RosterChange(), at: now(), &left, progress, makingNew: makeNew)
+      group.epoch = written?.state.manifest.epoch ?? 0
+      return (group, written?.writer)
     }.group
   }
 
@@ -101,7 +103,7 @@ extension AccessGroupFile {
   /// - Throws: `ownerOnly`, `superseded`, `declined`, `overLimit`, `rolledBack`; `unproved` if something signed is lost
   ///   and the change does not allow dropping it; `damaged` if no signed state is left. Nothing is changed then.
   package func changeRoster(
-    _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: SalvagePlaces,
+    _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: DraftPlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(GroupFileError) -> ChangedRoster {
     guard context.kind == .owner else { throw .ownerOnly }
@@ -110,7 +112,9 @@ extension AccessGroupFile {
     var change = change
     change.rotates = true
     var left = LeftBehind()
-    func sign(_ salvaged: SalvagedGroup) throws(GroupFileError) -> GroupRepair {
+    func sign(
+      _ salvaged: SalvagedGroup, _ makeNew: () throws(GroupFileError) -> GroupWriter
+    ) throws(GroupFileError) -> (GroupRepair, GroupWriter?) {
       guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .superseded }
       let group = salvaged.rows.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
@@ -121,8 +125,7 @@ extension AccessGroupFile {
       salvaged.view.connection.bound(steps: .max)
       let writing = RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
-      _ = try writing.write(change, at: now(), &left, progress)
-      return group
+      return (group, try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer)
     }
     let made = try makeNew(
       at: places, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
@@ -146,11 +149,13 @@ extension AccessGroupFile {
 
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
   ///
-  /// - Parameter sign: writes the new state.
+  /// - Parameter sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
-    at places: SalvagePlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
+    at places: DraftPlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
     accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed], progress: (MaintenanceProgress) -> Void,
-    sign: (SalvagedGroup) throws(GroupFileError) -> GroupRepair
+    sign: (SalvagedGroup, () throws(GroupFileError) -> GroupWriter) throws(GroupFileError) -> (
+      GroupRepair, GroupWriter?
+    )
   ) throws(GroupFileError) -> (group: GroupRepair, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
@@ -159,13 +164,16 @@ extension AccessGroupFile {
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
-    let connection = try Connection.create(folder: draft.folder, fileMode: draft.fileMode)
+    func makeWriter() throws(GroupFileError) -> GroupWriter {
+      try GroupWriter(in: draft.folder, fileMode: draft.fileMode)
+    }
+    var writer = try makeWriter()
+    let connection = writer.connection
     var group: GroupRepair
     var offered: OfferedState?
     do throws(GroupFileError) {
       let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
       let index = try SalvageIndex(of: salvage, stored) { progress(.copied(bytes: $0, of: $1)) }
-      try connection.begin(.immediate)
       let (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
         acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
       }
@@ -176,15 +184,22 @@ extension AccessGroupFile {
       }
       var rows = SalvagedRows(
         Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
-      let root = try rows.write(from: index) { progress(.proved($0)) }
+      let root = try rows.write(from: index, to: &writer) { progress(.proved($0)) }
       try connection.storeChain(index.chain, of: state)
       let losesChain = try !connection.confirmChain(of: state)
-      group = try sign(SalvagedGroup(view: rows.view, rows: rows, root: root, offered: offered, wraps: index.wraps))
+      let salvaged = SalvagedGroup(
+        view: rows.view, rows: rows, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount, root: root,
+        offered: offered, wraps: index.wraps)
+      let renewed: GroupWriter?
+      (group, renewed) = try sign(salvaged, makeWriter)
       group.losesChain = losesChain
-      try connection.commit()
-      try connection.place()
+      if let renewed {
+        writer.discard()
+        writer = renewed
+      }
+      try writer.complete()
     } catch {
-      connection.discard()
+      writer.discard()
       throw error
     }
     // The new file is proved like any other group before it replaces the old one.

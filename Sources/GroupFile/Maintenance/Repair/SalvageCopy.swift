@@ -101,6 +101,8 @@ enum SalvageCopy {
   private static func mend(_ page: inout [UInt8], _ header: [UInt8], pageCount: UInt32) {
     if (try? ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]))) == nil {
       page.replaceSubrange(..<header.count, with: header)
+      // A file that is being made has no log yet.
+      (page[18], page[19]) = (2, 2)
     }
     // SQLite trusts the page count only if these bytes repeat the change counter.
     for index in 0..<4 {

@@ -3,16 +3,12 @@ import Sealing
 /// Writes the items that can be kept: all that the signed root proves, and those that the owner names.
 struct SalvagedRows {
   private(set) var group = GroupRepair()
-  /// The number of rows written to `item`.
-  private(set) var itemCount: UInt64 = 0
-  /// The number of rows written to `version`.
-  private(set) var versionCount: UInt64 = 0
   let view: Snapshot
   /// Tokens of unproved items to keep.
   private let wanted: Set<Token>
   /// Tokens of proved items to leave out.
   private let dropped: Set<Token>
-  private var kept: [TreeEntry] = []
+  private var kept: [Token] = []
 
   // SQLite cannot store more rows.
   private static let believedItemCount: UInt64 = 1 << 36
@@ -28,14 +24,15 @@ struct SalvagedRows {
 
   /// Writes rows, large values and nodes.
   ///
+  /// - Parameter writer: makes the new file, to which `view` belongs.
   /// - Returns: the root of the tree over what was written.
   /// - Throws: `noItem` if a wanted item is not among the unproved ones.
   mutating func write(
-    from index: borrowing SalvageIndex, progress: (UInt64) -> Void
+    from index: borrowing SalvageIndex, to writer: inout GroupWriter, progress: (UInt64) -> Void
   ) throws(GroupFileError) -> Digest {
     let tree = SalvagedTree(root: view.state.manifest.root, in: index)
     for entry in tree.entries where !dropped.contains(entry.token) {
-      if try !keep(entry, index) { try noteLost(entry.token, index) }
+      if try !keep(entry, index, &writer) { try noteLost(entry.token, index) }
       if group.kept % 1_024 == 1_023 { progress(group.kept) }
     }
     // Only the manifest says how many items were below a lost node, and a malicious writer may have signed any number.
@@ -45,40 +42,36 @@ struct SalvagedRows {
     } else if !tree.isWhole {
       group.lost += 1
     }
-    try noteUnproved(index)
+    try noteUnproved(index, &writer)
     group.lostNames.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     group.unproved.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     guard group.unproved.count(where: \.isKept) == wanted.count else { throw .noItem }
-    kept.sort { $0.token < $1.token }
-    var builder = TreeBuilder(reservingCapacity: kept.count)
-    for entry in kept { try builder.append(entry) }
-    return try builder.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+    return try writer.finish()
   }
 
   /// Keeps a proved item with the unbroken part of its history.
   ///
   /// - Returns: `false` if its row or its value is lost.
-  private mutating func keep(_ entry: TreeEntry, _ index: borrowing SalvageIndex) throws(GroupFileError) -> Bool {
+  private mutating func keep(
+    _ entry: TreeEntry, _ index: borrowing SalvageIndex, _ writer: inout GroupWriter
+  ) throws(GroupFileError) -> Bool {
     guard let current = index.row(entry.token, entry.digest), try opens(current, index) else { return false }
     var oldest = current
+    var versions: [Row] = []
     while oldest.version > current.oldest,
       let older = index.row(entry.token, version: oldest.version - 1, oldest.previous), try opens(older, index)
     {
-      try connection.insertOlder(older)
-      versionCount += 1
+      versions.append(older)
       oldest = older
     }
     // No item keeps more versions, although a malicious writer may have signed any number.
     group.lostVersions += min(oldest.version - current.oldest, UInt64(GroupLimits.keptVersions.upperBound) - 1)
     group.kept += 1
-    try insert(oldest.version == current.oldest ? current : current.keeping(from: oldest.version))
+    versions.reverse()
+    versions.append(oldest.version == current.oldest ? current : current.keeping(from: oldest.version))
+    kept.append(current.token)
+    try writer.add(versions)
     return true
-  }
-
-  private mutating func insert(_ row: Row) throws(GroupFileError) {
-    try connection.insertCurrent(row)
-    kept.append(TreeEntry(token: row.token, digest: row.digest))
-    itemCount += 1
   }
 
   /// Whether attributes and secret of a row can be opened; if so, its large value is written.
@@ -114,23 +107,24 @@ struct SalvagedRows {
   }
 
   /// Lists each item that was not kept, with its newest version that can be opened; a tombstone has nothing to keep.
-  private mutating func noteUnproved(_ index: borrowing SalvageIndex) throws(GroupFileError) {
-    let proved = kept
+  private mutating func noteUnproved(
+    _ index: borrowing SalvageIndex, _ writer: inout GroupWriter
+  ) throws(GroupFileError) {
     var position = 0
     var last: Token?
     for record in index.rows where record.token != last {
       last = record.token
-      while position < proved.count, proved[position].token < record.token { position += 1 }
-      if position < proved.count, proved[position].token == record.token || dropped.contains(record.token) { continue }
+      while position < kept.count, kept[position] < record.token { position += 1 }
+      if position < kept.count, kept[position] == record.token || dropped.contains(record.token) { continue }
       for candidate in index.versions(of: record.token).reversed() {
         guard let row = index.row(candidate), row.state == .present, try opens(row, index) else { continue }
-        try note(row)
+        try note(row, &writer)
         break
       }
     }
   }
 
-  private mutating func note(_ row: Row) throws(GroupFileError) {
+  private mutating func note(_ row: Row, _ writer: inout GroupWriter) throws(GroupFileError) {
     let attributes = try view.attributes(of: row)
     let isKept = wanted.contains(row.token)
     group.unproved.append(
@@ -138,7 +132,7 @@ struct SalvagedRows {
         name: attributes.name, version: row.version, changed: Timestamp(milliseconds: attributes.changed),
         isKept: isKept))
     if isKept {
-      try insert(row.keeping(from: row.version))
+      try writer.add([row.keeping(from: row.version)])
     } else if row.place == .blob {
       try dropBlob(of: row)
     }
