@@ -22,11 +22,7 @@
 
     func run() async throws {
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        .bind(socket.descriptor) { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try NIOAsyncChannel<Never, ByteBuffer>(wrappingChannelSynchronously: channel)
-          }
-        }
+        .bind(socket.descriptor) { channel in channel.eventLoop.makeSucceededFuture(channel) }
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in
           do {
@@ -43,20 +39,18 @@
       if let path = socket.path { unsafe unlink(path) }
     }
 
-    private func serve(_ connection: NIOAsyncChannel<Never, ByteBuffer>) async {
-      let channel = connection.channel
+    private func serve(_ channel: any Channel) async {
       // A client that takes nothing must not keep its connection.
       let deadline = channel.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
       defer { deadline.cancel() }
       do {
         let request = try await request(on: channel)
         let value: [UInt8]? = if let request { await answer(request) } else { nil }
-        try await connection.executeThenClose { _, outbound in
-          try await outbound.write(ByteBuffer(bytes: value ?? [UInt8](repeating: 0, count: Self.refusal)))
-        }
+        try await channel.writeAndFlush(ByteBuffer(bytes: value ?? [UInt8](repeating: 0, count: Self.refusal))).get()
       } catch {
         logger.debug("a credential was not taken", metadata: ["error": "\(type(of: error))"])
       }
+      channel.close(promise: nil)
     }
 
     /// - Returns: `nil` for a connection that is not the service manager's.

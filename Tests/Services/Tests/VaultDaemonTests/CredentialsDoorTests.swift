@@ -1,0 +1,97 @@
+import Foundation
+import Glibc
+import Logging
+import ServiceLifecycle
+import Testing
+
+@testable import VaultDaemon
+
+struct CredentialsDoorTests {
+  @Test(
+    arguments: [
+      "", "x", "/unit/web.service/db", "ab/unit/web.service", "ab/unit//db", "ab/unit/web.service/",
+      "ab/user/web.service/db",
+      "ab/unit/web.service/db/more",
+    ])
+  func `a name that systemd does not give its socket asks for nothing`(name: String) {
+    #expect(CredentialRequest(peerName: name, peer: Peer()) == nil)
+  }
+
+  @Test func `the name of systemd's socket says the unit and the credential`() {
+    let request = CredentialRequest(peerName: "ac51db479753f6e7/unit/web@eu.service/db-pass", peer: Peer())
+    #expect(request?.unit == "web@eu.service" && request?.id == "db-pass")
+  }
+
+  @Test func `a service of the system manager is told from a program of a user`() {
+    let systems = "0::/system.slice/vaultd.service\n"
+    #expect(ServiceManager(of: 0, inControlGroup: nil) == .system)
+    #expect(ServiceManager(of: 997, inControlGroup: systems) == .system)
+    #expect(ServiceManager(of: 1000, inControlGroup: nil) == .user(1000))
+    #expect(
+      ServiceManager(of: 1000, inControlGroup: "0::/user.slice/user-1000.slice/user@1000.service/app.slice/a.service\n")
+        == .user(1000))
+    #expect(
+      ServiceManager(of: 1000, inControlGroup: "0::/user.slice/user-1000.slice/session-2.scope\n") == .user(1000))
+  }
+
+  @Test func `the service manager gets a value, a refusal that is too large, and nobody else gets anything`()
+    async throws
+  {
+    let folder = NSTemporaryDirectory() + "vaultd-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = folder + "/credentials.sock"
+    for (manager, isServed) in [(ServiceManager.user(geteuid()), true), (.user(geteuid() + 1), false)] {
+      let socket = try ListeningSocket.unix(at: path)
+      let door = CredentialsDoor(
+        socket: socket, manager: manager, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+      ) {
+        $0.unit == "web.service" && $0.id == "db" ? Array("s3cr3t".utf8) : nil
+      }
+      let group = ServiceGroup(services: [door], logger: door.logger)
+      let running = Task { try await group.run() }
+      defer { running.cancel() }
+      let given = try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db")
+      let refused = try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/other")
+      let unnamed = try await Self.ask(path, as: nil)
+      #expect(given == (isServed ? Array("s3cr3t".utf8) : [UInt8](repeating: 0, count: 1 << 20 | 1)))
+      #expect(refused.count == 1 << 20 | 1 && refused.allSatisfy { $0 == 0 })
+      #expect(unnamed.count == 1 << 20 | 1)
+      await group.triggerGracefulShutdown()
+      try await running.value
+    }
+  }
+
+  /// Connects from a socket with an abstract name, and reads to the end.
+  private static func ask(_ path: String, as name: String?) async throws -> [UInt8] {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(with: Result { try read(path, as: name) }) }
+    }
+  }
+
+  private static func read(_ path: String, as name: String?) throws -> [UInt8] {
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    if let name { try #require(call(bind, descriptor, name) == 0) }
+    try #require(call(connect, descriptor, path) == 0)
+    var found: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      guard count > 0 else { return found }
+      found += buffer[..<count]
+    }
+  }
+
+  private static func call(
+    _ body: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt, _ descriptor: CInt, _ name: String
+  ) -> CInt {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.utf8) }
+    let size = 2 + name.utf8.count
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, socklen_t(size)) }
+    }
+  }
+}
