@@ -36,7 +36,13 @@
         let logger = Logger(label: "vaultd")
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
         let sockets = try openSockets(configuration, environment)
-        let daemon = Daemon(configuration, logger: logger, seal: Seal(configuration))
+        let seal = Seal(configuration)
+        do throws(VaultError) {
+          try seal.unseal()
+        } catch {
+          logger.warning("the daemon is sealed", metadata: ["error": "\(error.message)"])
+        }
+        let daemon = Daemon(configuration, logger: logger, seal: seal)
         try await daemon.serve(on: sockets)
         return 0
       } catch let problem as Configuration.Problem {
@@ -71,7 +77,10 @@
       on sockets: [ListeningSocket], gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
     ) async throws {
       let connections = Connections(configuration.limits)
-      let answer = Interface(seal: seal, logger: logger).answer
+      let answer = Interface(
+        seal: seal, limits: configuration.limits, failures: Failures(limit: configuration.limits.failuresPerMinute),
+        logger: logger
+      ).answer
       let services = sockets.filter { $0.name == ListeningSocket.http }.map { socket in
         Listener(
           socket: socket, limits: configuration.limits, connections: connections, logger: logger,
@@ -80,7 +89,8 @@
       let notices = ManagerNotices { ProcessInfo.processInfo.environment[$0] }
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: services.map { .init(service: $0) } + [.init(service: notices)], gracefulShutdownSignals: gracefulShutdownSignals,
+          services: services.map { .init(service: $0) } + [.init(service: notices)],
+          gracefulShutdownSignals: gracefulShutdownSignals,
           logger: logger)
       ).run()
     }

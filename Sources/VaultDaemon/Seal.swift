@@ -5,7 +5,7 @@
   /// Whether the daemon has an open store. It opens one with its own credential, and answers nothing from it while sealed.
   final class Seal: Sendable {
     private let open: @Sendable () throws(VaultError) -> SecretStore
-    private let store = Mutex<SecretStore?>(nil)
+    private let opened = Mutex<OpenedStore?>(nil)
 
     /// - Parameter open: opens the store with the daemon's credential.
     init(opening open: @escaping @Sendable () throws(VaultError) -> SecretStore) { self.open = open }
@@ -19,7 +19,7 @@
     }
 
     /// The open store; `nil` while sealed.
-    var current: SecretStore? { store.withLock { $0 } }
+    var current: OpenedStore? { opened.withLock { $0 } }
 
     var isSealed: Bool { current == nil }
 
@@ -28,11 +28,38 @@
     /// - Throws: the error of opening it; the daemon stays sealed.
     func unseal() throws(VaultError) {
       guard isSealed else { return }
-      let opened = try open()
-      store.withLock { $0 = opened }
+      let new = try OpenedStore(try open())
+      opened.withLock { $0 = new }
     }
 
     /// Lets go of the store. Its keys are wiped when the calls that have begun end.
-    func seal() { store.withLock { $0 = nil } }
+    func seal() { opened.withLock { $0 = nil } }
+  }
+
+  /// The store while it is open, and what the daemon knows from it.
+  final class OpenedStore: Sendable {
+    let store: SecretStore
+    let access: Access
+    let recorder: Recorder
+    let callers = Callers()
+
+    /// - Throws: the error of the record, without which nothing is answered.
+    init(_ store: SecretStore) throws(VaultError) {
+      self.store = store
+      access = Access(store: store)
+      let log = try AuditLog(of: store)
+      recorder = Recorder { (records) throws(VaultError) in try log.append(records) }
+    }
+
+    /// The application at the other end of a connection.
+    func application(_ connection: Connection) async throws -> String? {
+      let peer = connection.peer
+      return try await Blocking.read { [callers, store] in try callers.application(of: peer, in: store) }
+    }
+
+    /// The version of HashiCorp's interface that a group is a mount of.
+    func mountVersion(of group: String) throws(VaultError) -> Int {
+      try callers.settings(of: store)["kv-version/\(group)"] == "1" ? 1 : 2
+    }
   }
 #endif

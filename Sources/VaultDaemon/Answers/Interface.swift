@@ -1,21 +1,116 @@
 #if Daemon
+  import Exchange
+  import HTTPTypes
   import Hummingbird
+  import HummingbirdCore
   import Logging
+  import NIOCore
+  import VaultFoundation
 
   /// What is answered to a request, on whichever socket it came.
   struct Interface: Sendable {
     let seal: Seal
+    let limits: Limits
+    let failures: Failures
     let logger: Logger
 
     @Sendable func answer(_ request: Request, over connection: Connection) async -> Response {
       do {
-        switch (request.method, request.uri.path) {
-        case (.get, "/v1/sys/health"), (.head, "/v1/sys/health"): return SystemAnswers(seal: seal).health(request)
-        default: throw Refusal.notFound
-        }
+        return try await route(request, connection)
       } catch {
-        return Response(error as? Refusal ?? .unexpected)
+        let refusal = Refusal(error)
+        if refusal.status.kind == .serverError, refusal != .sealed {
+          logger.error("a request failed", metadata: ["status": "\(refusal.status.code)"])
+        }
+        return Response(refusal)
       }
+    }
+
+    private func route(_ request: Request, _ connection: Connection) async throws -> Response {
+      let target = try Target(request)
+      let system = SystemAnswers(seal: seal)
+      // Nobody needs rights to see whether the daemon works.
+      if let answer = system.publicAnswer(to: request, target) { return answer }
+      guard !failures.isBlocked(connection.peer) else {
+        throw Refusal(status: .tooManyRequests, "too many failed requests; wait a minute")
+      }
+      guard let opened = seal.current else { throw Refusal.sealed }
+      let body = try await self.body(of: request)
+      let visit = Visit(
+        opened: opened, connection: connection, application: try await opened.application(connection))
+      do {
+        return try await dispatch(request, target, body, visit, system)
+      } catch {
+        if Refusal(error).status == .forbidden { failures.count(connection.peer) }
+        throw error
+      }
+    }
+
+    private func dispatch(
+      _ request: Request, _ target: Target, _ body: ByteBuffer, _ visit: Visit, _ system: SystemAnswers
+    ) async throws -> Response {
+      switch target.parts.first {
+      case "vault" where target.parts == ["vault", "1", "call"]:
+        guard request.method == .post else { throw Refusal.unknownMethod }
+        return try await NativeCall(body).answer(visit)
+      case "v1":
+        switch target.parts.dropFirst().first {
+        case "sys": return try await system.answer(to: request, target, visit)
+        case "auth", "identity", "cubbyhole", nil: throw Refusal.notFound
+        default:
+          let request = try KVRequest(request, target, body)
+          return try await visit.perform(request.operation(in: visit.opened.mountVersion(of: request.mount)))
+        }
+      default: throw Refusal.notFound
+      }
+    }
+
+    private func body(of request: Request) async throws -> ByteBuffer {
+      do {
+        return try await request.body.collect(upTo: limits.body)
+      } catch is NIOTooManyBytesError {
+        throw Refusal.tooLarge
+      }
+    }
+  }
+
+  /// The path of a request, without the encoding of its characters.
+  struct Target: Sendable {
+    /// The components, empty ones included; the first is the one after the first slash.
+    let parts: [String]
+
+    /// - Throws: ``Refusal`` for a path that is not UTF-8, or encodes something else.
+    init(_ request: Request) throws(Refusal) {
+      let path = request.uri.path
+      guard path.hasPrefix("/") else { throw .invalid("the path begins with a slash") }
+      // The whole path is decoded, because a slash in an item's name is a slash, however a client writes it.
+      guard let text = path.dropFirst().removingURLPercentEncoding() else {
+        throw .invalid("the path is not encoded as a URL")
+      }
+      parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    /// The rest of the path after `count` components, with its slashes.
+    func rest(after count: Int) -> String { parts.dropFirst(count).joined(separator: "/") }
+  }
+
+  extension Substring {
+    fileprivate func removingURLPercentEncoding() -> String? {
+      var bytes: [UInt8] = []
+      var rest = utf8[...]
+      while let byte = rest.popFirst() {
+        guard byte == UInt8(ascii: "%") else {
+          bytes.append(byte)
+          continue
+        }
+        let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+        guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16) else {
+          return nil
+        }
+        bytes.append(value)
+        rest = rest.dropFirst(2)
+      }
+      return String(validating: bytes, as: UTF8.self)
     }
   }
 #endif

@@ -6,12 +6,28 @@
   import HummingbirdCore
   import VaultFoundation
 
-  /// What the daemon says about itself: nobody needs rights for it.
+  /// What is answered below `/v1/sys`.
   struct SystemAnswers: Sendable {
     let seal: Seal
 
-    /// `/v1/sys/health`: 200, or 503 while sealed, or what the caller asks to get instead.
-    func health(_ request: Request) -> Response {
+    /// What everybody may see: whether the daemon works.
+    ///
+    /// - Returns: `nil` for anything else.
+    func publicAnswer(to request: Request, _ target: Target) -> Response? {
+      guard request.method == .get || request.method == .head else { return nil }
+      return switch target.rest(after: 0) {
+      case "v1/sys/health": health(request)
+      case "v1/sys/seal-status": Response(.ok, json: status)
+      case "v1/sys/init": Response(.ok, json: ["initialized": true])
+      case "v1/sys/leader":
+        Response(
+          .ok, json: ["ha_enabled": false, "is_self": false, "leader_address": "", "performance_standby": false])
+      default: nil
+      }
+    }
+
+    /// 200, or 503 while sealed, or what the caller asks to get instead.
+    private func health(_ request: Request) -> Response {
       let isSealed = seal.isSealed
       let wanted = request.uri.queryParameters[isSealed ? "sealedcode" : "activecode"].flatMap { Int($0) }
       let code = wanted.flatMap { (200..<600).contains($0) ? $0 : nil } ?? (isSealed ? 503 : 200)
@@ -23,6 +39,73 @@
           "server_time_utc": .number(Int(Date().timeIntervalSince1970)), "version": .string(BuildVersions.vault),
           "cluster_name": "vaultd", "cluster_id": "",
         ])
+    }
+
+    private var status: JSONValue {
+      [
+        "type": "vault", "initialized": true, "sealed": .bool(seal.isSealed), "t": 1, "n": 1, "progress": 0,
+        "nonce": "",
+        "version": .string(BuildVersions.vault), "build_date": "", "migration": false, "cluster_name": "vaultd",
+        "cluster_id": "", "recovery_seal": false, "storage_type": "file",
+      ]
+    }
+
+    /// What a known caller may see, and the commands for what only the owner does.
+    func answer(to request: Request, _ target: Target, _ visit: Visit) async throws -> Response {
+      let parts = target.parts.dropFirst(2)
+      switch (parts.first, request.method) {
+      case ("mounts", .get) where parts.count == 1: return try await mounts(visit) { $0 }
+      case ("internal", .get) where Array(parts.prefix(3)) == ["internal", "ui", "mounts"]:
+        let path = target.rest(after: 5)
+        guard !path.isEmpty else { return try await mounts(visit) { ["secret": $0, "auth": [:]] } }
+        return try await mount(of: path, visit)
+      case ("capabilities-self", .post): throw Refusal.notFound
+      case ("mounts", _):
+        throw Refusal.ownerOnly("vault group \(request.method == .delete ? "remove" : "create") NAME")
+      case ("seal", _): throw Refusal.ownerOnly("vault lock")
+      case ("unseal", _): throw Refusal.ownerOnly("vault service enroll")
+      case ("policies", _), ("policy", _): throw Refusal.ownerOnly("vault group grant GROUP APP")
+      case ("auth", _): throw Refusal.ownerOnly("vault app bind APP")
+      default: throw Refusal(status: .notFound, "unsupported path")
+      }
+    }
+
+    private func mounts(_ visit: Visit, _ wrap: (JSONValue) -> JSONValue) async throws -> Response {
+      guard let application = visit.application else {
+        try await visit.record(.list, .denied)
+        throw Refusal.unknownCaller
+      }
+      let opened = visit.opened
+      let mounts = try await Blocking.read {
+        JSONValue.members(
+          try opened.access.groups(of: application).map { group in
+            ("\(group.name)/", Self.mount(version: try opened.mountVersion(of: group.name)))
+          })
+      }
+      try await visit.record(.list)
+      return .data(wrap(mounts))
+    }
+
+    /// The mount that a path is in, as HashiCorp's own client asks before it reads.
+    private func mount(of path: String, _ visit: Visit) async throws -> Response {
+      guard let name = path.split(separator: "/").first.map(String.init) else { throw Refusal.notFound }
+      let opened = visit.opened
+      return try await visit.perform(
+        Operation(action: .inspect, group: name) { group in
+          let version = try opened.mountVersion(of: group.name.description)
+          var members = Self.mount(version: version).members ?? [:]
+          members["path"] = .string("\(group.name)/")
+          return .data(.members(members.sorted { $0.key < $1.key }))
+        })
+    }
+
+    private static func mount(version: Int) -> JSONValue {
+      [
+        "accessor": "", "config": ["default_lease_ttl": 0, "force_no_cache": false, "max_lease_ttl": 0],
+        "description": "", "external_entropy_access": false, "local": true,
+        "options": ["version": .string("\(version)")],
+        "seal_wrap": false, "type": "kv", "uuid": "",
+      ]
     }
   }
 #endif

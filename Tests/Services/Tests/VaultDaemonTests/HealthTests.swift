@@ -1,12 +1,19 @@
 import Testing
+import VaultFoundation
 
 @testable import VaultDaemon
 
 struct HealthTests {
-  @Test func `a daemon without a credential answers that it is sealed`() throws {
+  @Test func `a sealed daemon says so, and answers nothing else`() async throws {
     let daemon = try RunningDaemon()
-    let answer = try daemon.curl("/v1/sys/health")
-    #expect(answer.status == 503)
-    #expect(answer.body.contains(#""sealed":true"#))
+    daemon.seal.seal()
+    let health = try await daemon.curl("/v1/sys/health")
+    #expect(health.status == 503)
+    #expect(health.body.contains(#""sealed":true"#))
+    let other = try await daemon.curl("/v1/web/data/a")
+    #expect(other.status == 503)
+    #expect(other.body == #"{"errors":["Vault is sealed"]}"#)
+    try daemon.seal.unseal()
+    #expect(try await daemon.curl("/v1/sys/health").status == 200)
   }
 }

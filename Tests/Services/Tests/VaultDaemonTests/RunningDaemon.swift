@@ -5,20 +5,31 @@ import VaultFoundation
 
 @testable import VaultDaemon
 
-/// A daemon in this process, on a Unix socket in a folder of its own.
+/// A store with an enrolled service, and a daemon in this process that serves it on a Unix socket.
+///
+/// The application `web` is whoever runs the tests.
 final class RunningDaemon: Sendable {
   let folder: String
   let socket: String
+  let seal: Seal
   private let task: Task<Void, any Error>
 
-  init(change: (inout Configuration) -> Void = { _ in }) throws {
+  /// - Parameter binds: whether this process is the application `web`.
+  init(binds: Bool = true, change: (inout Configuration) -> Void = { _ in }) throws {
     folder = NSTemporaryDirectory() + "vaultd-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(
-      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     socket = folder + "/socket"
-    var configuration = Configuration(location: try StoreLocation(home: folder + "/home", state: folder + "/state"))
+    let location = try Self.location(folder)
+    try SecretStore.create(at: location, with: .keyFile(folder + "/key"))
+    let owner = try SecretStore.open(at: location, unlocking: .keyFile(folder + "/key"))
+    _ = try owner.enrollService(to: folder + "/credential")
+    if binds { try owner.applications.bind("web", .init(user: String(getuid()))) }
+    var configuration = Configuration(location: location)
+    configuration.credential = folder + "/credential"
     change(&configuration)
-    let seal = Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }
+    seal = Seal(configuration)
+    try seal.unseal()
     let daemon = Daemon(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, seal: seal)
     let listening = try ListeningSocket.unix(at: socket)
     task = Task { try await daemon.serve(on: [listening], gracefulShutdownSignals: []) }
@@ -29,21 +40,59 @@ final class RunningDaemon: Sendable {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
+  private static func location(_ folder: String) throws -> StoreLocation {
+    try StoreLocation(home: folder + "/home", state: folder + "/state")
+  }
+
+  func owner() throws -> SecretStore {
+    try SecretStore.open(at: Self.location(folder), unlocking: .keyFile(folder + "/key"))
+  }
+
+  /// Sets an item as the owner does with `vault set`.
+  func set(_ name: String, in group: String, to value: String) throws {
+    try owner().group(group).set(name, to: value)
+  }
+
+  /// The records of applications and unknown callers, oldest first.
+  func records() throws -> [AuditRecord] {
+    let list = try owner().auditRecords(since: Timestamp(milliseconds: 0))
+    var records: [AuditRecord] = []
+    while let record = try list.next() { if record.caller.who != .owner { records.append(record) } }
+    return records
+  }
+
   /// Runs curl with the socket and `arguments`.
   ///
   /// - Returns: what it prints, then the status of the answer.
-  func curl(_ path: String, _ arguments: String...) throws -> (body: String, status: Int) {
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/curl")
-    process.arguments =
+  @discardableResult
+  func curl(_ path: String, _ arguments: String...) async throws -> (body: String, status: Int) {
+    let text = try await Self.output(
+      of: "/usr/bin/curl",
       ["--silent", "--show-error", "--unix-socket", socket, "--write-out", "\n%{http_code}"] + arguments
-      + ["http://localhost" + path]
+        + ["http://localhost" + path])
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    return (lines.dropLast().joined(separator: "\n"), Int(lines.last ?? "") ?? 0)
+  }
+
+  /// Runs a program, and returns what it prints. A thread of its own waits for it, because the daemon needs those of the
+  /// tests.
+  static func output(of path: String, _ arguments: [String]) async throws -> String {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(with: Result { try waitForOutput(of: path, arguments) })
+      }
+    }
+  }
+
+  private static func waitForOutput(of path: String, _ arguments: [String]) throws -> String {
+    let process = Process()
+    process.executableURL = URL(filePath: path)
+    process.arguments = arguments
     let pipe = Pipe()
     process.standardOutput = pipe
     try process.run()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    return (lines.dropLast().joined(separator: "\n"), Int(lines.last ?? "") ?? 0)
+    return text
   }
 }

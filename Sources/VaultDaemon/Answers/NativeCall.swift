@@ -1,0 +1,84 @@
+#if Daemon
+  import Hummingbird
+  import NIOCore
+  import Vault
+
+  /// A call of a program that uses the library or `vault` without a credential: `POST /vault/1/call`.
+  struct NativeCall: Sendable {
+    private let call: ServiceCall
+    private let value: [UInt8]
+
+    /// - Throws: ``Refusal`` for a body that is no call.
+    init(_ body: ByteBuffer) throws(Refusal) {
+      var body = body
+      guard body.readableBytes <= ServiceCall.byteLimit else { throw .tooLarge }
+      guard let count = body.readInteger(as: UInt32.self), let fields = body.readBytes(length: Int(clamping: count)),
+        let call = try? ServiceCall(decoding: fields)
+      else { throw .invalid("a call that does not follow the protocol") }
+      self.call = call
+      value = body.readBytes(length: body.readableBytes) ?? []
+    }
+
+    /// The answer, whose record is durable. What the store refuses is in the answer; the status of HTTP is 200.
+    func answer(_ visit: Visit) async throws -> Response {
+      if call.operation == .hello { return try await hello(visit) }
+      let (call, value) = (call, value)
+      do {
+        return try await visit.perform(
+          Operation(
+            action: call.operation.action, group: call.group, item: call.name.isEmpty ? nil : call.name,
+            needed: call.operation.isReading ? .read : .write, version: call.version
+          ) { group in
+            let answer = call.answer(in: visit.opened.store, value: try Secret(value))
+            throw AnsweredOtherwise(
+              response: Response(answer), outcome: answer.failure.map { AuditRecord.Outcome($0) } ?? .allowed)
+          })
+      } catch let refusal as Refusal where refusal.status == .forbidden {
+        let reason: VaultError.Denial =
+          visit.application != nil && !call.operation.isReading ? .readOnly : .notAMember
+        return Response(ServiceAnswer(failure: .denied(reason)))
+      }
+    }
+
+    private func hello(_ visit: Visit) async throws -> Response {
+      guard let application = visit.application else {
+        try await visit.record(.login, .denied)
+        return Response(ServiceAnswer(failure: .denied(.notAMember)))
+      }
+      let (store, access) = (visit.opened.store, visit.opened.access)
+      let caller = try await Blocking.read {
+        ServiceAnswer.Caller(
+          application: application, ownerKey: store.ownerKeyBytes,
+          groups: try access.groups(of: application).map(\.name))
+      }
+      try await visit.record(.login)
+      return Response(ServiceAnswer(caller: caller))
+    }
+  }
+
+  extension ServiceCall.Operation {
+    fileprivate var action: AuditRecord.Action {
+      switch self {
+      case .hello: .login
+      case .open: .read
+      case .item, .history: .inspect
+      case .list: .list
+      case .set, .change: .write
+      case .remove: .remove
+      case .destroy: .destroy
+      case .restore: .restore
+      }
+    }
+  }
+
+  extension Response {
+    fileprivate init(_ answer: ServiceAnswer) {
+      let fields = answer.encoded()
+      let count = UInt32(fields.count)
+      var bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
+      bytes += fields
+      if let secret = answer.secret { unsafe secret.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
+      self.init(.ok, "application/octet-stream", bytes)
+    }
+  }
+#endif

@@ -1,0 +1,62 @@
+#if Daemon
+  import HTTPTypes
+  import Hummingbird
+  import NIOPosix
+  import VaultFoundation
+
+  /// What a request asks to do in a group, before anybody has decided whether it may be done.
+  struct Operation: Sendable {
+    let action: AuditRecord.Action
+    let group: String
+    var item: String?
+    /// What the application must be allowed in the group.
+    var needed = MemberRights.read
+    /// The version that is asked for, for the record.
+    var version: UInt64?
+    /// Does it, and waits for disks and locks.
+    let perform: @Sendable (AccessGroup) throws -> Response
+  }
+
+  /// Threads that may wait for disks and locks, so that those that answer clients never do.
+  enum Blocking {
+    private static let readers = started(8)
+    private static let writers = started(8)
+
+    private static func started(_ count: Int) -> NIOThreadPool {
+      let pool = NIOThreadPool(numberOfThreads: count)
+      pool.start()
+      return pool
+    }
+
+    static func read<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+      try await readers.runIfActive(body)
+    }
+
+    /// Writers wait for each other, so they have threads of their own.
+    static func write<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+      try await writers.runIfActive(body)
+    }
+  }
+
+  extension Refusal {
+    init(_ error: any Error) {
+      switch error {
+      case let refusal as Refusal: self = refusal
+      case let error as VaultError: self.init(error)
+      default: self = .unexpected
+      }
+    }
+
+    /// How the record says it.
+    var outcome: AuditRecord.Outcome {
+      switch status {
+      case .forbidden: .denied
+      case .notFound: AuditRecord.Outcome(.notFound)
+      case .badRequest, .methodNotAllowed, .unsupportedMediaType: AuditRecord.Outcome(.usage)
+      case .contentTooLarge: AuditRecord.Outcome(.overLimit)
+      case .serviceUnavailable: AuditRecord.Outcome(.locked)
+      default: AuditRecord.Outcome(.unexpected)
+      }
+    }
+  }
+#endif

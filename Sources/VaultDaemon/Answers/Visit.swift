@@ -1,0 +1,69 @@
+#if Daemon
+  import Hummingbird
+  import VaultFoundation
+
+  /// A request of a caller who is known as far as possible: decides, does, records, and only then answers.
+  struct Visit: Sendable {
+    let opened: OpenedStore
+    let connection: Connection
+    /// `nil` if no binding and no token says who it is.
+    let application: String?
+
+    /// The answer to `operation`, whose record is durable.
+    ///
+    /// - Throws: ``Refusal``, recorded too; `serviceUnavailable` if the record cannot be written.
+    func perform(_ operation: Operation) async throws -> Response {
+      let (result, outcome) = await attempt(operation)
+      try await record(
+        operation.action, group: operation.group, item: operation.item, version: operation.version, outcome)
+      return try result.get()
+    }
+
+    private func attempt(_ operation: Operation) async -> (Result<Response, Refusal>, AuditRecord.Outcome) {
+      guard let application else { return (.failure(.unknownCaller), .denied) }
+      let access = opened.access
+      let body: @Sendable () throws -> Response = {
+        try operation.perform(access.group(operation.group, for: application, operation.needed))
+      }
+      do {
+        let response = try await operation.needed == .read ? Blocking.read(body) : Blocking.write(body)
+        let outcome = response.status.code < 400 ? .allowed : Refusal(status: response.status).outcome
+        return (.success(response), outcome)
+      } catch let answered as AnsweredOtherwise {
+        return (.success(answered.response), answered.outcome)
+      } catch {
+        let refusal = Refusal(error)
+        return (.failure(refusal), refusal.outcome)
+      }
+    }
+
+    /// Makes the record of a decision durable.
+    ///
+    /// - Throws: ``Refusal`` if that fails; then nothing may be answered but this.
+    func record(
+      _ action: AuditRecord.Action, group: String? = nil, item: String? = nil, version: UInt64? = nil,
+      _ outcome: AuditRecord.Outcome = .allowed, subject: String? = nil, detail: String? = nil
+    ) async throws(Refusal) {
+      let record = AuditRecord(
+        caller: AuditRecord.Caller(connection.peer, application), action: action, group: group, item: item,
+        version: version, outcome: outcome, subject: subject, detail: detail)
+      do throws(VaultError) {
+        try await opened.recorder.write(record)
+      } catch {
+        throw Refusal(
+          status: .serviceUnavailable, "the record cannot be written, so nothing is answered: \(error.message)")
+      }
+    }
+  }
+
+  /// An answer whose status does not say how the operation ended.
+  struct AnsweredOtherwise: Error {
+    let response: Response
+    let outcome: AuditRecord.Outcome
+  }
+
+  extension Refusal {
+    static let unknownCaller = Refusal(
+      status: .forbidden, "permission denied", "no binding matches this process and no valid token was sent")
+  }
+#endif

@@ -1,0 +1,75 @@
+#if Daemon
+  import Glibc
+  import Synchronization
+  import VaultFoundation
+
+  /// Who callers are by the bindings that the owner made, and the owner's settings, which stand in the same group.
+  final class Callers: Sendable {
+    private struct State: Sendable {
+      var epoch: UInt64?
+      var bindings: [ServiceBinding] = []
+      var settings: [String: String] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// The application of the process at the other end of a connection; `nil` if no binding matches it, or if two
+    /// applications do, for then nobody can say which one it is.
+    ///
+    /// - Throws: the error of reading the bindings.
+    func application(of peer: Peer, in store: SecretStore) throws(VaultError) -> String? {
+      guard peer.user != nil else { return nil }
+      let matching = try bindings(of: store).filter { binding in
+        binding.alternatives.contains { $0.matches(peer) }
+      }
+      return matching.count == 1 ? matching.first?.application : nil
+    }
+
+    func bindings(of store: SecretStore) throws(VaultError) -> [ServiceBinding] { try current(store).bindings }
+
+    /// The values of the items `settings/NAME`, by name.
+    func settings(of store: SecretStore) throws(VaultError) -> [String: String] { try current(store).settings }
+
+    /// What the group says, read again when it has changed.
+    private func current(_ store: SecretStore) throws(VaultError) -> State {
+      let epoch = try store.group(Applications.service).info().epoch
+      if let known = state.withLock({ $0.epoch == epoch ? $0 : nil }) { return known }
+      // If the group changes meanwhile, the next call sees another number and reads again.
+      var new = State(epoch: epoch, bindings: try store.serviceBindings())
+      for (name, bytes) in try store.ownersItems(prefix: Self.settingsPrefix) {
+        new.settings[String(name.dropFirst(Self.settingsPrefix.count))] = String(decoding: bytes, as: UTF8.self)
+      }
+      state.withLock { $0 = new }
+      return new
+    }
+
+    static let settingsPrefix = "settings/"
+  }
+
+  extension ServiceBinding.Alternative {
+    /// Whether all conditions hold for `peer`.
+    ///
+    /// Where the kernel does not say for certain which process it is, the user must be a condition: unit and executable
+    /// then only restrict what the user alone would get.
+    func matches(_ peer: Peer) -> Bool {
+      guard peer.isProcessCertain || user != nil || unit == nil && exe == nil else { return false }
+      return unit.map { $0 == peer.unit } ?? true
+        && user.map { peer.user == UserNumber.of($0) } ?? true
+        && exe.map { $0 == peer.executable } ?? true
+        && label.map { $0 == peer.label } ?? true
+    }
+  }
+
+  /// The numbers of users.
+  private enum UserNumber {
+    /// The uid of a user by name or number; `nil` if there is no such user.
+    static func of(_ user: String) -> UInt32? {
+      if let number = UInt32(user) { return number }
+      var entry = unsafe passwd()
+      var found: UnsafeMutablePointer<passwd>?
+      var buffer = [CChar](repeating: 0, count: 16 * 1_024)
+      guard unsafe getpwnam_r(user, &entry, &buffer, buffer.count, &found) == 0, unsafe found != nil else { return nil }
+      return unsafe entry.pw_uid
+    }
+  }
+#endif

@@ -1,0 +1,232 @@
+#if Daemon
+  import Exchange
+  import HTTPTypes
+  import Hummingbird
+  import HummingbirdCore
+  import NIOCore
+  import VaultFoundation
+
+  /// A request of HashiCorp's KV interface: `/v1/MOUNT/…`.
+  struct KVRequest: Sendable {
+    let method: HTTPRequest.Method
+    let mount: String
+    /// The path behind the mount.
+    let parts: [String]
+    let query: [String: String]
+    let contentType: String
+    private let body: ByteBuffer
+
+    /// NIO's parser does not know LIST: ``ListMethod`` writes this instead.
+    static let list = HTTPRequest.Method.link
+
+    init(_ request: Request, _ target: Target, _ body: ByteBuffer) throws(Refusal) {
+      let query = Dictionary(
+        request.uri.queryParameters.map { (String($0.key), String($0.value)) }, uniquingKeysWith: { $1 })
+      self.query = query
+      let wantsList = request.method == .get && ["true", "1"].contains(query["list"])
+      method = wantsList ? Self.list : request.method == .head ? .get : request.method
+      guard target.parts.count > 2, let mount = target.parts.dropFirst().first else { throw .notFound }
+      self.mount = mount
+      parts = Array(target.parts.dropFirst(2))
+      contentType = request.headers[.contentType] ?? ""
+      self.body = body
+    }
+
+    func operation(in version: Int) throws(Refusal) -> Operation {
+      version == 1 ? try firstVersion() : try secondVersion()
+    }
+
+    /// The body, which must be a JSON object; an empty one is `{}`.
+    func json() throws(Refusal) -> JSONValue {
+      guard body.readableBytes > 0 else { return .object([]) }
+      guard let text = body.getValidatedString else { throw .invalid("the body is not UTF-8") }
+      guard let json = try? JSONValue(parsing: text), json.members != nil else {
+        throw .invalid("the body is not a JSON object")
+      }
+      return json
+    }
+
+    private func requirePatch() throws(Refusal) {
+      guard contentType.split(separator: ";").first == "application/merge-patch+json" else {
+        throw Refusal(status: .unsupportedMediaType, "PATCH takes application/merge-patch+json")
+      }
+    }
+
+    private func operation(
+      _ action: AuditRecord.Action, _ item: String?, _ needed: MemberRights = .read, version: Int? = nil,
+      _ perform: @escaping @Sendable (AccessGroup) throws -> Response
+    ) -> Operation {
+      Operation(
+        action: action, group: mount, item: item, needed: needed, version: version.flatMap(UInt64.init(exactly:)),
+        perform: perform)
+    }
+
+    // MARK: Version 2
+
+    private func secondVersion() throws(Refusal) -> Operation {
+      let rest = parts.dropFirst().joined(separator: "/")
+      switch parts.first {
+      case "data": return try data(KVPath(rest))
+      case "metadata": return try method == Self.list ? list(rest, all: true) : metadata(KVPath(rest))
+      case "delete": return try versions(.remove, KVPath(rest)) { try $0.delete($1, $2) }
+      case "undelete": return try versions(.restore, KVPath(rest)) { try $0.undelete($1, $2) }
+      case "destroy": return try versions(.destroy, KVPath(rest)) { try $0.destroy($1, $2) }
+      case "subkeys": return try subkeys(KVPath(rest))
+      case "config" where parts.count == 1: return try configuration()
+      default: throw .notFound
+      }
+    }
+
+    private func number(_ name: String) throws(Refusal) -> Int? {
+      guard let text = query[name], !text.isEmpty else { return nil }
+      guard let number = Int(text), number >= 0 else { throw .invalid("\(name) is a whole number") }
+      return number
+    }
+
+    private func data(_ path: KVPath) throws(Refusal) -> Operation {
+      switch method {
+      case .get:
+        let version = try number("version")
+        return operation(.read, path.name, version: version) { group in
+          switch try KVMount(group).read(path, version: version) {
+          case .value(let data): .data(data)
+          case .gone(let data): .data(data, .notFound)
+          }
+        }
+      case .post, .put, .patch:
+        let json = try json()
+        let isPatch = method == .patch
+        if isPatch { try requirePatch() }
+        let expected = try expectedVersion(json)
+        guard let data = json["data"], data.members != nil else { throw .invalid("no data provided") }
+        return operation(.write, path.name, .write) { group in
+          let metadata = try KVMount(group).write(path, expecting: expected) { old in
+            guard isPatch else { return data }
+            guard let old else { throw Refusal.notFound }
+            return KVValue.merged(old, data)
+          }
+          return .data(metadata)
+        }
+      case .delete:
+        return operation(.remove, path.name, .write) { group in
+          try KVMount(group).delete(path, nil)
+          return .nothing
+        }
+      default: throw .unknownMethod
+      }
+    }
+
+    private func expectedVersion(_ json: JSONValue) throws(Refusal) -> Int? {
+      guard let cas = json["options"]?["cas"], cas != .null else { return nil }
+      guard let number = cas.whole, number >= 0 else { throw .invalid("options.cas is the number of a version") }
+      return number
+    }
+
+    private func metadata(_ path: KVPath) throws(Refusal) -> Operation {
+      switch method {
+      case .get: return operation(.inspect, path.name) { .data(try KVMount($0).metadata(path)) }
+      case .post, .put, .patch:
+        let isPatch = method == .patch
+        if isPatch { try requirePatch() }
+        let json = try json()
+        return operation(.write, path.name, .write) { group in
+          try KVMount(group).setMetadata(path, json, isPatch: isPatch)
+          return .nothing
+        }
+      case .delete:
+        return operation(.destroy, path.name, .write) { group in
+          try KVMount(group).destroyAll(path)
+          return .nothing
+        }
+      default: throw .unknownMethod
+      }
+    }
+
+    private func versions(
+      _ action: AuditRecord.Action, _ path: KVPath,
+      _ change: @escaping @Sendable (KVMount, KVPath, [Int]) throws -> Void
+    ) throws(Refusal) -> Operation {
+      guard method == .post || method == .put else { throw .unknownMethod }
+      guard case .array(let list)? = try json()["versions"], !list.isEmpty else {
+        throw .invalid("no versions provided")
+      }
+      let numbers = list.compactMap(\.whole)
+      guard numbers.count == list.count else { throw .invalid("versions are whole numbers") }
+      return operation(action, path.name, .write, version: numbers.count == 1 ? numbers[0] : nil) { group in
+        try change(KVMount(group), path, numbers)
+        return .nothing
+      }
+    }
+
+    private func subkeys(_ path: KVPath) throws(Refusal) -> Operation {
+      guard method == .get else { throw .unknownMethod }
+      let (version, depth) = (try number("version"), try number("depth") ?? 0)
+      return operation(.inspect, path.name, version: version) { group in
+        switch try KVMount(group).read(path, version: version) {
+        case .gone(let data): .data(["subkeys": .null, "metadata": data["metadata"] ?? .null], .notFound)
+        case .value(let data):
+          .data([
+            "subkeys": KVValue.keys(of: data["data"] ?? .null, depth: depth), "metadata": data["metadata"] ?? .null,
+          ])
+        }
+      }
+    }
+
+    private func list(_ folder: String, all: Bool) throws(Refusal) -> Operation {
+      let prefix = try KVPath.folder(folder)
+      return operation(.list, prefix.isEmpty ? nil : prefix) { group in
+        let entries = try all ? KVMount(group).list(prefix) : KVMount(group).present(prefix)
+        return .data(["keys": .array(entries.map(JSONValue.string))])
+      }
+    }
+
+    private func configuration() throws(Refusal) -> Operation {
+      switch method {
+      case .get: return operation(.inspect, nil) { .data(try KVMount($0).settings().json) }
+      case .post, .put:
+        let json = try json()
+        return operation(.write, nil, .write) { group in
+          try KVMount(group).setSettings(json)
+          return .nothing
+        }
+      default: throw .unknownMethod
+      }
+    }
+
+    // MARK: Version 1
+
+    /// What an answer of version 1 says about how long it may be used, in seconds: 32 days, as everywhere.
+    private static let lease = 2_764_800
+
+    private func firstVersion() throws(Refusal) -> Operation {
+      let rest = parts.joined(separator: "/")
+      if method == Self.list { return try list(rest, all: false) }
+      let path = try KVPath(rest)
+      switch method {
+      case .get:
+        return operation(.read, path.name) { .data(try KVValue.data(of: try $0.open(path.name)), lease: Self.lease) }
+      case .post, .put:
+        let (bytes, kind) = try KVValue.value(of: try json())
+        return operation(.write, path.name, .write) { group in
+          try group.set(path.name, to: try Secret(bytes), kind: kind)
+          return .nothing
+        }
+      case .delete:
+        return operation(.remove, path.name, .write) { group in
+          do { try group.remove(path.name) } catch VaultError.notFound(.item) {}
+          return .nothing
+        }
+      default: throw .unknownMethod
+      }
+    }
+  }
+
+  extension ByteBuffer {
+    /// The bytes as text; `nil` if they are not UTF-8.
+    var getValidatedString: String? { String(validating: readableBytesView, as: UTF8.self) }
+  }
+
+  extension HTTPRequest.Method {
+    fileprivate static let link = HTTPRequest.Method("LINK") ?? .get
+  }
+#endif

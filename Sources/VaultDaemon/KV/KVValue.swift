@@ -1,0 +1,55 @@
+#if Daemon
+  import Exchange
+  import Vault
+
+  /// The data of a KV version, and the item's value that it is: a text is `{"value": "…"}`, any other object is itself.
+  enum KVValue {
+    /// - Throws: ``Refusal`` for a value of another kind.
+    static func data(of opened: borrowing OpenedItem) throws(Refusal) -> JSONValue {
+      switch opened.item.kind {
+      case .string:
+        guard let text = opened.secret.exportInsecurelyAsString() else { break }
+        return ["value": .string(text)]
+      case .json:
+        guard let text = opened.secret.exportInsecurelyAsString(), let json = try? JSONValue(parsing: text),
+          json.members != nil
+        else { throw .invalid("this item is JSON, but not an object: read it with 'vault get'") }
+        return json
+      default: break
+      }
+      throw .invalid("this item is of the kind \(opened.item.kind.name), which is no text: read it with 'vault get'")
+    }
+
+    /// The item's value for `data`, and its kind.
+    ///
+    /// - Throws: ``Refusal`` if `data` is not an object.
+    static func value(of data: JSONValue?) throws(Refusal) -> (bytes: [UInt8], kind: SecretKind) {
+      guard let data, let members = data.members else { throw .invalid("no data provided") }
+      if members.count == 1, case .string(let text)? = members["value"] { return (Array(text.utf8), .string) }
+      return (data.json, .json)
+    }
+
+    /// `data` with the changes of a JSON merge patch (RFC 7396).
+    static func merged(_ data: JSONValue?, _ patch: JSONValue) -> JSONValue {
+      guard case .object(let changes) = patch else { return patch }
+      var members: [(String, JSONValue)] = []
+      if case .object(let old)? = data { members = old.map { ($0.name, $0.value) } }
+      for change in changes {
+        let index = members.firstIndex { $0.0 == change.name }
+        let old = index.map { members[$0].1 }
+        if let index { members.remove(at: index) }
+        guard change.value != .null else { continue }
+        members.insert((change.name, merged(old, change.value)), at: index ?? members.endIndex)
+      }
+      return .members(members)
+    }
+
+    /// `data` with every value that is not an object replaced by null: the keys without what they hold.
+    ///
+    /// - Parameter depth: of the objects that are shown; 0 for all.
+    static func keys(of data: JSONValue, depth: Int) -> JSONValue {
+      guard case .object(let members) = data else { return .null }
+      return .members(members.map { ($0.name, depth == 1 ? .null : keys(of: $0.value, depth: max(depth - 1, 0))) })
+    }
+  }
+#endif

@@ -1,0 +1,37 @@
+#if Daemon
+  import Synchronization
+
+  /// How often callers were refused in the current minute. Whoever is refused too often is not listened to until it ends,
+  /// so that nobody tries tokens or fills the record.
+  final class Failures: Sendable {
+    private struct Count {
+      var minute: Int64
+      var count: Int
+    }
+
+    private let limit: Int
+    private let start = ContinuousClock.now
+    private let counts = Mutex<[String: Count]>([:])
+
+    init(limit: Int) { self.limit = limit }
+
+    func count(_ peer: Peer) {
+      let (key, minute) = (Self.key(peer), minute)
+      counts.withLock { counts in
+        // What is old counts no more, and takes no memory.
+        if counts.count >= 4_096 { counts = counts.filter { $0.value.minute == minute } }
+        let known = counts[key].flatMap { $0.minute == minute ? $0.count : nil } ?? 0
+        counts[key] = Count(minute: minute, count: known + 1)
+      }
+    }
+
+    func isBlocked(_ peer: Peer) -> Bool {
+      let (key, minute) = (Self.key(peer), minute)
+      return counts.withLock { $0[key].map { $0.minute == minute && $0.count >= limit } ?? false }
+    }
+
+    private static func key(_ peer: Peer) -> String { peer.user.map { "user \($0)" } ?? peer.address ?? "" }
+
+    private var minute: Int64 { start.duration(to: .now).components.seconds / 60 }
+  }
+#endif

@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// Who may do what, and what is written down about it.
+struct CallerTests {
+  @Test func `a caller without a binding gets nothing, and is recorded`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    try daemon.set("password", in: "default", to: "secret")
+    let answer = try await daemon.curl("/v1/default/data/password")
+    #expect(answer.status == 403)
+    #expect(!answer.body.contains("secret"))
+    let record = try #require(try daemon.records().last)
+    #expect(record.outcome == .denied)
+    #expect(record.caller.who == .nobody)
+    #expect(record.item == "password")
+    #expect(record.caller.uid == getuid())
+  }
+
+  @Test func `a group that the owner did not grant is denied like one that does not exist`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("password", in: "default", to: "secret")
+    let denied = try await daemon.curl("/v1/default/data/password")
+    let absent = try await daemon.curl("/v1/nowhere/data/password")
+    #expect(denied.status == 403)
+    #expect(denied.body == absent.body)
+    #expect(try daemon.records().suffix(2).map(\.outcome) == [.denied, .denied])
+  }
+
+  @Test func `the store's own groups are no mounts`() async throws {
+    let daemon = try RunningDaemon()
+    for group in ["vault.service", "vault.audit", "vault.owner"] {
+      #expect(try await daemon.curl("/v1/\(group)/data/audit-key").status == 403)
+      #expect(try await daemon.curl("/v1/\(group)/metadata?list=true").status == 403)
+    }
+  }
+
+  @Test func `an answered read is in the record`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("db/password", in: "web", to: "secret")
+    let answer = try await daemon.curl("/v1/web/data/db/password")
+    #expect(answer.status == 200)
+    #expect(answer.body.contains(#""data":{"value":"secret"}"#))
+    let record = try #require(try daemon.records().last)
+    #expect(record.action == .read)
+    #expect(record.caller.who == .application("web"))
+    #expect(record.group == "web")
+    #expect(record.item == "db/password")
+    #expect(record.outcome == .allowed)
+  }
+
+  @Test func `without the kernel's word on the process, a binding by unit or executable alone matches nobody`() throws {
+    var peer = Peer()
+    (peer.user, peer.unit, peer.executable, peer.process) = (33, "web.service", "/bin/web", 7)
+    let alternatives: [ServiceBinding.Alternative] = [
+      try .init(unit: "web.service"), try .init(exe: "/bin/web"), try .init(unit: "web.service", exe: "/bin/web"),
+    ]
+    #expect(alternatives.allSatisfy { !$0.matches(peer) })
+    #expect(try ServiceBinding.Alternative(unit: "web.service", user: "33").matches(peer))
+    #expect(try !ServiceBinding.Alternative(unit: "other.service", user: "33").matches(peer))
+    peer.isProcessCertain = true
+    #expect(alternatives.allSatisfy { $0.matches(peer) })
+  }
+
+  @Test func `only units of the right manager are units`() {
+    let system = ServiceManager.system
+    #expect(system.unit(inControlGroup: "0::/system.slice/web.service\n") == "web.service")
+    #expect(system.unit(inControlGroup: "0::/system.slice/web.service/worker\n") == "web.service")
+    #expect(system.unit(inControlGroup: "0::/a.slice/a-b.slice/web@1.service\n") == "web@1.service")
+    let inUser = "0::/user.slice/user-33.slice/user@33.service/app.slice/web.service\n"
+    #expect(system.unit(inControlGroup: inUser) == "user@33.service")
+    #expect(ServiceManager.user(33).unit(inControlGroup: inUser) == "web.service")
+    #expect(ServiceManager.user(34).unit(inControlGroup: inUser) == nil)
+    #expect(ServiceManager.user(33).unit(inControlGroup: "0::/system.slice/web.service\n") == nil)
+    #expect(system.unit(inControlGroup: "0::/user.slice/user-33.slice/session-1.scope\n") == nil)
+    #expect(system.unit(inControlGroup: "0::/../system.slice/web.service\n") == nil)
+    #expect(system.unit(inControlGroup: "0::/system.slice/web.service (deleted)\n") == nil)
+    #expect(system.unit(inControlGroup: "1:name=x:/system.slice/web.service\n") == nil)
+    #expect(system.unit(inControlGroup: "0::/\n") == nil)
+  }
+
+  @Test func `a peer whose process is gone is known by its user alone`() throws {
+    var sockets: [Int32] = [0, 0]
+    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
+    defer { sockets.forEach { close($0) } }
+    let alive = try #require(Peer(of: sockets[0]))
+    #expect(alive.process == getpid())
+    #expect(alive.user == getuid())
+    #expect(alive.executable != nil)
+    let withoutDescriptor = try #require(Peer(of: sockets[0], usesDescriptor: false))
+    #expect(!withoutDescriptor.isProcessCertain)
+    #expect(withoutDescriptor.user == getuid())
+  }
+
+  @Test func `two applications that match one caller are nobody`() async throws {
+    let daemon = try RunningDaemon()
+    _ = try daemon.owner().applications.bind("other", .init(user: String(getuid())))
+    #expect(try await daemon.curl("/v1/web/data/a").status == 403)
+    _ = try daemon.owner().applications.unbind("other")
+    #expect(try await daemon.curl("/v1/web/data/a").status == 404)
+  }
+
+  @Test func `a record that cannot be written stops the answer`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    #expect(try await daemon.curl("/v1/web/data/a").status == 200)
+    let audit = daemon.folder + "/home/groups/vault.audit"
+    try FileManager.default.moveItem(atPath: audit, toPath: audit + ".away")
+    let answer = try await daemon.curl("/v1/web/data/a")
+    #expect(answer.status == 503)
+    #expect(!answer.body.contains("secret"))
+    try FileManager.default.moveItem(atPath: audit + ".away", toPath: audit)
+    #expect(try await daemon.curl("/v1/web/data/a").status == 200)
+  }
+}
