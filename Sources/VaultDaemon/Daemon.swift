@@ -36,6 +36,7 @@
         let logger = Logger(label: "vaultd")
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
         let sockets = try openSockets(configuration, environment)
+        let handover = Handover(sockets)
         let seal = Seal(configuration)
         do throws(VaultError) {
           try seal.unseal()
@@ -43,7 +44,12 @@
           logger.warning("the daemon is sealed", metadata: ["error": "\(error.message)"])
         }
         let daemon = Daemon(configuration, logger: logger, seal: seal)
-        try await daemon.serve(on: sockets)
+        try await daemon.serve(on: sockets, handover: handover)
+        if handover.isWanted {
+          let code = handover.start(CommandLine.arguments)
+          return tell("vaultd: error: the new version does not start: \(unsafe String(cString: strerror(code)))\n", 1)
+        }
+        handover.removeSockets()
         return 0
       } catch let problem as Configuration.Problem {
         return tell("vaultd: error: \(problem.message)\n\(Configuration.usage)", 64)
@@ -67,14 +73,20 @@
       _ configuration: Configuration, _ environment: [String: String]
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
       var sockets = ListeningSocket.activated(by: { environment[$0] })
-      if let path = configuration.socket { sockets.append(try .unix(at: path)) }
-      if let address = configuration.address { sockets.append(try .tcp(address)) }
+      // After a handover the sockets are there already.
+      if let path = configuration.socket, !sockets.contains(where: { $0.isBound(to: path) }) {
+        sockets.append(try .unix(at: path))
+      }
+      if let address = configuration.address, !sockets.contains(where: { $0.kind == .tcp }) {
+        sockets.append(try .tcp(address))
+      }
       return sockets
     }
 
     /// Answers on `sockets` until a signal, or the cancellation of the task, ends it gracefully.
     func serve(
-      on sockets: [ListeningSocket], gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
+      on sockets: [ListeningSocket], handover: Handover = Handover([]),
+      gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
     ) async throws {
       let connections = Connections(configuration.limits)
       let answer = Interface(
@@ -86,12 +98,17 @@
           socket: socket, limits: configuration.limits, connections: connections, logger: logger,
           identify: identification(on: socket), answer: answer)
       }
-      let notices = ManagerNotices { ProcessInfo.processInfo.environment[$0] }
+      let credentials = CredentialAnswers(seal: seal, logger: logger)
+      let doors = sockets.filter { $0.name == ListeningSocket.credentials && $0.kind == .unix }.map { socket in
+        CredentialsDoor(socket: socket, manager: configuration.manager, logger: logger, answer: credentials.value)
+      }
+      let notices = ManagerNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
+      let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: services.map { .init(service: $0) } + [.init(service: notices)],
-          gracefulShutdownSignals: gracefulShutdownSignals,
-          logger: logger)
+          services: (services as [any Service] + doors + [upkeep, notices]).map { .init(service: $0) }
+            + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
+          gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
       ).run()
     }
 

@@ -10,6 +10,8 @@
     private let path: String?
     /// How often systemd wants to hear something; `nil` if it does not.
     let interval: Duration?
+    /// Whether the process goes on as another version of the daemon.
+    private let isHandedOver: @Sendable () -> Bool
     /// Called before each sign of life: if it throws, none is given, and systemd ends the daemon.
     private let look: @Sendable () async throws -> Void
 
@@ -18,8 +20,10 @@
     ///   - look: whether the daemon still answers.
     init(
       _ environment: (String) -> String?, process: pid_t = getpid(),
+      isHandedOver: @escaping @Sendable () -> Bool = { false },
       look: @escaping @Sendable () async throws -> Void = {}
     ) {
+      self.isHandedOver = isHandedOver
       path = environment("NOTIFY_SOCKET").flatMap { $0.isEmpty ? nil : $0 }
       let isMeant = environment("WATCHDOG_PID").map { $0 == String(process) } ?? true
       let microseconds = isMeant ? environment("WATCHDOG_USEC").flatMap { Int64($0) } : nil
@@ -29,7 +33,7 @@
 
     func run() async throws {
       tell("READY=1\nSTATUS=answering")
-      defer { tell("STOPPING=1") }
+      defer { tell(isHandedOver() ? "STATUS=handing over to a new version" : "STOPPING=1") }
       try? await cancelWhenGracefulShutdown {
         guard let interval else {
           while true { try await Task.sleep(for: .seconds(3_600)) }

@@ -27,7 +27,11 @@
     ///
     /// - Throws: the error of opening it; the daemon stays sealed.
     func unseal() throws(VaultError) {
-      guard isSealed else { return }
+      if isSealed { try reopen() }
+    }
+
+    /// Opens the store anew, with the credential as it is now. If that fails, the store that is open stays open.
+    func reopen() throws(VaultError) {
       let new = try OpenedStore(try open())
       opened.withLock { $0 = new }
     }
@@ -40,6 +44,7 @@
   final class OpenedStore: Sendable {
     let store: SecretStore
     let access: Access
+    let log: AuditLog
     let recorder: Recorder
     let callers = Callers()
 
@@ -48,6 +53,7 @@
       self.store = store
       access = Access(store: store)
       let log = try AuditLog(of: store)
+      self.log = log
       recorder = Recorder { (records) throws(VaultError) in try log.append(records) }
     }
 

@@ -36,7 +36,6 @@
       } onGracefulShutdown: {
         server.channel.close(promise: nil)
       }
-      if let path = socket.path { unsafe unlink(path) }
     }
 
     private func serve(_ channel: any Channel) async {

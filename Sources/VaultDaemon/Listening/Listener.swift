@@ -52,7 +52,6 @@
       } onGracefulShutdown: {
         quiescing.initiateShutdown(promise: nil)
       }
-      if let path = socket.path { unsafe unlink(path) }
     }
 
     private struct Accepted: Sendable {

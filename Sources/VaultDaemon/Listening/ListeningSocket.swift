@@ -19,6 +19,8 @@
 
     /// The name of sockets that answer HTTP.
     static let http = "http"
+    /// The name of sockets that answer systemd's `LoadCredential=`.
+    static let credentials = "credentials"
     private static let backlog: CInt = 1_024
 
     /// Listens on a Unix socket that everyone may connect to: the caller decides what they may do, and not a file's mode.
@@ -90,6 +92,20 @@
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         let name = Int(position) < names.count ? String(names[Int(position)]) : http
         return Kind(of: descriptor).map { ListeningSocket(descriptor: descriptor, kind: $0, name: name) }
+      }
+    }
+
+    /// Whether it is a Unix socket with this path.
+    func isBound(to path: String) -> Bool {
+      var address = sockaddr_un()
+      var size = socklen_t(MemoryLayout<sockaddr_un>.size)
+      let start = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
+      return unsafe withUnsafeMutableBytes(of: &address) { memory in
+        guard let base = memory.baseAddress,
+          unsafe getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &size) == 0, kind == .unix,
+          Int(size) > start, Int(size) <= memory.count
+        else { return false }
+        return unsafe memory[start..<Int(size)].prefix { $0 != 0 }.elementsEqual(path.utf8)
       }
     }
 

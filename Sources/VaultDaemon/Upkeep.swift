@@ -1,0 +1,83 @@
+#if Daemon
+  import Glibc
+  import Logging
+  import ServiceLifecycle
+  import UnixSignals
+  import VaultFoundation
+
+  /// What the daemon does besides answering: it reads its credential and its settings again (SIGHUP), names the end of the
+  /// record in the log, and drops old months of it.
+  struct Upkeep: Service {
+    let seal: Seal
+    let notices: ManagerNotices
+    let logger: Logger
+    private static let minute = Duration.seconds(60)
+
+    func run() async throws {
+      await withTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { await followSignals() }
+        tasks.addTask { await followRecord() }
+        try? await gracefulShutdown()
+        tasks.cancelAll()
+      }
+    }
+
+    private func followSignals() async {
+      for await signal in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown()
+      where signal == .sighup {
+        await notices.reloading { await reload() }
+      }
+    }
+
+    /// Opens the store anew. If that fails, the daemon goes on with what it has.
+    private func reload() async {
+      do {
+        try await Blocking.read { try seal.reopen() }
+        logger.info("the configuration was read again")
+      } catch {
+        logger.error("the configuration cannot be read again", metadata: ["error": "\(describe(error))"])
+      }
+    }
+
+    /// Each minute, if the record has grown: its end, which shows later whether it was shortened or rewritten.
+    private func followRecord() async {
+      var told: AuditHead?
+      while !Task.isCancelled {
+        if let opened = seal.current {
+          do {
+            let known = told
+            let head = try await Blocking.write { try opened.tidyRecord() }
+            if head != known, head.sequence > 0 { logger.notice("the record ends", metadata: ["at": "\(head)"]) }
+            told = head
+          } catch {
+            logger.error("the record cannot be looked at", metadata: ["error": "\(describe(error))"])
+          }
+        }
+        try? await Task.sleep(for: Self.minute)
+      }
+    }
+
+    private func describe(_ error: any Error) -> String {
+      (error as? VaultError)?.message ?? String(describing: type(of: error))
+    }
+  }
+
+  extension OpenedStore {
+    /// Drops the months that the setting `keep-months` leaves out.
+    ///
+    /// - Returns: the end of the record.
+    fileprivate func tidyRecord() throws(VaultError) -> AuditHead {
+      if let text = try callers.settings(of: store)["keep-months"], let count = Int(text), count > 0 {
+        try log.dropMonths(keeping: count, by: .daemon)
+      }
+      return try log.head()
+    }
+  }
+
+  extension AuditRecord.Caller {
+    /// The daemon itself.
+    static var daemon: AuditRecord.Caller {
+      AuditRecord.Caller(.application(Applications.service), uid: getuid(), pid: getpid())
+    }
+  }
+#endif
