@@ -223,12 +223,10 @@ extension AccessGroup {
   private func order(
     _ count: Int, _ name: (Int) -> String, in transaction: WriteTransaction
   ) throws(VaultError) -> [(token: Token, position: Int)] {
-    var places: [(token: Token, position: Int)] = []
-    places.reserveCapacity(count)
-    for position in 0..<count {
-      places.append((transaction.view.state.keys.token(of: try Item.Name(name(position)).description), position))
-    }
-    places.sort { ($0.token, $0.position) < ($1.token, $1.position) }
+    var tokens = TokenQueue(transaction.view.state.keys, count: count)
+    for position in 0..<count { tokens.add(try Item.Name(name(position)).description) }
+    var places = tokens.finish().enumerated().map { (token: $0.element, position: $0.offset) }
+    places.sort { $0.token == $1.token ? $0.position < $1.position : $0.token < $1.token }
     return places
   }
 }

@@ -56,7 +56,7 @@ public final class ItemList {
   private let query: ItemQuery
   /// The rows skipped so far: a writer signed them, but they are not valid items.
   private(set) var strangeRows: [StrangeRow] = []
-  // Rows are proved on the caller's thread and opened on a second one, in batches.
+  // Rows are found on the caller's thread, and proved and opened on a second one, in batches.
   private var ready: ArraySlice<RowOpener.Outcome> = []
   private let opened = Locked<[RowOpener.Outcome]>([])
   private var thread: SecondThread?
@@ -114,12 +114,12 @@ public final class ItemList {
     }
   }
 
-  /// The next rows, proved; empty at the end, or if an error in `failure` ended the walk.
-  private func walked(_ walk: RowWalk) -> [Row] {
-    var rows: [Row] = []
+  /// The next rows; empty at the end, or if an error in `failure` ended the walk.
+  private func walked(_ walk: RowWalk) -> [UnprovedRow] {
+    var rows: [UnprovedRow] = []
     guard failure == nil else { return rows }
     do throws(GroupFileError) {
-      while rows.count < ItemList.batchCount, let row = try walk.next() { rows.append(row) }
+      while rows.count < ItemList.batchCount, let row = try walk.nextUnproved() { rows.append(row) }
     } catch {
       failure = error
     }
@@ -129,7 +129,7 @@ public final class ItemList {
   /// Starts opening `rows`, and takes the results of the previous call.
   ///
   /// - Returns: whether there are rows of either kind.
-  private func open(_ rows: [Row], _ opener: RowOpener) -> Bool {
+  private func open(_ rows: [UnprovedRow], _ opener: RowOpener) -> Bool {
     let hadJob = isOpening
     if hadJob {
       thread?.wait()
@@ -179,7 +179,7 @@ public final class ItemList {
   }
 }
 
-/// Opens proved rows for a list; on any thread.
+/// Proves and opens the rows of a list; on any thread.
 private struct RowOpener: Sendable {
   /// The result of opening a row.
   enum Outcome: Sendable {
@@ -194,7 +194,9 @@ private struct RowOpener: Sendable {
   let prefix: String
   let listsRemoved: Bool
 
-  func open(_ row: Row) -> Outcome {
+  func open(_ unproved: UnprovedRow) -> Outcome {
+    do { try unproved.prove() } catch { return .failed(error) }
+    let row = unproved.row
     guard row.version < GroupLimits.lastVersion else { return strange(row, "a version that no other can follow") }
     guard (row.state == .present) != listsRemoved else { return .unwanted }
     do throws(GroupFileError) {
@@ -294,8 +296,29 @@ extension AccessGroup {
       items.append(item)
       if items.count % 1_024 == 0 { progress(items.count) }
     }
-    // Strings in NFC compare in the order of their bytes, and ASCII strings compare quickly.
-    items.sort { $0.name.description < $1.name.description }
-    return (items, list.strangeRows)
+    return (sortedByName(items), list.strangeRows)
+  }
+
+  /// The items sorted by the bytes of their names. The eight bytes after the common beginning decide nearly always.
+  private func sortedByName(_ items: [Item]) -> [Item] {
+    guard let first = items.first?.name.description.utf8 else { return [] }
+    var shared = first.count
+    for item in items { shared = zip(first.prefix(shared), item.name.description.utf8).prefix { $0 == $1 }.count }
+    var places = items.indices.map { (key: items[$0].name.description.word(after: shared), index: $0) }
+    places.sort {
+      guard $0.key == $1.key else { return $0.key < $1.key }
+      // Strings in NFC compare in the order of their bytes.
+      return items[$0.index].name.description < items[$1.index].name.description
+    }
+    return places.map { items[$0.index] }
+  }
+}
+
+extension String {
+  /// The eight bytes after the first `count` as a number in the order of the bytes; zeros follow a text that ends before.
+  fileprivate func word(after count: Int) -> UInt64 {
+    var word: UInt64 = 0
+    for byte in utf8.dropFirst(count).prefix(8) { word = word << 8 | UInt64(byte) }
+    return word << (8 * UInt64(8 - min(8, max(0, utf8.count - count))))
   }
 }

@@ -26,6 +26,23 @@ struct LongListTests {
     #expect(text == "value of \(last)")
   }
 
+  @Test(arguments: ["", "service/", "ends within a character é/"])
+  func `items are sorted by the bytes of their names, whatever they have in common`(_ common: String) throws {
+    let group = try store.open().group("default")
+    let names = [
+      "a", "ab", "b", "B", "é", "e", "1234567", "12345678", "123456789", "12345678a", "12345678 ", "key/10", "key/9",
+      "ê",
+    ].map { common + $0 }
+    for name in names.reversed() { try group.set(name, to: "value") }
+    let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    #expect(try group.items().map(\.name.description) == sorted)
+    try group.set(common + "1", to: "value")
+    try group.remove(names[0])
+    #expect(
+      try group.items(prefix: common + "12345678").map(\.name.description)
+        == sorted.filter { $0.hasPrefix(common + "12345678") })
+  }
+
   @Test func `a list that is abandoned early ends its thread`() throws {
     let group = try store.open().group("default")
     try group.set(contentsOf: (0..<600).map { (name: "item/\($0)", value: "value") })

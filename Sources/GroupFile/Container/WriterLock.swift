@@ -145,10 +145,36 @@ struct LockFile {
 /// The right to write to one file among the threads of this process.
 ///
 /// `flock` between descriptors of one process would also work, but waiting for it occupies a thread.
+///
+/// The thread that passed the turn may take it again before a waiting one wakes up, because a change of threads costs as
+/// much as a tenth of a small change. But once the first waiter has waited for long, the turn is handed to it.
 @safe final class WriterTurn: @unchecked Sendable {
+  /// A waiting thread.
+  @safe private final class Waiter {
+    let wakes = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    let patience = Deadline(after: 20)
+    /// Whether the turn was handed to this thread.
+    var hasTurn = false
+
+    init() {
+      // The monotonic clock, which cannot be set back during a wait.
+      var attributes = pthread_condattr_t()
+      unsafe pthread_condattr_init(&attributes)
+      unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+      unsafe pthread_cond_init(wakes, &attributes)
+      unsafe pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+      unsafe pthread_cond_destroy(wakes)
+      unsafe wakes.deallocate()
+    }
+  }
+
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private let passed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var isTaken: Bool
+  /// In the order in which they began to wait.
+  private var waiters: [Waiter] = []
   /// A wait for the other processes' lock that an earlier holder of the turn gave up; only the current holder uses it.
   var wait: LockWait?
   /// The lock file as the last holder of the turn left it, open and unlocked; only the current holder uses it.
@@ -157,39 +183,55 @@ struct LockFile {
   init(isTaken: Bool = false) {
     self.isTaken = isTaken
     unsafe pthread_mutex_init(mutex, nil)
-    // The monotonic clock, which cannot be set back during a wait.
-    var attributes = pthread_condattr_t()
-    unsafe pthread_condattr_init(&attributes)
-    unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-    unsafe pthread_cond_init(passed, &attributes)
-    unsafe pthread_condattr_destroy(&attributes)
   }
 
   deinit {
     if let file { close(file.descriptor) }
-    unsafe pthread_cond_destroy(passed)
     unsafe pthread_mutex_destroy(mutex)
-    unsafe passed.deallocate()
     unsafe mutex.deallocate()
   }
 
   /// Waits for the turn; returns `false` if `deadline` passes without it.
   func take(until deadline: Deadline) -> Bool {
-    var time = deadline.time
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
-    while isTaken { if unsafe pthread_cond_timedwait(passed, mutex, &time) == ETIMEDOUT { break } }
-    guard !isTaken else { return false }
+    if isTaken {
+      let waiter = Waiter()
+      waiters.append(waiter)
+      var time = deadline.time
+      while isTaken, !waiter.hasTurn {
+        if unsafe pthread_cond_timedwait(waiter.wakes, mutex, &time) == ETIMEDOUT { break }
+      }
+      if waiter.hasTurn { return true }
+      waiters.removeAll { $0 === waiter }
+      guard !isTaken else { return false }
+    }
     isTaken = true
     return true
+  }
+
+  /// The number of waiting threads.
+  var waiterCount: Int {
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    return waiters.count
   }
 
   /// Passes the turn to the next waiter; callable from any thread.
   func pass() {
     unsafe pthread_mutex_lock(mutex)
-    isTaken = false
-    unsafe pthread_cond_signal(passed)
-    unsafe pthread_mutex_unlock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    guard let first = waiters.first else {
+      isTaken = false
+      return
+    }
+    if first.patience.hasPassed {
+      first.hasTurn = true
+      waiters.removeFirst()
+    } else {
+      isTaken = false
+    }
+    unsafe pthread_cond_signal(first.wakes)
   }
 }
 

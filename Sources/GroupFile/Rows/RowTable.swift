@@ -177,6 +177,13 @@ package final class RowWalk {
 
   /// The next row; `nil` after the last.
   package func next() throws(GroupFileError) -> Row? {
+    guard let next = try nextUnproved() else { return nil }
+    try next.prove()
+    return next.row
+  }
+
+  /// The next row with the digest that proves it; `nil` after the last. Hashing takes long enough for another thread.
+  package func nextUnproved() throws(GroupFileError) -> UnprovedRow? {
     guard !finished else { return nil }
     guard let entry = try tree.next() else {
       finished = true
@@ -185,11 +192,25 @@ package final class RowWalk {
     }
     guard try rows.step() else { throw .damaged(.row, "a row is missing") }
     let row = try Row(rows)
-    guard row.token == entry.token, row.digest == entry.digest else {
-      throw .damaged(.row, "a row does not match the tree")
-    }
-    return row
+    guard row.token == entry.token else { throw UnprovedRow.mismatch }
+    return UnprovedRow(row: row, digest: entry.digest)
   }
+}
+
+/// A row, and the digest that the tree has for its token.
+package struct UnprovedRow: Sendable {
+  /// Counts only after `prove`.
+  package let row: Row
+  fileprivate let digest: Digest
+
+  /// Compares the row with the digest.
+  ///
+  /// - Throws: `damaged(.row, …)`.
+  package func prove() throws(GroupFileError) {
+    guard row.digest == digest else { throw UnprovedRow.mismatch }
+  }
+
+  fileprivate static let mismatch = GroupFileError.damaged(.row, "a row does not match the tree")
 }
 
 /// Walks over the items that a signed root names, in order of their tokens, and proves each node by its parent.

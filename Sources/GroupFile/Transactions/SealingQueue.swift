@@ -52,7 +52,11 @@ struct SealingQueue {
   private var waiting: [RowDraft] = []
   private var done: [SealedDraft] = []
   private var doneByteCount = 0
+  /// The tokens of the rows that are held, once they have not come in rising order.
   private var tokens: Set<Token> = []
+  private var rises = true
+  /// The highest token of a row that is held.
+  private var highest: Token?
   private var atOnceCount = 0
   private var thread: SecondThread?
   private let sealed = Locked<Result<[SealedDraft], GroupFileError>>(.success([]))
@@ -67,8 +71,15 @@ struct SealingQueue {
 
   init(_ seal: RowSeal) { self.seal = seal }
 
-  /// Whether a row of `token` was added and not yet returned for writing.
-  func holds(_ token: Token) -> Bool { !tokens.isEmpty && tokens.contains(token) }
+  /// Whether a row of `token` may have been added and not yet returned for writing.
+  mutating func holds(_ token: Token) -> Bool {
+    guard let highest else { return false }
+    guard rises else { return tokens.contains(token) }
+    // A bulk load comes in rising order, so it needs no set. In any other order, all rows are written once, and a set
+    // tells from then on.
+    rises = token > highest
+    return !rises
+  }
 
   /// Adds a row whose token is not held; returns the rows that must be written now.
   mutating func add(_ draft: RowDraft) throws(GroupFileError) -> [SealedDraft] {
@@ -77,23 +88,25 @@ struct SealingQueue {
       return [try draft.sealed(by: seal)]
     }
     waiting.append(draft)
-    tokens.insert(draft.token)
+    if !rises { tokens.insert(draft.token) }
+    highest = max(highest ?? draft.token, draft.token)
     // A large value needs much time and memory for sealing.
     guard waiting.count == SealingQueue.batchCount || (draft.secret?.count ?? 0) > 65_536 else { return [] }
     try finishJob()
     begin()
     guard done.count >= SealingQueue.doneLimit || doneByteCount >= SealingQueue.doneByteLimit else { return [] }
-    for sealed in done { tokens.remove(sealed.row.token) }
+    if !rises { for sealed in done { tokens.remove(sealed.row.token) } }
     return takeDone()
   }
 
   /// Returns the remaining rows, sealed.
   mutating func finish() throws(GroupFileError) -> [SealedDraft] {
-    guard !tokens.isEmpty else { return [] }
+    guard highest != nil else { return [] }
     try finishJob()
     for draft in waiting { done.append(try draft.sealed(by: seal)) }
     waiting = []
     tokens = []
+    highest = nil
     return takeDone()
   }
 
@@ -132,6 +145,44 @@ struct SealingQueue {
     let rows = try result.get()
     for sealed in rows { doneByteCount += sealed.row.encoded.count + (sealed.blob?.count ?? 0) }
     done += rows
+  }
+}
+
+/// Computes the tokens of many names in a second thread, in the order of the names.
+package struct TokenQueue {
+  private let keys: GroupKeys
+  private var names: [String] = []
+  private let thread = SecondThread()
+  private let tokens: Locked<[Token]>
+
+  private static let batchCount = 512
+
+  package init(_ keys: GroupKeys, count: Int) {
+    self.keys = keys
+    var tokens: [Token] = []
+    tokens.reserveCapacity(count)
+    self.tokens = Locked(tokens)
+  }
+
+  package mutating func add(_ name: String) {
+    names.append(name)
+    if names.count == TokenQueue.batchCount { begin() }
+  }
+
+  /// The tokens of all names that were added.
+  package mutating func finish() -> [Token] {
+    begin()
+    thread.wait()
+    return tokens.withLock { $0 }
+  }
+
+  private mutating func begin() {
+    thread.wait()
+    thread.begin { [names, keys, tokens] in
+      tokens.withLock { tokens in for name in names { tokens.append(keys.token(of: name)) } }
+    }
+    names = []
+    names.reserveCapacity(TokenQueue.batchCount)
   }
 }
 

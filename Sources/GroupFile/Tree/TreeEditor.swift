@@ -29,6 +29,8 @@ struct TreeEditor {
   typealias Load = (Digest, TreePlace) throws(GroupFileError) -> TreeNode
 
   private var top: Child
+  // The node that the last entry was put into. In a bulk load, the next one mostly belongs there, too.
+  private var last: Node?
 
   /// Starts from the proved `root`.
   init(root: Digest) { top = .stored(root) }
@@ -62,12 +64,17 @@ struct TreeEditor {
 
   /// Puts `entry` into the tree, replacing an entry with the same token.
   mutating func put(_ entry: TreeEntry, load: Load) throws(GroupFileError) {
-    let root = try TreeEditor.opened(top, at: .root, load)
-    top = .changed(root)
-    var node = root
+    var node: Node
+    if let last, last.place.contains(entry.token) {
+      node = last
+    } else {
+      node = try TreeEditor.opened(top, at: .root, load)
+      top = .changed(node)
+    }
     while true {
       switch node.content {
       case .leaf(var entries):
+        last = node
         node.content = .leaf([])  // One owner, so that the array is changed in place.
         let (index, found) = entries.position(of: entry.token)
         if found { entries[index] = entry } else { entries.insert(entry, at: index) }

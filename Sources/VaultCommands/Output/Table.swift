@@ -29,19 +29,22 @@ struct Table {
 
   func write(to output: Output, style: Style) throws(Failure) {
     guard output.isTerminal else {
-      for row in rows {
-        for (column, cell) in row.enumerated() {
-          if column > 0 { try output.write("\t") }
-          try output.write(cell)
-        }
-        try output.write("\n")
-      }
+      for row in rows { try Table.writeLine(row, to: output) }
       return
     }
     guard !rows.isEmpty else { return }
     let widths = columnWidths(terminalWidth: Self.width(of: output.descriptor))
     try output.write(style.faint(line(header, widths)) + "\n")
     for row in rows { try output.write(line(row, widths) + "\n") }
+  }
+
+  /// Writes one row for a pipe or a file. Only a terminal needs the widths of all rows before the first is written.
+  static func writeLine(_ cells: [String], to output: Output) throws(Failure) {
+    for (column, cell) in cells.enumerated() {
+      if column > 0 { try output.write(UInt8(ascii: "\t")) }
+      try output.write(UTF8Text.onOneLine(cell))
+    }
+    try output.write(UInt8(ascii: "\n"))
   }
 
   private func line(_ cells: [String], _ widths: [Int]) -> String {

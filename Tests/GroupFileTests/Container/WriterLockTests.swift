@@ -21,6 +21,22 @@ import Testing
     _ = try WriterLock(at: place, waiting: 0)
   }
 
+  @Test func `a thread that has waited for long gets its turn before one that comes back at once`() {
+    let turn = WriterTurn(isTaken: true)
+    onThreads(2) { thread in
+      guard thread == 0 else {
+        #expect(turn.take(until: Deadline(after: 180_000)))
+        return
+      }
+      #expect(eventually { turn.waiterCount == 1 })
+      usleep(30_000)
+      turn.pass()
+      // The other thread never passes the turn.
+      #expect(!turn.take(until: Deadline(after: 0)))
+    }
+    #expect(turn.waiterCount == 0)
+  }
+
   @Test func `a writer waits for another process's lock, and gives up after the time limit`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)

@@ -259,16 +259,21 @@ struct ListRequest: Equatable {
         for (group, item) in found { try item.write(to: &json, group: group.name) }
       }
     }
-    let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
-    var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
-    table.reserve(found.count)
-    for (group, item) in found {
+    func cells(_ group: AccessGroup, _ item: Item) -> [String] {
       let cells = [
         item.name.description, item.label ?? "", String(item.version), session.shown(item.changed),
         session.shown(item.expires),
       ]
-      table.add(all ? [group.name.description] + cells : cells)
+      return all ? [group.name.description] + cells : cells
     }
+    guard session.output.isTerminal else {
+      for (group, item) in found { try Table.writeLine(cells(group, item), to: session.output) }
+      return
+    }
+    let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
+    var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
+    table.reserve(found.count)
+    for (group, item) in found { table.add(cells(group, item)) }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
