@@ -63,7 +63,7 @@ extension StoreLocation {
   /// - Returns: `nil` if nobody does.
   func service() throws(VaultError) -> ServiceClient? {
     for path in serviceSockets where unsafe access(path, F_OK) == 0 {
-      do { return try ServiceClient(path) } catch .locked { continue }
+      do { return try ServiceClient(path) } catch ServiceConnection.nobodyListens { continue }
     }
     return nil
   }
@@ -73,6 +73,7 @@ extension StoreLocation {
 private final class ServiceConnection: Sendable {
   private let descriptor: CInt
 
+  static let nobodyListens = VaultError.locked(.service("nobody listens on its socket"))
   private static let patience = timeval(tv_sec: 30, tv_usec: 0)
 
   init(_ path: String) throws(VaultError) {
@@ -95,8 +96,7 @@ private final class ServiceConnection: Sendable {
       }
     }
     guard result == 0 else {
-      let reason = errno == EACCES ? "this user may not use its socket" : "nobody listens on its socket"
-      throw .locked(.service(reason))
+      throw errno == EACCES ? .locked(.service("this user may not use its socket")) : ServiceConnection.nobodyListens
     }
     guard let user = uid_t(exactly: csystem_peer_user(descriptor)), ServiceConnection.isTrusted(user, at: path) else {
       throw .locked(.service("another user listens on its socket"))
@@ -105,8 +105,8 @@ private final class ServiceConnection: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Whether `user` may answer on the socket at `path`: root, this process's own user, or the user to whom root gave the
-  /// socket's folder, in a folder in which only root makes names.
+  /// Whether `user` may answer on the socket at `path`: root, this process's own user, or whoever root lets make sockets
+  /// there. That is anybody to whom root gave a socket in a folder of its own, and the owner of a folder that root made.
   private static func isTrusted(_ user: uid_t, at path: String) -> Bool {
     if user == 0 || user == geteuid() { return true }
     let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
@@ -115,7 +115,7 @@ private final class ServiceConnection: Sendable {
     var (status, above) = (stat(), stat())
     guard unsafe lstat(folder, &status) == 0, unsafe lstat(parent, &above) == 0 else { return false }
     return status.st_mode & S_IFMT == S_IFDIR && above.st_mode & S_IFMT == S_IFDIR && above.st_uid == 0
-      && above.st_mode & 0o022 == 0 && status.st_uid == user && status.st_mode & 0o022 == 0
+      && above.st_mode & 0o022 == 0 && [0, user].contains(status.st_uid) && status.st_mode & 0o022 == 0
   }
 
   /// Whether the other side has neither closed the connection nor sent anything unasked.

@@ -22,6 +22,8 @@
 
     func run() async throws {
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        // systemd sends nothing, and says so at once.
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
         .bind(socket.descriptor) { channel in channel.eventLoop.makeSucceededFuture(channel) }
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in

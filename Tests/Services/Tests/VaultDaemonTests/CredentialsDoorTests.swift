@@ -74,6 +74,7 @@ struct CredentialsDoorTests {
     defer { close(descriptor) }
     if let name { try #require(call(bind, descriptor, name) == 0) }
     try #require(call(connect, descriptor, path) == 0)
+    shutdown(descriptor, CInt(SHUT_WR))
     var found: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
