@@ -160,8 +160,11 @@ struct ListRequest: Equatable {
   var json = false
   var key = KeySource()
 
-  /// An item and the group that it is in.
-  private typealias Found = (group: AccessGroup, item: Item)
+  /// An item and the group that it is in; no tuple, which the runtime would copy and destroy one by one.
+  private struct Found {
+    let group: AccessGroup
+    let item: Item
+  }
 
   /// - Returns: the number of listed items.
   @discardableResult
@@ -181,7 +184,8 @@ struct ListRequest: Equatable {
       let group = try store.group(name)
       switch look(in: group, query, session) {
       case .success(let listing):
-        found += listing.items.map { (group, $0) }
+        found.reserveCapacity(found.count + listing.items.count)
+        for item in listing.items { found.append(Found(group: group, item: item)) }
         guard let row = listing.strange.first else { continue }
         problem = problem ?? ListRequest.strange(row, listing.strange.count, group)
       // A group that this member is not in is not an error.
@@ -256,7 +260,7 @@ struct ListRequest: Equatable {
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
-        for (group, item) in found { try item.write(to: &json, group: group.name) }
+        for found in found { try found.item.write(to: &json, group: found.group.name) }
       }
     }
     func cells(_ group: AccessGroup, _ item: Item) -> [String] {
@@ -267,13 +271,13 @@ struct ListRequest: Equatable {
       return all ? [group.name.description] + cells : cells
     }
     guard session.output.isTerminal else {
-      for (group, item) in found { try Table.writeLine(cells(group, item), to: session.output) }
+      for found in found { try Table.writeLine(cells(found.group, found.item), to: session.output) }
       return
     }
     let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
     var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
     table.reserve(found.count)
-    for (group, item) in found { table.add(cells(group, item)) }
+    for found in found { table.add(cells(found.group, found.item)) }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
