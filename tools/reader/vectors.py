@@ -3,6 +3,8 @@
 import json
 import unicodedata
 
+import nacl.bindings as sodium
+
 from answers import Row, node_digest, parse_attributes, parse_node, require_name, row_context
 from files import credential, registered_application, registry_item, settings
 from identity import open_identity, recovery_bytes, recovery_checks, recovery_key, recovery_text, recovery_values, slots_of
@@ -216,6 +218,25 @@ def identity(report, vectors):
             report.equal("item name", typed.encode().hex(), vector["name"])
 
 
+def service(report, vectors):
+    """The key of the record, the one box, and the chain. Bindings and fields of records are the service's own."""
+    seed = mac(bytes.fromhex(vectors["rootSeed"]), "vault1.audit")
+    report.equal("audit seed", seed.hex(), vectors["auditSeed"])
+    public, secret = sodium.crypto_box_seed_keypair(seed)
+    report.equal("audit key", public.hex(), vectors["auditKey"])
+    batch = sodium.crypto_box_seal_open(bytes.fromhex(vectors["box"]), public, secret)
+    report.equal("batch", batch.hex(), vectors["batch"])
+    records = [bytes.fromhex(record["bytes"]) for record in vectors["records"]]
+    header = pad16("vault1.audit.log") + bytes([0, 1]) + u64(2) + u64(vectors["batchTime"]) + u32(len(records))
+    report.equal("batch of the records", header + b"".join(u32(len(record)) + record for record in records), batch)
+    link = bytes.fromhex(vectors["groupID"])
+    for vector in vectors["links"]:
+        report.equal("previous link", link.hex(), vector["previousLink"])
+        box = bytes.fromhex(vector["box"])
+        link = digest("vault1.audit.lnk", link + u64(vector["number"]) + box)
+        report.equal("link", [link.hex(), (link + u64(vector["time"]) + box).hex()], [vector["link"], vector["value"]])
+
+
 def in_json(value):
     """As the vectors write it: bytes in hexadecimal, nothing for what is absent."""
     match value:
@@ -235,7 +256,8 @@ def refuse(level):
 def check(folder):
     """The name and the report of each file."""
     for name, judge in dict(
-        conventions=conventions, keys=keys, rows=rows, state=state, tree=tree, identity=identity
+        conventions=conventions, keys=keys, rows=rows, state=state, tree=tree, identity=identity,
+        service=service,
     ).items():
         with open(f"{folder}/{name}.json", encoding="utf-8") as file:
             report = Report()

@@ -267,6 +267,7 @@ extension Applications {
       }
     }
     if revoking {
+      try removeBinding(of: id)
       var change = RosterChange { $0.application == id }
       change.dropsUnproved = isDroppingUnproved
       let unrevoked = try changeEverywhere(change, accepting: confirm, progress)

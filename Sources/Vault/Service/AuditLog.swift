@@ -1,6 +1,5 @@
 internal import Glibc
 internal import GroupFile
-import KeyedArchives
 package import Sealing
 
 /// The record of decisions: the group `vault.audit`, to which the service and the owner append.
@@ -52,9 +51,10 @@ package final class AuditLog: Sendable {
   ) throws(GroupFileError) -> AuditHead {
     guard head.sequence < AuditHead.sequenceLimit else { throw .overLimit("10^12 batches of the record") }
     let sequence = head.sequence + 1
+    let time = Timestamp(milliseconds: min(time.milliseconds, ByteReader.counterLimit - 1))
     let box: [UInt8]
     do {
-      box = try RecipientKey.seal(AuditBatch.serialized(batch, sequence: sequence), to: ownersKey)
+      box = try RecipientKey.seal(AuditBatch.serialized(batch, sequence: sequence, time: time), to: ownersKey)
     } catch {
       throw .damaged(.row, "the key of the record")
     }
@@ -62,11 +62,9 @@ package final class AuditLog: Sendable {
     let next = AuditHead(
       sequence: sequence, link: AuditHead.link(after: head.link, sequence, box[...]),
       month: max(head.month, AuditMonth(time)))
-    var value = ByteWriter(reservingCapacity: Bytes32.byteCount + box.count)
-    value.write(next.link)
-    value.write(box)
+    let value = StoredBatch(link: next.link, time: time, box: box).bytes
     // Version 0: a batch that exists already is never written over.
-    try edit.set(value.bytes, at: next.batchName, ifVersion: 0)
+    try edit.set(value, at: next.batchName, ifVersion: 0)
     return next
   }
 
@@ -101,7 +99,43 @@ package final class AuditLog: Sendable {
       let next = try append([record.serialized()], after: head, at: time, in: edit)
       try next.store(AuditHead.name, in: edit)
     }
+    // Frees the space. If it fails, the next call repeats it.
+    _ = try? group.file.compact { _ in }
     return dropped.count
+  }
+}
+
+/// The value of an item with records: the link of the chain, the time of writing, and a box.
+struct StoredBatch {
+  /// Shorter than a link and a time for a value that cannot be a batch.
+  let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  init(link: Digest, time: Timestamp, box: [UInt8]) {
+    var writer = ByteWriter(reservingCapacity: StoredBatch.headerByteCount + box.count)
+    writer.write(link)
+    writer.write(time.milliseconds)
+    writer.write(box)
+    bytes = writer.bytes
+  }
+
+  private static let headerByteCount = Digest.byteCount + 8
+
+  var link: Digest? { Digest(bytes.prefix(Digest.byteCount)) }
+  /// What the writer claims without opening the box, where the same time stands.
+  var time: Timestamp {
+    let digits = bytes.dropFirst(Digest.byteCount).prefix(8)
+    return Timestamp(milliseconds: digits.reduce(0) { $0 << 8 | UInt64($1) })
+  }
+  var box: ArraySlice<UInt8> { bytes.dropFirst(StoredBatch.headerByteCount) }
+
+  /// The records; `nil` if the box does not open, holds something else, or was made for another place or time.
+  func records(of place: AuditNames.Batch, with key: borrowing RecipientKey) -> [AuditRecord]? {
+    guard let opened = try? key.openUnguarded(box), let batch = try? AuditBatch(parsing: opened),
+      batch.sequence == place.sequence, batch.time == time
+    else { return nil }
+    return batch.records
   }
 }
 
@@ -194,104 +228,6 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
 
   func store(_ name: String, in edit: WriteTransaction) throws(GroupFileError) {
     try edit.set(serialized(), at: name, ifVersion: nil)
-  }
-}
-
-/// A month of the calendar, in UTC.
-struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
-  /// Months since January of the year 0.
-  let number: Int
-
-  /// December 9999: a name of a batch has four digits for the year.
-  static let limit = 9_999 * 12 + 11
-
-  init(number: Int) { self.number = number }
-
-  init(_ time: Timestamp) {
-    let text = UTCDate.text(Int64(clamping: min(time.milliseconds, 253_402_300_799_000)))
-    self = AuditMonth(parsing: text.prefix(7)) ?? AuditMonth(number: AuditMonth.limit)
-  }
-
-  /// Reads `YYYY-MM`; `nil` for anything else.
-  init?(parsing text: Substring) {
-    let bytes = Array(text.utf8)
-    guard bytes.count == 7, bytes[4] == UInt8(ascii: "-"),
-      let year = AuditNames.number(bytes[..<4]), let month = AuditNames.number(bytes[5...]), (1...12).contains(month)
-    else { return nil }
-    self.init(number: Int(year) * 12 + Int(month) - 1)
-  }
-
-  var description: String {
-    let month = number % 12 + 1
-    return AuditNames.digits(UInt64(number / 12), 4) + (month < 10 ? "-0\(month)" : "-\(month)")
-  }
-
-  func earlier(by count: Int) -> AuditMonth { AuditMonth(number: max(0, number - min(count, number))) }
-
-  static func < (left: AuditMonth, right: AuditMonth) -> Bool { left.number < right.number }
-}
-
-/// The names of the items in the record.
-struct AuditNames {
-  /// One item with records.
-  struct Batch: Sendable, Hashable {
-    let month: AuditMonth
-    let sequence: UInt64
-
-    var name: String { "\(month)/\(AuditNames.digits(sequence, 12))" }
-  }
-
-  /// Sorted by number, then by month.
-  private(set) var batches: [Batch] = []
-  /// The number of items that do not belong to a record.
-  private(set) var strangeCount = 0
-
-  /// Lists the names of a group's items; no value is opened.
-  init(of group: AccessGroup) throws(VaultError) {
-    self.init()
-    let list = try group.list()
-    try collect(list)
-  }
-
-  init() {}
-
-  mutating func collect(_ list: ItemList, unless isLeftOut: (Item, Batch) -> Bool = { _, _ in false })
-    throws(VaultError)
-  {
-    while let item = try list.nextItem() {
-      let name = item.name.description
-      if let batch = AuditNames.batch(name) {
-        if !isLeftOut(item, batch) { batches.append(batch) }
-      } else if name != AuditHead.name, name != AuditHead.anchorName {
-        strangeCount += 1
-      }
-    }
-    strangeCount += list.strangeRows.count
-    batches.sort { ($0.sequence, $0.month) < ($1.sequence, $1.month) }
-  }
-
-  /// Reads `YYYY-MM/NNNNNNNNNNNN`; `nil` for anything else.
-  static func batch(_ name: String) -> Batch? {
-    guard name.utf8.count == 20, name.utf8.dropFirst(7).first == UInt8(ascii: "/"),
-      let month = AuditMonth(parsing: name.prefix(7)), let sequence = number(Array(name.utf8.dropFirst(8))[...]),
-      sequence > 0
-    else { return nil }
-    return Batch(month: month, sequence: sequence)
-  }
-
-  /// Reads decimal digits; `nil` for any other byte.
-  static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-    var number: UInt64 = 0
-    for digit in digits {
-      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
-      number = number * 10 + UInt64(digit - UInt8(ascii: "0"))
-    }
-    return number
-  }
-
-  static func digits(_ number: UInt64, _ count: Int) -> String {
-    let text = String(number)
-    return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
   }
 }
 

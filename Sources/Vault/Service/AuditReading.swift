@@ -8,9 +8,11 @@ public final class AuditRecords {
   private let key: RecipientKey
   private let list: ItemList
   private let since: Timestamp
+  /// The time of writing of the first batch that may hold such records.
+  private let earliest: Timestamp
   private var batches: ArraySlice<AuditNames.Batch>
   private var ready: ArraySlice<AuditRecord> = []
-  /// The number of batches so far that could not be read: ``SecretStore/verifyAudit(accepting:progress:)`` names them.
+  /// The number of batches so far that could not be read: ``SecretStore/verifyAudit(accepting:at:progress:)`` names them.
   public private(set) var unreadableCount = 0
   /// The last batch of the state that is shown, to continue from.
   package let end: AuditHead
@@ -21,16 +23,15 @@ public final class AuditRecords {
     list = try group.auditList()
     end = try list.reading { (view) throws(GroupFileError) in try AuditHead(in: view, AuditHead.name) }
     if let after, let following = AuditRecords.following(after, through: end) {
+      earliest = since
       batches = following[...]
       return
     }
     var names = AuditNames()
     // A batch is written after its records were made. A day is more than clocks are set back by.
-    let slack: UInt64 = 86_400_000
-    try names.collect(list) { item, batch in
-      batch.sequence <= after?.sequence ?? 0
-        || item.changed.milliseconds.addingReportingOverflow(slack).partialValue < since.milliseconds
-    }
+    earliest = Timestamp(milliseconds: since.milliseconds - min(since.milliseconds, 86_400_000))
+    let month = AuditMonth(earliest)
+    try names.collect(list) { $0.sequence <= after?.sequence ?? 0 || $0.month < month }
     batches = names.batches[...]
   }
 
@@ -55,8 +56,9 @@ public final class AuditRecords {
       }
       guard let batch = batches.popFirst() else { return nil }
       let stored: StoredBatch
-      do throws(VaultError) { stored = try StoredBatch(batch, in: list) } catch .notFound { continue }
-      if let records = stored.records(with: key) { ready = records[...] } else { unreadableCount += 1 }
+      do throws(VaultError) { stored = try list.stored(batch) } catch .notFound { continue }
+      guard stored.time >= earliest else { continue }
+      if let records = stored.records(of: batch, with: key) { ready = records[...] } else { unreadableCount += 1 }
     }
   }
 }
@@ -68,31 +70,14 @@ extension AccessGroup {
   }
 }
 
-/// The value of an item with records: the link of the chain, and a box.
-private struct StoredBatch {
-  let batch: AuditNames.Batch
-  /// Empty for a value that cannot be one.
-  private let bytes: [UInt8]
-
-  init(_ batch: AuditNames.Batch, in list: ItemList) throws(VaultError) {
-    self.batch = batch
+extension ItemList {
+  /// The value of a batch; an empty one if what a writer signed does not open.
+  fileprivate func stored(_ batch: AuditNames.Batch) throws(VaultError) -> StoredBatch {
     do throws(VaultError) {
-      bytes = try unsafe list.open(batch.name).secret.withUnsafeBytes { unsafe Array($0) }
+      return StoredBatch(try unsafe open(batch.name).secret.withUnsafeBytes { unsafe Array($0) })
     } catch .damaged(_, .row, _) {
-      // The row is proved, so a writer signed a value that does not open.
-      bytes = []
+      return StoredBatch([])
     }
-  }
-
-  var link: Digest? { Digest(bytes.prefix(Digest.byteCount)) }
-  var box: ArraySlice<UInt8> { bytes.dropFirst(Digest.byteCount) }
-
-  /// The records; `nil` if the box does not open, holds something else, or was made for another place.
-  func records(with key: borrowing RecipientKey) -> [AuditRecord]? {
-    guard let opened = try? key.openUnguarded(box), let batch = try? AuditBatch(parsing: opened),
-      batch.sequence == self.batch.sequence
-    else { return nil }
-    return batch.records
   }
 }
 
@@ -103,7 +88,7 @@ public enum AuditFinding: Sendable, Equatable {
   case missing(from: UInt64, through: UInt64)
   /// The batch does not continue the chain: it, or one before it, was exchanged.
   case altered(UInt64)
-  /// The batch stands in an earlier month than the one before, or twice.
+  /// The batch stands in another month than it was written in, or twice.
   case misplaced(UInt64)
   /// The batch does not open, does not follow the format, or was sealed for another place.
   case unreadable(UInt64)
@@ -115,6 +100,8 @@ public enum AuditFinding: Sendable, Equatable {
   case unknownEnd
   /// Items that do not belong to a record.
   case strangeItems(Int)
+  /// The record has reached a month that has not come. No month of it would ever be dropped.
+  case ahead
   /// An earlier verification saw the chain up to this batch, and it ends before it now.
   case shortened(known: UInt64)
   /// An earlier verification saw another chain up to this batch.
@@ -168,15 +155,16 @@ extension SecretStore {
   /// - Parameters:
   ///   - isAccepted: whether to note the end although something is wrong, so that the next verification compares with
   ///     it.
+  ///   - time: the current time.
   ///   - progress: called now and then with the number of batches verified so far.
   /// - Throws: as ``auditRecords(since:)``.
   public func verifyAudit(
-    accepting isAccepted: Bool = false, progress: (Int) -> Void = { _ in }
+    accepting isAccepted: Bool = false, at time: Timestamp = .now, progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> AuditVerification {
     let key = try auditKey()
     let registry = try registry()
     let known = try registry.verifiedAudit()
-    let (report, end) = try AuditCheck(group(.audit), known).run(key, progress)
+    let (report, end) = try AuditCheck(group(.audit), known).run(key, at: time, progress)
     if report.isWhole || isAccepted, let end, end != known { try? registry.record(verifiedAudit: end) }
     return report
   }
@@ -221,7 +209,7 @@ private struct AuditCheck {
   }
 
   consuming func run(
-    _ key: borrowing RecipientKey, _ progress: (Int) -> Void
+    _ key: borrowing RecipientKey, at time: Timestamp, _ progress: (Int) -> Void
   ) throws(VaultError) -> (report: AuditVerification, end: AuditHead?) {
     var names = AuditNames()
     try names.collect(list)
@@ -244,6 +232,8 @@ private struct AuditCheck {
     } else if previous.link != end.link {
       report.note(.wrongEnd)
     }
+    // The clocks of two machines may stand in different months.
+    if end.month.number > AuditMonth(time).number + 1 { report.note(.ahead) }
     if names.strangeCount > 0 { report.note(.strangeItems(names.strangeCount)) }
     return (report, end.sequence == 0 ? nil : end)
   }
@@ -268,20 +258,25 @@ private struct AuditCheck {
       report.note(.missing(from: previous.sequence + 1, through: batch.sequence - 1))
       isContinuous = false
     }
-    if batch.month < previous.month { report.note(.misplaced(batch.sequence)) }
-    let stored = try StoredBatch(batch, in: list)
-    if let records = stored.records(with: key) {
+    let stored = try list.stored(batch)
+    var month = previous.month
+    var isRightMonth = batch.month >= month
+    if let records = stored.records(of: batch, with: key) {
       report.recordCount += records.count
+      month = max(month, AuditMonth(stored.time))
+      // A missing batch may have moved the month on.
+      isRightMonth = isContinuous ? batch.month == month : batch.month >= month
     } else {
       report.note(.unreadable(batch.sequence))
     }
+    if !isRightMonth { report.note(.misplaced(batch.sequence)) }
     let link = stored.link ?? .zero
     if isContinuous, link != AuditHead.link(after: previous.link, batch.sequence, stored.box) {
       report.note(.altered(batch.sequence))
     }
     // After a gap the chain is taken up again, so that each exchanged batch is named once.
     isContinuous = stored.link != nil
-    previous = AuditHead(sequence: batch.sequence, link: link, month: max(previous.month, batch.month))
+    previous = AuditHead(sequence: batch.sequence, link: link, month: max(month, batch.month))
     compare(previous)
   }
 }
@@ -298,5 +293,10 @@ extension Registry {
 
   fileprivate func record(verifiedAudit head: AuditHead) throws(VaultError) {
     try group.set(Registry.verifiedAuditName, to: head.serialized())
+  }
+
+  /// Forgets what an earlier verification saw, because a new record begins.
+  func forgetVerifiedAudit() throws(VaultError) {
+    if try entry(Registry.verifiedAuditName) != nil { try group.remove(Registry.verifiedAuditName) }
   }
 }

@@ -271,10 +271,12 @@ enum AuditDefect: Error { case unreadable }
 /// The records of one item: sealed together, and bound to their place in the chain.
 struct AuditBatch {
   let sequence: UInt64
+  /// When it was written.
+  let time: Timestamp
   let records: [AuditRecord]
 
   private static let version: UInt16 = 1
-  private static let headerByteCount = 30
+  private static let headerByteCount = 38
   /// The highest number of bytes of a batch before it is sealed.
   static let byteCount = 768 << 10
 
@@ -296,11 +298,12 @@ struct AuditBatch {
   }
 
   /// The bytes to be sealed.
-  static func serialized(_ records: [[UInt8]], sequence: UInt64) -> [UInt8] {
+  static func serialized(_ records: [[UInt8]], sequence: UInt64, time: Timestamp) -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: headerByteCount + records.reduce(0) { $0 + 4 + $1.count })
     writer.write(.auditBatch)
     writer.write(version)
     writer.write(sequence)
+    writer.write(time.milliseconds)
     writer.write(UInt32(records.count))
     for record in records { writer.writeCounted32(record) }
     return writer.bytes
@@ -313,6 +316,7 @@ struct AuditBatch {
       try reader.expect(.auditBatch)
       guard try reader.read(UInt16.self) == AuditBatch.version else { throw AuditDefect.unreadable }
       sequence = try reader.readCounter()
+      time = Timestamp(milliseconds: try reader.readCounter())
       let count = try reader.read(UInt32.self)
       var records: [AuditRecord] = []
       for _ in 0..<count {

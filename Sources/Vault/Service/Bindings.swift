@@ -21,7 +21,7 @@ extension SecretStore {
   ///
   /// - Throws: as ``serviceBindings()``.
   public func serviceBinding(of application: String) throws(VaultError) -> ServiceBinding? {
-    guard AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.service.description)) else { return nil }
+    guard hasGroup(.service) else { return nil }
     let name = ServiceBinding.prefix + (try Applications.name(application).description)
     guard let found = try ownersItem(name) else { return nil }
     return try ServiceBinding(application: application, parsing: found.bytes)
@@ -29,7 +29,7 @@ extension SecretStore {
 
   /// The ids of the applications that have a binding, whether or not it follows the format.
   package func boundApplications() throws(VaultError) -> Set<String> {
-    guard AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.service.description)) else { return [] }
+    guard hasGroup(.service) else { return [] }
     let items = try group(.service).items(prefix: ServiceBinding.prefix)
     return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
   }
@@ -146,6 +146,12 @@ extension Applications {
     }
     store.record(.unbind, subject: id, detail: alternative?.description ?? "all")
     return left
+  }
+
+  /// Removes all bindings of an application that is revoked, so that they do not come back with a new credential.
+  func removeBinding(of id: String) throws(VaultError) {
+    guard store.hasGroup(.service), id != Applications.service else { return }
+    do { try store.group(.service).remove(ServiceBinding.prefix + id) } catch .notFound {}
   }
 
   /// Whether a service has been issued a credential that is still good.

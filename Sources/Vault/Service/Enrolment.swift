@@ -106,11 +106,11 @@ extension SecretStore {
     let groups = credential == nil ? [] : try applications.groups(of: Applications.service)
     return ServiceInfo(
       credential: credential, groups: groups.filter { !$0.name.hasPrefix("vault.") },
-      bindings: hasServiceGroup ? try serviceBindings() : [], unserved: try unservedGroups())
+      bindings: hasGroup(.service) ? try serviceBindings() : [], unserved: try unservedGroups())
   }
 
   private func unservedGroups() throws(VaultError) -> [ServiceInfo.Unserved] {
-    guard hasServiceGroup else { return [] }
+    guard hasGroup(.service) else { return [] }
     var found: [ServiceInfo.Unserved] = []
     for binding in try serviceBindings() {
       guard try registry().application(binding.application) != nil else { continue }
@@ -121,8 +121,9 @@ extension SecretStore {
     return found
   }
 
-  private var hasServiceGroup: Bool {
-    AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.service.description))
+  /// Whether the file of one of the store's own groups exists.
+  func hasGroup(_ name: AccessGroup.Name) -> Bool {
+    AccessGroupFile.exists(in: location.groupFolder(name.description))
   }
 
   /// Makes the groups `vault.service` and `vault.audit`, as far as they are missing, and writes the public key of the
@@ -138,6 +139,7 @@ extension SecretStore {
     } else {
       try group(.service).set(AuditLog.keyName, to: key.bytes)
     }
+    if !hasGroup(.audit) { try registry().forgetVerifiedAudit() }
     // Batches are written once, so an older version of one is not kept.
     try makeOwnGroup(.audit, keep: 1)
   }
@@ -146,7 +148,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; as ``createGroup(_:_:)``.
   public func beginAudit() throws(VaultError) {
-    let isNew = !AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.audit.description))
+    let isNew = !hasGroup(.audit)
     try makeServiceGroups()
     if isNew { record(.beginAudit) }
   }
@@ -170,7 +172,7 @@ extension SecretStore {
   func record(
     _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil
   ) {
-    guard AccessGroupFile.exists(in: location.groupFolder(AccessGroup.Name.audit.description)) else { return }
+    guard hasGroup(.audit) else { return }
     let record = AuditRecord(caller: .ownersProcess, action: action, group: group, subject: subject, detail: detail)
     do {
       try AuditLog(of: self).append([record])

@@ -114,6 +114,19 @@ import Testing
     #expect(throws: VaultError.self) { try ServiceBinding(application: web, parsing: long) }
   }
 
+  @Test func `a revoked application loses its bindings`() throws {
+    let fixture = try ServiceFixture()
+    try fixture.owner().applications.bind(web, Alternative(unit: "web.service"))
+    try fixture.owner().applications.bind("com.example.db", Alternative(user: "70"))
+    try fixture.owner().applications.uninstall(web)
+    #expect(try fixture.service().serviceBindings().count == 2)
+    try fixture.owner().applications.uninstall(web, revoking: true)
+    #expect(try fixture.service().serviceBindings().map(\.application) == ["com.example.db"])
+    #expect(throws: VaultError.contradiction(.revokedApplication)) {
+      try fixture.owner().applications.bind(web, Alternative(unit: "web.service"))
+    }
+  }
+
   @Test func `a binding reads back as the same bytes`() throws {
     let reference = try ServiceBinding.Reference(item: "a/\"b\"", field: "ü", group: "g")
     let binding = try ServiceBinding(

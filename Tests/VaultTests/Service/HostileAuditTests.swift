@@ -18,11 +18,17 @@ import Testing
   private func group() throws -> AccessGroup { try fixture.service().group("vault.audit") }
 
   private func names() throws -> [String] {
-    try group().items().map(\.name.description).filter { $0.contains("/") }.sorted()
+    try group().items().map(\.name.description).filter { $0.contains("/") }.sorted { $0.suffix(12) < $1.suffix(12) }
   }
 
   private func bytes(_ name: String) throws -> [UInt8] {
     try unsafe group().get(name).withUnsafeBytes { unsafe Array($0) }
+  }
+
+  /// A value whose link is wrong until the chain is made anew.
+  private func value(_ content: [UInt8], _ time: Timestamp = .now) throws -> [UInt8] {
+    let key = Bytes32(try fixture.service().ownersItem(AuditLog.keyName)!.bytes)!
+    return StoredBatch(link: .zero, time: time, box: try RecipientKey.seal(content, to: key)).bytes
   }
 
   private func findings() throws -> [AuditFinding] { try fixture.owner().verifyAudit().findings }
@@ -35,10 +41,10 @@ import Testing
     }
     for name in try names() {
       let batch = try #require(AuditNames.batch(name))
-      let box = try bytes(name).dropFirst(32)
-      let link = AuditHead.link(after: head.link, batch.sequence, box)
+      let stored = StoredBatch(try bytes(name))
+      let link = AuditHead.link(after: head.link, batch.sequence, stored.box)
       head = AuditHead(sequence: batch.sequence, link: link, month: batch.month)
-      try group.set(name, to: link.bytes + box)
+      try group.set(name, to: link.bytes + stored.bytes.dropFirst(32))
     }
     try group.set("head", to: head.serialized())
   }
@@ -82,10 +88,9 @@ import Testing
     #expect(try fixture.owner().verifyAudit().isWhole)
     let names = try names()
     // A new record in place of the third, which the thief can seal, in a chain made anew.
-    let key = try fixture.service().ownersItem(AuditLog.keyName)!.bytes
-    let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3)
-    let box = try RecipientKey.seal(batch, to: Bytes32(key)!)
-    try group().set(names[2], to: [UInt8](repeating: 0, count: 32) + box)
+    let now = Timestamp.now
+    let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3, time: now)
+    try group().set(names[2], to: value(batch, now))
     try chainAnew()
     #expect(try findings() == [.rewritten(known: 6)])
     for name in names.suffix(2) { try group().destroy(name) }
@@ -98,16 +103,15 @@ import Testing
   }
 
   @Test func `a record of the open part can be invented, which SECURITY.md says`() throws {
-    let key = try fixture.service().ownersItem(AuditLog.keyName)!.bytes
-    let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3)
-    try group().set(
-      names()[2], to: [UInt8](repeating: 0, count: 32) + RecipientKey.seal(batch, to: Bytes32(key)!))
+    let now = Timestamp.now
+    let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3, time: now)
+    try group().set(names()[2], to: value(batch, now))
     try chainAnew()
     #expect(try findings().isEmpty)
     #expect(try fixture.records().contains { $0.item == "invented" })
   }
 
-  @Test(arguments: [0, 1, 31, 32, 79, 80, 81, 1_000, 1_048_576])
+  @Test(arguments: [0, 1, 31, 32, 39, 40, 87, 88, 89, 1_000, 1_048_576])
   func `garbage of any size is a finding and does not end the reading`(count: Int) throws {
     try group().set(names()[2], to: [UInt8](repeating: 0x5A, count: count))
     #expect(try findings().contains(.unreadable(3)))
@@ -119,24 +123,49 @@ import Testing
   }
 
   @Test func `content that is sealed well and written badly is a finding`() throws {
-    let key = Bytes32(try fixture.service().ownersItem(AuditLog.keyName)!.bytes)!
-    let good = AuditBatch.serialized([ServiceFixture.record("a").serialized()], sequence: 3)
-    var contents: [[UInt8]] = [[], Array(good.dropLast()), good + [0], AuditBatch.serialized([], sequence: 4)]
+    let now = Timestamp.now
+    let good = AuditBatch.serialized([ServiceFixture.record("a").serialized()], sequence: 3, time: now)
+    var contents: [[UInt8]] = [
+      [], Array(good.dropLast()), good + [0], AuditBatch.serialized([], sequence: 4, time: now),
+      AuditBatch.serialized([], sequence: 3, time: Timestamp(milliseconds: 5)),
+    ]
     // Counts that promise more than is there, and a record longer than any.
-    contents.append(Array(good.prefix(26)) + [0xFF, 0xFF, 0xFF, 0xFF] + good.dropFirst(30))
-    contents.append(Array(good.prefix(30)) + [0xFF, 0xFF, 0xFF, 0xFF] + good.dropFirst(34))
-    contents.append(AuditBatch.serialized([[1, 255, 0xFF, 0xFF, 0xFF, 0xFF]], sequence: 3))
-    contents.append(AuditBatch.serialized([[5, 2, 0xFF, 0xFE]], sequence: 3))
-    contents.append(AuditBatch.serialized([[UInt8](repeating: 0, count: 70_000)], sequence: 3))
+    contents.append(Array(good.prefix(34)) + [0xFF, 0xFF, 0xFF, 0xFF] + good.dropFirst(38))
+    contents.append(Array(good.prefix(38)) + [0xFF, 0xFF, 0xFF, 0xFF] + good.dropFirst(42))
+    contents.append(AuditBatch.serialized([[1, 255, 0xFF, 0xFF, 0xFF, 0xFF]], sequence: 3, time: now))
+    contents.append(AuditBatch.serialized([[5, 2, 0xFF, 0xFE]], sequence: 3, time: now))
+    contents.append(AuditBatch.serialized([[UInt8](repeating: 0, count: 70_000)], sequence: 3, time: now))
     for content in contents {
-      try group().set(names()[2], to: [UInt8](repeating: 0, count: 32) + RecipientKey.seal(content, to: key))
+      try group().set(names()[2], to: value(content, now))
       try chainAnew()
       #expect(try findings() == [.unreadable(3)])
     }
   }
 
+  @Test func `a batch that was moved to another month, or given another time, is found`() throws {
+    let names = try names()
+    let last = try #require(AuditNames.batch(names[5]))
+    // An earlier month would be dropped sooner, and an earlier time would hide it from a search.
+    for (month, name) in [(-1, "earlier"), (1, "later")] {
+      let moved = AuditNames.Batch(month: AuditMonth(number: last.month.number + month), sequence: last.sequence)
+      let value = try bytes(names[5])
+      try group().destroy(names[5])
+      try group().set(moved.name, to: value)
+      try chainAnew()
+      #expect(try findings() == [.misplaced(6)], "\(name)")
+      try group().destroy(moved.name)
+      try group().set(names[5], to: value)
+      try chainAnew()
+      #expect(try findings().isEmpty)
+    }
+    var value = try bytes(names[5])
+    value.replaceSubrange(32..<40, with: [UInt8](repeating: 0, count: 8))
+    try group().set(names[5], to: value)
+    #expect(try findings() == [.unreadable(6)])
+  }
+
   @Test func `no cut and no flipped byte of a batch traps`() {
-    let good = AuditBatch.serialized([ServiceFixture.record("a").serialized(), []], sequence: 3)
+    let good = AuditBatch.serialized([ServiceFixture.record("a").serialized(), []], sequence: 3, time: .now)
     for count in 0..<good.count { _ = try? AuditBatch(parsing: Array(good.prefix(count))) }
     for place in good.indices {
       for bit in 0..<8 {
@@ -185,10 +214,21 @@ import Testing
     let last = AuditHead(sequence: 999_999_999_999, link: .zero, month: AuditMonth(number: AuditMonth.limit))
     try group().set("head", to: last.serialized())
     let next = UInt64(try names().count + 1)
-    #expect(try findings() == [.missing(from: next, through: 999_999_999_999)])
+    #expect(try findings() == [.missing(from: next, through: 999_999_999_999), .ahead])
     #expect(try fixture.records().count == Int(next) - 1)
     let start = try fixture.owner().auditRecords().end
     #expect(try fixture.owner().auditRecords(after: start).next() == nil)
+  }
+
+  @Test func `a new record begins after a broken one was removed`() throws {
+    #expect(try fixture.owner().verifyAudit().isWhole)
+    try group().set("head", to: "broken")
+    try fixture.owner().removeGroup("vault.audit")
+    _ = try fixture.owner().enrollService(to: fixture.store.folder + "/new", .replacing)
+    let service = try SecretStore.open(at: fixture.store.location, credential: fixture.store.folder + "/new")
+    try AuditLog(of: service).append([ServiceFixture.record("new")])
+    #expect(try fixture.records().map { $0.item ?? $0.action.name } == ["enroll", "new"])
+    #expect(try findings().isEmpty)
   }
 
   @Test func `an owner's act is done although its record cannot be written`() throws {

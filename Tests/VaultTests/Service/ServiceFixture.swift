@@ -34,9 +34,9 @@ final class ServiceFixture {
 }
 
 extension Timestamp {
-  /// Noon of the 15th of a month of 2027.
+  /// Noon of the 15th of a month of the year 2500, later than any clock that runs this.
   static func month(_ number: Int) -> Timestamp {
     let days = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334][number - 1] + 14
-    return Timestamp(milliseconds: 1_798_761_600_000 + UInt64(days) * 86_400_000 + 43_200_000)
+    return Timestamp(milliseconds: 16_725_225_600_000 + UInt64(days) * 86_400_000 + 43_200_000)
   }
 }

@@ -59,6 +59,9 @@ struct ShowAudit: Command {
       usleep(500_000)
       records = try store.auditRecords(after: records.end)
       try write(records, session)
+      if records.unreadableCount > 0 {
+        session.say("vault: warning: \(ShowAudit.unreadable(records.unreadableCount).message)")
+      }
     }
   }
 
@@ -245,6 +248,7 @@ extension AuditFinding {
     case .wrongEnd: "wrong-end"
     case .unknownEnd: "unknown-end"
     case .strangeItems: "strange-items"
+    case .ahead: "ahead"
     case .shortened: "shortened"
     case .rewritten: "rewritten"
     }
@@ -255,7 +259,7 @@ extension AuditFinding {
     case .missing(let batch, _), .altered(let batch), .misplaced(let batch), .unreadable(let batch),
       .outside(let batch), .shortened(let batch), .rewritten(let batch):
       batch
-    case .wrongEnd, .unknownEnd, .strangeItems: nil
+    case .wrongEnd, .unknownEnd, .strangeItems, .ahead: nil
     }
   }
 
@@ -270,6 +274,7 @@ extension AuditFinding {
     case .wrongEnd: "the chain ends with another link than the record says"
     case .unknownEnd: "the beginning or the end of the chain is not noted as the format says"
     case .strangeItems(let count): "\(count) items do not belong to the record"
+    case .ahead: "the record has reached a month that has not come"
     case .shortened(let batch): "an earlier verification saw the record up to batch \(batch), and it ends before"
     case .rewritten(let batch): "an earlier verification saw other records up to batch \(batch)"
     }

@@ -51,14 +51,39 @@ struct EnrollService: Command {
     let grants = try groups.map(RightsArgument.served)
     guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
     let store = try session.openStore(key)
-    let issued = try store.enrollService(
-      to: output, again ? .again : replace ? .replacing : .first, serving: grants, all: all,
-      droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
-    ) { session.showProgress("\($0): \($1.text)") }
+    let issued = try ServiceFault.named {
+      try store.enrollService(
+        to: output, again ? .again : replace ? .replacing : .first, serving: grants, all: all,
+        droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+      ) { session.showProgress("\($0): \($1.text)") }
+    }
     session.endProgress()
     session.say("wrote the credential of the service")
     for admission in issued.admissions { session.say(admission.sentence(Applications.service)) }
     if let failure = UnchangedGroups.failure(issued.unchanged, Applications.service, session) { throw failure }
+  }
+}
+
+/// Errors about an application, in the words of the service's commands.
+private enum ServiceFault {
+  static func named<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch VaultError.notFound(.application) {
+      throw Failure(.notFound, "no service was enrolled", hint: "enroll one: vault service enroll --output FILE")
+    } catch VaultError.exists(.applicationID) {
+      throw Failure(
+        .exists, "a service is enrolled already",
+        hint: "write its credential again: --again; or, if it was stolen: --replace")
+    } catch VaultError.contradiction(.interruptedReplacement) {
+      throw Failure(
+        .conflict, "replacing the service's credential was interrupted",
+        hint: "finish it: vault service enroll --output FILE --replace")
+    } catch VaultError.contradiction(.revokedApplication) {
+      throw Failure(
+        .conflict, "the service was revoked",
+        hint: "give it a new credential: vault service enroll --output FILE --replace")
+    }
   }
 }
 
@@ -179,9 +204,12 @@ struct RevokeService: Command {
   }
 
   func run(in session: Session) throws {
-    let report = try session.openStore(key).revokeService(
-      droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
-    ) { session.showProgress("\($0): \($1.text)") }
+    let store = try session.openStore(key)
+    let report = try ServiceFault.named {
+      try store.revokeService(droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil) {
+        session.showProgress("\($0): \($1.text)")
+      }
+    }
     session.endProgress()
     for name in report.revoked { session.say("'\(name)' has a new key, which the service does not have") }
     if let failure = UnchangedGroups.failure(report.unchanged, Applications.service, session) { throw failure }
