@@ -1,3 +1,4 @@
+import Foundation
 import Sealing
 import Testing
 
@@ -83,6 +84,31 @@ import Testing
     try group.change(RosterChange(rotates: true))
     #expect(try content(of: group.open()) == before)
     #expect(try group.open().verify().versions == 120)
+  }
+
+  @Test(arguments: [(0o700, 0o600, 0o600), (0o2750, 0o640, 0o600), (0o2770, 0o660, 0o660)])
+  func `a new key leaves the modes of folder and files as they were`(folder: Int, file: Int, lock: Int) throws {
+    let group = try group()
+    let paths = ["", "/group.vault", "/group.vault-wal", "/group.vault-shm", "/lock"].map { group.folder + $0 }
+    let modes = [folder, file, file, file, lock]
+    for (path, mode) in zip(paths, modes) {
+      try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+    try group.change(RosterChange(rotates: true))
+    #expect(try paths.map { try FileManager.default.attributesOfItem(atPath: $0)[.posixPermissions] as? Int } == modes)
+    #expect(try group.open().verify().items == 103)
+  }
+
+  @Test func `a change that fails leaves no new file behind`() throws {
+    let group = try group()
+    try group.tamper { try $0.run("DELETE FROM node WHERE prefix = (SELECT max(prefix) FROM node)") }
+    let places = DraftPlaces(draft: group.folder + ".draft", kept: group.folder + ".kept")
+    defer { try? FileManager.default.removeItem(atPath: places.draft) }
+    #expect(
+      failure { try group.open().changeRoster(RosterChange(rotates: true), at: places, by: group.authority()) }?
+        .isDamage == true)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: places.draft) == [])
+    #expect(!FileManager.default.fileExists(atPath: places.kept))
   }
 
   @Test func `nothing sealed under the new key opens with the old one`() throws {

@@ -27,6 +27,18 @@ final class StoreFixture {
 }
 
 struct SecretStoreTests {
+  @Test func `a new key leaves neither a draft nor the replaced files in the store`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    let group = try open.group("default")
+    try group.set("db/password", to: "s3cr3t")
+    for generation in 2...3 { #expect(try open.rotateGroup("default") == UInt64(generation)) }
+    #expect(!FileManager.default.fileExists(atPath: store.folder + "/home/set-aside"))
+    // A group that was opened before goes on with the new files.
+    #expect(try group.set("db/password", to: "n3w") == 2)
+    #expect(try store.value("db/password") == "n3w")
+  }
+
   @Test func `one process gets what another one has set`() throws {
     let store = try StoreFixture()
     #expect(try store.open().group("default").set("db/password", to: "s3cr3t") == 1)
