@@ -4,6 +4,7 @@
   import Logging
   import NIOCore
   import NIOPosix
+  import NIOSSL
   import ServiceLifecycle
   import UnixSignals
   import VaultFoundation
@@ -13,6 +14,7 @@
     let configuration: Configuration
     let logger: Logger
     let seal: Seal
+    private let identity = TLSIdentity()
 
     init(_ configuration: Configuration, logger: Logger, seal: Seal) {
       (self.configuration, self.logger, self.seal) = (configuration, logger, seal)
@@ -32,6 +34,7 @@
       let environment = ProcessInfo.processInfo.environment
       do {
         let configuration = try Configuration(arguments: arguments, environment: environment, user: geteuid())
+        if configuration.isCheck { return check(configuration) }
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         let logger = Logger(label: "vaultd")
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
@@ -69,6 +72,12 @@
       return status
     }
 
+    private static func check(_ configuration: Configuration) -> Int32 {
+      let problems = ConfigurationCheck(configuration).problems()
+      guard !problems.isEmpty else { return tell("vaultd: nothing is wrong\n", to: .standardOutput) }
+      return tell(problems.map { "vaultd: \($0)\n" }.joined(), 1)
+    }
+
     private static func openSockets(
       _ configuration: Configuration, _ environment: [String: String]
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
@@ -91,12 +100,12 @@
       let connections = Connections(configuration.limits)
       let answer = Interface(
         seal: seal, limits: configuration.limits, failures: Failures(limit: configuration.limits.failuresPerMinute),
-        logger: logger
+        metrics: DaemonMetrics(connections), logger: logger
       ).answer
       let services = sockets.filter { $0.name == ListeningSocket.http }.map { socket in
         Listener(
           socket: socket, limits: configuration.limits, connections: connections, logger: logger,
-          identify: identification(on: socket), answer: answer)
+          identify: identification(on: socket), secure: security, answer: answer)
       }
       let credentials = CredentialAnswers(seal: seal, logger: logger)
       let doors = sockets.filter { $0.name == ListeningSocket.credentials && $0.kind == .unix }.map { socket in
@@ -110,6 +119,16 @@
             + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
           gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
       ).run()
+    }
+
+    /// The certificate and key for a connection over TCP.
+    @Sendable private func security() async throws -> NIOSSLContext {
+      guard let opened = seal.current else { throw Refusal.sealed }
+      let settings = try await Blocking.read { try opened.callers.settings(of: opened.store) }
+      do { return try identity.context(settings) } catch {
+        logger.error("TCP cannot be answered", metadata: ["error": "\(error.message)"])
+        throw error
+      }
     }
 
     private func identification(

@@ -46,21 +46,29 @@
     let access: Access
     let log: AuditLog
     let recorder: Recorder
+    let tokens: ServiceTokens
     let callers = Callers()
+    let changes: Changes
 
     /// - Throws: the error of the record, without which nothing is answered.
     init(_ store: SecretStore) throws(VaultError) {
       self.store = store
       access = Access(store: store)
+      tokens = ServiceTokens(of: store)
+      changes = Changes(store)
       let log = try AuditLog(of: store)
       self.log = log
       recorder = Recorder { (records) throws(VaultError) in try log.append(records) }
     }
 
-    /// The application at the other end of a connection.
-    func application(_ connection: Connection) async throws -> String? {
-      let peer = connection.peer
-      return try await Blocking.read { [callers, store] in try callers.application(of: peer, in: store) }
+    /// Who sent a request: by its token if it has one, otherwise by the process at the other end.
+    func visit(_ connection: Connection, token text: String?) async throws -> Visit {
+      let (application, token) = try await Blocking.read { [self] () -> (String?, ServiceTokens.Token?) in
+        guard let text else { return (try callers.application(of: connection.peer, in: store), nil) }
+        let token = try tokens.find(text)
+        return (token?.application, token)
+      }
+      return Visit(opened: self, connection: connection, application: application, token: token)
     }
 
     /// The version of HashiCorp's interface that a group is a mount of.

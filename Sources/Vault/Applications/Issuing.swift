@@ -94,7 +94,10 @@ extension Applications {
         RosterChange(grants: [.init(application: id, issue: entry.issue, rights: name == .service ? .read : .write)]))
     }
     if name == .service {
-      try store.change(.audit, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+      try store.makeTokensGroup()
+      for name in [AccessGroup.Name.audit, .tokens] {
+        try store.change(name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+      }
     }
     var admissions: [Admission] = []
     for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }

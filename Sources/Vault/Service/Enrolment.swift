@@ -7,12 +7,15 @@ extension AccessGroup.Name {
   static let service = AccessGroup.Name(trusted: "vault.service")
   /// The record of decisions.
   static let audit = AccessGroup.Name(trusted: "vault.audit")
+  /// The hashes of the service's tokens.
+  static let tokens = AccessGroup.Name(trusted: "vault.tokens")
 
   /// What the group is for, if it is one of the store's own groups.
   public var purpose: String? {
     switch self {
     case .service: "bindings and settings of the service"
     case .audit: "the record of decisions"
+    case .tokens: "tokens of the service"
     default: nil
     }
   }
@@ -43,7 +46,7 @@ public struct ServiceInfo: Sendable, Equatable {
 extension SecretStore {
   /// Writes a credential for the service, which opens the groups that it serves but never the owner's keys.
   ///
-  /// The service becomes a reader of `vault.service`, a writer of `vault.audit`, and a member of the groups in `grants`
+  /// The service becomes a reader of `vault.service`, a writer of `vault.audit` and `vault.tokens`, and a member of the groups in `grants`
   /// and of all groups of bound applications. Repeating an interrupted call finishes it.
   ///
   /// - Parameters:
@@ -152,6 +155,9 @@ extension SecretStore {
     try makeServiceGroups()
     if isNew { record(.beginAudit) }
   }
+
+  /// Makes the group `vault.tokens`, if it is missing.
+  func makeTokensGroup() throws(VaultError) { try makeOwnGroup(.tokens, keep: 1) }
 
   private func makeOwnGroup(_ name: AccessGroup.Name, keep: UInt16) throws(VaultError) {
     let registry = try registry()

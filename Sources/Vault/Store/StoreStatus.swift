@@ -148,6 +148,11 @@ extension StoreLocation {
   }
 }
 
+extension SecretStore {
+  /// The time of the last backup that was made with this process's state folder; `nil` if none is known.
+  package var lastBackup: Timestamp? { location.lastBackup(of: access.ownerKey) }
+}
+
 extension Timestamp {
   /// The time when the kernel's keyring will forget the owner's key.
   fileprivate init?(unlocking ownerKey: PublicKey) {

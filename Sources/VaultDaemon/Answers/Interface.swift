@@ -12,9 +12,17 @@
     let seal: Seal
     let limits: Limits
     let failures: Failures
+    let metrics: DaemonMetrics
     let logger: Logger
 
     @Sendable func answer(_ request: Request, over connection: Connection) async -> Response {
+      let start = ContinuousClock.now
+      let response = await answered(request, connection)
+      metrics.count(response.status.code, start.duration(to: .now))
+      return response
+    }
+
+    private func answered(_ request: Request, _ connection: Connection) async -> Response {
       do {
         return try await route(request, connection)
       } catch {
@@ -31,17 +39,19 @@
       let system = SystemAnswers(seal: seal)
       // Nobody needs rights to see whether the daemon works.
       if let answer = system.publicAnswer(to: request, target) { return answer }
+      if target.parts == ["metrics"], request.method == .get, !connection.isTLS {
+        return Response(.ok, "text/plain; version=0.0.4", Array(try await metrics.text(seal).utf8))
+      }
       guard !failures.isBlocked(connection.peer) else {
         throw Refusal(status: .tooManyRequests, "too many failed requests; wait a minute")
       }
       guard let opened = seal.current else { throw Refusal.sealed }
       let body = try await self.body(of: request)
-      let visit = Visit(
-        opened: opened, connection: connection, application: try await opened.application(connection))
+      let visit = try await opened.visit(connection, token: connection.token(of: request))
       do {
         return try await dispatch(request, target, body, visit, system)
       } catch {
-        if Refusal(error).status == .forbidden { failures.count(connection.peer) }
+        if [.forbidden, .badRequest].contains(Refusal(error).status) { failures.count(connection.peer) }
         throw error
       }
     }
@@ -55,8 +65,14 @@
         return try await NativeCall(body).answer(visit)
       case "v1":
         switch target.parts.dropFirst().first {
-        case "sys": return try await system.answer(to: request, target, visit)
-        case "auth", "identity", "cubbyhole", nil: throw Refusal.notFound
+        case "sys": return try await system.answer(to: request, target, visit, body: .body(body))
+        case "auth":
+          return try await TokenAnswers(request: request, body: .body(body), visit: visit)
+            .answer(Array(target.parts.dropFirst(2)))
+        case "events" where target.parts.count == 2:
+          guard request.method == .get else { throw Refusal.unknownMethod }
+          return try await EventStream(visit: visit).answer()
+        case "identity", "cubbyhole", nil: throw Refusal.notFound
         default:
           let request = try KVRequest(request, target, body)
           return try await visit.perform(request.operation(in: visit.opened.mountVersion(of: request.mount)))

@@ -51,7 +51,9 @@
     }
 
     /// What a known caller may see, and the commands for what only the owner does.
-    func answer(to request: Request, _ target: Target, _ visit: Visit) async throws -> Response {
+    func answer(
+      to request: Request, _ target: Target, _ visit: Visit, body: JSONValue
+    ) async throws -> Response {
       let parts = target.parts.dropFirst(2)
       switch (parts.first, request.method) {
       case ("mounts", .get) where parts.count == 1: return try await mounts(visit) { $0 }
@@ -59,7 +61,7 @@
         let path = target.rest(after: 5)
         guard !path.isEmpty else { return try await mounts(visit) { ["secret": $0, "auth": [:]] } }
         return try await mount(of: path, visit)
-      case ("capabilities-self", .post): throw Refusal.notFound
+      case ("capabilities-self", .post), ("capabilities-self", .put): return try await capabilities(body, visit)
       case ("mounts", _):
         throw Refusal.ownerOnly("vault group \(request.method == .delete ? "remove" : "create") NAME")
       case ("seal", _): throw Refusal.ownerOnly("vault lock")
@@ -97,6 +99,32 @@
           members["path"] = .string("\(group.name)/")
           return .data(.members(members.sorted { $0.key < $1.key }))
         })
+    }
+
+    /// What the caller may do with paths, in HashiCorp's words.
+    private func capabilities(_ body: JSONValue, _ visit: Visit) async throws -> Response {
+      guard case .array(let list)? = body["paths"] ?? body["path"].map({ .array([$0]) }), !list.isEmpty else {
+        throw Refusal.invalid("paths are needed")
+      }
+      let (opened, application) = (visit.opened, visit.application)
+      let rights = try await Blocking.read {
+        Dictionary(
+          uniqueKeysWithValues: try application.map { try opened.access.groups(of: $0) }?.map { ($0.name, $0.rights) }
+            ?? []
+        )
+      }
+      try await visit.record(.inspect)
+      var members: [(String, JSONValue)] = []
+      for path in list.compactMap(\.text) {
+        let group = path.split(separator: "/").first.map(String.init) ?? ""
+        members.append((path, rights[group].map(Self.capabilities) ?? ["deny"]))
+      }
+      let all = members.count == 1 ? members.map { ("capabilities", $0.1) } : []
+      return .data(.members(members + all))
+    }
+
+    private static func capabilities(_ rights: MemberRights) -> JSONValue {
+      rights == .write ? ["create", "delete", "list", "patch", "read", "update"] : ["list", "read"]
     }
 
     private static func mount(version: Int) -> JSONValue {

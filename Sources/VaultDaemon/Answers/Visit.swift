@@ -8,6 +8,8 @@
     let connection: Connection
     /// `nil` if no binding and no token says who it is.
     let application: String?
+    /// The token that says so, if it was not the process.
+    var token: ServiceTokens.Token?
 
     /// The answer to `operation`, whose record is durable.
     ///

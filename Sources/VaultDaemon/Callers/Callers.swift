@@ -61,7 +61,7 @@
   }
 
   /// The numbers of users.
-  private enum UserNumber {
+  enum UserNumber {
     /// The uid of a user by name or number; `nil` if there is no such user.
     static func of(_ user: String) -> UInt32? {
       if let number = UInt32(user) { return number }

@@ -95,7 +95,7 @@
           throw Refusal.invalid("check-and-set parameter required for this call")
         }
         let (bytes, kind) = try KVValue.value(of: try makeData(try currentData(path, history, edit.state)))
-        let deleted = settings.deleteAfter > 0 ? now().later(bySeconds: settings.deleteAfter) : nil
+        let deleted = settings.deleteAfter > 0 ? now().later(by: UInt64(settings.deleteAfter)) : nil
         var details = Details(expires: deleted.map { .to($0) } ?? .keep)
         if history.item?.isRemoved ?? true { details.attributes = history.custom.mapValues { $0 } }
         edit.set(
@@ -274,12 +274,6 @@
     /// Writes a companion item, without a history of its own.
     fileprivate func set(_ name: String, json: JSONValue, label: String) throws {
       set(name, to: try Secret(json.json), kind: .json, Details(label: .to(label)), droppingBelow: .max)
-    }
-  }
-
-  extension Timestamp {
-    func later(bySeconds seconds: Int) -> Timestamp {
-      Timestamp(milliseconds: min(milliseconds + UInt64(seconds) * 1_000, 1 << 53 - 1))
     }
   }
 #endif

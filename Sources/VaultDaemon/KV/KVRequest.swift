@@ -36,15 +36,7 @@
       version == 1 ? try firstVersion() : try secondVersion()
     }
 
-    /// The body, which must be a JSON object; an empty one is `{}`.
-    func json() throws(Refusal) -> JSONValue {
-      guard body.readableBytes > 0 else { return .object([]) }
-      guard let text = body.getValidatedString else { throw .invalid("the body is not UTF-8") }
-      guard let json = try? JSONValue(parsing: text), json.members != nil else {
-        throw .invalid("the body is not a JSON object")
-      }
-      return json
-    }
+    private func json() throws(Refusal) -> JSONValue { try .body(body) }
 
     private func requirePatch() throws(Refusal) {
       guard contentType.split(separator: ";").first == "application/merge-patch+json" else {
@@ -221,9 +213,18 @@
     }
   }
 
-  extension ByteBuffer {
-    /// The bytes as text; `nil` if they are not UTF-8.
-    var getValidatedString: String? { String(validating: readableBytesView, as: UTF8.self) }
+  extension JSONValue {
+    /// The body of a request, which must be a JSON object; an empty one is `{}`.
+    static func body(_ bytes: ByteBuffer) throws(Refusal) -> JSONValue {
+      guard bytes.readableBytes > 0 else { return .object([]) }
+      guard let text = String(validating: bytes.readableBytesView, as: UTF8.self) else {
+        throw .invalid("the body is not UTF-8")
+      }
+      guard let json = try? JSONValue(parsing: text), json.members != nil else {
+        throw .invalid("the body is not a JSON object")
+      }
+      return json
+    }
   }
 
   extension HTTPRequest.Method {

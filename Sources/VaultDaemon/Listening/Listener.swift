@@ -7,6 +7,7 @@
   import NIOExtras
   import NIOHTTPTypes
   import NIOPosix
+  import NIOSSL
   import ServiceLifecycle
 
   /// Accepts connections on one socket and answers HTTP on them, until a graceful shutdown: the requests that have begun are
@@ -23,6 +24,8 @@
     let logger: Logger
     /// What the kernel says about who is at the other end; called once for each connection.
     let identify: @Sendable (any Channel) -> EventLoopFuture<Peer>
+    /// What TLS needs; called for each connection over TCP.
+    let secure: @Sendable () async throws -> NIOSSLContext
     let answer: Answer
 
     func run() async throws {
@@ -35,15 +38,13 @@
           }
         }
         .childChannelOption(.allowRemoteHalfClosure, value: true)
-        .bind(socket.descriptor) { channel in setUp(channel) }
+        .childChannelOption(.autoRead, value: false)
+        .bind(socket.descriptor) { channel in channel.eventLoop.makeSucceededFuture(channel) }
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in
           do {
             try await server.executeThenClose { inbound in
-              for try await accepted in inbound {
-                guard let accepted else { continue }
-                tasks.addTask { await accepted.http.handle(value: accepted.channel, logger: logger) }
-              }
+              for try await channel in inbound { tasks.addTask { await serve(channel) } }
             }
           } catch {
             logger.error("no more connections are accepted", metadata: ["error": "\(type(of: error))"])
@@ -52,6 +53,16 @@
       } onGracefulShutdown: {
         quiescing.initiateShutdown(promise: nil)
       }
+    }
+
+    /// Answers on one connection until it ends.
+    private func serve(_ channel: any Channel) async {
+      // The connection is set up here and not while it is accepted: an async channel that nobody takes any more, because
+      // the listener ends at that moment, would end the process.
+      guard let accepted = try? await channel.eventLoop.flatSubmit({ setUp(channel) }).get() else {
+        return channel.close(promise: nil)
+      }
+      await accepted.http.handle(value: accepted.channel, logger: logger)
     }
 
     private struct Accepted: Sendable {
@@ -64,17 +75,19 @@
       identify(channel).flatMap { peer in
         guard connections.enter(peer.user) else { return channel.close().map { nil } }
         channel.closeFuture.whenComplete { _ in connections.leave(peer.user) }
-        do {
-          return try accept(channel, Connection(peer: peer, isTLS: socket.kind == .tcp)).map { $0 }
-        } catch {
-          return channel.eventLoop.makeFailedFuture(error)
-        }
+        let connection = Connection(peer: peer, isTLS: socket.kind == .tcp)
+        guard connection.isTLS else { return accept(channel, connection).map { $0 } }
+        return channel.eventLoop.makeFutureWithTask(secure).flatMapThrowing { context in
+          try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+        }.flatMap { accept(channel, connection).map { $0 } }
       }.flatMapError { _ in channel.close().map { nil } }
     }
 
-    private func accept(_ channel: any Channel, _ connection: Connection) throws -> EventLoopFuture<Accepted> {
+    private func accept(_ channel: any Channel, _ connection: Connection) -> EventLoopFuture<Accepted> {
       let watch = RequestWatch(limits)
-      try channel.pipeline.syncOperations.addHandler(ListMethod(watch))
+      do { try channel.pipeline.syncOperations.addHandler(ListMethod(watch)) } catch {
+        return channel.eventLoop.makeFailedFuture(error)
+      }
       let bound = NIOLoopBound(watch, eventLoop: channel.eventLoop)
       let configuration = HTTP1Channel.Configuration(
         additionalChannelHandlers: [bound.value], idleTimeout: TimeAmount(limits.idle),
@@ -85,7 +98,11 @@
           let response = await answer(request, connection)
           try await writer.write(response: response.head, body: response.body)
         }, configuration: configuration)
-      return http.setup(channel: channel, logger: logger).map { Accepted(http: http, channel: $0) }
+      return http.setup(channel: channel, logger: logger).map { ready in
+        // No byte is read before the handlers stand.
+        channel.setOption(.autoRead, value: true).whenComplete { _ in }
+        return Accepted(http: http, channel: ready)
+      }
     }
   }
 

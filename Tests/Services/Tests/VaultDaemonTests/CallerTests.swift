@@ -84,7 +84,7 @@ struct CallerTests {
   @Test func `a peer whose process is gone is known by its user alone`() throws {
     var sockets: [Int32] = [0, 0]
     #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
-    defer { sockets.forEach { close($0) } }
+    defer { for socket in sockets { close(socket) } }
     let alive = try #require(Peer(of: sockets[0]))
     #expect(alive.process == getpid())
     #expect(alive.user == getuid())
@@ -96,9 +96,9 @@ struct CallerTests {
 
   @Test func `two applications that match one caller are nobody`() async throws {
     let daemon = try RunningDaemon()
-    _ = try daemon.owner().applications.bind("other", .init(user: String(getuid())))
+    try daemon.bind("other", user: String(getuid()))
     #expect(try await daemon.curl("/v1/web/data/a").status == 403)
-    _ = try daemon.owner().applications.unbind("other")
+    try daemon.unbind("other")
     #expect(try await daemon.curl("/v1/web/data/a").status == 404)
   }
 

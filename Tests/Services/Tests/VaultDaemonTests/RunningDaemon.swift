@@ -12,10 +12,17 @@ final class RunningDaemon: Sendable {
   let folder: String
   let socket: String
   let seal: Seal
-  private let task: Task<Void, any Error>
+  let configuration: Configuration
+  private let task: Task<Void, any Error>?
 
-  /// - Parameter binds: whether this process is the application `web`.
-  init(binds: Bool = true, change: (inout Configuration) -> Void = { _ in }) throws {
+  /// - Parameters:
+  ///   - binds: whether this process is the application `web`.
+  ///   - serves: whether there is a daemon, or only the store.
+  ///   - others: sockets besides the Unix one.
+  init(
+    binds: Bool = true, serves: Bool = true, others: [ListeningSocket] = [],
+    change: (inout Configuration) -> Void = { _ in }
+  ) throws {
     folder = NSTemporaryDirectory() + "vaultd-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -28,15 +35,20 @@ final class RunningDaemon: Sendable {
     var configuration = Configuration(location: location)
     configuration.credential = folder + "/credential"
     change(&configuration)
+    self.configuration = configuration
     seal = Seal(configuration)
     try seal.unseal()
     let daemon = Daemon(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, seal: seal)
-    let listening = try ListeningSocket.unix(at: socket)
-    task = Task { try await daemon.serve(on: [listening], gracefulShutdownSignals: []) }
+    guard serves else {
+      task = nil
+      return
+    }
+    let sockets = [try ListeningSocket.unix(at: socket)] + others
+    task = Task { try await daemon.serve(on: sockets, gracefulShutdownSignals: []) }
   }
 
   deinit {
-    task.cancel()
+    task?.cancel()
     try? FileManager.default.removeItem(atPath: folder)
   }
 
@@ -51,6 +63,26 @@ final class RunningDaemon: Sendable {
   /// Sets an item as the owner does with `vault set`.
   func set(_ name: String, in group: String, to value: String) throws {
     try owner().group(group).set(name, to: value)
+  }
+
+  func text(_ name: String, in group: String) throws -> String {
+    try owner().group(group).get(name).exportInsecurelyAsString() ?? ""
+  }
+
+  func items(of group: String) throws -> [Item] { try owner().group(group).items() }
+
+  func bind(_ application: String, unit: String? = nil, user: String? = nil) throws {
+    _ = try owner().applications.bind(application, .init(unit: unit, user: user))
+  }
+
+  func unbind(_ application: String) throws { _ = try owner().applications.unbind(application) }
+
+  /// The status of curl's answer for a whole URL; 0 if there is none.
+  func status(of url: String, _ arguments: String...) async throws -> Int {
+    let text = try await Self.output(
+      of: "/usr/bin/curl",
+      ["--silent", "--max-time", "20", "--output", "/dev/null", "--write-out", "%{http_code}"] + arguments + [url])
+    return Int(text) ?? 0
   }
 
   /// The records of applications and unknown callers, oldest first.

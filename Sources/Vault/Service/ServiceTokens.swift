@@ -1,0 +1,106 @@
+internal import GroupFile
+internal import Sealing
+
+/// The tokens of the service: texts that stand for an application for a time.
+///
+/// Only hashes are kept, in the group `vault.tokens`, which the service writes and nobody else but the owner can open. So
+/// tokens survive a restart, and a copy of the store or a backup contains none that could be used.
+package struct ServiceTokens: Sendable {
+  private let group: AccessGroup
+
+  /// What a token stands for.
+  package struct Token: Sendable, Equatable {
+    package let application: String
+    /// How the caller became known: `unix`, `approle`, `cert`.
+    package let method: String
+    package let issued: Timestamp
+    package let expires: Timestamp
+    /// When it expires at the latest, however often it is renewed.
+    package let limit: Timestamp
+  }
+
+  /// The length of a token's secret part in bytes.
+  private static let byteCount = 32
+  private static let prefix = "hvs."
+
+  package init(of store: SecretStore) { group = store.group(.tokens) }
+
+  /// Makes a token.
+  ///
+  /// - Parameters:
+  ///   - seconds: how long it is good; it can be renewed until `limit` seconds have passed.
+  /// - Returns: the only copy of its text.
+  /// - Throws: ``VaultError/notFound(_:)`` if the service was enrolled before there were tokens.
+  package func issue(
+    for application: String, by method: String, lasting seconds: UInt64, limit: UInt64, at now: Timestamp = .now
+  ) throws(VaultError) -> (text: String, token: Token) {
+    let digits = Randomness.bytes(Self.byteCount).map { String(0x100 + Int($0), radix: 16).dropFirst() }
+    let text = Self.prefix + digits.joined()
+    let token = Token(
+      application: application, method: method, issued: now, expires: now.later(by: min(seconds, limit)),
+      limit: now.later(by: limit))
+    try group.set(
+      Self.name(of: text), to: [],
+      Details(
+        attributes: [
+          "application": application, "method": method, "issued": String(now.milliseconds),
+          "limit": String(token.limit.milliseconds),
+        ],
+        expires: .to(token.expires)))
+    return (text, token)
+  }
+
+  /// What `text` stands for; `nil` if it is no token, or not any more.
+  package func find(_ text: String, at now: Timestamp = .now) throws(VaultError) -> Token? {
+    guard text.hasPrefix(Self.prefix), text.utf8.count <= 256 else { return nil }
+    let item: Item
+    do { item = try group.item(Self.name(of: text)) } catch .notFound { return nil }
+    guard let token = Token(item), now < token.expires else { return nil }
+    return token
+  }
+
+  /// Extends a token's time to `seconds` from now, up to its limit.
+  ///
+  /// - Returns: `nil` if it is no token any more.
+  package func renew(
+    _ text: String, lasting seconds: UInt64, at now: Timestamp = .now
+  ) throws(VaultError) -> Token? {
+    guard let token = try find(text, at: now) else { return nil }
+    try group.change(Self.name(of: text), Details(expires: .to(min(now.later(by: seconds), token.limit))))
+    return try find(text, at: now)
+  }
+
+  /// Ends a token. If there is none, nothing changes.
+  package func revoke(_ text: String) throws(VaultError) {
+    do { try group.destroy(Self.name(of: text)) } catch .notFound {}
+  }
+
+  /// Removes what is left of tokens that have expired.
+  package func sweep(at now: Timestamp = .now) throws(VaultError) {
+    let names = try group.items().filter { ($0.expires ?? now) <= now }.map(\.name.description)
+    for name in names { do { try group.destroy(name) } catch .notFound {} }
+  }
+
+  private static func name(of text: String) -> String {
+    Hash.digest(Label("vault1.token"), Array(text.utf8)).hexadecimal
+  }
+}
+
+extension ServiceTokens.Token {
+  fileprivate init?(_ item: Item) {
+    func time(_ key: String) -> Timestamp? {
+      item.attributes[key].flatMap { UInt64($0) }.map(Timestamp.init(milliseconds:))
+    }
+    guard let application = item.attributes["application"], let method = item.attributes["method"],
+      let issued = time("issued"), let limit = time("limit"), let expires = item.expires
+    else { return nil }
+    self.init(application: application, method: method, issued: issued, expires: expires, limit: limit)
+  }
+}
+
+extension Timestamp {
+  /// - Parameter seconds: at most some millions of years.
+  package func later(by seconds: UInt64) -> Timestamp {
+    Timestamp(milliseconds: min(milliseconds + min(seconds, 1 << 42) * 1_000, 1 << 53 - 1))
+  }
+}

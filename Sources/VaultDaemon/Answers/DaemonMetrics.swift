@@ -1,0 +1,93 @@
+#if Daemon
+  import Synchronization
+  import VaultFoundation
+
+  /// Counts for Prometheus, in its text format. No label holds a name of a group, an item or an application.
+  final class DaemonMetrics: Sendable {
+    /// The upper ends of the ranges of times, in seconds.
+    private static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+    private struct Counts {
+      var requests: [Int: UInt64] = [:]
+      /// The last one counts what is above all bounds.
+      var buckets = [UInt64](repeating: 0, count: DaemonMetrics.bounds.count + 1)
+      var seconds = 0.0
+    }
+
+    private struct Contents: Sendable {
+      var taken: ContinuousClock.Instant
+      var groups = 0
+      var expiring = 0
+      var backup: Timestamp?
+    }
+
+    private let counts = Mutex(Counts())
+    private let contents = Mutex<Contents?>(nil)
+    private let connections: Connections
+
+    init(_ connections: Connections) { self.connections = connections }
+
+    func count(_ status: Int, _ time: Duration) {
+      let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
+      let bucket = Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count
+      counts.withLock { counts in
+        counts.requests[status, default: 0] += 1
+        counts.buckets[bucket] += 1
+        counts.seconds += seconds
+      }
+    }
+
+    func text(_ seal: Seal) async throws -> String {
+      var lines: [String] = []
+      func add(_ name: String, _ type: String, _ help: String, _ values: [(String, String)]) {
+        lines += ["# HELP \(name) \(help)", "# TYPE \(name) \(type)"] + values.map { "\(name)\($0.0) \($0.1)" }
+      }
+      let counts = counts.withLock { $0 }
+      add(
+        "vaultd_requests_total", "counter", "Answered requests by the status of HTTP.",
+        counts.requests.sorted { $0.key < $1.key }.map { ("{status=\"\($0.key)\"}", String($0.value)) })
+      var sum: UInt64 = 0
+      var buckets: [(String, String)] = []
+      for (index, count) in counts.buckets.enumerated() {
+        sum += count
+        let bound = index < Self.bounds.count ? String(Self.bounds[index]) : "+Inf"
+        buckets.append(("_bucket{le=\"\(bound)\"}", String(sum)))
+      }
+      add(
+        "vaultd_request_duration_seconds", "histogram", "Time to answer a request.",
+        buckets + [("_sum", String(counts.seconds)), ("_count", String(sum))])
+      add("vaultd_connections", "gauge", "Open connections.", [("", String(connections.count))])
+      add("vaultd_sealed", "gauge", "1 if the daemon is sealed.", [("", seal.isSealed ? "1" : "0")])
+      if let opened = seal.current {
+        let contents = try await contents(of: opened)
+        add("vaultd_groups", "gauge", "Groups that the daemon opens.", [("", String(contents.groups))])
+        add(
+          "vaultd_expiring_items", "gauge", "Items that have expired or will within 30 days.",
+          [("", String(contents.expiring))])
+        if let backup = contents.backup {
+          let age = Timestamp.now.milliseconds - min(backup.milliseconds, Timestamp.now.milliseconds)
+          add("vaultd_last_backup_age_seconds", "gauge", "Time since the last backup.", [("", String(age / 1_000))])
+        }
+      }
+      return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Counting reads every group, so it is done once a minute at most.
+    private func contents(of opened: OpenedStore) async throws -> Contents {
+      if let known = contents.withLock({ $0 }), known.taken.duration(to: .now) < .seconds(60) { return known }
+      let new = try await Blocking.read { () throws(VaultError) -> Contents in
+        var contents = Contents(taken: .now)
+        let query = ItemQuery(expiresBy: Timestamp.now.later(by: 30 * 86_400))
+        for name in try opened.store.groupNames() where !name.hasPrefix("vault.") {
+          guard let list = try? opened.store.group(name).list(query) else { continue }
+          contents.groups += 1
+          while (try? list.next()) != nil { contents.expiring += 1 }
+        }
+        contents.backup = opened.store.lastBackup
+        return contents
+      }
+      contents.withLock { $0 = new }
+      return new
+    }
+  }
+#endif

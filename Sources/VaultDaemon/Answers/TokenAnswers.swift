@@ -1,0 +1,143 @@
+#if Daemon
+  import Exchange
+  import HTTPTypes
+  import Hummingbird
+  import NIOCore
+  import Vault
+
+  /// What is answered below `/v1/auth`: tokens for callers who are known, and what holders of tokens do with them.
+  struct TokenAnswers: Sendable {
+    let request: Request
+    let body: JSONValue
+    let visit: Visit
+
+    /// How long a token is good unless it is renewed, in seconds.
+    private static let lifetime: UInt64 = 3_600
+    /// How long it can be renewed.
+    private static let limit: UInt64 = 86_400
+
+    func answer(_ path: [String]) async throws -> Response {
+      let isWriting = request.method == .post || request.method == .put
+      switch (path.joined(separator: "/"), isWriting) {
+      case ("unix/login", true): return try await unixLogin()
+      case ("approle/login", true): return try await roleLogin()
+      case ("token/lookup-self", _): return try await lookUp()
+      case ("token/renew-self", true): return try await renew()
+      case ("token/revoke-self", true): return try await revoke()
+      case ("token/create", true): throw Refusal.ownerOnly("vault app bind APP")
+      default: throw Refusal(status: .notFound, "unsupported path")
+      }
+    }
+
+    // MARK: Becoming known
+
+    /// A token for a caller on the Unix socket whom a binding knows.
+    private func unixLogin() async throws -> Response {
+      guard !visit.connection.isTLS, visit.token == nil, let application = visit.application else {
+        try await visit.record(.login, .denied, detail: "unix")
+        throw Refusal.unknownCaller
+      }
+      return try await issue(for: application, "unix")
+    }
+
+    /// AppRole: the role is the application's id, and its secret an item that the owner has set.
+    private func roleLogin() async throws -> Response {
+      guard let role = body["role_id"]?.text, let secret = body["secret_id"]?.text else {
+        throw Refusal.invalid("role_id and secret_id are needed")
+      }
+      let opened = visit.opened
+      let known = try await Blocking.read { try opened.callers.settings(of: opened.store)["approle/\(role)"] }
+      guard let known, known.utf8.count >= 16, Self.isEqual(known, secret) else {
+        try await visit.record(.login, .denied, subject: role, detail: "approle")
+        throw Refusal(status: .badRequest, "invalid role or secret ID")
+      }
+      return try await issue(for: role, "approle")
+    }
+
+    /// Takes the same time wherever the texts differ.
+    private static func isEqual(_ left: String, _ right: String) -> Bool {
+      let (left, right) = (Array(left.utf8), Array(right.utf8))
+      guard left.count == right.count else { return false }
+      return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+
+    private func issue(for application: String, _ method: String) async throws -> Response {
+      let tokens = visit.opened.tokens
+      let (text, token) = try await Blocking.write {
+        try? tokens.sweep()
+        return try tokens.issue(for: application, by: method, lasting: Self.lifetime, limit: Self.limit)
+      }
+      try await visit.record(.login, subject: application, detail: method)
+      return .data(.null, auth: Self.auth(token, text))
+    }
+
+    // MARK: Holders of tokens
+
+    private func held() async throws -> (String, ServiceTokens.Token) {
+      guard let text = visit.connection.token(of: request), let token = visit.token else {
+        try await visit.record(.inspect, .denied)
+        throw Refusal.denied
+      }
+      return (text, token)
+    }
+
+    private func lookUp() async throws -> Response {
+      let (text, token) = try await held()
+      try await visit.record(.inspect)
+      let ttl = token.secondsLeft
+      return .data([
+        "accessor": "", "creation_time": .number(token.issued.milliseconds / 1_000),
+        "creation_ttl": .number(Self.lifetime),
+        "display_name": .string("\(token.method)-\(token.application)"), "entity_id": "",
+        "expire_time": .string(token.expires.text), "explicit_max_ttl": .number(Self.limit), "id": .string(text),
+        "issue_time": .string(token.issued.text), "meta": ["application": .string(token.application)], "num_uses": 0,
+        "orphan": true, "path": .string("auth/\(token.method)/login"), "policies": [.string(token.application)],
+        "renewable": true, "ttl": .number(ttl), "type": "service",
+      ])
+    }
+
+    private func renew() async throws -> Response {
+      let (text, _) = try await held()
+      let wanted = body["increment"].flatMap(KVDuration.seconds).flatMap(UInt64.init(exactly:)) ?? Self.lifetime
+      let seconds = min(wanted == 0 ? Self.lifetime : wanted, Self.limit)
+      let tokens = visit.opened.tokens
+      let token = try await Blocking.write { try tokens.renew(text, lasting: seconds) }
+      try await visit.record(.renew, token == nil ? .denied : .allowed)
+      guard let token else { throw Refusal.denied }
+      return .data(.null, auth: Self.auth(token, text))
+    }
+
+    private func revoke() async throws -> Response {
+      let (text, _) = try await held()
+      let tokens = visit.opened.tokens
+      try await Blocking.write { try tokens.revoke(text) }
+      try await visit.record(.logout)
+      return .nothing
+    }
+
+    private static func auth(_ token: ServiceTokens.Token, _ text: String) -> JSONValue {
+      [
+        "client_token": .string(text), "accessor": "", "policies": [.string(token.application)],
+        "token_policies": [.string(token.application)], "metadata": ["application": .string(token.application)],
+        "lease_duration": .number(token.secondsLeft), "renewable": true, "entity_id": "", "token_type": "service",
+        "orphan": true, "num_uses": 0,
+      ]
+    }
+  }
+
+  extension ServiceTokens.Token {
+    fileprivate var secondsLeft: UInt64 {
+      let now = Timestamp.now
+      return expires <= now ? 0 : (expires.milliseconds - now.milliseconds + 999) / 1_000
+    }
+  }
+
+  extension Connection {
+    /// The token that came with a request, if one did.
+    func token(of request: Request) -> String? {
+      if let name = HTTPField.Name("X-Vault-Token"), let token = request.headers[name], !token.isEmpty { return token }
+      guard let bearer = request.headers[.authorization], bearer.hasPrefix("Bearer ") else { return nil }
+      return String(bearer.dropFirst(7))
+    }
+  }
+#endif

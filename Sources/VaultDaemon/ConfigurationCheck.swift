@@ -1,0 +1,102 @@
+#if Daemon
+  import Foundation
+  import VaultFoundation
+
+  /// Finds what is wrong with a configuration, everything at once, without starting anything.
+  struct ConfigurationCheck {
+    private let configuration: Configuration
+
+    init(_ configuration: Configuration) { self.configuration = configuration }
+
+    /// One line for each problem; empty if there is none.
+    func problems() -> [String] { socketProblems() + storeProblems() }
+
+    private func socketProblems() -> [String] {
+      var problems: [String] = []
+      if let path = configuration.socket {
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let parent = folder.isEmpty ? "/" : folder
+        if (try? FileManager.default.contentsOfDirectory(atPath: parent)) == nil {
+          problems.append("the folder '\(folder)' of the socket does not exist")
+        }
+        if path.utf8.count > 107 { problems.append("the path of the socket has more than 107 bytes") }
+      }
+      if let address = configuration.address, !Self.isAddress(address) {
+        problems.append("'\(address)' is not an address to listen on, such as 127.0.0.1:8200")
+      }
+      return problems
+    }
+
+    private static func isAddress(_ text: String) -> Bool {
+      guard let colon = text.lastIndex(of: ":"), UInt16(text[text.index(after: colon)...]) != nil else { return false }
+      let host = text[..<colon].filter { $0 != "[" && $0 != "]" }
+      var (four, six) = (in_addr(), in6_addr())
+      return unsafe inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1
+    }
+
+    private func storeProblems() -> [String] {
+      guard let credential = configuration.credential else {
+        return ["no credential is named: write one with 'vault service enroll', and name it with --credential"]
+      }
+      let store: SecretStore
+      do { store = try SecretStore.open(at: configuration.location, credential: credential) } catch {
+        return ["the credential '\(credential)' does not open the store: \(error.message)"]
+      }
+      guard store.application == Applications.service else {
+        return [
+          "the credential '\(credential)' is an application's: the daemon needs one of its own, from 'vault service enroll'"
+        ]
+      }
+      var problems: [String] = []
+      do { _ = try OpenedStore(store) } catch {
+        problems.append("the record cannot be written: \(error.message)")
+      }
+      let callers = Callers()
+      do {
+        let bindings = try callers.bindings(of: store)
+        if bindings.isEmpty { problems.append("no application is bound: nobody gets anything") }
+        for binding in bindings { problems += self.problems(of: binding, in: store) }
+        problems += settingsProblems(try callers.settings(of: store))
+      } catch {
+        problems.append("the bindings cannot be read: \(error.message)")
+      }
+      return problems
+    }
+
+    private func problems(of binding: ServiceBinding, in store: SecretStore) -> [String] {
+      var problems: [String] = []
+      for alternative in binding.alternatives {
+        if let user = alternative.user, UserNumber.of(user) == nil {
+          problems.append("the binding of '\(binding.application)' names the user '\(user)', who does not exist")
+        }
+        if let program = alternative.exe, !FileManager.default.isExecutableFile(atPath: program) {
+          problems.append("the binding of '\(binding.application)' names '\(program)', which is no program")
+        }
+      }
+      if (try? Access(store: store).groups(of: binding.application))?.isEmpty ?? true {
+        problems.append("'\(binding.application)' is bound, but the daemon opens none of its groups")
+      }
+      return problems
+    }
+
+    private func settingsProblems(_ settings: [String: String]) -> [String] {
+      var problems: [String] = []
+      for (name, value) in settings.sorted(by: { $0.key < $1.key }) {
+        switch name {
+        case TLSIdentity.certificateSetting, TLSIdentity.keySetting: continue
+        case _ where name.hasPrefix("kv-version/"):
+          if value != "1" && value != "2" { problems.append("settings/\(name) is neither 1 nor 2") }
+        case _ where name.hasPrefix("approle/"):
+          if value.utf8.count < 16 { problems.append("settings/\(name) has fewer than 16 bytes, so it does not count") }
+        case "keep-months":
+          if (Int(value) ?? 0) < 1 { problems.append("settings/keep-months is no number of months") }
+        default: problems.append("settings/\(name) is no setting")
+        }
+      }
+      if configuration.address != nil {
+        do { _ = try TLSIdentity().context(settings) } catch { problems.append(error.message) }
+      }
+      return problems
+    }
+  }
+#endif

@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// Clients that send nonsense, too much, or nothing.
+struct HostileClientTests {
+  @Test func `random bytes get an answer or a closed connection, 10,000 times`() async throws {
+    let daemon = try RunningDaemon { $0.limits.failuresPerMinute = .max }
+    let socket = daemon.socket
+    let unanswered = await onThread { () -> Int in
+      var random = Numbers(seed: 3)
+      let words = [
+        "GET ", "LIST ", "POST ", "/v1/web/data/", "/v1/sys/health", " HTTP/1.1\r\n", "Host: x\r\n", "\r\n",
+        "Content-Length: 5\r\n",
+        "Content-Length: -1\r\n", "Transfer-Encoding: chunked\r\n", "X-Vault-Token: hvs.1\r\n", "0\r\n\r\n",
+        "FFFFFFFFFFFFFFFF\r\n",
+        "{\"data\":", "%2F", "%", "\u{0}", "?version=99999999999999999999", "/vault/1/call",
+      ]
+      var unanswered = 0
+      for _ in 0..<10_000 {
+        var bytes: [UInt8] = []
+        for _ in 0..<Int.random(in: 0...8, using: &random) {
+          if Bool.random(using: &random) {
+            bytes += (words.randomElement(using: &random) ?? "").utf8
+          } else {
+            for _ in 0..<Int.random(in: 0...20, using: &random) { bytes.append(.random(in: 0...255, using: &random)) }
+          }
+        }
+        guard let client = RawClient(socket) else {
+          unanswered += 1
+          continue
+        }
+        client.send(bytes)
+        client.endSending()
+        // It comes back only when the daemon has closed the connection.
+        _ = client.receiveAll()
+      }
+      return unanswered
+    }
+    #expect(unanswered == 0)
+    #expect(try await daemon.curl("/v1/sys/health").status == 200)
+  }
+
+  @Test func `a request that does not arrive is ended`() async throws {
+    let daemon = try RunningDaemon { $0.limits.transfer = .milliseconds(200) }
+    let socket = daemon.socket
+    let begun = [
+      "GET /v1/sys/he", "GET /v1/sys/health HTTP/1.1\r\nHost: x\r\n",
+      "POST /v1/web/data/a HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{",
+    ]
+    for text in begun {
+      // It comes back only when the connection is closed.
+      let answer = await onThread { () -> String in
+        guard let client = RawClient(socket) else { return "nobody listens" }
+        client.send(Array(text.utf8))
+        return client.receiveAll()
+      }
+      #expect(!answer.contains(" 200 "))
+    }
+    #expect(try await daemon.curl("/v1/sys/health").status == 200)
+  }
+
+  @Test func `slow clients hold nobody up`() async throws {
+    let daemon = try RunningDaemon()
+    let socket = daemon.socket
+    let slow = await onThread { (0..<200).compactMap { _ in RawClient(socket) } }
+    for client in slow { client.send(Array("GET /v1/sys/health HTTP/1.1\r\nHo".utf8)) }
+    #expect(slow.count == 200)
+    #expect(try await daemon.curl("/v1/sys/health").status == 200)
+  }
+
+  @Test func `a user has a limited number of connections`() async throws {
+    let daemon = try RunningDaemon { $0.limits.connectionsPerUser = 3 }
+    let socket = daemon.socket
+    let answers = await onThread { () -> [Int?] in
+      let clients = (0..<4).compactMap { _ in RawClient(socket) }
+      return clients.map { $0.request("GET", "/v1/sys/health")?.status }
+    }
+    #expect(answers == [200, 200, 200, nil])
+  }
+
+  @Test func `whoever is refused too often is not listened to for a while`() async throws {
+    let daemon = try RunningDaemon { $0.limits.failuresPerMinute = 3 }
+    var statuses: [Int] = []
+    for _ in 0..<5 { statuses.append(try await daemon.curl("/v1/default/data/a").status) }
+    #expect(statuses.prefix(3) == [403, 403, 403])
+    // A new minute may have begun.
+    #expect(statuses.contains(429) || statuses == [403, 403, 403, 403, 403])
+  }
+
+  @Test func `bodies and headers have a size`() async throws {
+    let daemon = try RunningDaemon {
+      $0.limits.body = 1_000
+      $0.limits.header = 2_000
+    }
+    let large = String(repeating: "x", count: 1_500)
+    #expect(try await daemon.curl("/v1/web/data/a", "-d", #"{"data":{"value":"\#(large)"}}"#).status == 413)
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-A: \(large)\(large)").status == 400)
+    #expect(try await daemon.curl("/v1/web/data/a", "-d", #"{"data":{"value":"x"}}"#).status == 200)
+  }
+
+  @Test func `requests in one piece are answered in their order`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "1")
+    let socket = daemon.socket
+    let text = await onThread { () -> String in
+      guard let client = RawClient(socket) else { return "" }
+      client.send(
+        Array(
+          ("LIST /v1/web/metadata HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/web/data/a HTTP/1.1\r\nHost: x\r\n\r\n"
+            + "LIST /v1/web/metadata/none HTTP/1.1\r\nHost: x\r\n\r\n").utf8))
+      client.endSending()
+      return client.receiveAll()
+    }
+    let statuses = text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+    #expect(statuses == ["200", "200", "404"])
+  }
+}

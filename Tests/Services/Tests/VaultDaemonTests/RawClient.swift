@@ -1,0 +1,81 @@
+import Foundation
+
+/// A client that sends exactly the bytes it is told, and waits on its own thread.
+final class RawClient: @unchecked Sendable {
+  private let descriptor: Int32
+
+  /// - Returns: `nil` if nobody listens.
+  init?(_ path: String) {
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard result == 0 else {
+      close(descriptor)
+      return nil
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  @discardableResult
+  func send(_ bytes: [UInt8]) -> Bool {
+    var sent = 0
+    while sent < bytes.count {
+      let count = bytes[sent...].withUnsafeBytes {
+        Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { return false }
+      sent += count
+    }
+    return true
+  }
+
+  func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+  /// The next bytes; empty at the end, `nil` if the connection is broken.
+  func receive() -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    let count = recv(descriptor, &bytes, bytes.count, 0)
+    return count < 0 ? nil : Array(bytes[..<count])
+  }
+
+  /// All bytes until the other side closes the connection.
+  func receiveAll() -> String {
+    var all: [UInt8] = []
+    while let bytes = receive(), !bytes.isEmpty { all += bytes }
+    return String(decoding: all, as: UTF8.self)
+  }
+
+  /// Sends a request, and waits for its answer.
+  ///
+  /// - Returns: the status and the body; `nil` if the connection ended before.
+  func request(_ method: String, _ path: String, _ body: String = "") -> (status: Int, body: String)? {
+    let head = "\(method) \(path) HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+    guard send(Array((head + body).utf8)) else { return nil }
+    var all = ""
+    while true {
+      guard let bytes = receive(), !bytes.isEmpty else { return nil }
+      all += String(decoding: bytes, as: UTF8.self)
+      guard let end = all.range(of: "\r\n\r\n") else { continue }
+      let head = all[..<end.lowerBound]
+      guard let status = head.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else { return nil }
+      let length =
+        head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
+        .flatMap { Int($0.dropFirst(15).trimmingCharacters(in: .whitespaces)) } ?? 0
+      if all[end.upperBound...].utf8.count >= length { return (status, String(all[end.upperBound...])) }
+    }
+  }
+}
+
+/// Runs `body` on a thread of its own, because the threads of the tests are also the daemon's.
+func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+  await withCheckedContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(returning: body()) }
+  }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// Tokens, and what comes over TCP with them.
+struct TokenTests {
+  /// The value of a member `name` in an answer's text.
+  private static func text(_ name: String, in body: String) -> String? {
+    body.range(of: "\"\(name)\":\"").flatMap { start in
+      body[start.upperBound...].firstIndex(of: "\"").map { String(body[start.upperBound..<$0]) }
+    }
+  }
+
+  private static func logIn(_ daemon: RunningDaemon) async throws -> String {
+    let answer = try await daemon.curl("/v1/auth/unix/login", "-X", "POST")
+    #expect(answer.status == 200)
+    return try #require(text("client_token", in: answer.body))
+  }
+
+  @Test func `a token stands for the application until it is revoked, also after a restart`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    let token = try await Self.logIn(daemon)
+    // Without the binding, only the token says who it is.
+    try daemon.unbind("web")
+    #expect(try await daemon.curl("/v1/web/data/a").status == 403)
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status == 200)
+    daemon.seal.seal()
+    try daemon.seal.unseal()
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "Authorization: Bearer \(token)").status == 200)
+    let look = try await daemon.curl("/v1/auth/token/lookup-self", "-H", "X-Vault-Token: \(token)")
+    #expect(look.body.contains(#""application":"web""#))
+    let renewed = try await daemon.curl("/v1/auth/token/renew-self", "-X", "POST", "-H", "X-Vault-Token: \(token)")
+    #expect(renewed.body.contains(#""lease_duration":3600"#))
+    #expect(
+      try await daemon.curl("/v1/auth/token/revoke-self", "-X", "POST", "-H", "X-Vault-Token: \(token)").status == 204)
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status == 403)
+  }
+
+  @Test func `an unknown token is refused, even if a binding matches the process`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    #expect(try await daemon.curl("/v1/web/data/a").status == 200)
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: hvs.0000").status == 403)
+  }
+
+  @Test func `the group of tokens holds no token`() async throws {
+    let daemon = try RunningDaemon()
+    let token = try await Self.logIn(daemon)
+    let items = try daemon.items(of: "vault.tokens")
+    #expect(items.count == 1)
+    #expect(!items.contains { "\($0)".contains(token.dropFirst(4)) })
+  }
+
+  @Test func `a role and its secret get a token`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    try daemon.bind("web", unit: "nowhere.service")
+    try daemon.set("a", in: "web", to: "value")
+    try daemon.set("settings/approle/web", in: "vault.service", to: "0123456789abcdef-secret")
+    let wrong = try await daemon.curl(
+      "/v1/auth/approle/login", "-d", #"{"role_id":"web","secret_id":"0123456789abcdef-Secret"}"#)
+    #expect(wrong.status == 400)
+    let right = try await daemon.curl(
+      "/v1/auth/approle/login", "-d", #"{"role_id":"web","secret_id":"0123456789abcdef-secret"}"#)
+    let token = try #require(Self.text("client_token", in: right.body))
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status == 200)
+    let capabilities = try await daemon.curl(
+      "/v1/sys/capabilities-self", "-H", "X-Vault-Token: \(token)", "-d", #"{"paths":["web/data/a","default/data/a"]}"#)
+    #expect(capabilities.body.contains(#""default/data/a":["deny"]"#))
+    #expect(try daemon.records().contains { $0.action == .login && $0.outcome == .denied })
+  }
+
+  @Test func `TCP answers only with TLS, and only tokens count there`() async throws {
+    let address = try ListeningSocket.tcp("127.0.0.1:0")
+    let port = try #require(address.port)
+    let daemon = try RunningDaemon(others: [address])
+    try daemon.set("a", in: "web", to: "value")
+    let url = "https://127.0.0.1:\(port)/v1/web/data/a"
+    #expect(try await daemon.status(of: url, "--insecure") == 0)
+    _ = try await RunningDaemon.output(
+      of: "/usr/bin/openssl",
+      [
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+        "/CN=test",
+        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", daemon.folder + "/tls.key", "-out",
+        daemon.folder + "/tls.pem",
+      ])
+    for (name, file) in [("tls-certificate", "tls.pem"), ("tls-key", "tls.key")] {
+      try daemon.set(
+        "settings/\(name)", in: "vault.service",
+        to: String(contentsOfFile: daemon.folder + "/" + file, encoding: .utf8))
+    }
+    let trust = "--cacert"
+    #expect(try await daemon.status(of: url, trust, daemon.folder + "/tls.pem") == 403)
+    let token = try await Self.logIn(daemon)
+    #expect(
+      try await daemon.status(of: url, trust, daemon.folder + "/tls.pem", "-H", "X-Vault-Token: \(token)") == 200)
+    // Plain HTTP is no TLS.
+    #expect(try await daemon.status(of: "http://127.0.0.1:\(port)/v1/sys/health") == 0)
+    let login = "https://127.0.0.1:\(port)/v1/auth/unix/login"
+    #expect(try await daemon.status(of: login, trust, daemon.folder + "/tls.pem", "-X", "POST") == 403)
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// What the daemon tells about itself and about changes.
+struct WatchTests {
+  @Test func `a listener is told the names that change in its groups, and no others`() async throws {
+    let daemon = try RunningDaemon()
+    let socket = daemon.socket
+    let client = try #require(RawClient(socket))
+    client.send(Array("GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+    // The first line comes when the watch has begun.
+    var text = await onThread { Self.receive(client, until: "groups") }
+    try daemon.set("elsewhere", in: "default", to: "1")
+    try daemon.set("db/password", in: "web", to: "secret")
+    text += await onThread { Self.receive(client, until: "\"version\"") }
+    #expect(text.contains(#"data: {"group":"web","name":"db/password","version":1}"#))
+    #expect(!text.contains("elsewhere"))
+    #expect(!text.contains("secret"))
+  }
+
+  private static func receive(_ client: RawClient, until end: String) -> String {
+    var text = ""
+    while !text.contains(end), let bytes = client.receive(), !bytes.isEmpty {
+      text += String(decoding: bytes, as: UTF8.self)
+    }
+    return text
+  }
+
+  @Test func `metrics count without names`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("db/password", in: "web", to: "secret")
+    try await daemon.curl("/v1/web/data/db/password")
+    try await daemon.curl("/v1/web/data/none")
+    let text = try await daemon.curl("/metrics").body
+    #expect(text.contains("vaultd_requests_total{status=\"200\"} 1"))
+    #expect(text.contains("vaultd_requests_total{status=\"404\"} 1"))
+    #expect(text.contains("vaultd_request_duration_seconds_count 2"))
+    #expect(text.contains("vaultd_sealed 0"))
+    #expect(text.contains("vaultd_groups 1"))
+    for name in ["web", "password", "secret"] { #expect(!text.contains(name)) }
+    daemon.seal.seal()
+    #expect(try await daemon.curl("/metrics").body.contains("vaultd_sealed 1"))
+  }
+
+  @Test func `a check tells everything that is wrong`() throws {
+    let daemon = try RunningDaemon(serves: false)
+    var configuration = daemon.configuration
+    #expect(ConfigurationCheck(configuration).problems() == [])
+    try daemon.bind("other", user: "no-such-user-here")
+    try daemon.set("settings/kv-version/web", in: "vault.service", to: "3")
+    try daemon.set("settings/unknown", in: "vault.service", to: "x")
+    configuration.address = "localhost"
+    configuration.socket = "/nonexistent/socket"
+    let problems = ConfigurationCheck(configuration).problems().joined(separator: "\n")
+    for word in ["no-such-user-here", "kv-version/web", "settings/unknown", "'localhost'", "'/nonexistent'", "tls-key"]
+    {
+      #expect(problems.contains(word))
+    }
+    configuration.credential = nil
+    #expect(ConfigurationCheck(configuration).problems().contains { $0.contains("no credential") })
+  }
+}
