@@ -83,8 +83,12 @@
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
       var sockets = ListeningSocket.activated(by: { environment[$0] })
       // After a handover the sockets are there already.
-      if let path = configuration.socket, !sockets.contains(where: { $0.isBound(to: path) }) {
-        sockets.append(try .unix(at: path))
+      if let path = configuration.socket {
+        if let index = sockets.firstIndex(where: { $0.isBound(to: path) }) {
+          sockets[index].path = path
+        } else {
+          sockets.append(try .unix(at: path))
+        }
       }
       if let address = configuration.address, !sockets.contains(where: { $0.kind == .tcp }) {
         sockets.append(try .tcp(address))

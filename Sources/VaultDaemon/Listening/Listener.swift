@@ -39,7 +39,12 @@
         }
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelOption(.autoRead, value: false)
-        .bind(socket.descriptor) { channel in channel.eventLoop.makeSucceededFuture(channel) }
+        .bind(socket.descriptor) { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(FirstRequest())
+            return channel
+          }
+        }
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in
           do {
