@@ -28,6 +28,8 @@
     let secure: @Sendable () async throws -> NIOSSLContext
     let answer: Answer
 
+    private static let settling = TimeAmount.milliseconds(100)
+
     func run() async throws {
       let group = MultiThreadedEventLoopGroup.singleton
       let quiescing = ServerQuiescingHelper(group: group)
@@ -56,7 +58,11 @@
           }
         }
       } onGracefulShutdown: {
-        quiescing.initiateShutdown(promise: nil)
+        // Nothing more is accepted, and what was accepted gets its handlers, before connections are closed. Others wait in
+        // the socket's queue for whoever listens next.
+        server.channel.setOption(.autoRead, value: false).whenComplete { _ in
+          server.channel.eventLoop.scheduleTask(in: Self.settling) { quiescing.initiateShutdown(promise: nil) }
+        }
       }
     }
 
