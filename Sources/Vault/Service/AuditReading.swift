@@ -165,6 +165,7 @@ extension SecretStore {
     let registry = try registry()
     let known = try registry.verifiedAudit()
     let (report, end) = try AuditCheck(group(.audit), known).run(key, at: time, progress)
+    // If it cannot be noted now, the next verification notes it.
     if report.isWhole || isAccepted, let end, end != known { try? registry.record(verifiedAudit: end) }
     return report
   }

@@ -129,7 +129,9 @@ extension Applications {
   ///
   /// The application keeps its groups, and the service stays a member of them.
   ///
-  /// - Parameter alternative: `nil` removes all.
+  /// - Parameters:
+  ///   - id: the application's id.
+  ///   - alternative: `nil` removes all.
   /// - Returns: what is left of the binding; `nil` if nothing is.
   /// - Throws: ``VaultError/notFound(_:)`` if there is no such binding; ``VaultError/denied(_:)`` for anyone but the
   ///   owner.

@@ -50,11 +50,13 @@ extension SecretStore {
   /// and of all groups of bound applications. Repeating an interrupted call finishes it.
   ///
   /// - Parameters:
-  ///   - path: as for ``Applications/issue(_:to:_:grants:lifetime:sealedBy:droppingUnproved:accepting:progress:)``.
+  ///   - path: the credential's file, made with mode 0600; only the output of an unfinished call may exist there.
+  ///   - issuance: which identity the credential holds.
   ///   - grants: groups to serve, added to those that it serves already.
   ///   - servesAll: whether to serve all groups that exist, with the right to write.
-  ///   - issuance, isDroppingUnproved, confirm, progress: as for
-  ///     ``Applications/issue(_:to:_:grants:lifetime:sealedBy:droppingUnproved:accepting:progress:)``.
+  ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
+  ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen.
+  ///   - progress: called now and then with a group's name while the group gets a new key.
   /// - Throws: as ``Applications/issue(_:to:_:grants:lifetime:sealedBy:droppingUnproved:accepting:progress:)``.
   public func enrollService(
     to path: String, _ issuance: Applications.Issuance = .first, serving grants: [Applications.Grant] = [],
