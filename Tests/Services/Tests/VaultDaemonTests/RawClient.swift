@@ -15,10 +15,8 @@ final class RawClient: @unchecked Sendable {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
-    guard result == 0 else {
-      close(descriptor)
-      return nil
-    }
+    // Everything is initialized, so the descriptor is closed by deinit.
+    guard result == 0 else { return nil }
   }
 
   deinit { close(descriptor) }
