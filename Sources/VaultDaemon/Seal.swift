@@ -32,12 +32,19 @@
 
     /// Opens the store anew, with the credential as it is now. If that fails, the store that is open stays open.
     func reopen() throws(VaultError) {
-      let new = try OpenedStore(try open())
-      opened.withLock { $0 = new }
+      exchange(try OpenedStore(try open()))
     }
 
-    /// Lets go of the store. Its keys are wiped when the calls that have begun end.
-    func seal() { opened.withLock { $0 = nil } }
+    /// Lets go of the store. Its keys are wiped when the calls that have begun end; streams of changes end now.
+    func seal() { exchange(nil) }
+
+    private func exchange(_ new: OpenedStore?) {
+      let old = opened.withLock { opened in
+        defer { opened = new }
+        return opened
+      }
+      old?.changes.end()
+    }
   }
 
   /// The store while it is open, and what the daemon knows from it.

@@ -73,11 +73,15 @@
 
     init(_ store: SecretStore) { self.store = store }
 
-    deinit {
+    deinit { end() }
+
+    /// Ends all streams and watches.
+    func end() {
       state.withLock { state in
         for watch in state.watches.values { watch.cancel() }
         state.pauses?.cancel()
         for listener in state.listeners.values { listener.continuation.finish() }
+        (state.listeners, state.watches, state.pauses) = ([:], [:], nil)
       }
     }
 

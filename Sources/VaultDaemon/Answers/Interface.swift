@@ -1,5 +1,6 @@
 #if Daemon
   import Exchange
+  import Glibc
   import HTTPTypes
   import Hummingbird
   import HummingbirdCore
@@ -17,7 +18,9 @@
 
     @Sendable func answer(_ request: Request, over connection: Connection) async -> Response {
       let start = ContinuousClock.now
-      let response = await answered(request, connection)
+      var response = await answered(request, connection)
+      // Bytes behind the head would be taken for the next answer.
+      if request.method == .head { response = Response(status: response.status, headers: [.cacheControl: "no-store"]) }
       metrics.count(response.status.code, start.duration(to: .now))
       return response
     }
@@ -45,6 +48,7 @@
       guard !failures.isBlocked(connection.peer) else {
         throw Refusal(status: .tooManyRequests, "too many failed requests; wait a minute")
       }
+      if let answer = try await changeSeal(request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
       let body = try await self.body(of: request)
       let visit = try await opened.visit(connection, token: connection.token(of: request))
@@ -54,6 +58,27 @@
         if [.forbidden, .badRequest].contains(Refusal(error).status) { failures.count(connection.peer) }
         throw error
       }
+    }
+
+    /// Seals or unseals the daemon for root and for the daemon's own user, who could also end it.
+    ///
+    /// - Returns: `nil` for any other request.
+    private func changeSeal(
+      _ request: Request, _ target: Target, _ connection: Connection
+    ) async throws -> Response? {
+      guard target.parts.count == 3, target.parts.starts(with: ["v1", "sys"]),
+        ["seal", "unseal"].contains(target.parts[2]), request.method == .put || request.method == .post
+      else { return nil }
+      guard let user = connection.peer.user, user == 0 || user == geteuid() else { throw Refusal.denied }
+      if target.parts[2] == "unseal" {
+        try await Blocking.read { try seal.unseal() }
+        return SystemAnswers(seal: seal).sealStatus
+      }
+      if let opened = seal.current {
+        try await Visit(opened: opened, connection: connection, application: nil).record(.stop, detail: "seal")
+      }
+      seal.seal()
+      return .nothing
     }
 
     private func dispatch(

@@ -17,7 +17,7 @@
       guard request.method == .get || request.method == .head else { return nil }
       return switch target.rest(after: 0) {
       case "v1/sys/health": health(request)
-      case "v1/sys/seal-status": Response(.ok, json: status)
+      case "v1/sys/seal-status": sealStatus
       case "v1/sys/init": Response(.ok, json: ["initialized": true])
       case "v1/sys/leader":
         Response(
@@ -41,13 +41,15 @@
         ])
     }
 
-    private var status: JSONValue {
-      [
-        "type": "vault", "initialized": true, "sealed": .bool(seal.isSealed), "t": 1, "n": 1, "progress": 0,
-        "nonce": "",
-        "version": .string(BuildVersions.vault), "build_date": "", "migration": false, "cluster_name": "vaultd",
-        "cluster_id": "", "recovery_seal": false, "storage_type": "file",
-      ]
+    var sealStatus: Response {
+      Response(
+        .ok,
+        json: [
+          "type": "vault", "initialized": true, "sealed": .bool(seal.isSealed), "t": 1, "n": 1, "progress": 0,
+          "nonce": "",
+          "version": .string(BuildVersions.vault), "build_date": "", "migration": false, "cluster_name": "vaultd",
+          "cluster_id": "", "recovery_seal": false, "storage_type": "file",
+        ])
     }
 
     /// What a known caller may see, and the commands for what only the owner does.
@@ -64,8 +66,6 @@
       case ("capabilities-self", .post), ("capabilities-self", .put): return try await capabilities(body, visit)
       case ("mounts", _):
         throw Refusal.ownerOnly("vault group \(request.method == .delete ? "remove" : "create") NAME")
-      case ("seal", _): throw Refusal.ownerOnly("vault lock")
-      case ("unseal", _): throw Refusal.ownerOnly("vault service enroll")
       case ("policies", _), ("policy", _): throw Refusal.ownerOnly("vault group grant GROUP APP")
       case ("auth", _): throw Refusal.ownerOnly("vault app bind APP")
       default: throw Refusal(status: .notFound, "unsupported path")

@@ -105,7 +105,7 @@ import Testing
     store.run("service", "revoke")
     #expect(store.run("exposure").output.isEmpty)
     #expect(store.run("verify").status == 0)
-    #expect(store.run("group", "list").output == "\(app)\ndefault\nvault.audit\nvault.service\n")
+    #expect(store.run("group", "list").output == "\(app)\ndefault\nvault.audit\nvault.service\nvault.tokens\n")
     #expect(store.run("group", "list", "--json").output.contains("\"purpose\":\"the record of decisions\""))
     #expect(store.run("list", "-g", "vault.service").output.contains("bind/\(app)\t"))
     #expect(store.run("backup", store.folder.file("backup")).status == 0)

@@ -81,17 +81,77 @@ struct CallerTests {
     #expect(system.unit(inControlGroup: "0::/\n") == nil)
   }
 
-  @Test func `a peer whose process is gone is known by its user alone`() throws {
+  @Test func `a peer that is there is known by its process`() throws {
     var sockets: [Int32] = [0, 0]
     #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
     defer { for socket in sockets { close(socket) } }
-    let alive = try #require(Peer(of: sockets[0]))
-    #expect(alive.process == getpid())
-    #expect(alive.user == getuid())
-    #expect(alive.executable != nil)
+    let peer = try #require(Peer(of: sockets[0]))
+    #expect(peer.process == getpid())
+    #expect(peer.user == getuid())
+    #expect(peer.executable != nil)
     let withoutDescriptor = try #require(Peer(of: sockets[0], usesDescriptor: false))
     #expect(!withoutDescriptor.isProcessCertain)
     #expect(withoutDescriptor.user == getuid())
+  }
+
+  /// Connects to a socket in a process that ends, while its child keeps the connection open.
+  private static let abandon = """
+    import os, socket, sys
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(sys.argv[1])
+    if os.fork() == 0:
+        os.close(1)
+        sys.stdin.read()
+    else:
+        print(os.getpid(), flush=True)
+        os._exit(0)
+    """
+
+  @Test func `a peer whose process is gone is known by its user alone, also if another has its number`() async throws {
+    let path = NSTemporaryDirectory() + "peer-\(UUID().uuidString.prefix(8))"
+    let listening = try ListeningSocket.unix(at: path)
+    defer {
+      close(listening.descriptor)
+      unlink(path)
+    }
+    let (process, input, output) = (Process(), Pipe(), Pipe())
+    process.executableURL = URL(filePath: "/usr/bin/python3")
+    process.arguments = ["-c", Self.abandon, path]
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    await onThread { process.waitUntilExit() }
+    let number = process.processIdentifier
+    let connection = accept(listening.descriptor, nil, nil)
+    #expect(connection >= 0)
+    defer { close(connection) }
+    let gone = try #require(Peer(of: connection))
+    #expect(gone.user == getuid())
+    #expect(gone.process == nil && gone.unit == nil && gone.executable == nil)
+    // Only root can choose the number of the next process; others may have it first.
+    for _ in 0..<50 where getuid() == 0 {
+      guard (try? Data(String(number - 1).utf8).write(to: URL(filePath: "/proc/sys/kernel/ns_last_pid"))) != nil else {
+        break
+      }
+      let other = Process()
+      other.executableURL = URL(filePath: "/bin/sleep")
+      other.arguments = ["60"]
+      try other.run()
+      defer { other.terminate() }
+      guard other.processIdentifier == number else { continue }
+      let peer = try #require(Peer(of: connection))
+      #expect(peer.process == nil && peer.executable == nil)
+      let uncertain = try #require(Peer(of: connection, usesDescriptor: false))
+      #expect(!uncertain.isProcessCertain)
+      break
+    }
+    try input.fileHandleForWriting.close()
+  }
+
+  @Test func `without descriptors of peers a binding by user holds`() async throws {
+    let daemon = try RunningDaemon { $0.usesPeerDescriptors = false }
+    try daemon.set("a", in: "web", to: "secret")
+    #expect(try await daemon.curl("/v1/web/data/a").status == 200)
   }
 
   @Test func `two applications that match one caller are nobody`() async throws {
