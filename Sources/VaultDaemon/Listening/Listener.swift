@@ -9,6 +9,7 @@
   import NIOPosix
   import NIOSSL
   import ServiceLifecycle
+  import Synchronization
 
   /// Accepts connections on one socket and answers HTTP on them, until a graceful shutdown: the requests that have begun are
   /// answered, and no other connection is accepted.
@@ -40,18 +41,15 @@
           }
         }
         .childChannelOption(.allowRemoteHalfClosure, value: true)
-        .childChannelOption(.autoRead, value: false)
-        .bind(socket.descriptor) { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(FirstRequest())
-            return channel
-          }
-        }
+        .bind(socket.descriptor) { channel in setUp(channel).map(Pending.init) }
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in
           do {
             try await server.executeThenClose { inbound in
-              for try await channel in inbound { tasks.addTask { await serve(channel) } }
+              for try await pending in inbound {
+                guard let accepted = pending.take() else { continue }
+                tasks.addTask { await accepted.http.handle(value: accepted.channel, logger: logger) }
+              }
             }
           } catch {
             logger.error("no more connections are accepted", metadata: ["error": "\(type(of: error))"])
@@ -66,19 +64,24 @@
       }
     }
 
-    /// Answers on one connection until it ends.
-    private func serve(_ channel: any Channel) async {
-      // The connection is set up here and not while it is accepted: an async channel that nobody takes any more, because
-      // the listener ends at that moment, would end the process.
-      guard let accepted = try? await channel.eventLoop.flatSubmit({ setUp(channel) }).get() else {
-        return channel.close(promise: nil)
-      }
-      await accepted.http.handle(value: accepted.channel, logger: logger)
-    }
-
     private struct Accepted: Sendable {
       let http: HTTP1Channel
       let channel: HTTP1Channel.Value
+    }
+
+    /// A connection that nobody has taken yet. If the listener ends at that moment, nobody will, and the connection must be
+    /// closed: an async channel that is only released ends the process.
+    private final class Pending: Sendable {
+      private let accepted: Mutex<Accepted?>
+
+      init(_ accepted: Accepted?) { self.accepted = Mutex(accepted) }
+
+      func take() -> Accepted? { accepted.withLock { $0.take() } }
+
+      deinit {
+        guard let left = take() else { return }
+        Task { try? await left.channel.executeThenClose { _, _ in } }
+      }
     }
 
     /// - Returns: `nil` for a connection that is closed at once.
@@ -96,7 +99,7 @@
 
     private func accept(_ channel: any Channel, _ connection: Connection) -> EventLoopFuture<Accepted> {
       let watch = RequestWatch(limits)
-      do { try channel.pipeline.syncOperations.addHandler(ListMethod(watch)) } catch {
+      do { try channel.pipeline.syncOperations.addHandlers(FirstRequest(), ListMethod(watch)) } catch {
         return channel.eventLoop.makeFailedFuture(error)
       }
       let bound = NIOLoopBound(watch, eventLoop: channel.eventLoop)
@@ -109,11 +112,7 @@
           let response = await answer(request, connection)
           try await writer.write(response: response.head, body: response.body)
         }, configuration: configuration)
-      return http.setup(channel: channel, logger: logger).map { ready in
-        // No byte is read before the handlers stand.
-        channel.setOption(.autoRead, value: true).whenComplete { _ in }
-        return Accepted(http: http, channel: ready)
-      }
+      return http.setup(channel: channel, logger: logger).map { Accepted(http: http, channel: $0) }
     }
   }
 

@@ -100,7 +100,13 @@ struct CallerTests {
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(sys.argv[1])
     if os.fork() == 0:
-        os.close(1)
+        # Whoever started this waits for the end of what they have passed on.
+        for number in range(1, 256):
+            if number != connection.fileno():
+                try:
+                    os.close(number)
+                except OSError:
+                    pass
         sys.stdin.read()
     else:
         print(os.getpid(), flush=True)

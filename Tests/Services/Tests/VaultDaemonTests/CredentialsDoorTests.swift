@@ -40,8 +40,9 @@ struct CredentialsDoorTests {
     let folder = NSTemporaryDirectory() + "vaultd-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let path = folder + "/credentials.sock"
     for (manager, isServed) in [(ServiceManager.user(geteuid()), true), (.user(geteuid() + 1), false)] {
+      // A process that another test is starting can still hold the first socket.
+      let path = folder + "/\(isServed).sock"
       let socket = try ListeningSocket.unix(at: path)
       let door = CredentialsDoor(
         socket: socket, manager: manager, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
