@@ -115,7 +115,7 @@
       let doors = sockets.filter { $0.name == ListeningSocket.credentials && $0.kind == .unix }.map { socket in
         CredentialsDoor(socket: socket, manager: configuration.manager, logger: logger, answer: credentials.value)
       }
-      let notices = ManagerNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
+      let notices = SystemdNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(

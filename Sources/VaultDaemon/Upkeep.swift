@@ -9,7 +9,7 @@
   /// record in the log, and drops old months of it.
   struct Upkeep: Service {
     let seal: Seal
-    let notices: ManagerNotices
+    let notices: SystemdNotices
     let logger: Logger
     private static let minute = Duration.seconds(60)
 

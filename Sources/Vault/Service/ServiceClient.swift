@@ -52,6 +52,24 @@ final class ServiceClient: Sendable {
   }
 }
 
+extension SecretStore {
+  /// Asks `vaultd`, where this process may, to let go of its store: it then answers nothing until it is reloaded.
+  ///
+  /// - Returns: whether one did.
+  /// - Throws: ``VaultError/locked(_:)`` if `VAULT_SOCKET` names a socket and nobody answers there.
+  public static func sealService(at location: StoreLocation? = nil) throws(VaultError) -> Bool {
+    let location = if let location { location } else { try StoreLocation.standard() }
+    if let path = location.variable("VAULT_SOCKET") {
+      return try ServiceConnection(StoreLocation.absolute(path)).seal()
+    }
+    var isSealed = false
+    for path in location.serviceSockets {
+      if (try? ServiceConnection(path).seal()) == true { isSealed = true }
+    }
+    return isSealed
+  }
+}
+
 extension StoreLocation {
   /// The places where `vaultd` listens if `VAULT_SOCKET` names none.
   var serviceSockets: [String] {
@@ -62,7 +80,7 @@ extension StoreLocation {
   ///
   /// - Returns: `nil` if nobody does.
   func service() throws(VaultError) -> ServiceClient? {
-    for path in serviceSockets where unsafe access(path, F_OK) == 0 {
+    for path in serviceSockets {
       do { return try ServiceClient(path) } catch ServiceConnection.nobodyListens { continue }
     }
     return nil
@@ -133,8 +151,23 @@ private final class ServiceConnection: Sendable {
     writer.writeCounted32(fields)
     try unsafe writer.bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) }
     if let value { try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) } }
-    let body = try receive(count: try receiveHead())
+    let head = try receiveHead()
+    switch head.status {
+    case 200: break
+    case 503: throw .locked(.service("it is sealed, or cannot write its record"))
+    default: throw .locked(.service("it does not answer calls of this version"))
+    }
+    let body = try receive(count: head.bodySize)
     return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in try unsafe ServiceConnection.parse(body) }
+  }
+
+  /// Asks `vaultd` to let go of its store.
+  ///
+  /// - Returns: whether it did: only its own user and root may ask this.
+  func seal() throws(VaultError) -> Bool {
+    let request = Array("PUT /v1/sys/seal HTTP/1.1\r\nHost: vaultd\r\nContent-Length: 0\r\n\r\n".utf8)
+    try unsafe request.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) }
+    return try receiveHead().status == 204
   }
 
   private static func parse(_ body: UnsafeRawBufferPointer) throws(VaultError) -> ServiceAnswer {
@@ -163,10 +196,27 @@ private final class ServiceConnection: Sendable {
     }
   }
 
+  /// What the head of an answer says.
+  private struct Head {
+    let status: Int
+    let bodySize: Int
+
+    init(parsing text: String) throws(VaultError) {
+      let lines = text.split(separator: "\r\n")
+      let length = lines.dropFirst().lazy.compactMap { line -> Int? in
+        let parts = line.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "content-length" else { return nil }
+        return Int(parts[1].drop { $0 == " " }) ?? -1
+      }.first
+      guard let first = lines.first, first.hasPrefix("HTTP/1.1 "), let status = Int(first.dropFirst(9).prefix(3)),
+        let bodySize = length ?? (status == 200 ? nil : 0), (0...1 << 28).contains(bodySize)
+      else { throw ServiceClient.misunderstood }
+      (self.status, self.bodySize) = (status, bodySize)
+    }
+  }
+
   /// Reads the head of the answer, and not a byte of its body, which guarded memory must receive.
-  ///
-  /// - Returns: the size of the body.
-  private func receiveHead() throws(VaultError) -> Int {
+  private func receiveHead() throws(VaultError) -> Head {
     var seen = [UInt8](repeating: 0, count: 8_192)
     defer { unsafe explicit_bzero(&seen, seen.count) }
     var known = 0
@@ -178,7 +228,7 @@ private final class ServiceConnection: Sendable {
       }
       if let end = ServiceConnection.headEnd(seen[..<count]) {
         guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw ServiceConnection.broken }
-        return try ServiceConnection.bodySize(String(decoding: seen[..<end], as: UTF8.self))
+        return try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
       }
       guard count < seen.count else { throw ServiceClient.misunderstood }
       // The rest of the head has not arrived: wait for more than there was.
@@ -190,23 +240,6 @@ private final class ServiceConnection: Sendable {
   private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
     guard bytes.count >= 4 else { return nil }
     return (3..<bytes.count).first { bytes[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
-  }
-
-  private static func bodySize(_ head: String) throws(VaultError) -> Int {
-    let lines = head.split(separator: "\r\n")
-    let length = lines.dropFirst().lazy.compactMap { line -> Int? in
-      let parts = line.split(separator: ":", maxSplits: 1)
-      guard parts.count == 2, parts[0].lowercased() == "content-length" else { return nil }
-      return Int(parts[1].drop { $0 == " " })
-    }.first
-    guard let first = lines.first, first.hasPrefix("HTTP/1.1 "), let length, (0...1 << 28).contains(length) else {
-      throw ServiceClient.misunderstood
-    }
-    switch first.dropFirst(9).prefix(3) {
-    case "200": return length
-    case "503": throw .locked(.service("it is sealed, or cannot write its record"))
-    default: throw .locked(.service("it does not answer calls of this version"))
-    }
   }
 
   private func receive(count: Int) throws(VaultError) -> GuardedBytes {

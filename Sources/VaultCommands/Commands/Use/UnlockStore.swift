@@ -40,7 +40,8 @@ struct LockStore: Command {
     usage: "vault lock",
     more: """
       The kernel deletes the key at once. Programs that have the store open keep it open, and a key file opens it as \
-      before.
+      before. vaultd, where it runs as this user or this user is root, lets go of the store, too, and answers nothing \
+      until it is reloaded (systemctl reload vaultd).
       """,
     example: """
       vault lock
@@ -49,7 +50,16 @@ struct LockStore: Command {
   init(_ arguments: inout Arguments) {}
 
   func run(in session: Session) throws {
-    let wasUnlocked = try SecretStore.lock(at: StoreLocation(environment: session.environment))
-    session.say(wasUnlocked ? "locked" : "it was not unlocked")
+    let location = try StoreLocation(environment: session.environment)
+    let isSealed = try SecretStore.sealService(at: location)
+    let wasUnlocked: Bool
+    // Behind vaultd there need not be a store that this user can see.
+    do { wasUnlocked = try SecretStore.lock(at: location) } catch .noStore where isSealed { wasUnlocked = false }
+    switch (wasUnlocked, isSealed) {
+    case (true, true): session.say("locked; vaultd is sealed until it is reloaded")
+    case (true, false): session.say("locked")
+    case (false, true): session.say("vaultd is sealed until it is reloaded")
+    case (false, false): session.say("it was not unlocked")
+    }
   }
 }

@@ -6,7 +6,7 @@
   /// Tells systemd what the daemon is doing (sd_notify(3)): ready, reloading, stopping, and that it is alive.
   ///
   /// Without `NOTIFY_SOCKET` nothing is told.
-  struct ManagerNotices: Service {
+  struct SystemdNotices: Service {
     private let path: String?
     /// How often systemd wants to hear something; `nil` if it does not.
     let interval: Duration?
