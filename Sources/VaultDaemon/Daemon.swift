@@ -40,6 +40,7 @@
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
         let sockets = try openSockets(configuration, environment)
         let handover = Handover(sockets)
+        handover.noteEnd()
         let seal = Seal(configuration)
         do throws(VaultError) {
           try seal.unseal()

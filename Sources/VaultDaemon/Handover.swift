@@ -10,6 +10,7 @@
   final class Handover: Service {
     private let kept: [ListeningSocket]
     private let wanted = Atomic(false)
+    private let isEnding = Atomic(false)
 
     /// Keeps descriptors of its own, which stay open when the old version has closed the sockets.
     init(_ sockets: [ListeningSocket]) {
@@ -21,7 +22,17 @@
       }
     }
 
-    var isWanted: Bool { wanted.load(ordering: .acquiring) }
+    /// Whether the process is to go on as a new version: it was asked for this, and not to end meanwhile.
+    var isWanted: Bool { wanted.load(ordering: .acquiring) && !isEnding.load(ordering: .acquiring) }
+
+    /// Notes a signal to end that arrives while the sockets are being handed over, which no service would see.
+    func noteEnd() {
+      Task.detached { [self] in
+        for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
+          isEnding.store(true, ordering: .releasing)
+        }
+      }
+    }
 
     /// Returns when the handover is asked for, which must end the other services.
     func run() async throws {

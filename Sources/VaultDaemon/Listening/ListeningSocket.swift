@@ -21,7 +21,8 @@
     static let http = "http"
     /// The name of sockets that answer systemd's `LoadCredential=`.
     static let credentials = "credentials"
-    private static let backlog: CInt = 1_024
+    /// How many connections may wait to be accepted.
+    static let backlog: CInt = 1_024
 
     /// Listens on a Unix socket that everyone may connect to: the caller decides what they may do, and not a file's mode.
     ///
