@@ -108,4 +108,31 @@ import Testing
     #expect(result.status == 0, "\(result.errors)")
     #expect(result.output == "x")
   }
+
+  @Test(.needsOtherUsers, .enabled(if: Machine.hasPython, "python3 is not here"))
+  func `another user's socket in a folder of anybody's is not trusted`() {
+    let place = store.folder.file("anybodys")
+    let listener = """
+      import os, socket
+      s = socket.socket(socket.AF_UNIX)
+      s.bind("socket")
+      os.chmod("socket", 0o666)
+      s.listen()
+      print("ready", flush=True)
+      s.settimeout(60)
+      s.accept()
+      """
+    let script = """
+      mkdir "\(place)" && chmod 1777 "\(place)" && chmod 711 "\(store.folder.path)" && cd "\(place)" &&
+      mkfifo -m 666 ready && { setpriv --reuid=12345 --clear-groups /usr/bin/python3 -c '\(listener)' >ready & } &&
+      read -r _ <ready
+      VAULT_SOCKET="\(place)/socket" VAULT_HOME="\(place)/none" "$vault" get a
+      status=$?
+      kill $!
+      exit $status
+      """
+    let result = shell(script)
+    #expect(result.status == 11)
+    #expect(result.errors.hasPrefix("vault: error: locked: vaultd: another user listens on its socket\n"))
+  }
 }
