@@ -219,8 +219,9 @@ private final class ServiceConnection: Sendable {
   private func receiveHead() throws(VaultError) -> Head {
     var seen = [UInt8](repeating: 0, count: 8_192)
     defer { unsafe explicit_bzero(&seen, seen.count) }
+    let start = SystemClock.monotonic()
     var known = 0
-    while true {
+    while SystemClock.monotonic() - start < .seconds(ServiceConnection.patience.tv_sec) {
       let count = unsafe recv(descriptor, &seen, seen.count, Int32(MSG_PEEK))
       guard count > 0 else {
         if count < 0, errno == EINTR { continue }
@@ -235,6 +236,7 @@ private final class ServiceConnection: Sendable {
       if count == known { usleep(1_000) }
       known = count
     }
+    throw ServiceConnection.broken
   }
 
   private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
@@ -244,10 +246,14 @@ private final class ServiceConnection: Sendable {
 
   private func receive(count: Int) throws(VaultError) -> GuardedBytes {
     let body = try sealing { () throws(SealingError) in try GuardedBytes(count: count) }
+    let start = SystemClock.monotonic()
     try unsafe body.withUnsafeMutableBytes { (memory) throws(VaultError) in
       var rest = unsafe memory
       while unsafe !rest.isEmpty {
         let got = unsafe recv(descriptor, rest.baseAddress, rest.count, 0)
+        guard SystemClock.monotonic() - start < .seconds(2 * ServiceConnection.patience.tv_sec) else {
+          throw ServiceConnection.broken
+        }
         guard got > 0 else {
           if got < 0, errno == EINTR { continue }
           throw ServiceConnection.broken

@@ -11,6 +11,8 @@
   /// caller listens.
   struct EventStream: Sendable {
     let visit: Visit
+    /// The token that was sent, if the caller is known by one.
+    let token: String?
 
     func answer() async throws -> Response {
       guard let application = visit.application else {
@@ -29,7 +31,8 @@
             try await writer.write(ByteBuffer(string: ": still here\n\n"))
             continue
           }
-          // The owner may have taken the group away since.
+          // The owner may have taken the group or the binding away since, or the token may have ended.
+          guard await isStill(application) else { break }
           guard await Self.mayRead(group, application, access) else { continue }
           let json: JSONValue = ["group": .string(group), "name": .string(name), "version": .number(version)]
           try await writer.write(
@@ -39,6 +42,10 @@
       }
       return Response(
         status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"], body: body)
+    }
+
+    private func isStill(_ application: String) async -> Bool {
+      (try? await visit.opened.visit(visit.connection, token: token))?.application == application
     }
 
     private static func mayRead(_ group: String, _ application: String, _ access: Access) async -> Bool {

@@ -45,17 +45,21 @@
       if target.parts == ["metrics"], request.method == .get, !connection.isTLS {
         return Response(.ok, "text/plain; version=0.0.4", Array(try await metrics.text(seal).utf8))
       }
+      if let answer = try await changeSeal(request, target, connection) { return answer }
       guard !failures.isBlocked(connection.peer) else {
         throw Refusal(status: .tooManyRequests, "too many failed requests; wait a minute")
       }
-      if let answer = try await changeSeal(request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
-      let body = try await self.body(of: request)
-      let visit = try await opened.visit(connection, token: connection.token(of: request))
+      var isKnown = false
       do {
+        let visit = try await opened.visit(connection, token: connection.token(of: request))
+        isKnown = visit.application != nil
+        let body = try await self.body(of: request, upTo: isKnown ? limits.body : limits.strangersBody)
         return try await dispatch(request, target, body, visit, system)
       } catch {
-        if [.forbidden, .badRequest].contains(Refusal(error).status) { failures.count(connection.peer) }
+        // A known application that loses a race for a version attacks nobody.
+        let status = Refusal(error).status
+        if status == .forbidden || !isKnown && status == .badRequest { failures.count(connection.peer) }
         throw error
       }
     }
@@ -74,10 +78,16 @@
         try await Blocking.read { try seal.unseal() }
         return SystemAnswers(seal: seal).sealStatus
       }
-      if let opened = seal.current {
-        try await Visit(opened: opened, connection: connection, application: nil).record(.stop, detail: "seal")
-      }
+      let opened = seal.current
+      // Sealing must be possible when nothing else is: also when the record cannot be written.
       seal.seal()
+      if let opened {
+        do {
+          try await Visit(opened: opened, connection: connection, application: nil).record(.stop, detail: "seal")
+        } catch {
+          logger.error("sealing was not recorded", metadata: ["error": "\(error.messages.joined(separator: "; "))"])
+        }
+      }
       return .nothing
     }
 
@@ -96,7 +106,7 @@
             .answer(Array(target.parts.dropFirst(2)))
         case "events" where target.parts.count == 2:
           guard request.method == .get else { throw Refusal.unknownMethod }
-          return try await EventStream(visit: visit).answer()
+          return try await EventStream(visit: visit, token: visit.connection.token(of: request)).answer()
         case "identity", "cubbyhole", nil: throw Refusal.notFound
         default:
           let request = try KVRequest(request, target, body)
@@ -106,11 +116,13 @@
       }
     }
 
-    private func body(of request: Request) async throws -> ByteBuffer {
+    private func body(of request: Request, upTo limit: Int) async throws -> ByteBuffer {
       do {
-        return try await request.body.collect(upTo: limits.body)
+        return try await request.body.collect(upTo: limit)
       } catch is NIOTooManyBytesError {
-        throw Refusal.tooLarge
+        throw limit < limits.body ? Refusal.unknownCaller : Refusal.tooLarge
+      } catch {
+        throw Refusal.invalid("the body is not whole")
       }
     }
   }

@@ -30,7 +30,9 @@
     private func health(_ request: Request) -> Response {
       let isSealed = seal.isSealed
       let wanted = request.uri.queryParameters[isSealed ? "sealedcode" : "activecode"].flatMap { Int($0) }
-      let code = wanted.flatMap { (200..<600).contains($0) ? $0 : nil } ?? (isSealed ? 503 : 200)
+      let code =
+        wanted.flatMap { (200..<600).contains($0) && ![204, 205, 304].contains($0) ? $0 : nil }
+        ?? (isSealed ? 503 : 200)
       return Response(
         HTTPResponse.Status(code: code),
         json: [

@@ -15,6 +15,10 @@
     ///
     /// - Throws: ``Refusal``, recorded too; `serviceUnavailable` if the record cannot be written.
     func perform(_ operation: Operation) async throws -> Response {
+      // While the record cannot be written, nothing is changed: a value can be withheld, a change cannot.
+      if operation.needed != .read, opened.recorder.isFailing {
+        try await record(operation.action, group: operation.group, item: operation.item, .init(.storage))
+      }
       let (result, outcome) = await attempt(operation)
       try await record(
         operation.action, group: operation.group, item: operation.item, version: operation.version, outcome)
@@ -53,7 +57,8 @@
         try await opened.recorder.write(record)
       } catch {
         throw Refusal(
-          status: .serviceUnavailable, "the record cannot be written, so nothing is answered: \(error.message)")
+          status: .serviceUnavailable,
+          "the record cannot be written, so nothing is answered; a change may have been made: \(error.message)")
       }
     }
   }

@@ -53,6 +53,8 @@
     /// then only restrict what the user alone would get.
     func matches(_ peer: Peer) -> Bool {
       guard peer.isProcessCertain || user != nil || unit == nil && exe == nil else { return false }
+      // Any process can connect and then start a program: an executable says nothing without who started it.
+      guard unit != nil || user != nil || label != nil else { return false }
       return unit.map { $0 == peer.unit } ?? true
         && user.map { peer.user == UserNumber.of($0) } ?? true
         && exe.map { $0 == peer.executable } ?? true

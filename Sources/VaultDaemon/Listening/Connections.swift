@@ -5,7 +5,7 @@
   final class Connections: Sendable {
     private struct State {
       var all = 0
-      var ofUsers: [UInt32?: Int] = [:]
+      var ofCallers: [String: Int] = [:]
     }
 
     private let limits: Limits
@@ -17,24 +17,26 @@
 
     /// Counts a connection.
     ///
-    /// - Parameter user: the caller's uid; `nil` over TCP, where nobody is known yet.
+    /// - Parameter peer: the caller: a user, or over TCP an address.
     /// - Returns: false if there are too many already.
-    func enter(_ user: UInt32?) -> Bool {
-      state.withLock { state in
+    func enter(_ peer: Peer) -> Bool {
+      let key = peer.key
+      return state.withLock { state in
         // Root's connections count among all, but no other user can take them away from root.
-        guard state.all < limits.connections || user == 0 else { return false }
-        guard state.ofUsers[user, default: 0] < limits.connectionsPerUser else { return false }
+        guard state.all < limits.connections || peer.user == 0 else { return false }
+        guard state.ofCallers[key, default: 0] < limits.connectionsPerUser else { return false }
         state.all += 1
-        state.ofUsers[user, default: 0] += 1
+        state.ofCallers[key, default: 0] += 1
         return true
       }
     }
 
-    func leave(_ user: UInt32?) {
+    func leave(_ peer: Peer) {
+      let key = peer.key
       state.withLock { state in
         state.all -= 1
-        let left = state.ofUsers[user, default: 1] - 1
-        state.ofUsers[user] = left > 0 ? left : nil
+        let left = state.ofCallers[key, default: 1] - 1
+        state.ofCallers[key] = left > 0 ? left : nil
       }
     }
   }

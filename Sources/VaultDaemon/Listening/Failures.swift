@@ -16,7 +16,7 @@
     init(limit: Int) { self.limit = limit }
 
     func count(_ peer: Peer) {
-      let (key, minute) = (Self.key(peer), minute)
+      let (key, minute) = (peer.key, minute)
       counts.withLock { counts in
         // What is old counts no more, and takes no memory.
         if counts.count >= 4_096 { counts = counts.filter { $0.value.minute == minute } }
@@ -26,12 +26,15 @@
     }
 
     func isBlocked(_ peer: Peer) -> Bool {
-      let (key, minute) = (Self.key(peer), minute)
+      let (key, minute) = (peer.key, minute)
       return counts.withLock { $0[key].map { $0.minute == minute && $0.count >= limit } ?? false }
     }
 
-    private static func key(_ peer: Peer) -> String { peer.user.map { "user \($0)" } ?? peer.address ?? "" }
-
     private var minute: Int64 { start.duration(to: .now).components.seconds / 60 }
+  }
+
+  extension Peer {
+    /// Whom limits are counted for: a user, or over TCP an address.
+    var key: String { user.map { "user \($0)" } ?? address ?? "" }
   }
 #endif

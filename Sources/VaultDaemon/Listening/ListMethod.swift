@@ -15,7 +15,11 @@
     private static let word = Array("LIST ".utf8)
     private static let replacement = Array("LINK ".utf8)
 
+    private static let wordsInsideLimit = 1_000
+
     private let watch: RequestWatch
+    /// How often the word stood inside requests since the last one that began with it.
+    private var wordsInside = 0
     /// The beginning of a request that may become LIST: shorter than the word.
     private var held: ByteBuffer?
 
@@ -29,6 +33,12 @@
         bytes = held
       }
       while bytes.readableBytes > 0 {
+        // Inside a body whose length is known, no request begins: those bytes need no look. The last one is left to the
+        // search, because it ends the request.
+        if watch.remainingBody > 1 {
+          pass(&bytes, min(watch.remainingBody - 1, bytes.readableBytes), context)
+          continue
+        }
         guard let distance = Self.candidate(in: bytes) else {
           pass(&bytes, bytes.readableBytes, context)
           return
@@ -36,7 +46,10 @@
         pass(&bytes, distance, context)
         let isPart = bytes.readableBytes < Self.word.count
         guard watch.isBetweenRequests else {
-          // The word inside a request is passed as it is; the next candidate can only begin behind its first letter.
+          // The word inside a request is passed as it is; the next candidate can only begin behind its first letter. A head
+          // or a body in chunks that is full of it is not worth the work.
+          wordsInside += 1
+          guard wordsInside <= Self.wordsInsideLimit else { return context.close(promise: nil) }
           pass(&bytes, 1, context)
           continue
         }
@@ -44,6 +57,7 @@
           held = bytes
           return
         }
+        wordsInside = 0
         bytes.setBytes(Self.replacement, at: bytes.readerIndex)
         pass(&bytes, Self.word.count, context)
       }

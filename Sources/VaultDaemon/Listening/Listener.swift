@@ -89,8 +89,8 @@
     /// - Returns: `nil` for a connection that is closed at once.
     private func setUp(_ channel: any Channel) -> EventLoopFuture<Accepted?> {
       identify(channel).flatMap { peer in
-        guard connections.enter(peer.user) else { return channel.close().map { nil } }
-        channel.closeFuture.whenComplete { _ in connections.leave(peer.user) }
+        guard connections.enter(peer) else { return channel.close().map { nil } }
+        channel.closeFuture.whenComplete { _ in connections.leave(peer) }
         let connection = Connection(peer: peer, isTLS: socket.kind == .tcp)
         guard connection.isTLS else { return accept(channel, connection).map { $0 } }
         return channel.eventLoop.makeFutureWithTask(secure).flatMapThrowing { context in
@@ -134,6 +134,8 @@
     var header = 32 * 1_024
     /// In bytes: the largest value, escaped in JSON, fits.
     var body = 8 * 1_024 * 1_024
+    /// In bytes, of a caller whom nobody knows, who can do no more than log in.
+    var strangersBody = 64 * 1_024
     /// How long a connection may be silent between two requests.
     var idle = Duration.seconds(300)
     /// How long a request may take to arrive, and an answer to be taken.

@@ -1,4 +1,5 @@
 #if Daemon
+  import HTTPTypes
   import NIOCore
   import NIOHTTPTypes
 
@@ -15,6 +16,8 @@
     /// Whether the last byte that was parsed ended a request, or none was parsed yet.
     private(set) var isBetweenRequests = true
     private var bodyCount = 0
+    /// How many bytes of the body are still to come, if the head said how long it is.
+    private(set) var remainingBody = 0
     private var requestDeadline: NIODeadline?
     private var answerDeadline: NIODeadline?
     private var waitingWrites = 0
@@ -38,13 +41,17 @@
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       switch unwrapInboundIn(data) {
-      case .head: bodyCount = 0
+      case .head(let head):
+        bodyCount = 0
+        remainingBody = head.headerFields[.contentLength].flatMap { Int($0) } ?? 0
       case .body(let bytes):
         bodyCount += bytes.readableBytes
+        remainingBody -= bytes.readableBytes
         // An answer says that a body is too long; this is for clients that do not stop.
         if bodyCount > 2 * limits.body { return context.close(promise: nil) }
       case .end:
         isBetweenRequests = true
+        remainingBody = 0
         requestDeadline = nil
       }
       context.fireChannelRead(data)

@@ -48,6 +48,10 @@ struct BindApplication: Command {
     session.say(
       "vaultd takes a process for '\(app)' by \(count == 1 ? "these conditions" : "\(count) alternatives"); "
         + "to see them: vault app show \(app)")
+    if alternative.unit == nil, alternative.user == nil, alternative.label == nil {
+      session.warn(
+        "an executable alone matches no process, because any process can start it: name --unit or --user too")
+    }
     guard !bound.unserved.isEmpty else { return }
     let options = bound.unserved.map { " --group \($0.name):\($0.rights.rawValue)" }.joined()
     session.warn("no service is enrolled, so nothing serves it yet: vault service enroll --output FILE\(options)")

@@ -51,7 +51,7 @@ struct CallerTests {
     #expect(record.outcome == .allowed)
   }
 
-  @Test func `without the kernel's word on the process, a binding by unit or executable alone matches nobody`() throws {
+  @Test func `an executable alone matches nobody, and without the kernel's word on the process a unit does not either`() throws {
     var peer = Peer()
     (peer.user, peer.unit, peer.executable, peer.process) = (33, "web.service", "/bin/web", 7)
     let alternatives: [ServiceBinding.Alternative] = [
@@ -61,7 +61,7 @@ struct CallerTests {
     #expect(try ServiceBinding.Alternative(unit: "web.service", user: "33").matches(peer))
     #expect(try !ServiceBinding.Alternative(unit: "other.service", user: "33").matches(peer))
     peer.isProcessCertain = true
-    #expect(alternatives.allSatisfy { $0.matches(peer) })
+    #expect(alternatives.map { $0.matches(peer) } == [true, false, true])
   }
 
   @Test func `only units of the right manager are units`() {
