@@ -51,7 +51,9 @@ struct CallerTests {
     #expect(record.outcome == .allowed)
   }
 
-  @Test func `an executable alone matches nobody, and without the kernel's word on the process a unit does not either`() throws {
+  @Test func `an executable alone matches nobody, and without the kernel's word on the process a unit does not either`()
+    throws
+  {
     var peer = Peer()
     (peer.user, peer.unit, peer.executable, peer.process) = (33, "web.service", "/bin/web", 7)
     let alternatives: [ServiceBinding.Alternative] = [
