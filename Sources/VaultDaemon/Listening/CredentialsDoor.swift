@@ -22,10 +22,10 @@
 
     func run() async throws {
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        .serverChannelOption(.backlog, value: ListeningSocket.backlog)
         // systemd sends nothing, and says so at once.
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .bind(socket.descriptor) { channel in channel.eventLoop.makeSucceededFuture(channel) }
+      socket.lengthenQueue()
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in
           do {

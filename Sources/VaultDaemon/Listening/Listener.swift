@@ -40,10 +40,9 @@
             try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
           }
         }
-        // NIO listens again, with a queue of this length.
-        .serverChannelOption(.backlog, value: ListeningSocket.backlog)
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .bind(socket.descriptor) { channel in setUp(channel).map(Pending.init) }
+      socket.lengthenQueue()
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in
           do {

@@ -21,8 +21,7 @@
     static let http = "http"
     /// The name of sockets that answer systemd's `LoadCredential=`.
     static let credentials = "credentials"
-    /// How many connections may wait to be accepted.
-    static let backlog: CInt = 1_024
+    private static let backlog: CInt = 1_024
 
     /// Listens on a Unix socket that everyone may connect to: the caller decides what they may do, and not a file's mode.
     ///
@@ -95,6 +94,9 @@
         return Kind(of: descriptor).map { ListeningSocket(descriptor: descriptor, kind: $0, name: name) }
       }
     }
+
+    /// Lets as many connections wait as before: NIO has listened on the socket again, with a queue for 128.
+    func lengthenQueue() { _ = listen(descriptor, Self.backlog) }
 
     /// Whether it is a Unix socket with this path.
     func isBound(to path: String) -> Bool {
