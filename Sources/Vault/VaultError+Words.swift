@@ -55,6 +55,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.slot(let number)): "there is no slot \(number)"
     case .notFound(.record): "this store keeps no record of decisions"
     case .notFound(.binding): "the application is not bound by these conditions"
+    case .notFound(.remote): "no such remote"
     case .locked(let reason): "locked: \(reason.words)"
     case .ownerNeeded(let reason): "the store is unlocked only for items, and this needs its owner: \(reason.words)"
     case .noKeyring(let reason): "the kernel keeps no key for this user: \(reason)"
@@ -155,6 +156,7 @@ extension VaultError.Contradiction {
     case .interruptedReplacement: "replacing the application's credential was interrupted"
     case .superseded: "the application was replaced or revoked meanwhile; nothing was changed"
     case .presentItem: "the item is present; name the version to bring back"
+    case .publishedGroup(let group): "'\(group)' is published there"
     }
   }
 }
@@ -173,6 +175,7 @@ extension VaultError.Existing {
     case .file: "a file of this name"
     case .credentialPlace: "a file at the credential's place"
     case .backupPlace: "a file or folder in the backup's place"
+    case .remote: "a remote of this name"
     }
   }
 }

@@ -90,6 +90,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case record
     /// The service knows no application by these conditions.
     case binding
+    case remote
   }
 
   /// Why something is not allowed.
@@ -160,6 +161,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case superseded
     /// The item is present, so a restore must name a version.
     case presentItem
+    /// This group is published at the remote.
+    case publishedGroup(String)
   }
 
   /// The thing that exists already.
@@ -173,6 +176,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case group, applicationName, applicationID
     /// A file of this name; a file at the place of a credential; a file or folder at the place of a backup.
     case file, credentialPlace, backupPlace
+    /// A remote of this name.
+    case remote
   }
 }
 

@@ -146,6 +146,10 @@ extension AuditRecord.Action {
   public static let removeRow = Self(rawValue: 82)
   public static let beginAudit = Self(rawValue: 83)
   public static let restoreBackup = Self(rawValue: 84)
+  public static let addRemote = Self(rawValue: 85)
+  public static let removeRemote = Self(rawValue: 86)
+  public static let publish = Self(rawValue: 87)
+  public static let unpublish = Self(rawValue: 88)
 
   fileprivate static let names: [Self: String] = [
     .read: "read", .list: "list", .write: "write", .remove: "remove", .restore: "restore", .destroy: "destroy",
@@ -155,7 +159,8 @@ extension AuditRecord.Action {
     .bind: "bind", .unbind: "unbind", .enroll: "enroll", .accept: "accept", .repair: "repair",
     .createGroup: "create-group", .removeGroup: "remove-group", .addSlot: "add-slot", .changeSlot: "change-slot",
     .removeSlot: "remove-slot", .removeRow: "remove-row", .beginAudit: "begin-audit",
-    .restoreBackup: "restore-backup",
+    .restoreBackup: "restore-backup", .addRemote: "add-remote", .removeRemote: "remove-remote",
+    .publish: "publish", .unpublish: "unpublish",
   ]
 }
 

@@ -47,18 +47,27 @@ extension SecretStore {
   /// The items of `vault.service` whose names begin with `prefix`, all from one state and proved to be the owner's,
   /// sorted by name.
   package func ownersItems(prefix: String) throws(VaultError) -> [(name: String, bytes: [UInt8])] {
+    try ownersItems(prefix: prefix) { (name, value) throws(VaultError) in
+      (name, unsafe value.withUnsafeBytes { unsafe Array($0) })
+    }
+  }
+
+  /// What `body` makes of the names and values of these items, sorted by name.
+  func ownersItems<Result>(
+    prefix: String, _ body: (String, borrowing Secret) throws(VaultError) -> Result
+  ) throws(VaultError) -> [Result] {
     let group = group(.service)
     try group.reading { (view) throws(GroupFileError) in try view.view.state.requireOwnersAlone() }
     let list = try group.list(prefix: prefix)
-    var found: [(name: String, bytes: [UInt8])] = []
+    var found: [(name: String, result: Result)] = []
     while let item = try list.next() {
       let opened = try list.open(item.name.description)
       guard opened.item.writer == .owner, !opened.item.isWriterClaimed else {
         throw .damaged(group: group.name.description, level: .row, detail: "an item that is not the owner's")
       }
-      found.append((item.name.description, unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }))
+      found.append((item.name.description, try body(item.name.description, opened.secret)))
     }
-    return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }.map(\.result)
   }
 }
 

@@ -12,7 +12,9 @@ extension VaultError {
     case .notFound(.member): "see who is: vault group show GROUP"
     case .notFound(.record): "begin one: vault audit begin"
     case .notFound(.binding): "see which there are: vault service show"
+    case .notFound(.remote): "see which there are: vault remote list"
     case .notFound(.slot): "see which there are: vault slot list"
+    case .exists(.remote): "to change its address or its login: --replace"
     case .exists(.applicationID):
       "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
     case .locked(.credential):

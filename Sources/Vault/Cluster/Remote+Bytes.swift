@@ -1,0 +1,147 @@
+internal import GroupFile
+internal import Sealing
+
+/// The bytes of a remote (format article, "A remote").
+extension Remote {
+  private enum Tag: UInt8 {
+    case name = 1
+    case transport, endpoints, authority, certificate, user
+  }
+
+  /// The fields that are not secret.
+  var openFields: [UInt8] {
+    var fields = FieldWriter()
+    fields.write(Tag.name.rawValue, Array(name.utf8))
+    fields.write(Tag.transport.rawValue, [usesTLS ? 2 : 1])
+    var list = ByteWriter()
+    for endpoint in endpoints {
+      list.write(endpoint.port)
+      list.writeCounted16(Array(endpoint.host.utf8))
+    }
+    fields.write(Tag.endpoints.rawValue, list.bytes)
+    if let authority { fields.write(Tag.authority.rawValue, Array(authority.utf8)) }
+    if let certificate { fields.write(Tag.certificate.rawValue, Array(certificate.utf8)) }
+    if let user { fields.write(Tag.user.rawValue, Array(user.utf8)) }
+    return fields.bytes
+  }
+
+  /// The serialized form, in guarded memory because it contains the key and the password.
+  ///
+  /// - Throws: ``VaultError/storage(_:)`` if memory is short.
+  package func serialized() throws(VaultError) -> Secret {
+    let bytes = try serializedBytes()
+    return try unsafe bytes.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
+  }
+
+  func serializedBytes() throws(VaultError) -> GuardedBytes {
+    let open = openFields
+    let secrets = [openedKey, openedPassword]
+    let count = open.count + 12 + secrets.reduce(0) { $0 + ($1?.count ?? 0) }
+    let bytes = try sealing { () throws(SealingError) in try GuardedBytes(count: count) }
+    unsafe bytes.withUnsafeMutableBytes { bytes in
+      var offset = 0
+      func append(_ part: UnsafeRawBufferPointer) {
+        unsafe bytes.storeBytes(of: UInt32(part.count).bigEndian, toByteOffset: offset, as: UInt32.self)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(offset + 4)...]).copyMemory(from: part)
+        offset += 4 + part.count
+      }
+      unsafe open.withUnsafeBytes { unsafe append($0) }
+      for secret in secrets {
+        if let secret {
+          unsafe secret.withUnsafeBytes { unsafe append($0) }
+        } else {
+          unsafe append(.init(start: nil, count: 0))
+        }
+      }
+    }
+    return bytes
+  }
+
+  /// Reads a serialized form, every byte of it.
+  ///
+  /// - Parameter damage: the error for bytes that do not follow the format.
+  /// - Throws: `damage`; ``VaultError/newerFormat(read:write:)`` for a field that a newer version added;
+  ///   ``VaultError/storage(_:)`` if memory is short.
+  package init(parsing bytes: UnsafeRawBufferPointer, orThrow damage: VaultError) throws(VaultError) {
+    guard let parts = unsafe Remote.parts(bytes) else { throw damage }
+    let fields: OpenFields
+    do { fields = try OpenFields(unsafe Array(bytes[parts[0]])) } catch VaultError.newerFormat {
+      throw .newerFormat(read: nil, write: nil)
+    } catch {
+      throw damage
+    }
+    let key = try unsafe Remote.secret(UnsafeRawBufferPointer(rebasing: bytes[parts[1]]))
+    let password = try unsafe Remote.secret(UnsafeRawBufferPointer(rebasing: bytes[parts[2]]))
+    do {
+      try self.init(
+        fields.name, fields.endpoints, usesTLS: fields.usesTLS, authority: fields.authority,
+        certificate: fields.certificate, key: key, user: fields.user, password: password)
+    } catch {
+      throw damage
+    }
+  }
+
+  /// The places of the open fields, the key and the password; `nil` if the bytes are not exactly three counted parts.
+  private static func parts(_ bytes: UnsafeRawBufferPointer) -> [Range<Int>]? {
+    guard bytes.count <= byteLimit else { return nil }
+    var parts: [Range<Int>] = []
+    var offset = 0
+    while parts.count < 3 {
+      guard bytes.count - offset >= 4 else { return nil }
+      let count = Int(UInt32(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+      offset += 4
+      guard count <= bytes.count - offset else { return nil }
+      parts.append(offset..<offset + count)
+      offset += count
+    }
+    return offset == bytes.count ? parts : nil
+  }
+
+  private static func secret(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> OpenedSecret? {
+    guard bytes.count > 0 else { return nil }
+    do { return unsafe try OpenedSecret(copying: bytes) } catch { throw VaultError(error, group: "") }
+  }
+
+  /// The fields that are not secret, as they were read.
+  private struct OpenFields {
+    var name = ""
+    var endpoints: [Endpoint] = []
+    var usesTLS = false
+    var authority: String?
+    var certificate: String?
+    var user: String?
+
+    private enum Defect: Error { case field }
+
+    init(_ bytes: [UInt8]) throws {
+      var reader = FieldReader(bytes, in: bytes.indices, limit: Remote.byteLimit)
+      var seen: Set<Tag> = []
+      while let (number, field) = try reader.next() {
+        guard let tag = Tag(rawValue: number) else { throw VaultError.newerFormat(read: nil, write: nil) }
+        seen.insert(tag)
+        switch tag {
+        case .name: name = try OpenFields.text(field)
+        case .transport:
+          guard field.elementsEqual([1]) || field.elementsEqual([2]) else { throw Defect.field }
+          usesTLS = field.elementsEqual([2])
+        case .endpoints:
+          var list = ByteReader(Array(field))
+          while list.remaining > 0 {
+            guard endpoints.count < Remote.endpointLimit else { throw Defect.field }
+            let port = try list.read(UInt16.self)
+            endpoints.append(Endpoint(host: try OpenFields.text(list.readCounted16()[...]), port: port))
+          }
+        case .authority: authority = try OpenFields.text(field)
+        case .certificate: certificate = try OpenFields.text(field)
+        case .user: user = try OpenFields.text(field)
+        }
+      }
+      guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw Defect.field }
+    }
+
+    private static func text(_ field: ArraySlice<UInt8>) throws -> String {
+      guard let text = String(validating: field, as: UTF8.self) else { throw Defect.field }
+      return text
+    }
+  }
+}

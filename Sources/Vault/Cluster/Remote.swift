@@ -1,0 +1,206 @@
+internal import GroupFile
+internal import KeyedArchives
+
+/// An etcd cluster that orders and keeps the commits of published groups: where it is, and how to log in.
+///
+/// The client key and the password are in guarded memory, and only ``key()`` and ``password()`` give them.
+public struct Remote: Sendable {
+  /// Follows the rule for names of groups.
+  public let name: String
+  /// At least one, in the order in which the owner named them; no two are equal.
+  public let endpoints: [Endpoint]
+  /// Whether connections are encrypted, and the servers prove who they are.
+  public let usesTLS: Bool
+  /// The certificates, in PEM, of the authorities that the servers' certificates must come from; `nil` for those of the
+  /// system.
+  public let authority: String?
+  /// The client's certificate and its chain, in PEM.
+  public let certificate: String?
+  /// The etcd user.
+  public let user: String?
+  let openedKey: OpenedSecret?
+  let openedPassword: OpenedSecret?
+
+  /// One server of the cluster.
+  public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+    /// A name or an address; an IPv6 address stands here without brackets.
+    public let host: String
+    /// 1 to 65,535.
+    public let port: UInt16
+
+    /// `host:port`, with brackets around an IPv6 address.
+    public var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  }
+
+  /// The largest number of bytes of a remote.
+  public static let byteLimit = 65_536
+  /// The highest number of endpoints.
+  public static let endpointLimit = 64
+
+  /// - Parameters:
+  ///   - name: as of a group: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`.
+  ///   - address: `etcd://HOST:PORT[,HOST:PORT…]`; with `etcds`, or with certificates, connections are encrypted.
+  ///   - authority: certificates in PEM.
+  ///   - certificate: the client's certificate in PEM, which needs its `key`.
+  ///   - key: the private key of the certificate, in PEM.
+  ///   - user: the etcd user, of 1 to 256 bytes, which needs a `password`.
+  ///   - password: 1 to 1,024 bytes of UTF-8.
+  /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/overLimit(_:)`` beyond 64 KiB in all; ``VaultError/storage(_:)``
+  ///   if memory is short.
+  public init(
+    _ name: String, at address: String, authority: String? = nil, certificate: String? = nil,
+    key: consuming Secret? = nil, user: String? = nil, password: consuming Secret? = nil
+  ) throws(VaultError) {
+    let (scheme, endpoints) = try Remote.parse(address)
+    try self.init(
+      name, endpoints, usesTLS: scheme == .tls || authority != nil || certificate != nil, authority: authority,
+      certificate: certificate, key: Remote.opened(key), user: user, password: Remote.opened(password))
+  }
+
+  init(
+    _ name: String, _ endpoints: [Endpoint], usesTLS: Bool, authority: String?, certificate: String?,
+    key: OpenedSecret?, user: String?, password: OpenedSecret?
+  ) throws(VaultError) {
+    self.name = try Remote.name(name)
+    guard (1...Remote.endpointLimit).contains(endpoints.count), Set(endpoints).count == endpoints.count else {
+      throw .invalid("a remote has 1 to \(Remote.endpointLimit) different endpoints")
+    }
+    guard endpoints.allSatisfy({ Remote.isHost($0.host) && $0.port > 0 }) else { throw Remote.addressRule }
+    guard usesTLS || authority == nil && certificate == nil else { throw .invalid("certificates need TLS") }
+    for text in [authority, certificate] {
+      guard text.map(Remote.isCertificate) ?? true else {
+        throw .invalid("a certificate is in PEM, and no private key is with it")
+      }
+    }
+    guard (certificate == nil) == (key == nil) else { throw .invalid("a client's certificate and its key go together") }
+    guard key.map(Remote.isPrivateKey) ?? true else { throw .invalid("a private key is in PEM, without a passphrase") }
+    guard (user == nil) == (password == nil) else { throw .invalid("a user and a password go together") }
+    guard user.map(Remote.isUser) ?? true else {
+      throw .invalid("a user has 1 to 256 bytes without control characters")
+    }
+    guard password.map(Remote.isPassword) ?? true else { throw .invalid("a password has 1 to 1,024 bytes of UTF-8") }
+    (self.endpoints, self.usesTLS, self.authority) = (endpoints, usesTLS, authority)
+    (self.certificate, self.user) = (certificate, user)
+    (openedKey, openedPassword) = (key, password)
+    guard openFields.count + 12 + (key?.count ?? 0) + (password?.count ?? 0) <= Remote.byteLimit else {
+      throw .overLimit("64 KiB of a remote in all")
+    }
+  }
+
+  private static func opened(_ secret: consuming Secret?) -> OpenedSecret? {
+    guard let secret else { return nil }
+    return secret.opened
+  }
+
+  /// The private key of the client's certificate, in PEM.
+  public func key() -> Secret? {
+    guard let openedKey else { return nil }
+    return Secret(openedKey)
+  }
+
+  /// The password of the etcd user.
+  public func password() -> Secret? {
+    guard let openedPassword else { return nil }
+    return Secret(openedPassword)
+  }
+
+  /// As the owner may write it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are encrypted.
+  public var address: String {
+    (usesTLS ? Scheme.tls : .plain).rawValue + endpoints.map(\.description).joined(separator: ",")
+  }
+}
+
+// MARK: - Rules
+
+extension Remote {
+  private enum Scheme: String, CaseIterable {
+    case plain = "etcd://"
+    case tls = "etcds://"
+  }
+
+  private static let addressRule = VaultError.invalid(
+    "the address of a remote is etcd://HOST:PORT[,HOST:PORT…], or etcds://… for TLS")
+
+  /// Checks the name of a remote.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)``.
+  static func name(_ text: String) throws(VaultError) -> String {
+    guard FolderName.isValid(text) else {
+      throw .invalid(
+        "a remote's name has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'")
+    }
+    return text
+  }
+
+  private static func parse(_ address: String) throws(VaultError) -> (Scheme, [Endpoint]) {
+    guard let scheme = Scheme.allCases.first(where: { address.hasPrefix($0.rawValue) }) else { throw addressRule }
+    var endpoints: [Endpoint] = []
+    for part in address.dropFirst(scheme.rawValue.count).split(separator: ",", omittingEmptySubsequences: false) {
+      guard let colon = part.lastIndex(of: ":") else { throw addressRule }
+      let digits = part[part.index(after: colon)...]
+      guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let port = UInt16(digits),
+        port > 0
+      else { throw addressRule }
+      let place = part[..<colon]
+      let isBracketed = place.hasPrefix("[") && place.hasSuffix("]")
+      let host = isBracketed ? place.dropFirst().dropLast() : place
+      guard isHost(String(host)), isBracketed == host.contains(":") else { throw addressRule }
+      endpoints.append(Endpoint(host: String(host), port: port))
+    }
+    return (scheme, endpoints)
+  }
+
+  /// A name or an IPv4 address, or, if it has a colon, an IPv6 address.
+  private static func isHost(_ text: String) -> Bool {
+    let isAddress = text.utf8.contains(UInt8(ascii: ":"))
+    guard (1...253).contains(text.utf8.count), isAddress || text.utf8.first.map(isWordByte) ?? false else {
+      return false
+    }
+    return text.utf8.allSatisfy { byte in
+      isAddress
+        ? isHexadecimal(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
+        : isWordByte(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+    }
+  }
+
+  private static func isHexadecimal(_ byte: UInt8) -> Bool {
+    isWordByte(byte) && byte != UInt8(ascii: "_") && byte | 0x20 <= UInt8(ascii: "f")
+  }
+
+  private static func isWordByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  private static func isUser(_ text: String) -> Bool {
+    (1...256).contains(text.utf8.count) && !text.unicodeScalars.contains(where: Item.Name.isControl)
+  }
+
+  private static func isPassword(_ secret: OpenedSecret) -> Bool {
+    guard (1...1_024).contains(secret.count) else { return false }
+    return unsafe secret.withUnsafeBytes { unsafe (try? UTF8Span(validating: Span(_unsafeBytes: $0))) != nil }
+  }
+
+  private static func isCertificate(_ text: String) -> Bool {
+    text.holds("-----BEGIN CERTIFICATE-----") && text.holds("-----END CERTIFICATE-----")
+      && !text.utf8.contains(0) && !text.holds("PRIVATE KEY-----")
+  }
+
+  private static func isPrivateKey(_ secret: OpenedSecret) -> Bool {
+    unsafe secret.withUnsafeBytes { bytes in
+      unsafe !bytes.contains(0) && holds("PRIVATE KEY-----", bytes) && !holds("ENCRYPTED", bytes)
+    }
+  }
+
+  private static func holds(_ word: String, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    let word = Array(word.utf8)
+    guard bytes.count >= word.count else { return false }
+    return (0...bytes.count - word.count).contains { start in
+      unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<start + word.count]).elementsEqual(word)
+    }
+  }
+}

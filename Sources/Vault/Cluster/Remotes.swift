@@ -1,0 +1,131 @@
+internal import GroupFile
+
+/// The remotes, and the groups that are published at them: items of `vault.service`, which the owner writes and the
+/// service reads.
+extension SecretStore {
+  private static let remotePrefix = "remote/"
+  private static let publishedPrefix = "published/"
+
+  /// All remotes, sorted by name. The owner and the service can read them.
+  ///
+  /// - Throws: ``VaultError/damaged(group:level:detail:)`` for a remote that does not follow the format; no remote is
+  ///   returned then.
+  public func remotes() throws(VaultError) -> [Remote] {
+    guard hasGroup(.service) else { return [] }
+    return try ownersItems(prefix: SecretStore.remotePrefix) { (item, value) throws(VaultError) in
+      let name = item.dropFirst(SecretStore.remotePrefix.count)
+      let damage = VaultError.damaged(
+        group: AccessGroup.Name.service.description, level: .row, detail: "a remote does not follow the format")
+      let remote = try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in
+        try unsafe Remote(parsing: bytes, orThrow: damage)
+      }
+      guard remote.name == name else { throw damage }
+      return remote
+    }
+  }
+
+  /// The remote `name`.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)``; as ``remotes()``.
+  public func remote(_ name: String) throws(VaultError) -> Remote {
+    let name = try Remote.name(name)
+    guard let found = try remotes().first(where: { $0.name == name }) else { throw .notFound(.remote) }
+    return found
+  }
+
+  /// Keeps a remote. The groups `vault.service` and `vault.audit` are made if they are missing.
+  ///
+  /// - Parameter isReplacing: whether a remote of the same name exists, and is replaced.
+  /// - Throws: ``VaultError/exists(_:)``; ``VaultError/notFound(_:)`` if there is nothing to replace;
+  ///   ``VaultError/denied(_:)`` for anyone but the owner.
+  public func addRemote(_ remote: Remote, replacing isReplacing: Bool = false) throws(VaultError) {
+    _ = try owner()
+    try makeServiceGroups()
+    let value = try remote.serialized()
+    let item = SecretStore.remotePrefix + remote.name
+    try changeServiceGroup { (edit) throws(VaultError) in
+      let isKnown = try edit.state.isPresent(item)
+      guard isKnown == isReplacing else { throw isKnown ? .exists(.remote) : .notFound(.remote) }
+      edit.set(item, to: value)
+    }
+    record(.addRemote, subject: remote.name, detail: remote.address)
+  }
+
+  /// Removes the remote `name`, with its older versions.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` while a group is published there;
+  ///   ``VaultError/denied(_:)`` for anyone but the owner.
+  public func removeRemote(_ name: String) throws(VaultError) {
+    _ = try owner()
+    let item = SecretStore.remotePrefix + (try Remote.name(name))
+    guard hasGroup(.service) else { throw .notFound(.remote) }
+    try changeServiceGroup { (edit) throws(VaultError) in
+      guard try edit.state.isPresent(item) else { throw .notFound(.remote) }
+      // The transaction keeps other writers out, so no group can be published there meanwhile.
+      if let published = try publishedGroups().filter({ $0.value == name }).keys.min() {
+        throw .contradiction(.publishedGroup(published))
+      }
+      edit.destroy(item)
+    }
+    record(.removeRemote, subject: name)
+  }
+
+  /// The name of the remote at which each published group is. The owner and the service can read it.
+  public func publishedGroups() throws(VaultError) -> [String: String] {
+    guard hasGroup(.service) else { return [:] }
+    var found: [String: String] = [:]
+    for (item, bytes) in try ownersItems(prefix: SecretStore.publishedPrefix) {
+      guard let group = try? AccessGroup.Name(String(item.dropFirst(SecretStore.publishedPrefix.count))),
+        let text = String(validating: bytes, as: UTF8.self), let remote = try? Remote.name(text)
+      else {
+        throw .damaged(
+          group: AccessGroup.Name.service.description, level: .row,
+          detail: "the remote of a published group does not follow the format")
+      }
+      found[group.description] = remote
+    }
+    return found
+  }
+
+  /// Notes that `group` is published at the remote `name`; an earlier note is replaced.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if there is no such remote; ``VaultError/denied(_:)`` for anyone but the owner.
+  package func setPublished(_ group: String, at name: String) throws(VaultError) {
+    _ = try owner()
+    let group = try AccessGroup.Name(group).description
+    let remote = SecretStore.remotePrefix + (try Remote.name(name))
+    guard hasGroup(.service) else { throw .notFound(.remote) }
+    try changeServiceGroup { (edit) throws(VaultError) in
+      guard try edit.state.isPresent(remote) else { throw .notFound(.remote) }
+      edit.set(SecretStore.publishedPrefix + group, to: name)
+    }
+    record(.publish, group: group, subject: name)
+  }
+
+  /// Removes the note that `group` is published. If there is none, nothing changes.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
+  package func clearPublished(_ group: String) throws(VaultError) {
+    _ = try owner()
+    let item = SecretStore.publishedPrefix + (try AccessGroup.Name(group).description)
+    guard hasGroup(.service) else { return }
+    do { try self.group(.service).remove(item) } catch .notFound { return }
+    record(.unpublish, group: group)
+  }
+
+  /// Changes `vault.service` in one transaction.
+  private func changeServiceGroup(_ body: (Edit) throws(VaultError) -> Void) throws(VaultError) {
+    do {
+      try group(.service).transaction(body)
+    } catch {
+      throw error as? VaultError ?? .unexpected("an error of a transaction")
+    }
+  }
+}
+
+extension OneState {
+  /// Whether there is a current item `name`.
+  fileprivate func isPresent(_ name: String) throws(VaultError) -> Bool {
+    try item(name).map { !$0.isRemoved } ?? false
+  }
+}
