@@ -11,7 +11,8 @@ import PackageDescription
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
 //             KeychainItems -> VaultFoundation
 //             VaultServices -> { VaultFoundation, the packages of the traits that are enabled }
-//   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, SwiftNIO, Hummingbird }, with the trait Daemon
+//   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, Sealing, and with the trait Daemon
+//             SwiftNIO, Hummingbird, AsyncHTTPClient }
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
 // VaultFoundation and SecureCoding. Without traits, which none is by default, no package is fetched.
@@ -57,6 +58,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
     // The system's libraries, and the few lines of C that Swift cannot call.
@@ -104,12 +106,14 @@ let package = Package(
     .target(
       name: "VaultDaemon",
       dependencies: [
-        "VaultFoundation", "Vault", "Exchange", "CVaultSystem",
+        "VaultFoundation", "Vault", "Exchange", "Sealing", "CVaultSystem",
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Daemon"])),
         .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Daemon"])),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Daemon"])),
         .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Daemon"])),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOExtras", package: "swift-nio-extras", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Daemon"])),
