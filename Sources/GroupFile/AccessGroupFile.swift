@@ -9,22 +9,28 @@ package final class AccessGroupFile: Sendable {
   private let folderOwner: UInt32?
   let witness: any Witnessing
   /// Compares the id of a group that has neither witness nor floor with the owner's registry.
-  private let confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)?
+  let confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)?
   let known = KnownState()
   let cache = ProvedCache()
   // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
   private let place = Locked<ContainerPlace?>(nil)
+  /// Finds what orders the group's states among its hosts, if it is published.
+  let publisher: @Sendable (PublishedState) -> (any CommitPublishing)?
   /// The clock, in milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
   /// - Parameters:
   ///   - folderOwner: the only user besides root who may own the folder; `nil` means the user of this process.
   ///   - confirm: called for a state that has neither witness nor floor; throws if the owner's registry contradicts it.
+  ///   - publisher: finds what orders the states of a published group; `nil` if nothing does here.
   package init(
     folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
-    confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? = nil, now: @escaping @Sendable () -> UInt64
+    confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? = nil,
+    publisher: @escaping @Sendable (PublishedState) -> (any CommitPublishing)? = { _ in nil },
+    now: @escaping @Sendable () -> UInt64
   ) {
     self.confirm = confirm
+    self.publisher = publisher
     self.folder = folder
     self.folderOwner = folderOwner
     self.context = context
@@ -78,7 +84,21 @@ package final class AccessGroupFile: Sendable {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
-    return try WriteTransaction(session, view, context: context, witness: witness, time: now())
+    try view.state.requireWriter()
+    try view.state.requirePermitted(epoch: view.state.manifest.epoch + 1)
+    try prepare(session, after: view.state)
+    return WriteTransaction(session, view, context: context, witness: witness, time: now())
+  }
+
+  /// Has the session's changes published if `state`, or the state that is to follow it, is.
+  ///
+  /// - Throws: `published` if nothing here can publish them.
+  func prepare(
+    _ session: WriteSession, after state: VerifiedState, publishing isWanted: Bool = false
+  ) throws(GroupFileError) {
+    guard state.isPublished || isWanted else { return }
+    guard let publisher = publisher(PublishedState(state)) else { throw .published }
+    session.publish(through: publisher)
   }
 
   func beginSession() throws(GroupFileError) -> WriteSession {
@@ -96,6 +116,9 @@ package final class AccessGroupFile: Sendable {
     return resolved
   }
 
+  /// Resolves the folder again when it is next used, because another one may have taken its place.
+  func forgetPlace() { place.withLock { $0 = nil } }
+
   private func meaning(of error: GroupFileError, toWrite: Bool) -> GroupFileError {
     switch error {
     case .missing: missingMeans()
@@ -109,7 +132,7 @@ package final class AccessGroupFile: Sendable {
   /// Another process may be creating or removing the group, so the file must be missing again between two reads of the
   /// witness that agree.
   private func missingMeans() -> GroupFileError {
-    place.withLock { $0 = nil }
+    forgetPlace()
     let reading = witness.read()
     if let floor = floor(beside: reading) { return .rolledBack(found: 0, known: floor.epoch, .vanished) }
     switch reading {

@@ -4,7 +4,7 @@ import Sealing
 /// The check that refused bytes. A reader of a group makes the checks in this order (format article, "Outcomes").
 @nonexhaustive
 public enum VerificationLevel: String, Sendable {
-  case container, wrap, roster, manifest, witness, chain, tree, row
+  case container, wrap, roster, manifest, witness, chain, tree, row, commit
   case store, identity, slot, credential, settings, state, registry, backup
 }
 
@@ -81,6 +81,14 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case exists
   /// More than the format allows.
   case overLimit(String)
+  /// The group is published, and nothing here can order its states among its hosts.
+  case published
+  /// The log has a state that this file does not have yet.
+  case behind
+  /// The log that orders the group's states cannot be reached; the text says why.
+  case unreachable(String)
+  /// The log was asked to take a change and did not answer in time: the change may have been made or not.
+  case outcomeUnknown
   /// An application's state would be too far above the roster's first one; a new roster resets the limit.
   case statesPerRoster
 
@@ -143,7 +151,11 @@ package struct FormatVersion: Equatable, Sendable {
   package var write: UInt16
 
   /// The versions that this code supports.
-  package static let known = FormatVersion(read: 1, write: 1)
+  package static let known = FormatVersion(read: 1, write: 2)
+  /// The versions of a group that no log orders.
+  package static let unpublished = FormatVersion(read: 1, write: 1)
+  /// The versions of a published group: read as before, and written only in the order of its log.
+  package static let published = FormatVersion(read: 1, write: 2)
 
   /// Throws `newerFormat` if `access` requires a higher version than this code supports.
   func check(_ access: Connection.Access) throws(GroupFileError) {

@@ -10,7 +10,7 @@ extension VaultError: CustomStringConvertible {
     case .denied: .denied
     case .damaged, .unproved, .anotherGroup, .strangeRows, .witnessUnavailable: .damaged
     case .rolledBack: .rolledBack
-    case .busy: .busy
+    case .busy, .unordered: .busy
     case .wrongKey, .mistypedCode: .wrongKey
     case .newerFormat: .newerFormat
     case .conflict, .contradiction, .otherType: .conflict
@@ -111,6 +111,7 @@ extension VaultError: CustomStringConvertible {
     case .otherType(let found, let expected):
       "the item holds a value of type '\(Printable.name(found))', not '\(Printable.name(expected))'"
     case .archive(let error): error.message
+    case .unordered(let group, let disorder): "'\(group)' is published, and \(disorder.words)"
     case .service(_, let text), .unexpected(let text): text
     }
   }
@@ -119,6 +120,18 @@ extension VaultError: CustomStringConvertible {
 extension VaultError {
   fileprivate static func unshown(_ group: String, _ detail: String) -> String {
     "'\(group)' cannot be shown to be its newest state (witness: \(detail))"
+  }
+}
+
+extension VaultError.Disorder {
+  /// What keeps a change from being ordered: lower case, no full stop.
+  var words: String {
+    switch self {
+    case .notHere(let why): "only vaultd makes its changes: \(why)"
+    case .overtaken: "other hosts changed it at the same time, again and again"
+    case .unreachable(let why): "its cluster cannot be reached: \(why)"
+    case .outcomeUnknown: "its cluster did not confirm the change in time, which may have been made or not"
+    }
   }
 }
 

@@ -68,6 +68,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case otherType(found: String, expected: String)
   /// A keyed archive, stored or to be stored, was refused.
   case archive(ArchiveError)
+  /// A change of a published group was not ordered among its hosts.
+  case unordered(group: String, Disorder)
   /// `vaultd` met this error, or could not be asked; the text says which, for people.
   case service(ExitStatus, String)
   /// An internal error.
@@ -75,6 +77,19 @@ public enum VaultError: Error, Sendable, Equatable {
 
   public typealias Level = VerificationLevel
   public typealias RollbackReason = GroupFile.RollbackReason
+
+  /// Why a change of a published group was not ordered among its hosts.
+  @nonexhaustive
+  public enum Disorder: Sendable, Equatable {
+    /// Only `vaultd` orders changes, and it was not asked; the payload says why, for people.
+    case notHere(String)
+    /// Other hosts were faster, again and again.
+    case overtaken
+    /// The cluster cannot be reached; the payload says why, for people.
+    case unreachable(String)
+    /// The cluster did not confirm the change in time: it may have been made or not.
+    case outcomeUnknown
+  }
 
   /// The kind of thing that was not found.
   @nonexhaustive
@@ -213,6 +228,10 @@ extension VaultError {
     case .superseded: self = .contradiction(.superseded)
     case .overLimit(let limit): self = .overLimit(limit)
     case .statesPerRoster: self = .tooManyStates
+    case .published: self = .unordered(group: group, .notHere("nothing here can ask it"))
+    case .behind: self = .unordered(group: group, .overtaken)
+    case .unreachable(let reason): self = .unordered(group: group, .unreachable(reason))
+    case .outcomeUnknown: self = .unordered(group: group, .outcomeUnknown)
     }
   }
 
@@ -327,7 +346,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case .denied: "denied: by rights, or by the system's permissions"
     case .damaged: "damaged or altered: not a vault file, or a proof failed"
     case .rolledBack: "rolled back: older than what this machine has seen"
-    case .busy: "busy: another process kept the lock for too long"
+    case .busy: "busy: another process kept the lock for too long, or a cluster does not answer"
     case .wrongKey: "wrong passphrase or key"
     case .newerFormat: "newer format: a newer vault wrote this"
     case .conflict: "conflict: the version is not the expected one"

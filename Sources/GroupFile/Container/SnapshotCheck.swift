@@ -104,9 +104,11 @@ extension Connection {
   }
 
   /// Writes the signed versions to the file's `user_version`, in the open transaction.
-  func storeVersion() throws(GroupFileError) {
-    guard version != FormatVersion.known else { return }
-    try statement("PRAGMA user_version=0x00010001").run()
+  func storeVersion(_ signed: FormatVersion) throws(GroupFileError) {
+    guard version != signed else { return }
+    try statement(
+      signed == .published ? "PRAGMA user_version=0x00010002" : "PRAGMA user_version=0x00010001"
+    ).run()
     verified = SnapshotCheck()
   }
 

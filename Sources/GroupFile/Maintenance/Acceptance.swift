@@ -175,6 +175,7 @@ extension AccessGroupFile {
     at places: DraftPlaces
   ) throws(GroupFileError) -> AcceptedState {
     try view.state.confirmRoster(session.connection)
+    try prepare(session, after: view.state)
     let change = RosterChange().taking(offered, owner)
     let writing = RosterWriting(view, context, owner.authority)
     var left = LeftBehind()
@@ -194,7 +195,9 @@ extension AccessGroupFile {
       root: state.manifest.root, itemCount: state.manifest.itemCount,
       versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
     try state.requirePermitted(epoch: manifest.epoch)
+    try prepare(session, after: state)
     let signed = try session.sign(manifest, after: state, by: context.seed)
+    try session.publish(signed, after: state)
     try session.commit()
     _ = try replaceWitness(signed)
     session.end(signed)

@@ -141,6 +141,8 @@ extension AccessGroupFile {
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
     try view.state.requireWriter()
+    // A log has no way to say that rows are gone, but for a new file, which a new key makes.
+    guard !view.state.isPublished else { throw .published }
     var kept = TreeBuilder()
     var tombstones: [Row] = []
     _ = try FullProof.run(

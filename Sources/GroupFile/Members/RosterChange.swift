@@ -38,6 +38,9 @@ package struct RosterChange: Sendable {
   package var revokes: @Sendable (Member) -> Bool
   /// Whether the group gets a new key; it always does if a member is removed.
   package var rotates: Bool
+  /// Whether a log orders the group's states from now on; `nil` leaves that as it is. A group that is to be published
+  /// gets a new key, so that the log begins with a complete file.
+  package var publishes: Bool?
   package var above: Numbers
   /// Whether a new key may drop signed items that damage has destroyed, and items that a writer signed but nobody can
   /// open. Otherwise such an item prevents the change.
@@ -104,8 +107,11 @@ struct RosterPlan {
     guard roster.removed.count + leaving.count <= GroupLimits.removedCount else {
       throw .overLimit("\(GroupLimits.removedCount) removed members")
     }
-    rotates = change.rotates || !leaving.isEmpty || !change.drops.isEmpty
-    isChange = rotates || changesRights || !joining.isEmpty || change.above != RosterChange.Numbers()
+    let isPublished = roster.flags.version == .published
+    let changesOrder = change.publishes.map { $0 != isPublished } ?? false
+    rotates = change.rotates || !leaving.isEmpty || !change.drops.isEmpty || changesOrder && !isPublished
+    isChange =
+      rotates || changesRights || changesOrder || !joining.isEmpty || change.above != RosterChange.Numbers()
   }
 
   private static func member(

@@ -49,6 +49,7 @@ extension AccessGroupFile {
     }
     try view.state.confirmRoster(session.connection, mending: true)
     guard change.isStillWanted() else { throw .superseded }
+    try prepare(session, after: view.state, publishing: change.publishes == true)
     let writing = RosterWriting(view, context, authority)
     var left = LeftBehind()
     guard let state = try writing.write(change, at: now(), to: places, for: session, &left, progress) else {
@@ -101,8 +102,9 @@ struct RosterWriting {
     guard let written else { return nil }
     if let writer = written.writer, let draft {
       try writer.complete()
-      try session.exchange(for: draft, keeping: places.kept)
+      try session.exchange(for: draft, holding: written.state, after: old, keeping: places.kept)
     } else {
+      try session.publish(written.state, after: old)
       try session.commit()
     }
     return written.state
@@ -131,6 +133,10 @@ struct RosterWriting {
     roster.previous = old.signedRoster.digest
     roster.firstEpoch = manifest.epoch
     roster.note(plan.leaving, at: manifest.epoch)
+    if let isPublished = change.publishes {
+      roster.flags = roster.flags.with(isPublished ? .published : .unpublished)
+      manifest.version = roster.flags.version
+    }
     if plan.rotates {
       roster.generation = max(roster.generation, change.above.generation) + 1
       let keys = try newKeys(of: roster)
@@ -252,7 +258,7 @@ extension Connection {
     try storePart(.roster, sealedRoster)
     try storePart(.manifest, sealedManifest)
     try appendChain(manifest.epoch, manifest.rest())
-    try storeVersion()
+    try storeVersion(roster.flags.version)
     return VerifiedState(
       keys: keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: sealedManifest,
       sealedRoster: sealedRoster, header: header)

@@ -88,6 +88,45 @@ package struct Row: Sendable {
     self.place = place
     attributesByteCount = attributes.count
   }
+
+  private init(
+    encoded: [UInt8], token: Token, version: UInt64, state: State, oldest: UInt64, place: Place,
+    attributesByteCount: Int
+  ) {
+    (self.encoded, self.token, self.version, self.state) = (encoded, token, version, state)
+    (self.oldest, self.place, self.attributesByteCount) = (oldest, place, attributesByteCount)
+  }
+}
+
+extension Row {
+  /// Reads a row encoding.
+  ///
+  /// - Throws: `damaged(.row, …)`.
+  init(parsing encoded: [UInt8]) throws(GroupFileError) {
+    do {
+      var reader = ByteReader(encoded)
+      let token = try reader.readToken()
+      let version = try reader.readCounter()
+      let state = State(rawValue: try reader.read(UInt8.self))
+      let oldest = try reader.readCounter()
+      _ = try reader.read(count: Row.nonceRange.upperBound - Row.previousRange.lowerBound)
+      let attributes = try reader.readCounted32(limit: Row.sealedAttributesByteCount.upperBound)
+      let place = Place(rawValue: try reader.read(UInt8.self))
+      let secret = try reader.readCounted32(limit: Row.inlineByteCount.upperBound)
+      try reader.finish()
+      guard let state, let place, (state == .removed) == (place == .none), version >= 1, oldest >= 1,
+        oldest <= version, Row.sealedAttributesByteCount.contains(attributes.count),
+        Row.secretByteCount(place).contains(secret.count)
+      else { throw GroupFileError.damaged(.row, "fields") }
+      self.init(
+        encoded: encoded, token: token, version: version, state: state, oldest: oldest, place: place,
+        attributesByteCount: attributes.count)
+    } catch let error as GroupFileError {
+      throw error
+    } catch {
+      throw .damaged(.row, "layout")
+    }
+  }
 }
 
 extension Slice<UnsafeMutableRawBufferPointer> {

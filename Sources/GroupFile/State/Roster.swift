@@ -20,6 +20,12 @@ package struct Roster: Sendable, Equatable {
       FormatVersion(read: UInt16(rawValue >> 8 & 0xFF) + 1, write: UInt16(rawValue >> 16 & 0xFF) + 1)
     }
 
+    /// These flags with `version`, whose numbers are 1...256.
+    func with(_ version: FormatVersion) -> Flags {
+      Flags(
+        rawValue: rawValue & ~Flags.versionBits | UInt32(version.read - 1) << 8 | UInt32(version.write - 1) << 16)
+    }
+
     /// Whether all flags are known. Flags of a later format are accepted, because this program cannot know them.
     var areKnown: Bool {
       version.read > FormatVersion.known.read || rawValue & ~Flags.versionBits & ~Flags.known.rawValue == 0

@@ -13,21 +13,17 @@ package final class WriteTransaction: ItemReading {
   private let session: WriteSession
   private let seal: RowSeal
   private var queue: SealingQueue
-  private let context: GroupContext
+  let context: GroupContext
   private let witness: any Witnessing
   private var editor: TreeEditor
-  private var itemCount: UInt64
-  private var versionRowCount: UInt64
+  private(set) var itemCount: UInt64
+  private(set) var versionRowCount: UInt64
   private var isChanged = false
   /// The error of a row that could not be written; after it, the transaction cannot be committed.
   private var failure: GroupFileError?
 
-  init(
-    _ session: WriteSession, _ view: Snapshot, context: GroupContext, witness: any Witnessing, time: UInt64
-  ) throws(GroupFileError) {
+  init(_ session: WriteSession, _ view: Snapshot, context: GroupContext, witness: any Witnessing, time: UInt64) {
     let manifest = view.state.manifest
-    try view.state.requireWriter()
-    try view.state.requirePermitted(epoch: manifest.epoch + 1)
     self.session = session
     self.view = view
     seal = RowSeal(view.state.keys)
@@ -82,11 +78,8 @@ package final class WriteTransaction: ItemReading {
       version = old.version + 1
       let keep = UInt64(view.state.roster.keep)
       oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1, min(lowest, version))
-      try countVersions(old, now: version - oldest)
-    } else {
-      guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
-      itemCount += 1
     }
+    try count(version - oldest, over: old)
     let draft = RowDraft(
       attributes: stamp(attributes, keepsValue: keepsValue), secret: secret, token: token, version: version,
       oldest: oldest, old: old, previous: old?.digest ?? .zero)
@@ -106,8 +99,9 @@ package final class WriteTransaction: ItemReading {
     }
   }
 
-  private func write(_ sealed: SealedDraft) throws(GroupFileError) {
+  func write(_ sealed: SealedDraft) throws(GroupFileError) {
     let (row, connection) = (sealed.row, view.connection)
+    try session.note(row, sealed.blob)
     if let old = sealed.old {
       try connection.insertOlder(old)
       try connection.replaceCurrent(row)
@@ -130,16 +124,24 @@ package final class WriteTransaction: ItemReading {
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
     let (row, _) = try seal.row(
       stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero)
+    try session.note(row, nil)
     try view.connection.replaceCurrent(row)
     try view.connection.dropVersions(of: token, below: version)
-    try countVersions(old, now: 0)
+    try self.count(0, over: old)
     try changed(token, row.digest)
     session.frees = true
   }
 
-  /// Updates the count of one item's older versions. Another writer signed the old numbers, so they may be
-  /// inconsistent.
-  private func countVersions(_ old: Row, now count: UInt64) throws(GroupFileError) {
+  /// Updates the counts of items and of older versions for an item that now keeps `count` older versions. Another writer
+  /// signed the old numbers, so they may be inconsistent.
+  ///
+  /// - Parameter old: the item's current row; `nil` for a new item.
+  func count(_ count: UInt64, over old: Row?) throws(GroupFileError) {
+    guard let old else {
+      guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
+      itemCount += 1
+      return
+    }
     guard versionRowCount >= old.version - old.oldest else { throw .damaged(.manifest, "number of older versions") }
     let next = versionRowCount - (old.version - old.oldest) + count
     guard next < ByteReader.counterLimit else { throw .overLimit("2^53 older versions") }
@@ -188,14 +190,24 @@ package final class WriteTransaction: ItemReading {
     if let failure { throw failure }
     try write { (queue) throws(GroupFileError) in try queue.finish() }
     guard isChanged else { return session.end() }
+    let manifest = view.state.successor(
+      root: try storeTree(), itemCount: itemCount, versionRowCount: versionRowCount, time: time)
+    let state = try session.sign(manifest, after: view.state, by: context.seed)
+    try session.publish(state, after: view.state)
+    try end(with: state)
+  }
+
+  /// Stores the tree's changed nodes, and returns its root.
+  func storeTree() throws(GroupFileError) -> Digest {
     let connection = view.connection
-    let root = try editor.finish { (place, body, digest, node) throws(GroupFileError) in
+    return try editor.finish { (place, body, digest, node) throws(GroupFileError) in
       try connection.storeNode(body, at: place)
       view.cache.keep(node, digest)
     }
-    let manifest = view.state.successor(
-      root: root, itemCount: itemCount, versionRowCount: versionRowCount, time: time)
-    let state = try session.sign(manifest, after: view.state, by: context.seed)
+  }
+
+  /// Makes the signed state durable, raises the witness and admits the next writer.
+  func end(with state: VerifiedState) throws(GroupFileError) {
     try session.commit()
     view.raise(witness, to: state)
     session.end(state)
@@ -250,10 +262,13 @@ final class WriteSession {
   private var isOpen = true
   private var isCommitted = false
   private var isReplaced = false
+  private var isPublished = false
   /// Whether the write-ahead log must be emptied, because it holds bytes that were freed.
   var frees = false
   /// Whether free pages are returned to the file system when the session ends.
   var vacuums = false
+  /// Gets each state of a published group before it becomes durable here, with the rows that make it.
+  private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
   init(at place: ContainerPlace, known: KnownState) throws(GroupFileError) {
     self.known = known
@@ -264,6 +279,21 @@ final class WriteSession {
   }
 
   deinit { end() }
+
+  /// From now on, what the session changes goes to `publisher` first.
+  func publish(through publisher: any CommitPublishing) { publishing = (publisher, GroupCommit.Draft()) }
+
+  /// Notes a row that the session writes.
+  func note(_ row: Row, _ blob: [UInt8]?) throws(GroupFileError) { try publishing?.draft.add(row, blob) }
+
+  /// Makes `state`, which the transaction has stored, the group's next state for all hosts, if the group is published.
+  ///
+  /// - Throws: as `CommitPublishing`; nothing is changed then, except that `outcomeUnknown` leaves this unknown.
+  func publish(_ state: VerifiedState, after old: VerifiedState) throws(GroupFileError) {
+    guard let publishing else { return }
+    try publishing.publisher.publish(GroupCommit(from: old, to: state, publishing.draft, connection))
+    isPublished = true
+  }
 
   /// Signs `manifest` with `seed`, and writes it and its link of the chain.
   func sign(
@@ -277,7 +307,10 @@ final class WriteSession {
 
   /// Makes the transaction durable.
   func commit() throws(GroupFileError) {
-    try connection.commit()
+    do throws(GroupFileError) { try connection.commit() } catch {
+      // The other hosts have the change, and this one gets it with the next commits.
+      throw isPublished ? .storage(.unconfirmed) : error
+    }
     isCommitted = true
   }
 
@@ -285,8 +318,15 @@ final class WriteSession {
   ///
   /// - Parameter kept: an unused path, to which the replaced files are moved.
   /// - Throws: `denied`, `storage`; the group is unchanged then.
-  func exchange(for draft: GroupDraft, keeping kept: String) throws(GroupFileError) {
+  func exchange(
+    for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
+  ) throws(GroupFileError) {
     guard try !connection.hasMoved() else { throw .moved }
+    if let publishing {
+      try publishing.publisher.publish(
+        fileAt: ContainerPlace(folder: draft.folder).path, holding: PublishedState(state),
+        after: old.isPublished ? PublishedState(old) : nil)
+    }
     _ = try draft.takeWhileLocked(keeping: kept)
     isReplaced = true
   }

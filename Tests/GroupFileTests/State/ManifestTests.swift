@@ -7,7 +7,7 @@ import Testing
 @Suite struct ManifestTests {
   static func manifest() -> Manifest {
     Manifest(
-      version: .known, groupID: GroupID([UInt8](countingFrom: 1, count: 32))!,
+      version: .unpublished, groupID: GroupID([UInt8](countingFrom: 1, count: 32))!,
       rosterDigest: Digest([UInt8](countingFrom: 2, count: 32))!, rosterRevision: 3, generation: 4, epoch: 5,
       itemCount: 6, versionRowCount: 7, root: Digest([UInt8](countingFrom: 8, count: 32))!,
       previousLink: Digest([UInt8](countingFrom: 9, count: 32))!,

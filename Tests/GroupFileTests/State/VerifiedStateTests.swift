@@ -259,11 +259,11 @@ import Testing
     let group = try group()
     let known = try group.open()
     #expect(try known.value("name") == "value")
-    try group.sign(FormatVersion(read: 1, write: 2))
+    try group.sign(FormatVersion(read: 1, write: 3))
     #expect(try group.value("name") == "value")
     #expect(try group.open().verify().items == 1)
     for file in [known, try group.open()] {
-      let refusal = GroupFileError.newerFormat(read: 1, write: 2)
+      let refusal = GroupFileError.newerFormat(read: 1, write: 3)
       #expect(failure { try file.beginWriting() } == refusal)
       #expect(failure { try file.compact() } == refusal)
       #expect(failure { try file.accept() } == refusal)
@@ -320,18 +320,18 @@ import Testing
       }
       #expect(try group.repair()?.lost == 0)
       #expect(try group.value("name") == "value")
-      #expect(try group.open().beginReading().view.state.manifest.version == .known)
+      #expect(try group.open().beginReading().view.state.manifest.version == .unpublished)
     }
   }
 
   @Test func `a process that has seen a newer format does not write when the file claims an older one`() throws {
     let group = try group()
-    try group.sign(FormatVersion(read: 1, write: 2))
+    try group.sign(FormatVersion(read: 1, write: 3))
     let known = try group.open()
     #expect(try known.value("name") == "value")
     try group.say(version: "0x00010001")
     #expect(failure { try known.value("name") }?.isDamage == true)
-    #expect(failure { try known.beginWriting() } == .newerFormat(read: 1, write: 2))
+    #expect(failure { try known.beginWriting() } == .newerFormat(read: 1, write: 3))
   }
 }
 

@@ -194,10 +194,10 @@ extension GroupCases {
         $0.changeRosterBody = { Array($0[..<172]) + [1, 2, 3] }
       },
       try forged("a roster of a higher write version, for a writer", Refusal(42, "newer-format"), ask: "write") {
-        $0.sign(FormatVersion(read: 1, write: 2))
+        $0.sign(FormatVersion(read: 1, write: 3))
       },
       try forged("a roster of a higher write version, for a reader", nil) {
-        $0.sign(FormatVersion(read: 1, write: 2))
+        $0.sign(FormatVersion(read: 1, write: 3))
       },
     ]
   }

@@ -171,12 +171,14 @@ extension AccessGroupFile {
     let connection = writer.connection
     var group: GroupRepair
     var offered: OfferedState?
+    var old: PublishedState?
     do throws(GroupFileError) {
       let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
       let index = try SalvageIndex(of: salvage, stored) { progress(.copied(bytes: $0, of: $1)) }
       let (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
         acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
       }
+      old = state.isPublished ? PublishedState(state) : nil
       if let acceptance, isRefused || acceptance.isRemoved {
         let found = offer(salvaged: state, reading, to: acceptance)
         guard acceptance.confirm(found) else { throw .declined }
@@ -205,6 +207,7 @@ extension AccessGroupFile {
     // The new file is proved like any other group before it replaces the old one.
     let drafted = AccessGroupFile(folder: places.draft, context: context, witness: NoWitness(), now: now)
     let state = try drafted.provedState { progress(.proved($0)) }.state
+    try publish(draft, holding: state, after: old)
     group.isKeptAside = try draft.take(keeping: places.kept, holding: lock)
     if offered != nil { try replaceWitness(state) } else { raise(to: state) }
     return (group, state)

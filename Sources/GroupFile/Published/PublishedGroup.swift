@@ -1,0 +1,194 @@
+package import Sealing
+
+/// Orders the states of a published group among all hosts that have a copy of it.
+///
+/// A writer calls it in its own transaction, after everything was proved, sealed and signed and before anything is
+/// durable here. So a state that the log refuses never exists in a file.
+package protocol CommitPublishing: Sendable {
+  /// Makes `commit` the group's next state. When the call returns, the commit is durable in the log.
+  ///
+  /// - Throws: `behind` if another state follows the commit's predecessor; `unreachable`; `outcomeUnknown`.
+  func publish(_ commit: GroupCommit) throws(GroupFileError)
+
+  /// Makes the state of the complete file at `path` the group's next one; what the log has of earlier ones may go.
+  ///
+  /// - Parameter previous: the state that it follows; `nil` if the group has not been published before.
+  /// - Throws: as `publish(_:)`.
+  func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState?)
+    throws(GroupFileError)
+
+  /// Brings the file up to date with the log; the caller has no transaction open.
+  ///
+  /// - Throws: `unreachable`; the error of a commit that does not prove.
+  func catchUp() throws(GroupFileError)
+}
+
+/// What identifies a state of a group to a log.
+package struct PublishedState: Sendable, Equatable {
+  package let groupID: GroupID
+  package let epoch: UInt64
+  package let link: Digest
+
+  package init(groupID: GroupID, epoch: UInt64, link: Digest) {
+    (self.groupID, self.epoch, self.link) = (groupID, epoch, link)
+  }
+
+  package init(_ state: VerifiedState) {
+    self.init(groupID: state.manifest.groupID, epoch: state.manifest.epoch, link: state.link)
+  }
+}
+
+extension VerifiedState {
+  /// Whether a log orders the group's states, so that no program writes the file past it.
+  package var isPublished: Bool { roster.flags.version.write >= FormatVersion.published.write }
+}
+
+/// The witness of a file that is not in its place yet: it is compared with, and not raised.
+private struct UnraisedWitness: Witnessing {
+  let witness: any Witnessing
+
+  func read() -> WitnessReading { witness.read() }
+  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
+}
+
+extension AccessGroupFile {
+  /// Proves a commit against the group's state, and makes its state this file's.
+  ///
+  /// - Returns: `false` if the file has this state already, or a later one.
+  /// - Throws: `behind` if the commit follows another state than the file's; `rolledBack` for a fork; `damaged` for a
+  ///   commit that does not prove; the errors of a writer. The file is unchanged then.
+  package func apply(_ commit: GroupCommit) throws(GroupFileError) -> Bool {
+    let session = try beginSession()
+    let view = try snapshot(session.connection, witness.read(), strict: true)
+    let old = view.state
+    try old.confirmRoster(session.connection)
+    guard commit.groupID == old.manifest.groupID else { throw .anotherGroup }
+    guard commit.epoch > old.manifest.epoch else {
+      guard commit.epoch < old.manifest.epoch || commit.link == old.link else {
+        throw .rolledBack(found: commit.epoch, known: old.manifest.epoch, .fork)
+      }
+      return false
+    }
+    guard commit.previousLink == old.link else { throw .behind }
+    try WriteTransaction(session, view, context: context, witness: witness, time: now()).take(commit)
+    return true
+  }
+
+  /// Puts a complete file that was fetched from a log in the place of the group's file, if its state is a later one.
+  ///
+  /// Everything in the file is proved first, as it would be in its place.
+  ///
+  /// - Parameters:
+  ///   - draft: holds the file.
+  ///   - kept: an unused path, to which the replaced files are moved.
+  /// - Returns: whether the file was put in place.
+  /// - Throws: the errors of a reader, and of the proof; the group is unchanged then.
+  package func adopt(_ draft: GroupDraft, keeping kept: String) throws(GroupFileError) -> Bool {
+    let state: PublishedState
+    do throws(GroupFileError) { state = try provedOutside(draft) } catch {
+      // A log may keep a complete file from long ago.
+      if case .rolledBack(let found, let known, _) = error, found < known { return false }
+      throw error
+    }
+    if AccessGroupFile.exists(in: folder) {
+      let lock = try WriterLock(at: resolvedPlace())
+      // Nobody else can raise the witness now.
+      if case .valid(let record) = witness.read(), record.epoch >= state.epoch { return false }
+      _ = try draft.take(keeping: kept, holding: lock)
+    } else {
+      _ = try draft.take(keeping: kept)
+    }
+    forgetPlace()
+    // The first look in its place raises the witness.
+    _ = try beginReading()
+    return true
+  }
+
+  /// Makes the state of the complete file in `draft` the next one for all hosts, if the group is published.
+  ///
+  /// - Throws: `published`; as `CommitPublishing`.
+  func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: PublishedState?) throws(GroupFileError) {
+    guard state.isPublished || old != nil else { return }
+    guard let publisher = publisher(PublishedState(state)) else { throw .published }
+    try publisher.publish(
+      fileAt: ContainerPlace(folder: draft.folder).path, holding: PublishedState(state), after: old)
+  }
+
+  private func provedOutside(_ draft: GroupDraft) throws(GroupFileError) -> PublishedState {
+    let outside = AccessGroupFile(
+      folder: draft.folder, context: context, witness: UnraisedWitness(witness: witness), confirm: confirm, now: now)
+    let transaction = try outside.beginReading()
+    _ = try FullProof.run(transaction.view)
+    return PublishedState(transaction.view.state)
+  }
+}
+
+extension WriteTransaction {
+  /// Takes the rows and the signed state of a commit of another host.
+  ///
+  /// - Throws: `damaged(.commit, …)` if its rows do not make the state that it signs; the errors of reading its parts.
+  fileprivate func take(_ commit: GroupCommit) throws(GroupFileError) {
+    let state = try commit.state(after: view.state, as: context)
+    for sealed in commit.rows { try take(Row(parsing: sealed.row), sealed.blob) }
+    let connection = view.connection
+    let root = try storeTree()
+    guard
+      state.manifest.root == root, state.manifest.itemCount == itemCount,
+      state.manifest.versionRowCount == versionRowCount
+    else { throw .damaged(.commit, "its rows do not make the state that it signs") }
+    if let roster = commit.roster {
+      try connection.storePart(.header, roster.header)
+      try connection.storePart(.roster, roster.roster)
+      for (member, wrap) in zip(state.roster.members, roster.wraps) { try connection.storeWrap(member.slotID, wrap) }
+    }
+    try connection.storePart(.manifest, commit.manifest)
+    try connection.appendChain(commit.epoch, state.manifest.rest())
+    try connection.storeVersion(state.roster.flags.version)
+    try end(with: state)
+  }
+
+  /// Takes a row that follows the item's current one.
+  private func take(_ row: Row, _ blob: [UInt8]?) throws(GroupFileError) {
+    let old = try storedRow(at: row.token)
+    // A row that ends its item's history names no predecessor.
+    let isFirst = row.previous == .zero && row.oldest == row.version
+    guard row.version == (old?.version ?? 0) + 1, row.oldest >= old?.oldest ?? 1,
+      row.previous == old?.digest ?? .zero || isFirst
+    else { throw .damaged(.commit, "a row does not follow the one before") }
+    guard (row.place == .blob) == (blob != nil),
+      blob.map({ Hash.digest(.blob, $0).bytes.elementsEqual(row.encoded[row.secretRange]) }) ?? true
+    else { throw .damaged(.commit, "a large value does not match its row") }
+    try count(row.version - row.oldest, over: old)
+    try write(SealedDraft(old: old, row: row, digest: row.digest, blob: blob))
+  }
+}
+
+extension GroupCommit {
+  /// The state that this commit signs, which must follow `old`.
+  ///
+  /// - Throws: `damaged(.commit, …)`; the errors of opening a roster and a manifest.
+  fileprivate func state(after old: VerifiedState, as context: GroupContext) throws(GroupFileError) -> VerifiedState {
+    var (signed, member, header, sealedRoster) = (old.signedRoster, old.member, old.header, old.sealedRoster)
+    if let roster {
+      signed = try SignedRoster(opening: roster.roster, with: old.keys, ownerKey: context.ownerKey)
+      let new = signed.roster
+      guard new.groupID == old.roster.groupID, new.revision > old.roster.revision,
+        new.generation == old.roster.generation, new.previous == old.signedRoster.digest, new.firstEpoch == epoch,
+        StateHeader(of: new).serialized() == roster.header, new.members.count == roster.wraps.count,
+        zip(new.members, roster.wraps).allSatisfy({ Wrap.digest($1, slotID: $0.slotID) == $0.wrapDigest })
+      else { throw .damaged(.commit, "its roster does not follow the one before") }
+      let own = new.members.firstIndex { $0.signingKey == context.seed.signingPublicKey }
+      guard let own else { throw .notAMember }
+      member = try new.member(context, under: old.keys, roster.wraps[own])
+      (header, sealedRoster) = (roster.header, roster.roster)
+    }
+    let manifest = try SignedManifest.open(manifest, with: old.keys) { $0 == signed.digest ? (signed, ()) : nil }
+      .manifest
+    guard manifest.epoch == epoch, manifest.previousLink == old.link, manifest.link() == link,
+      manifest.version == signed.roster.flags.version
+    else { throw .damaged(.commit, "its manifest does not follow the one before") }
+    return VerifiedState(
+      keys: old.keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: self.manifest,
+      sealedRoster: sealedRoster, header: header)
+  }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+@Suite struct PublishedGroupTests {
+  /// A published group with some items, its log, and its first host.
+  private func published() throws -> (GroupFixture, MemoryLog, TestHost) {
+    let group = try GroupFixture(keep: 3)
+    try group.grant("com.example.web", .write)
+    try group.grant("com.example.api", .read)
+    try group.set(Dictionary(uniqueKeysWithValues: (0..<80).map { ("item/\($0)", "value \($0)") }))
+    let log = MemoryLog()
+    let host = try TestHost(origin: group, log)
+    try host.group.changeRoster(publishing(true), by: group.authority())
+    return (group, log, host)
+  }
+
+  private func publishing(_ isWanted: Bool) -> RosterChange {
+    var change = RosterChange()
+    change.publishes = isWanted
+    return change
+  }
+
+  @Test func `what one host sets, another one reads after catching up`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log, application: "com.example.api")
+    try second.catchUp()
+    #expect(try second.group.value("item/7") == "value 7")
+    try first.group.set(["item/7": "new", "fresh": String(repeating: "large", count: 1_000)])
+    #expect(try second.group.value("item/7") == "value 7")
+    try second.catchUp()
+    #expect(try second.group.value("item/7") == "new")
+    #expect(try second.group.value("fresh").count == 5_000)
+    #expect(try second.group.verify().items == 81)
+    #expect(second.witness.record?.link == first.witness.record?.link)
+  }
+
+  @Test func `every kind of change arrives as it was made`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log)
+    try second.catchUp()
+    for round in 0..<5 { try first.group.set(["item/1": "round \(round)"]) }
+    let transaction = try first.group.beginWriting()
+    try transaction.put("item/2", "first of the transaction")
+    try transaction.put("item/2", "second of the transaction")
+    try transaction.put(transaction.present("item/3").attributes, nil)
+    try transaction.destroy("item/4")
+    for index in 0..<300 { try transaction.put("bulk/\(index)", "bulk \(index)") }
+    try transaction.commit()
+    try second.catchUp()
+    let (mine, theirs) = (try first.group.beginReading().view.state, try second.group.beginReading().view.state)
+    #expect(mine.link == theirs.link && mine.manifest == theirs.manifest)
+    #expect(try second.group.verify().items == first.group.verify().items)
+    #expect(try second.group.beginReading().history("item/1").count == 3)
+    #expect(try second.group.value("item/2") == "second of the transaction")
+    #expect(throws: GroupFileError.noItem) { try second.group.value("item/3") }
+  }
+
+  @Test func `two hosts write in turn, each after what the other one wrote`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log, application: "com.example.web")
+    try second.catchUp()
+    try second.group.set(["from": "the second"])
+    #expect(throws: GroupFileError.behind) { try first.group.set(["from": "the first, too early"]) }
+    #expect(throws: GroupFileError.noItem) { try first.group.value("from") }
+    try first.catchUp()
+    try first.group.set(["from": "the first"])
+    try second.catchUp()
+    #expect(try second.group.value("from") == "the first")
+    #expect(try second.group.beginReading().history("from").count == 2)
+  }
+
+  @Test func `a change that the log does not take leaves the file as it was`() throws {
+    let (group, log, first) = try published()
+    log.fail(with: .unreachable)
+    #expect(throws: GroupFileError.unreachable("a test")) { try first.group.set(["item/1": "lost"]) }
+    #expect(try first.group.value("item/1") == "value 1")
+    log.fail(with: .lostAnswer)
+    #expect(throws: GroupFileError.outcomeUnknown) { try first.group.set(["item/1": "made, as it turns out"]) }
+    #expect(try first.group.value("item/1") == "value 1")
+    try first.catchUp()
+    #expect(try first.group.value("item/1") == "made, as it turns out")
+    _ = group
+  }
+
+  @Test func `a published group is not written where nothing publishes`() throws {
+    let (group, _, _) = try published()
+    #expect(throws: GroupFileError.published) { try group.set(["item/1": "past the log"]) }
+    #expect(throws: GroupFileError.published) { try group.open().compact() }
+    #expect(throws: GroupFileError.published) { try group.change(RosterChange(rotates: true)) }
+    #expect(try group.value("item/1") == "value 1")
+  }
+
+  @Test func `members come and go on all hosts, and a removed one reads nothing new`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log, application: "com.example.web")
+    let third = try TestHost(group, log, application: "com.example.other")
+    try second.catchUp()
+    #expect(throws: GroupFileError.notAMember) { try third.catchUp() }
+    let grant = RosterChange(grants: [.init(application: "com.example.other", issue: 1, rights: .read)])
+    try first.group.changeRoster(grant, by: group.authority())
+    try first.group.set(["item/1": "for three"])
+    try second.catchUp()
+    // The base names no such member, so a new one takes part from the next file on.
+    try first.group.changeRoster(RosterChange { $0.application == "com.example.web" }, by: group.authority())
+    try third.catchUp()
+    #expect(try third.group.value("item/1") == "for three")
+    #expect(throws: GroupFileError.notAMember) { try second.catchUp() }
+    try first.group.set(["item/1": "for two"])
+    try third.catchUp()
+    #expect(try third.group.value("item/1") == "for two")
+    #expect(try second.group.value("item/1") == "for three")
+  }
+
+  @Test func `after its last commit a group is written without the log again`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log)
+    try second.catchUp()
+    try first.group.changeRoster(publishing(false), by: group.authority())
+    try group.set(["item/1": "without the log"])
+    #expect(throws: GroupFileError.published) {
+      try AccessGroupFile(
+        folder: second.folder, context: second.group.context, witness: second.witness, now: { 1 }
+      ).set(["item/1": "too early"])
+    }
+    try second.catchUp()
+    #expect(try second.group.beginReading().view.state.isPublished == false)
+  }
+
+  @Test func `commits that do not follow are refused, and change nothing`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log)
+    try second.catchUp()
+    try first.group.set(["item/1": "one"])
+    try first.group.set(["item/1": "two"])
+    let commits = try log.content.withLock { $0.commits }.map { try GroupCommit(parsing: $0) }
+    #expect(throws: GroupFileError.behind) { try second.group.apply(commits[1]) }
+    #expect(try second.group.apply(commits[0]) && second.group.apply(commits[1]))
+    #expect(try !second.group.apply(commits[0]) && !second.group.apply(commits[1]))
+    #expect(try second.group.value("item/1") == "two")
+  }
+
+  @Test func `an older file of the log does not replace a newer one`() throws {
+    let (group, log, first) = try published()
+    let base = log.content.withLock { $0.base!.bytes }
+    try first.group.set(["item/1": "newer"])
+    #expect(try !first.adopt(base))
+    #expect(try first.group.value("item/1") == "newer")
+    let stranger = try GroupFixture(owner: group.owner.copy(), seed: group.seed)
+    let another = FileManager.default.contents(atPath: stranger.folder + "/group.vault")!
+    #expect(throws: GroupFileError.anotherGroup) { try first.adopt(another) }
+    #expect(try first.group.value("item/1") == "newer")
+  }
+
+  @Test func `no altered bit of a commit is accepted`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log)
+    try second.catchUp()
+    try first.group.set(["item/1": "one", "large": String(repeating: "x", count: 700)])
+    let bytes = log.content.withLock { $0.commits[0] }
+    let before = try second.group.beginReading().view.state.link
+    for place in stride(from: 0, to: bytes.count, by: 5) {
+      var altered = bytes
+      altered[place] ^= 1 << UInt8(place % 8)
+      #expect(throws: GroupFileError.self) { try second.group.apply(GroupCommit(parsing: altered)) }
+      // As a forger would do it, who can make the last hash again.
+      altered.replaceSubrange((bytes.count - 32)..., with: GroupCommit.checksum(of: altered.dropLast(32)))
+      guard place < bytes.count - 32, !GroupCommit.requestIDRange.contains(place) else { continue }
+      #expect(throws: GroupFileError.self) { try second.group.apply(GroupCommit(parsing: altered)) }
+    }
+    for count in stride(from: 0, to: bytes.count, by: 7) {
+      #expect(throws: GroupFileError.self) { try GroupCommit(parsing: Array(bytes.prefix(count))) }
+    }
+    #expect(try second.group.beginReading().view.state.link == before)
+    #expect(try second.group.apply(GroupCommit(parsing: bytes)))
+  }
+}
