@@ -67,6 +67,16 @@ enum Blake2b {
   }
 }
 
+/// SHA-256, for what others identify by it.
+package enum SHA256 {
+  package static func digest(_ bytes: [UInt8]) -> [UInt8] {
+    Sodium.ready
+    var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
+    unsafe crypto_hash_sha256(&digest, bytes, UInt64(bytes.count))
+    return digest
+  }
+}
+
 /// HMAC (RFC 2104) with the hashes that one-time codes use.
 package enum MessageCode: Sendable {
   case sha1, sha256, sha512

@@ -48,7 +48,7 @@
         ]
       }
       var problems: [String] = []
-      do { _ = try OpenedStore(store) } catch {
+      do { try AuditLog(of: store).requireWritable() } catch {
         problems.append("the record cannot be written: \(error.message)")
       }
       let callers = Callers()
@@ -56,7 +56,12 @@
         let bindings = try callers.bindings(of: store)
         if bindings.isEmpty { problems.append("no application is bound: nobody gets anything") }
         for binding in bindings { problems += self.problems(of: binding, in: store) }
-        problems += settingsProblems(try callers.settings(of: store))
+        let settings = try callers.settings(of: store)
+        problems += settingsProblems(settings)
+        let hasCertificates = bindings.contains { $0.alternatives.contains { $0.certificate != nil } }
+        if hasCertificates, settings[TLSIdentity.authoritiesSetting] == nil {
+          problems.append("a certificate is bound, but settings/client-ca does not say who signs certificates")
+        }
       } catch {
         problems.append("the bindings cannot be read: \(error.message)")
       }
@@ -66,7 +71,7 @@
     private func problems(of binding: ServiceBinding, in store: SecretStore) -> [String] {
       var problems: [String] = []
       for alternative in binding.alternatives {
-        if let user = alternative.user, UserNumber.of(user) == nil {
+        if let user = alternative.user, UnixUser.number(of: user) == nil {
           problems.append("the binding of '\(binding.application)' names the user '\(user)', who does not exist")
         }
         if let program = alternative.exe, !FileManager.default.isExecutableFile(atPath: program) {
@@ -83,7 +88,7 @@
       var problems: [String] = []
       for (name, value) in settings.sorted(by: { $0.key < $1.key }) {
         switch name {
-        case TLSIdentity.certificateSetting, TLSIdentity.keySetting: continue
+        case TLSIdentity.certificateSetting, TLSIdentity.keySetting, TLSIdentity.authoritiesSetting: continue
         case _ where name.hasPrefix("kv-version/"):
           if value != "1" && value != "2" { problems.append("settings/\(name) is neither 1 nor 2") }
         case _ where name.hasPrefix("approle/"):
@@ -94,7 +99,7 @@
         }
       }
       if configuration.address != nil {
-        do { _ = try TLSIdentity().context(settings) } catch { problems.append(error.message) }
+        do { _ = try TLSIdentity().security(settings) } catch { problems.append(error.message) }
       }
       return problems
     }

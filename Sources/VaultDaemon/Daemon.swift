@@ -4,7 +4,6 @@
   import Logging
   import NIOCore
   import NIOPosix
-  import NIOSSL
   import ServiceLifecycle
   import UnixSignals
   import VaultFoundation
@@ -127,10 +126,10 @@
     }
 
     /// The certificate and key for a connection over TCP.
-    @Sendable private func security() async throws -> NIOSSLContext {
+    @Sendable private func security() async throws -> TLSIdentity.Security {
       guard let opened = seal.current else { throw Refusal.sealed }
       let settings = try await Blocking.read { try opened.callers.settings(of: opened.store) }
-      do { return try identity.context(settings) } catch {
+      do { return try identity.security(settings) } catch {
         logger.error("TCP cannot be answered", metadata: ["error": "\(error.message)"])
         throw error
       }

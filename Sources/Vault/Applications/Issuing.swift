@@ -146,6 +146,7 @@ extension Applications {
     let wasReplaced = known.wasReplaced
     switch issuance {
     case .first:
+      guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
       guard known.issued == 0 else { throw .exists(.applicationID) }
       try refuseReplaced(known.issue, of: name.description)
     case .again:

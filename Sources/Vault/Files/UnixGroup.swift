@@ -57,6 +57,20 @@ public struct UnixGroup: Sendable, Equatable {
   }
 }
 
+/// A user of the system.
+package enum UnixUser {
+  /// The number of a user by name or number; `nil` if no user has the name.
+  package static func number(of user: String) -> UInt32? {
+    if let number = UInt32(user) { return number }
+    guard !user.utf8.contains(0) else { return nil }
+    var entry = unsafe passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    var text = [CChar](repeating: 0, count: 16 * 1_024)
+    guard unsafe getpwnam_r(user, &entry, &text, text.count, &found) == 0, unsafe found != nil else { return nil }
+    return unsafe entry.pw_uid
+  }
+}
+
 /// The system's database of Unix groups.
 private enum UnixGroupList {
   // The entry of a group lists the names of all its users.

@@ -11,6 +11,7 @@ package import Sealing
 package final class AuditLog: Sendable {
   let group: AccessGroup
   private let ownersKey: Bytes32
+  private let witness: Witness
 
   /// Opens the record of `store`, as the service or as the owner.
   ///
@@ -18,6 +19,7 @@ package final class AuditLog: Sendable {
   ///   that fails verification.
   package init(of store: SecretStore) throws(VaultError) {
     group = store.group(.audit)
+    witness = store.witness(.audit)
     let key = try store.ownersItem(AuditLog.keyName)
     guard let key, let ownersKey = Bytes32(key.bytes) else {
       throw .damaged(group: AccessGroup.Name.service.description, level: .row, detail: "the key of the record")
@@ -66,6 +68,23 @@ package final class AuditLog: Sendable {
     // Version 0: a batch that exists already is never written over.
     try edit.set(value, at: next.batchName, ifVersion: 0)
     return next
+  }
+
+  /// Begins to append, and changes nothing.
+  ///
+  /// - Throws: what ``append(_:at:)`` would throw for the group, its end, its folder and its witness.
+  package func requireWritable() throws(VaultError) {
+    let file = try group.file
+    do throws(GroupFileError) {
+      let transaction = try file.beginWriting()
+      defer { transaction.rollback() }
+      _ = try AuditHead(in: transaction, AuditHead.name)
+    } catch {
+      throw VaultError(error, group: group.name.description)
+    }
+    guard witness.raise({ _ in nil }) else {
+      throw .witnessUnavailable(group: group.name.description, reason: "it cannot be written")
+    }
   }
 
   /// The end of the chain.

@@ -127,14 +127,15 @@ extension Applications {
       let credentials = alternatives[index].credentials.merging(alternative.credentials) { $1 }
       alternatives[index] = try ServiceBinding.Alternative(
         unit: alternative.unit, user: alternative.user, exe: alternative.exe, label: alternative.label,
-        credentials: credentials)
+        certificate: alternative.certificate, credentials: credentials)
     }
     guard let binding else { throw .unexpected("a binding without alternatives") }
     store.record(.bind, subject: id, detail: alternative.description)
     return BoundApplication(binding: binding, hasService: try isServed(), unserved: unserved)
   }
 
-  /// Removes the alternative with the same conditions, or all alternatives of the application.
+  /// Removes the alternative with the same conditions, or all alternatives of the application, and ends all tokens that the
+  /// application has got from the service.
   ///
   /// The application keeps its groups, and the service stays a member of them.
   ///
@@ -149,20 +150,29 @@ extension Applications {
     _ id: String, _ alternative: ServiceBinding.Alternative? = nil
   ) throws(VaultError) -> ServiceBinding? {
     _ = try store.owner()
+    // Also if the binding is gone already: an earlier call may have been interrupted.
+    try endTokens(of: id)
     guard try store.serviceBinding(of: id) != nil else { throw .notFound(.binding) }
     let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
       let count = alternatives.count
       alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
       guard alternatives.count < count else { throw .notFound(.binding) }
     }
+    try endTokens(of: id)
     store.record(.unbind, subject: id, detail: alternative?.description ?? "all")
     return left
   }
 
-  /// Removes all bindings of an application that is revoked, so that they do not come back with a new credential.
+  /// Removes all bindings of an application that is revoked, so that they do not come back with a new credential, and ends
+  /// its tokens.
   func removeBinding(of id: String) throws(VaultError) {
     guard store.hasGroup(.service), id != Applications.service else { return }
     do { try store.group(.service).remove(ServiceBinding.prefix + id) } catch .notFound {}
+    try endTokens(of: id)
+  }
+
+  private func endTokens(of id: String) throws(VaultError) {
+    if store.hasGroup(.tokens) { try ServiceTokens(of: store).revokeAll(of: id) }
   }
 
   /// Whether a service has been issued a credential that is still good.
@@ -250,8 +260,5 @@ extension SecretStore {
 
 extension ServiceBinding.Alternative: CustomStringConvertible {
   /// The conditions, for people.
-  public var description: String {
-    [("unit", unit), ("user", user), ("exe", exe), ("label", label)]
-      .compactMap { name, text in text.map { "\(name) \($0)" } }.joined(separator: ", ")
-  }
+  public var description: String { conditions.map { "\($0.name) \($0.text)" }.joined(separator: ", ") }
 }

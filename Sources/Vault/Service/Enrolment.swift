@@ -21,6 +21,11 @@ extension AccessGroup.Name {
   }
 }
 
+extension AccessGroup {
+  /// The names of groups that `vaultd` cannot offer as mounts, because HashiCorp's interface gives these paths a meaning.
+  package static let namesOfInterface: Set<String> = ["auth", "cubbyhole", "events", "identity", "sys"]
+}
+
 extension Applications {
   /// The id under which the service is a member of groups. No other application can have it.
   public static let service = AccessGroup.Name.service.description

@@ -1,6 +1,7 @@
 import KeyedArchives
+internal import Sealing
 
-/// How the service knows an application by its process, without a credential file.
+/// How the service knows an application by its process or its certificate, without a credential file.
 ///
 /// A caller is the application if all the conditions of one alternative hold.
 public struct ServiceBinding: Sendable, Equatable {
@@ -19,16 +20,27 @@ public struct ServiceBinding: Sendable, Equatable {
     public let exe: String?
     /// An AppArmor label.
     public let label: String?
+    /// A client certificate over TLS: a DNS name or URI that it was issued for, or `sha256:` and its fingerprint. Such an
+    /// alternative has no other conditions, because the kernel says nothing about a caller on the network.
+    public let certificate: String?
     /// The item behind each id that the unit names in `LoadCredential=`.
     public let credentials: [String: Reference]
 
-    /// - Throws: ``VaultError/invalid(_:)`` without any condition, or for a text that cannot be one.
+    /// - Throws: ``VaultError/invalid(_:)`` without any condition, for a text that cannot be one, and for conditions that
+    ///   nobody can meet together.
     public init(
       unit: String? = nil, user: String? = nil, exe: String? = nil, label: String? = nil,
-      credentials: [String: Reference] = [:]
+      certificate: String? = nil, credentials: [String: Reference] = [:]
     ) throws(VaultError) {
-      guard unit != nil || user != nil || exe != nil || label != nil else {
-        throw .invalid("a binding needs a unit, a user, an executable or a label")
+      let isOfProcess = unit != nil || user != nil || exe != nil || label != nil
+      guard isOfProcess || certificate != nil else {
+        throw .invalid("a binding needs a unit, a user, an executable, a label or a certificate")
+      }
+      guard certificate == nil || !isOfProcess && credentials.isEmpty else {
+        throw .invalid("a certificate is a binding of its own: its owner calls over the network")
+      }
+      guard credentials.isEmpty || unit != nil else {
+        throw .invalid("credentials need a unit, because systemd asks for them by its name")
       }
       try Alternative.require(unit, Alternative.isUnit, "a unit is named like 'web.service'")
       try Alternative.require(
@@ -37,16 +49,23 @@ public struct ServiceBinding: Sendable, Equatable {
         exe, { $0.hasPrefix("/") && !$0.hasSuffix("/") && Alternative.isText($0, 4_096) },
         "an executable has an absolute path")
       try Alternative.require(label, { Alternative.isText($0, 1_024) }, "a label has 1 to 1,024 bytes")
+      try Alternative.require(
+        certificate, Alternative.isCertificate,
+        "a certificate is a DNS name in small letters, a URI, or 'sha256:' and 64 hexadecimal digits")
+      guard unit?.hasSuffix(".service") ?? true || !credentials.isEmpty else {
+        throw .invalid("systemd starts nothing that calls for such a unit: name a unit like 'web.service'")
+      }
       guard credentials.count <= 64 else { throw .overLimit("64 credentials of a binding") }
       guard credentials.keys.allSatisfy(Alternative.isCredentialID) else {
         throw .invalid("the id of a credential has 1 to 255 of the characters A-Z a-z 0-9 . _ - and is not '.' or '..'")
       }
-      (self.unit, self.user, self.exe, self.label, self.credentials) = (unit, user, exe, label, credentials)
+      (self.unit, self.user, self.exe, self.label) = (unit, user, exe, label)
+      (self.certificate, self.credentials) = (certificate, credentials)
     }
 
     /// Whether both have the same conditions.
     package func hasConditions(of other: Alternative) -> Bool {
-      (unit, user, exe, label) == (other.unit, other.user, other.exe, other.label)
+      (unit, user, exe, label, certificate) == (other.unit, other.user, other.exe, other.label, other.certificate)
     }
 
     private static func require(
@@ -59,7 +78,25 @@ public struct ServiceBinding: Sendable, Equatable {
       (1...limit).contains(text.utf8.count) && !text.unicodeScalars.contains(where: Item.Name.isControl)
     }
 
-    private static let unitKinds = [".service", ".scope", ".socket", ".mount", ".swap"]
+    private static let fingerprintPrefix = "sha256:"
+
+    /// What identifies a certificate with these bytes of DER.
+    package static func fingerprint(of certificate: [UInt8]) -> String {
+      fingerprintPrefix + SHA256.digest(certificate).map { String(0x100 + Int($0), radix: 16).dropFirst() }.joined()
+    }
+
+    private static func isCertificate(_ text: String) -> Bool {
+      if text.hasPrefix(fingerprintPrefix) {
+        let digits = text.utf8.dropFirst(fingerprintPrefix.utf8.count)
+        return digits.count == 64 && digits.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+      }
+      // DNS names are compared without regard to case, so they are written in one way; the rest of a URI has a case.
+      guard isText(text, 1_024), !text.contains(" ") else { return false }
+      return text.contains(":") || !text.unicodeScalars.contains { ("A"..."Z").contains($0) }
+    }
+
+    /// The kinds of units that systemd asks for credentials for. Only processes of a service are callers.
+    private static let unitKinds = [".service", ".socket", ".mount", ".swap"]
 
     private static func isUnit(_ text: String) -> Bool {
       guard text.utf8.count <= 255, let kind = unitKinds.first(where: { text.hasSuffix($0) }) else { return false }
@@ -195,6 +232,7 @@ extension ServiceBinding.Alternative {
     var members = members
     let (unit, user) = (try members.text("unit"), try members.text("user"))
     let (exe, label) = (try members.text("exe"), try members.text("label"))
+    let certificate = try members.text("certificate")
     var credentials: [String: ServiceBinding.Reference] = [:]
     if var references = try members.object("credentials") {
       for id in references.names {
@@ -207,13 +245,18 @@ extension ServiceBinding.Alternative {
       }
     }
     try members.finish()
-    try self.init(unit: unit, user: user, exe: exe, label: label, credentials: credentials)
+    try self.init(
+      unit: unit, user: user, exe: exe, label: label, certificate: certificate, credentials: credentials)
+  }
+
+  /// The conditions that are set, in their order.
+  package var conditions: [(name: StaticString, text: String)] {
+    [("unit", unit), ("user", user), ("exe", exe), ("label", label), ("certificate", certificate)]
+      .compactMap { name, text in text.map { (name, $0) } }
   }
 
   fileprivate var json: String {
-    var members = [("unit", unit), ("user", user), ("exe", exe), ("label", label)].compactMap { name, text in
-      text.map { "\"\(name)\":\(ServiceBinding.quoted($0))" }
-    }
+    var members = conditions.map { "\"\($0.name)\":\(ServiceBinding.quoted($0.text))" }
     if !credentials.isEmpty {
       let references = credentials.sorted { $0.key < $1.key }.map {
         "\(ServiceBinding.quoted($0.key)):\($0.value.json)"

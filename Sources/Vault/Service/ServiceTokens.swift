@@ -75,6 +75,13 @@ package struct ServiceTokens: Sendable {
     do { try group.destroy(Self.name(of: text)) } catch .notFound {}
   }
 
+  /// Ends all tokens of an application.
+  func revokeAll(of application: String) throws(VaultError) {
+    for item in try group.items() where item.attributes["application"] == application {
+      do { try group.destroy(item.name.description) } catch .notFound {}
+    }
+  }
+
   /// Removes what is left of tokens that have expired.
   package func sweep(at now: Timestamp = .now) throws(VaultError) {
     let names = try group.items().filter { ($0.expires ?? now) <= now }.map(\.name.description)

@@ -32,7 +32,7 @@
         // If two applications give the unit something under this id, nobody can say which is meant.
         let application = Set(found.map(\.reference)).count == 1 ? found.first?.application : nil
         let visit = Visit(
-          opened: opened, connection: Connection(peer: peer, isTLS: false), application: application)
+          opened: opened, connection: Connection(peer: peer), application: application)
         guard let reference = found.first?.reference, let application else {
           try await visit.record(.read, .denied, detail: "credential \(request.id)")
           return nil

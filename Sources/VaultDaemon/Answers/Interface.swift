@@ -107,7 +107,9 @@
         case "events" where target.parts.count == 2:
           guard request.method == .get else { throw Refusal.unknownMethod }
           return try await EventStream(visit: visit, token: visit.connection.token(of: request)).answer()
-        case "identity", "cubbyhole", nil: throw Refusal.notFound
+        case let name? where AccessGroup.namesOfInterface.contains(name):
+          throw Refusal.unsupported(name, target.parts.dropFirst(2).first)
+        case nil: throw Refusal.notFound
         default:
           let request = try KVRequest(request, target, body)
           return try await visit.perform(request.operation(in: visit.opened.mountVersion(of: request.mount)))

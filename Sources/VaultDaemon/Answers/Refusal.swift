@@ -14,6 +14,15 @@
     static let sealed = Refusal(status: .serviceUnavailable, "Vault is sealed")
     static let unexpected = Refusal(status: .internalServerError, "internal error")
     static let tooLarge = Refusal(status: .contentTooLarge, "the request is too large")
+    /// - Parameters:
+    ///   - name: a name that the interface itself uses, which a group of this name does not change.
+    ///   - part: what follows it in the path.
+    static func unsupported(_ name: String, _ part: String?) -> Refusal {
+      guard part == "data" || part == "metadata" else { return Refusal(status: .notFound, "unsupported path") }
+      return Refusal(
+        status: .notFound, "unsupported path",
+        "'\(name)' is no mount: this interface uses the name itself; 'vault get -g \(name)' reads a group of that name")
+    }
     static let unknownMethod = Refusal(status: .methodNotAllowed, "unsupported operation")
 
     init(status: HTTPResponse.Status, _ messages: String...) { (self.status, self.messages) = (status, messages) }

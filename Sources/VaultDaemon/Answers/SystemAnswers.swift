@@ -70,7 +70,7 @@
         throw Refusal.ownerOnly("vault group \(request.method == .delete ? "remove" : "create") NAME")
       case ("policies", _), ("policy", _): throw Refusal.ownerOnly("vault group grant GROUP APP")
       case ("auth", _): throw Refusal.ownerOnly("vault app bind APP")
-      default: throw Refusal(status: .notFound, "unsupported path")
+      default: throw Refusal.unsupported("sys", parts.first)
       }
     }
 
@@ -82,9 +82,8 @@
       let opened = visit.opened
       let mounts = try await Blocking.read {
         JSONValue.members(
-          try opened.access.groups(of: application).map { group in
-            ("\(group.name)/", Self.mount(version: try opened.mountVersion(of: group.name)))
-          })
+          try opened.access.groups(of: application).filter { !AccessGroup.namesOfInterface.contains($0.name) }
+            .map { group in ("\(group.name)/", Self.mount(version: try opened.mountVersion(of: group.name))) })
       }
       try await visit.record(.list)
       return .data(wrap(mounts))
@@ -93,6 +92,7 @@
     /// The mount that a path is in, as HashiCorp's own client asks before it reads.
     private func mount(of path: String, _ visit: Visit) async throws -> Response {
       guard let name = path.split(separator: "/").first.map(String.init) else { throw Refusal.notFound }
+      guard !AccessGroup.namesOfInterface.contains(name) else { throw Refusal.unsupported(name, "data") }
       let opened = visit.opened
       return try await visit.perform(
         Operation(action: .inspect, group: name) { group in

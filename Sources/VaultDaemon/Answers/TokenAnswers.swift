@@ -21,11 +21,12 @@
       switch (path.joined(separator: "/"), isWriting) {
       case ("unix/login", true): return try await unixLogin()
       case ("approle/login", true): return try await roleLogin()
+      case ("cert/login", true): return try await certificateLogin()
       case ("token/lookup-self", _): return try await lookUp()
       case ("token/renew-self", true): return try await renew()
       case ("token/revoke-self", true): return try await revoke()
       case ("token/create", true): throw Refusal.ownerOnly("vault app bind APP")
-      default: throw Refusal(status: .notFound, "unsupported path")
+      default: throw Refusal.unsupported("auth", path.first)
       }
     }
 
@@ -37,7 +38,10 @@
         try await visit.record(.login, .denied, detail: "unix")
         throw Refusal.unknownCaller
       }
-      return try await issue(for: application, "unix")
+      let (opened, peer) = (visit.opened, visit.connection.peer)
+      return try await issue(for: application, "unix") {
+        try opened.callers.application(of: peer, in: opened.store) == application
+      }
     }
 
     /// AppRole: the role is the application's id, and its secret an item that the owner has set.
@@ -46,12 +50,38 @@
         throw Refusal.invalid("role_id and secret_id are needed")
       }
       let opened = visit.opened
-      let known = try await Blocking.read { try opened.callers.settings(of: opened.store)["approle/\(role)"] }
-      guard let known, known.utf8.count >= 16, Self.isEqual(known, secret) else {
+      let isKnown: @Sendable () throws -> Bool = {
+        guard let known = try opened.callers.settings(of: opened.store)["approle/\(role)"] else { return false }
+        return known.utf8.count >= 16 && Self.isEqual(known, secret)
+      }
+      guard try await Blocking.read(isKnown) else {
         try await visit.record(.login, .denied, subject: role, detail: "approle")
         throw Refusal(status: .badRequest, "invalid role or secret ID")
       }
-      return try await issue(for: role, "approle")
+      return try await issue(for: role, "approle", if: isKnown)
+    }
+
+    /// The client's certificate, which TLS has verified: the application is the one that it is bound to, or the one of those
+    /// that the request names.
+    private func certificateLogin() async throws -> Response {
+      let (opened, name) = (visit.opened, body["name"]?.text)
+      let authorities = try await Blocking.read {
+        try opened.callers.settings(of: opened.store)[TLSIdentity.authoritiesSetting]
+      }
+      let certificate = await visit.connection.certificate(signedBy: authorities)
+      let application: @Sendable () throws -> String? = {
+        guard let certificate else { return nil }
+        let matching = try opened.callers.bindings(of: opened.store).filter { binding in
+          name ?? binding.application == binding.application
+            && binding.alternatives.contains { $0.matches(certificate) }
+        }
+        return matching.count == 1 ? matching.first?.application : nil
+      }
+      guard let found = try await Blocking.read(application) else {
+        try await visit.record(.login, .denied, subject: name, detail: "cert")
+        throw Refusal(status: .badRequest, "invalid certificate or no client certificate supplied")
+      }
+      return try await issue(for: found, "cert") { try application() == found }
     }
 
     /// Takes the same time wherever the texts differ.
@@ -61,11 +91,20 @@
       return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
-    private func issue(for application: String, _ method: String) async throws -> Response {
+    /// - Parameter isStillKnown: asked again when there is a token: whoever takes a binding away then ends the tokens that
+    ///   there are.
+    private func issue(
+      for application: String, _ method: String, if isStillKnown: @escaping @Sendable () throws -> Bool
+    ) async throws -> Response {
       let tokens = visit.opened.tokens
       let (text, token) = try await Blocking.write {
         try? tokens.sweep()
-        return try tokens.issue(for: application, by: method, lasting: Self.lifetime, limit: Self.limit)
+        let made = try tokens.issue(for: application, by: method, lasting: Self.lifetime, limit: Self.limit)
+        guard try isStillKnown() else {
+          try tokens.revoke(made.text)
+          throw Refusal.denied
+        }
+        return made
       }
       try await visit.record(.login, subject: application, detail: method)
       return .data(.null, auth: Self.auth(token, text))

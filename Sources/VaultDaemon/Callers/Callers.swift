@@ -1,5 +1,4 @@
 #if Daemon
-  import Glibc
   import Synchronization
   import VaultFoundation
 
@@ -52,26 +51,14 @@
     /// Where the kernel does not say for certain which process it is, the user must be a condition: unit and executable
     /// then only restrict what the user alone would get.
     func matches(_ peer: Peer) -> Bool {
+      guard certificate == nil else { return false }
       guard peer.isProcessCertain || user != nil || unit == nil && exe == nil else { return false }
       // Any process can connect and then start a program: an executable says nothing without who started it.
       guard unit != nil || user != nil || label != nil else { return false }
       return unit.map { $0 == peer.unit } ?? true
-        && user.map { peer.user == UserNumber.of($0) } ?? true
+        && user.map { peer.user == UnixUser.number(of: $0) } ?? true
         && exe.map { $0 == peer.executable } ?? true
         && label.map { $0 == peer.label } ?? true
-    }
-  }
-
-  /// The numbers of users.
-  enum UserNumber {
-    /// The uid of a user by name or number; `nil` if there is no such user.
-    static func of(_ user: String) -> UInt32? {
-      if let number = UInt32(user) { return number }
-      var entry = unsafe passwd()
-      var found: UnsafeMutablePointer<passwd>?
-      var buffer = [CChar](repeating: 0, count: 16 * 1_024)
-      guard unsafe getpwnam_r(user, &entry, &buffer, buffer.count, &found) == 0, unsafe found != nil else { return nil }
-      return unsafe entry.pw_uid
     }
   }
 #endif

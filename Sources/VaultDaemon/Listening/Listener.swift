@@ -10,6 +10,7 @@
   import NIOSSL
   import ServiceLifecycle
   import Synchronization
+  import VaultFoundation
 
   /// Accepts connections on one socket and answers HTTP on them, until a graceful shutdown: the requests that have begun are
   /// answered, and no other connection is accepted.
@@ -26,7 +27,7 @@
     /// What the kernel says about who is at the other end; called once for each connection.
     let identify: @Sendable (any Channel) -> EventLoopFuture<Peer>
     /// What TLS needs; called for each connection over TCP.
-    let secure: @Sendable () async throws -> NIOSSLContext
+    let secure: @Sendable () async throws -> TLSIdentity.Security
     let answer: Answer
 
     private static let settling = TimeAmount.milliseconds(100)
@@ -90,11 +91,11 @@
       identify(channel).flatMap { peer in
         guard connections.enter(peer) else { return channel.close().map { nil } }
         channel.closeFuture.whenComplete { _ in connections.leave(peer) }
-        let connection = Connection(peer: peer, isTLS: socket.kind == .tcp)
-        guard connection.isTLS else { return accept(channel, connection).map { $0 } }
-        return channel.eventLoop.makeFutureWithTask(secure).flatMapThrowing { context in
-          try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
-        }.flatMap { accept(channel, connection).map { $0 } }
+        guard socket.kind == .tcp else { return accept(channel, Connection(peer: peer)).map { $0 } }
+        return channel.eventLoop.makeFutureWithTask(secure).flatMapThrowing { security in
+          try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: security.context))
+          return Connection(peer: peer, secured: (channel, security.authorities))
+        }.flatMap { accept(channel, $0).map { $0 } }
       }.flatMapError { _ in channel.close().map { nil } }
     }
 
@@ -120,7 +121,23 @@
   /// The connection that a request came over.
   struct Connection: Sendable {
     let peer: Peer
-    let isTLS: Bool
+    /// Of a connection with TLS: its channel, and the authorities that a client's certificate was verified with.
+    private let secured: (channel: any Channel, authorities: String?)?
+
+    init(peer: Peer, secured: (channel: any Channel, authorities: String?)? = nil) {
+      (self.peer, self.secured) = (peer, secured)
+    }
+
+    var isTLS: Bool { secured != nil }
+
+    /// The certificate that the client has shown, if it was verified with these authorities and has not expired since.
+    func certificate(signedBy authorities: String?) async -> ClientCertificate? {
+      guard let secured, let authorities, secured.authorities == authorities,
+        let shown = try? await secured.channel.nioSSL_peerCertificate().get(),
+        let certificate = try? ClientCertificate(shown), Timestamp.now < certificate.expires
+      else { return nil }
+      return certificate
+    }
   }
 
   /// What one client may take at most. Everything above is refused or closed.

@@ -78,9 +78,14 @@ import Testing
     ["app", "bind", "com.example.web"], ["app", "bind", "com.example.web", "--exe", "web"],
     ["app", "bind", "com.example.web", "--unit", "a b"], ["app", "bind", "com.example.web", "--unit", "web.timer"],
     ["app", "bind", "vault.service", "--user", "0"], ["app", "bind", "default", "--user", "0"],
-    ["app", "bind", "com.example.web", "--user", "0", "--load-credential", "db"],
-    ["app", "bind", "com.example.web", "--user", "0", "--load-credential", "../db=a"],
-    ["app", "bind", "com.example.web", "--user", "0", "--load-credential", "a=b", "--load-credential", "a=c"],
+    ["app", "bind", "com.example.web", "--unit", "web.socket"],
+    ["app", "bind", "com.example.web", "--unit", "a.scope"],
+    ["app", "bind", "com.example.web", "--user", "0", "--load-credential", "db=a"],
+    ["app", "bind", "com.example.web", "--unit", "web", "--load-credential", "db"],
+    ["app", "bind", "com.example.web", "--unit", "web", "--load-credential", "../db=a"],
+    ["app", "bind", "com.example.web", "--unit", "web", "--load-credential", "a=b", "--load-credential", "a=c"],
+    ["app", "bind", "com.example.web", "--certificate", "a b"],
+    ["app", "bind", "com.example.web", "--certificate", "web.example.com", "--user", "0"],
     ["app", "unbind", "com.example.web"], ["app", "unbind", "com.example.web", "--all", "--user", "0"],
     ["app", "issue", "vault.service", "--output", "/nonexistent/x"],
     ["service", "enroll", "--output", "/nonexistent/x", "--again", "--replace"],
@@ -93,6 +98,45 @@ import Testing
     let refused = Transcript(arguments, environment: store.environment)
     #expect(refused.status == 64, "\(refused.errors)")
     #expect(store.run("group", "list").output == "default\n")
+  }
+
+  @Test func `conditions that nobody meets are named`() {
+    let bound = store.run("app", "bind", app, "--user", "no-such-user-here", "--exe", "/nonexistent/web")
+    #expect(bound.status == 0)
+    #expect(bound.errors.contains("this machine has no user 'no-such-user-here'"))
+    #expect(bound.errors.contains("'/nonexistent/web' is no program on this machine"))
+    #expect(!store.run("app", "bind", app, "--user", "0", "--exe", "/bin/sh").errors.contains("this machine"))
+  }
+
+  @Test func `a certificate is bound by its name or by a fingerprint as programs print it`() {
+    let digits = String(repeating: "AB:", count: 31) + "AB"
+    for text in ["Web.Example.com", "spiffe://example.com/Web", digits] {
+      #expect(store.run("app", "bind", app, "--certificate", text).status == 0)
+    }
+    #expect(
+      store.run("app", "show", app).output.split(separator: "\n").suffix(3) == [
+        "bound: certificate web.example.com", "bound: certificate spiffe://example.com/Web",
+        "bound: certificate sha256:\(String(repeating: "ab", count: 32))",
+      ])
+    #expect(store.run("app", "show", app, "--json").output.contains("{\"certificate\":\"web.example.com\","))
+    #expect(store.run("app", "unbind", app, "--certificate", digits).status == 0)
+  }
+
+  @Test func `a group with a name of HashiCorp's interface is no mount, and whoever makes or serves one is told`() {
+    let created = store.run("group", "create", "sys")
+    #expect(created.status == 0 && created.errors.contains("'sys' cannot be a mount"))
+    #expect(store.run("set", "a", "-g", "sys", input: "x").status == 0)
+    let enrolled = store.run("service", "enroll", "--output", credential, "--group", "sys")
+    #expect(enrolled.status == 0 && enrolled.errors.contains("'sys' cannot be a mount"))
+    #expect(!store.run("group", "create", "system").errors.contains("mount"))
+  }
+
+  @Test func `a revoked service is enrolled again with a new credential, and the error says how`() {
+    store.run("service", "enroll", "--output", credential)
+    store.run("service", "revoke")
+    let refused = store.run("service", "enroll", "--output", store.folder.file("second"))
+    #expect(refused.status != 0 && refused.errors.contains("vault service enroll --output FILE --replace"))
+    #expect(store.run("service", "enroll", "--output", store.folder.file("second"), "--replace").status == 0)
   }
 
   @Test func `the store's own groups stay out of lists of items`() throws {

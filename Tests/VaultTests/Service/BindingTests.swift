@@ -12,11 +12,12 @@ import Testing
     let applications = try fixture.owner().applications
     let token = try ServiceBinding.Reference(item: "api/token", field: "key", group: "team.shared")
     try applications.bind(web, Alternative(unit: "web.service", user: "www-data"))
-    try applications.bind(web, Alternative(exe: "/usr/bin/web \"x\" \\", credentials: ["api.token": token]))
+    try applications.bind(
+      web, Alternative(unit: "web@1.service", exe: "/usr/bin/web \"x\" \\", credentials: ["api.token": token]))
     try applications.bind("com.example.db", Alternative(user: "70", label: "db//&unconfined"))
     let found = try fixture.service().serviceBindings()
     #expect(found.map(\.application) == ["com.example.db", web])
-    #expect(found[1].alternatives.map(\.unit) == ["web.service", nil])
+    #expect(found[1].alternatives.map(\.unit) == ["web.service", "web@1.service"])
     #expect(found[1].alternatives.map(\.user) == ["www-data", nil])
     #expect(found[1].alternatives[1].exe == "/usr/bin/web \"x\" \\")
     #expect(found[1].alternatives[1].credentials == ["api.token": token])

@@ -121,33 +121,49 @@ extension ServiceVectors {
       subject: record.subject, detail: record.detail)
   }
 
+  private static let digest = String(repeating: "0f", count: 32)
   private static let bindings = [
     Parsing(name: "a unit of a user", text: #"[{"unit":"web@1.service","user":"www-data"}]"#),
     Parsing(name: "two alternatives", text: #"[{"exe":"/usr/bin/web"},{"label":"web//&unconfined"}]"#),
     Parsing(
       name: "credentials",
       text:
-        #"[{"user":"33","credentials":{"db":{"item":"db/password","field":"user"},"tls":{"group":"team","item":"key"}}}]"#
+        #"[{"unit":"web.service","user":"33","credentials":{"db":{"item":"db/password","field":"user"},"tls":{"group":"team","item":"key"}}}]"#
     ),
+    Parsing(
+      name: "certificates",
+      text:
+        #"[{"certificate":"web.example.com"},{"certificate":"spiffe://example.com/Web"},{"certificate":"sha256:\#(digest)"}]"#
+    ),
+    Parsing(name: "a credential for a mount", text: #"[{"unit":"a.mount","credentials":{"a":{"item":"b"}}}]"#),
     Parsing(name: "white space", text: "[ {\n\t\"user\" : \"33\" } ]"),
     Parsing(name: "no array", text: #"{"user":"33"}"#, rule: 1),
     Parsing(name: "an unknown member", text: #"[{"user":"33","host":"a"}]"#, rule: 1),
     Parsing(name: "a member twice", text: #"[{"user":"33","user":"34"}]"#, rule: 1),
     Parsing(name: "a number in place of a text", text: #"[{"user":33}]"#, rule: 1),
-    Parsing(name: "a credential without an item", text: #"[{"user":"33","credentials":{"a":{}}}]"#, rule: 1),
+    Parsing(name: "a credential without an item", text: #"[{"unit":"a.service","credentials":{"a":{}}}]"#, rule: 1),
     Parsing(name: "text behind the array", text: #"[{"user":"33"}]x"#, rule: 1),
     Parsing(name: "no alternative", text: "[]", rule: 1),
     Parsing(name: "no condition", text: #"[{"credentials":{"a":{"item":"b"}}}]"#, rule: 2),
     Parsing(name: "an empty alternative", text: "[{}]", rule: 2),
+    Parsing(
+      name: "a certificate and a user", text: #"[{"user":"33","certificate":"web.example.com"}]"#, rule: 2),
+    Parsing(
+      name: "credentials without a unit", text: #"[{"user":"33","credentials":{"a":{"item":"b"}}}]"#, rule: 2),
+    Parsing(name: "a socket without credentials", text: #"[{"unit":"web.socket"}]"#, rule: 2),
     Parsing(name: "the same conditions twice", text: #"[{"user":"33"},{"user":"33"}]"#, rule: 3),
     Parsing(name: "a template", text: #"[{"unit":"web@.service"}]"#, rule: 4),
     Parsing(name: "a timer", text: #"[{"unit":"web.timer"}]"#, rule: 4),
+    Parsing(name: "a scope", text: #"[{"unit":"web.scope"}]"#, rule: 4),
+    Parsing(name: "a DNS name in capitals", text: #"[{"certificate":"Web.example.com"}]"#, rule: 4),
+    Parsing(name: "a short fingerprint", text: #"[{"certificate":"sha256:00ff"}]"#, rule: 4),
     Parsing(name: "a relative path", text: #"[{"exe":"web"}]"#, rule: 4),
     Parsing(name: "a line break", text: #"[{"label":"a\nb"}]"#, rule: 4),
     Parsing(name: "an empty user", text: #"[{"user":""}]"#, rule: 4),
-    Parsing(name: "an id that is a path", text: #"[{"user":"33","credentials":{"..":{"item":"a"}}}]"#, rule: 4),
+    Parsing(name: "an id that is a path", text: #"[{"unit":"a.service","credentials":{"..":{"item":"a"}}}]"#, rule: 4),
     Parsing(
-      name: "a group that is no name", text: #"[{"user":"33","credentials":{"a":{"item":"a","group":"A"}}}]"#, rule: 4),
+      name: "a group that is no name", text: #"[{"unit":"a.service","credentials":{"a":{"item":"a","group":"A"}}}]"#,
+      rule: 4),
   ]
 }
 

@@ -45,6 +45,7 @@ struct CreateGroup: Command {
       keep: keep, lifetime: try LifetimeArgument.parse(lifetime), isThisDeviceOnly: thisDeviceOnly,
       unixGroup: try unixGroup.map { (name) throws(VaultError) in try UnixGroup(name) })
     try session.openStore(key).createGroup(name, new)
+    session.warnOfNoMount(name)
   }
 }
 

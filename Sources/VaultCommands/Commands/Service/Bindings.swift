@@ -1,4 +1,5 @@
 internal import Exchange
+internal import Glibc
 internal import Vault
 
 /// `vault app bind APP`
@@ -8,6 +9,7 @@ struct BindApplication: Command {
     usage: """
       vault app bind APP [--unit NAME] [--user NAME|UID] [--exe PATH] [--label LABEL]
                          [--load-credential ID=NAME[#FIELD]]...
+      vault app bind APP --certificate NAME|FINGERPRINT
       """,
     more: """
       All named conditions must hold. Each call adds an alternative; the same conditions again add credentials to \
@@ -22,6 +24,9 @@ struct BindApplication: Command {
 
       --load-credential gives systemd an item for LoadCredential=ID:/run/vault/credentials.sock: an item of the \
       application's own group, a field of it, or a reference vault://GROUP/NAME#FIELD.
+
+      --certificate is for callers over TLS, who get a token for their certificate: a DNS name or URI that an authority \
+      in the item settings/client-ca of the group vault.service issued it for, or its SHA-256 fingerprint.
       """,
     example: """
       vault app bind com.example.web --unit web.service --user www-data
@@ -46,15 +51,26 @@ struct BindApplication: Command {
     let bound = try session.openStore(key).applications.bind(app, alternative)
     let count = bound.binding.alternatives.count
     session.say(
-      "vaultd takes a process for '\(app)' by \(count == 1 ? "these conditions" : "\(count) alternatives"); "
-        + "to see them: vault app show \(app)")
-    if alternative.unit == nil, alternative.user == nil, alternative.label == nil {
-      session.warn(
-        "an executable alone matches no process, because any process can start it: name --unit or --user too")
-    }
+      "vaultd takes a \(alternative.certificate == nil ? "process" : "client") for '\(app)' by "
+        + "\(count == 1 ? "these conditions" : "\(count) alternatives"); to see them: vault app show \(app)")
+    warnOfUnmet(alternative, in: session)
     guard !bound.unserved.isEmpty else { return }
     let options = bound.unserved.map { " --group \($0.name):\($0.rights.rawValue)" }.joined()
     session.warn("no service is enrolled, so nothing serves it yet: vault service enroll --output FILE\(options)")
+  }
+
+  /// Warns of conditions that nobody meets now.
+  private func warnOfUnmet(_ alternative: ServiceBinding.Alternative, in session: Session) {
+    if alternative.exe != nil, alternative.unit == nil, alternative.user == nil, alternative.label == nil {
+      session.warn(
+        "an executable alone matches no process, because any process can start it: name --unit or --user too")
+    }
+    if let user = alternative.user, UnixUser.number(of: user) == nil {
+      session.warn("this machine has no user '\(UTF8Text.onOneLine(user))', so no process matches here yet")
+    }
+    if let exe = alternative.exe, unsafe access(exe, X_OK) != 0 {
+      session.warn("'\(UTF8Text.onOneLine(exe))' is no program on this machine, so no process matches here yet")
+    }
   }
 
   private func references() throws -> [String: ServiceBinding.Reference] {
@@ -83,21 +99,24 @@ struct BindApplication: Command {
   }
 }
 
-/// The options that name what the kernel says about a process.
+/// The options that name what the kernel says about a process, or TLS about a client.
 struct BindingConditions {
   let unit: String?
   let user: String?
   let exe: String?
   let label: String?
+  let certificate: String?
 
   init(_ arguments: inout Arguments) {
     unit = arguments.option("--unit", value: "name", "A unit of the system's service manager.")
     user = arguments.option("--user", value: "user", "A Unix user, by name or number.")
     exe = arguments.option("--exe", value: "path", "The executable, by its absolute path.", completes: .files)
     label = arguments.option("--label", value: "label", "An AppArmor label.")
+    certificate = arguments.option(
+      "--certificate", value: "name", "A client certificate, by a DNS name, a URI or its SHA-256 fingerprint.")
   }
 
-  var isEmpty: Bool { unit == nil && user == nil && exe == nil && label == nil }
+  var isEmpty: Bool { unit == nil && user == nil && exe == nil && label == nil && certificate == nil }
 
   func alternative(
     credentials: [String: ServiceBinding.Reference] = [:]
@@ -105,7 +124,15 @@ struct BindingConditions {
     // As for systemctl, a name without a kind is a service.
     let unit = unit.map { $0.contains(".") ? $0 : $0 + ".service" }
     return try ServiceBinding.Alternative(
-      unit: unit, user: user, exe: exe, label: label, credentials: credentials)
+      unit: unit, user: user, exe: exe, label: label, certificate: certificate.map(BindingConditions.oneForm),
+      credentials: credentials)
+  }
+
+  /// A fingerprint as programs print it (`AB:CD:…`) or a DNS name in any case, in the one form of bindings.
+  private static func oneForm(_ certificate: String) -> String {
+    let digits = certificate.lowercased().split(separator: ":").joined()
+    if digits.utf8.count == 64, digits.allSatisfy(\.isHexDigit) { return "sha256:\(digits)" }
+    return certificate.contains(":") ? certificate : certificate.lowercased()
   }
 }
 
@@ -115,10 +142,11 @@ struct UnbindApplication: Command {
     "Remove conditions by which vaultd knows an application.",
     usage: """
       vault app unbind APP [--unit NAME] [--user NAME|UID] [--exe PATH] [--label LABEL]
+      vault app unbind APP --certificate NAME|FINGERPRINT
       vault app unbind APP --all
       """,
     more: """
-      Name the same conditions as for 'vault app bind'. The application keeps its groups, and the service stays a member \
+      Name the same conditions as for 'vault app bind'. The tokens that the application has got from vaultd end at once. The application keeps its groups, and the service stays a member \
       of them; to change that: vault revoke GROUP vault.service
       """,
     example: """
@@ -143,7 +171,7 @@ struct UnbindApplication: Command {
     }
     let alternative = all ? nil : try conditions.alternative()
     let left = try session.openStore(key).applications.unbind(app, alternative)
-    if left == nil { session.say("no process is '\(app)' any more") }
+    if left == nil { session.say("nobody is '\(app)' any more") }
   }
 }
 
@@ -153,10 +181,7 @@ extension ServiceBinding {
     try json.array("alternatives") { (json) throws(Failure) in
       for alternative in alternatives {
         try json.object { (json) throws(Failure) in
-          if let unit = alternative.unit { try json.string("unit", unit) }
-          if let user = alternative.user { try json.string("user", user) }
-          if let exe = alternative.exe { try json.string("exe", exe) }
-          if let label = alternative.label { try json.string("label", label) }
+          for condition in alternative.conditions { try json.string(condition.name, condition.text) }
           try json.object("credentials") { (json) throws(Failure) in
             for (id, reference) in alternative.credentials.sorted(by: { $0.key < $1.key }) {
               try json.member(id, reference.text)

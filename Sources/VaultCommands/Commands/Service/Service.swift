@@ -60,6 +60,7 @@ struct EnrollService: Command {
     session.endProgress()
     session.say("wrote the credential of the service")
     for admission in issued.admissions { session.say(admission.sentence(Applications.service)) }
+    for group in try store.service().groups { session.warnOfNoMount(group.name) }
     if let failure = UnchangedGroups.failure(issued.unchanged, Applications.service, session) { throw failure }
   }
 }
@@ -137,6 +138,14 @@ extension ServiceInfo.Unserved {
 }
 
 extension Session {
+  /// Warns of a group that has the name of something else in HashiCorp's interface.
+  func warnOfNoMount(_ group: String) {
+    guard AccessGroup.namesOfInterface.contains(group) else { return }
+    warn(
+      "'\(group)' cannot be a mount, because HashiCorp's interface uses that name itself: "
+        + "vaultd gives the group only to 'vault' and to the library")
+  }
+
   /// Warns of groups of a bound application that an enrolled service does not serve with its rights.
   func warnOfUnserved(_ application: String, in store: SecretStore) {
     guard let service = try? store.service(), service.credential?.standing == .issued else { return }

@@ -37,6 +37,21 @@ struct CallerTests {
     }
   }
 
+  @Test func `a group with a name of the interface is no mount, and the answer says so`() async throws {
+    let daemon = try RunningDaemon()
+    let owner = try daemon.owner()
+    for group in ["sys", "auth", "identity", "cubbyhole", "events"] {
+      _ = try owner.createGroup(group)
+      _ = try owner.grant(.write, in: group, to: "web")
+      _ = try owner.grant(.write, in: group, to: Applications.service)
+      let answer = try await daemon.curl("/v1/\(group)/data/a")
+      #expect(answer.status == 404 && answer.body.contains("'\(group)' is no mount"))
+      #expect(try await daemon.curl("/v1/sys/internal/ui/mounts/\(group)/data/a").status == 404)
+    }
+    let mounts = try await daemon.curl("/v1/sys/mounts").body
+    #expect(mounts.contains("\"web/\"") && !mounts.contains("\"identity/\""))
+  }
+
   @Test func `an answered read is in the record`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("db/password", in: "web", to: "secret")

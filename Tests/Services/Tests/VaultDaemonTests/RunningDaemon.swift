@@ -75,6 +75,10 @@ final class RunningDaemon: Sendable {
     _ = try owner().applications.bind(application, .init(unit: unit, user: user))
   }
 
+  func bind(certificate: String, to application: String) throws {
+    _ = try owner().applications.bind(application, .init(certificate: certificate))
+  }
+
   func unbind(_ application: String) throws { _ = try owner().applications.unbind(application) }
 
   /// The status of curl's answer for a whole URL; 0 if there is none.
@@ -98,10 +102,12 @@ final class RunningDaemon: Sendable {
   /// - Returns: what it prints, then the status of the answer.
   @discardableResult
   func curl(_ path: String, _ arguments: String...) async throws -> (body: String, status: Int) {
+    try await curl(url: "http://localhost" + path, ["--unix-socket", socket] + arguments)
+  }
+
+  func curl(url: String, _ arguments: [String]) async throws -> (body: String, status: Int) {
     let text = try await Self.output(
-      of: "/usr/bin/curl",
-      ["--silent", "--show-error", "--unix-socket", socket, "--write-out", "\n%{http_code}"] + arguments
-        + ["http://localhost" + path])
+      of: "/usr/bin/curl", ["--silent", "--write-out", "\n%{http_code}"] + arguments + [url])
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     return (lines.dropLast().joined(separator: "\n"), Int(lines.last ?? "") ?? 0)
   }

@@ -13,18 +13,20 @@ struct TokenTests {
     }
   }
 
+  static func token(in body: String) throws -> String { try #require(text("client_token", in: body)) }
+
   private static func logIn(_ daemon: RunningDaemon) async throws -> String {
     let answer = try await daemon.curl("/v1/auth/unix/login", "-X", "POST")
     #expect(answer.status == 200)
-    return try #require(text("client_token", in: answer.body))
+    return try token(in: answer.body)
   }
 
   @Test func `a token stands for the application until it is revoked, also after a restart`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")
     let token = try await Self.logIn(daemon)
-    // Without the binding, only the token says who it is.
-    try daemon.unbind("web")
+    // From here on, only the token says who it is.
+    try daemon.bind("other", user: String(getuid()))
     #expect(try await daemon.curl("/v1/web/data/a").status == 403)
     #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status == 200)
     daemon.seal.seal()
@@ -37,6 +39,30 @@ struct TokenTests {
     #expect(
       try await daemon.curl("/v1/auth/token/revoke-self", "-X", "POST", "-H", "X-Vault-Token: \(token)").status == 204)
     #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status == 403)
+  }
+
+  @Test func `unbinding an application, or revoking it, ends its tokens at once and no others`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    for application in ["web", "other"] {
+      try daemon.bind(application, unit: "nowhere.service")
+      try daemon.set("a", in: application, to: "value")
+      try daemon.set("settings/approle/\(application)", in: "vault.service", to: "0123456789abcdef")
+    }
+    func logIn(_ role: String) async throws -> String {
+      let answer = try await daemon.curl(
+        "/v1/auth/approle/login", "-d", #"{"role_id":"\#(role)","secret_id":"0123456789abcdef"}"#)
+      return try Self.token(in: answer.body)
+    }
+    func read(_ group: String, _ token: String) async throws -> Int {
+      try await daemon.curl("/v1/\(group)/data/a", "-H", "X-Vault-Token: \(token)").status
+    }
+    let (web, other) = (try await logIn("web"), try await logIn("other"))
+    #expect(try await [read("web", web), read("other", other)] == [200, 200])
+    try daemon.unbind("web")
+    #expect(try await [read("web", web), read("other", other)] == [403, 200])
+    _ = try daemon.owner().applications.uninstall("other", revoking: true)
+    #expect(try await read("other", other) == 403)
+    #expect(try daemon.items(of: "vault.tokens").isEmpty)
   }
 
   @Test func `an unknown token is refused, even if a binding matches the process`() async throws {
@@ -79,27 +105,13 @@ struct TokenTests {
     try daemon.set("a", in: "web", to: "value")
     let url = "https://127.0.0.1:\(port)/v1/web/data/a"
     #expect(try await daemon.status(of: url, "--insecure") == 0)
-    _ = try await RunningDaemon.output(
-      of: "/usr/bin/openssl",
-      [
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-        "/CN=test",
-        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", daemon.folder + "/tls.key", "-out",
-        daemon.folder + "/tls.pem",
-      ])
-    for (name, file) in [("tls-certificate", "tls.pem"), ("tls-key", "tls.key")] {
-      try daemon.set(
-        "settings/\(name)", in: "vault.service",
-        to: String(contentsOfFile: daemon.folder + "/" + file, encoding: .utf8))
-    }
-    let trust = "--cacert"
-    #expect(try await daemon.status(of: url, trust, daemon.folder + "/tls.pem") == 403)
+    let (trust, authority) = ("--cacert", try await daemon.useTLS().path("ca.pem"))
+    #expect(try await daemon.status(of: url, trust, authority) == 403)
     let token = try await Self.logIn(daemon)
-    #expect(
-      try await daemon.status(of: url, trust, daemon.folder + "/tls.pem", "-H", "X-Vault-Token: \(token)") == 200)
+    #expect(try await daemon.status(of: url, trust, authority, "-H", "X-Vault-Token: \(token)") == 200)
     // Plain HTTP is no TLS.
     #expect(try await daemon.status(of: "http://127.0.0.1:\(port)/v1/sys/health") == 0)
     let login = "https://127.0.0.1:\(port)/v1/auth/unix/login"
-    #expect(try await daemon.status(of: login, trust, daemon.folder + "/tls.pem", "-X", "POST") == 403)
+    #expect(try await daemon.status(of: login, trust, authority, "-X", "POST") == 403)
   }
 }
