@@ -3,7 +3,7 @@
 import re
 
 from identity import stretched
-from layout import Cursor, Refused, fields, pad16, refuse_later_formats, require, short_counter
+from layout import Cursor, Refused, fields, pad16, refuse_later_formats, require, short_counter, utf8
 from primitives import digest, mac, open_box
 
 
@@ -11,13 +11,15 @@ def credential(data, passphrase=None):
     """What an application opens its groups with; with a passphrase, where it is sealed with one."""
     level = "credential"
     refuse_later_formats(data, "app.cred")
-    require(125 <= len(data) <= 65_536 and data[:16] == pad16("vault1.app.cred"), level, "size or label")
-    if data[16:18] not in (b"\0\1", b"\0\2"):
+    version = int.from_bytes(data[16:18], "big")
+    limit = 65_536 if version in (1, 2) else 131_072
+    require(125 <= len(data) <= limit and data[:16] == pad16("vault1.app.cred"), level, "size or label")
+    if version not in (1, 2, 3, 4):
         raise Refused("newer-format")
     require(digest("vault1.cred.hash", data[:-32]) == data[-32:], level, "hash")
     cursor = Cursor(data[18:-32], level)
     require(cursor.number(2) == 0, level, "a flag")
-    if data[17] == 2:
+    if version in (2, 4):
         return sealed_credential(data, cursor, passphrase, level)
     issue, owner, seed, application = cursor.number(4), cursor.take(32), cursor.take(32), cursor.text16()
     floors = [
@@ -26,11 +28,58 @@ def credential(data, passphrase=None):
             epoch=cursor.counter(), link=cursor.take(32))
         for _ in range(bounded(cursor.number(2), level))
     ]
+    where = remote(cursor.take(cursor.number(4)), level) if version == 3 else None
     cursor.end()
     names = [floor["group"] for floor in floors]
     require(all(is_folder_name(name) for name in [application, *names]), level, "a name")
     require(names == sorted(set(names)), level, "order of floors")
-    return dict(application=application, issue=issue, ownerKey=owner, memberSeed=seed, floors=floors)
+    return dict(application=application, issue=issue, ownerKey=owner, memberSeed=seed, floors=floors, remote=where)
+
+
+def remote(data, level):
+    """Where groups are published, and how to log in there."""
+    require(len(data) <= 65_536, level, "size of a remote")
+    cursor = Cursor(data, level)
+    open_part, key, password = (cursor.take(cursor.number(4)) for _ in range(3))
+    cursor.end()
+    found = fields(open_part, level, highest=6, limit=65_536)
+    require(found.keys() >= {1, 2, 3} and found[2] in (b"\1", b"\2"), level, "fields of a remote")
+    texts = {tag: utf8(found[tag], level) if tag in found else None for tag in (1, 4, 5, 6)}
+    require(is_folder_name(texts[1]), level, "name of a remote")
+    endpoints, places = [], Cursor(found[3], level)
+    while places.offset < len(found[3]):
+        port, host = places.number(2), places.text16()
+        require(port > 0 and is_host(host), level, "endpoint")
+        endpoints.append(dict(host=host, port=port))
+    require(1 <= len(endpoints) <= 64, level, "number of endpoints")
+    require(len({(place["host"], place["port"]) for place in endpoints}) == len(endpoints), level, "endpoint twice")
+    require(found[2] == b"\2" or not found.keys() & {4, 5}, level, "certificates without TLS")
+    require(all(texts[tag] is None or is_certificate(texts[tag]) for tag in (4, 5)), level, "certificate")
+    require((5 in found) == bool(key) and (not key or is_private_key(key)), level, "key of a client")
+    require((6 in found) == bool(password) and len(password) <= 1_024, level, "password")
+    require(texts[6] is None or is_user(texts[6]), level, "user")
+    return dict(
+        name=texts[1], usesTLS=found[2] == b"\2", endpoints=endpoints, authority=texts[4], certificate=texts[5],
+        user=texts[6], key=utf8(key, level) or None, password=utf8(password, level) or None)
+
+
+def is_host(text):
+    pattern = r"[0-9A-Fa-f:.]+" if ":" in text else r"[0-9A-Za-z_][0-9A-Za-z_.-]*"
+    return len(text) <= 253 and re.fullmatch(pattern, text) is not None
+
+
+def is_certificate(text):
+    marks = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    return all(mark in text for mark in marks) and "\0" not in text and "PRIVATE KEY-----" not in text
+
+
+def is_private_key(data):
+    return b"PRIVATE KEY-----" in data and b"ENCRYPTED" not in data and b"\0" not in data
+
+
+def is_user(text):
+    """1 to 256 bytes without control characters, as in names of items."""
+    return 0 < len(text.encode()) <= 256 and not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029]", text)
 
 
 def sealed_credential(data, cursor, passphrase, level):
@@ -43,7 +92,7 @@ def sealed_credential(data, cursor, passphrase, level):
     if mac(key, "vault1.cred.chk", header)[:16] != check:
         raise Refused("wrong-key")
     inner = open_box(key, nonce, header, data[84:-32], level)
-    require(inner[16:18] == b"\0\1", level, "what is sealed")
+    require(inner[16:18] == (b"\0\1" if data[17] == 2 else b"\0\3"), level, "what is sealed")
     return credential(inner)
 
 

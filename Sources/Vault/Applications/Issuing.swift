@@ -36,6 +36,8 @@ extension Applications {
   ///   - issuance: which identity the credential holds.
   ///   - grants: rights in other groups, added to the rights that the application already has.
   ///   - lifetime: what happens to the private group at uninstallation; by default it survives.
+  ///   - remote: the name of the remote that the credential tells a machine without these groups; older programs report a
+  ///     newer format for such a credential.
   ///   - passphrase: seals the credential, which then opens only with this passphrase.
   ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as
@@ -44,19 +46,22 @@ extension Applications {
   /// - Returns: the contents that the application can read through `grants`, and the groups that could not be changed.
   ///   A damaged group does not stop the others from learning the new credential.
   /// - Throws: ``VaultError/exists(_:)`` if the application has a credential, a group has this name, or a file exists
-  ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application or group;
+  ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application, group or remote; ``VaultError/overLimit(_:)``
+  ///   for a remote and more than 256 groups;
   ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a newer credential than the registry;
   ///   ``VaultError/contradiction(_:)``; ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
-    lifetime: GroupLifetime? = nil, sealedBy passphrase: consuming Secret? = nil,
+    lifetime: GroupLifetime? = nil, remote: String? = nil, sealedBy passphrase: consuming Secret? = nil,
     droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
     let issued = try issue(
-      name, to: path, issuance, grants: grants, lifetime: lifetime, sealedBy: try Applications.guarded(passphrase),
+      name, to: path, issuance, grants: grants, lifetime: lifetime,
+      remote: try remote.map { (name) throws(VaultError) in try store.remote(name) },
+      sealedBy: try Applications.guarded(passphrase),
       droppingUnproved: isDroppingUnproved, accepting: confirm, progress: progress)
     let isReplacing = if case .replacing = issuance { true } else { false }
     store.record(
@@ -68,7 +73,7 @@ extension Applications {
   /// Writes a credential for an application, or for the service, which may only read its own group.
   func issue(
     _ name: AccessGroup.Name, to path: String, _ issuance: Issuance, grants: [Grant], lifetime: GroupLifetime?,
-    sealedBy sealingPassphrase: GuardedBytes?, droppingUnproved isDroppingUnproved: Bool,
+    remote: Remote? = nil, sealedBy sealingPassphrase: GuardedBytes?, droppingUnproved isDroppingUnproved: Bool,
     accepting confirm: ((ReturningState) -> Bool)?, progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> IssuedCredential {
     let id = name.description
@@ -77,7 +82,8 @@ extension Applications {
     var entry = try begin(name, issuance, lifetime, registry)
     let place = try CredentialFile.Place(path, outside: store.location.home) { found in
       // The file that an earlier run of this command wrote before it failed to change every group.
-      entry.wasReplaced && found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
+      entry.wasReplaced && found.application == id && found.issue == entry.issue
+        && found.ownerKey == identity.ownerKey && found.remote?.name == remote?.name
     }
     for grant in grants { _ = try store.group(grant.group).info() }
     if entry.standing == .issuing { try registry.record(entry, of: id) }
@@ -104,7 +110,7 @@ extension Applications {
     let credential = Credential(
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
       member: try sealing { () throws(SealingError) in try identity.applicationMember(id: id, issue: entry.issue) },
-      floors: try floors(of: id))
+      floors: try floors(of: id, all: remote != nil), remote: remote)
     try place.write(credential, passphrase: sealingPassphrase)
     // Until every group refuses the old credential, the command must be repeated.
     if unchanged.isEmpty || entry.standing != .issuing { entry.standing = .issued }
@@ -191,8 +197,14 @@ extension Applications {
   }
 
   /// The known states of the application's groups; its private group is always among them.
-  private func floors(of id: String) throws(VaultError) -> [Credential.Floor] {
+  ///
+  /// - Parameter areAllNeeded: whether too many groups are an error, because a machine without them learns their names
+  ///   from the credential alone.
+  private func floors(of id: String, all areAllNeeded: Bool) throws(VaultError) -> [Credential.Floor] {
     let known = try memberships(of: id)
+    guard !areAllNeeded || known.count <= Credential.floorLimit else {
+      throw .overLimit("\(Credential.floorLimit) groups of an application with a remote")
+    }
     let inOrder = known.filter { $0.name.description == id } + known.filter { $0.name.description != id }
     return inOrder.prefix(Credential.floorLimit).map {
       Credential.Floor(group: $0.name.description, state: Floor($0.state))

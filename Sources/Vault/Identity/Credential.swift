@@ -13,6 +13,8 @@ struct Credential: Sendable {
   let member: MemberSeed
   /// Sorted by group name.
   let floors: [Floor]
+  /// Where the application's groups are published.
+  let remote: Remote?
 
   /// The newest state of one group that the owner knew when issuing the credential; an older one is a rollback.
   struct Floor: Equatable, Sendable {
@@ -20,16 +22,34 @@ struct Credential: Sendable {
     let state: GroupFile.Floor
   }
 
-  /// The largest size of a credential in bytes.
-  static let byteLimit = 65_536
-  /// The highest number of floors that fit into `byteLimit`.
+  /// The largest size of a credential in bytes, with a remote.
+  static let byteLimit = 131_072
+  /// The highest number of floors that fit into a credential.
   static let floorLimit = 256
 
-  private static let version: UInt16 = 1
+  /// What a file of the credential's label holds. Its first bytes contain these numbers.
+  enum Version: UInt16 {
+    case plain = 1
+    /// Sealed with a passphrase.
+    case sealed = 2
+    case withRemote = 3
+    case sealedWithRemote = 4
+
+    init(of credential: Credential, sealed isSealed: Bool) {
+      self = credential.remote == nil ? (isSealed ? .sealed : .plain) : isSealed ? .sealedWithRemote : .withRemote
+    }
+
+    var isSealed: Bool { self == .sealed || self == .sealedWithRemote }
+    /// The largest size in bytes.
+    var byteLimit: Int { self == .plain || self == .sealed ? 65_536 : Credential.byteLimit }
+  }
+
   // The position of the member's seed.
   private static let seedRange = 56..<88
 
-  init(issue: UInt32, ownerKey: PublicKey, application: String, member: MemberSeed, floors: [Floor]) {
+  init(
+    issue: UInt32, ownerKey: PublicKey, application: String, member: MemberSeed, floors: [Floor], remote: Remote? = nil
+  ) {
     precondition(FolderName.isValid(application) && floors.allSatisfy { FolderName.isValid($0.group) })
     precondition(floors.count <= Credential.floorLimit)
     self.issue = issue
@@ -37,6 +57,7 @@ struct Credential: Sendable {
     self.application = application
     self.member = member
     self.floors = floors.sorted { $0.group.utf8.lexicographicallyPrecedes($1.group.utf8) }
+    self.remote = remote
   }
 
   // MARK: - Bytes
@@ -47,7 +68,7 @@ struct Credential: Sendable {
   func serialized() throws(VaultError) -> GuardedBytes {
     var writer = ByteWriter()
     writer.write(.credential)
-    writer.write(Credential.version)
+    writer.write(Version(of: self, sealed: false).rawValue)
     writer.write(UInt16(0))
     writer.write(issue)
     writer.write(ownerKey)
@@ -56,19 +77,22 @@ struct Credential: Sendable {
     writer.writeCounted16(Array(application.utf8))
     writer.write(UInt16(floors.count))
     for floor in floors { floor.write(to: &writer) }
+    let remote = try self.remote?.serializedBytes()
+    if let remote { writer.write(UInt32(remote.count)) }
     let open = writer.bytes
-    let bytes = try sealing { () throws(SealingError) in
-      try GuardedBytes(count: open.count + Digest.byteCount)
-    }
+    let covered = open.count + (remote?.count ?? 0)
+    let bytes = try sealing { () throws(SealingError) in try GuardedBytes(count: covered + Digest.byteCount) }
     unsafe bytes.withUnsafeMutableBytes { bytes in
       unsafe bytes.copyBytes(from: open)
       unsafe member.withUnsafeBytes { seed in
         unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[Credential.seedRange]).copyMemory(from: seed)
       }
-      let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<open.count])
-      let digest = unsafe Hash.digest(.credentialHash, covered)
+      unsafe remote?.withUnsafeBytes { remote in
+        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[open.count..<covered]).copyMemory(from: remote)
+      }
+      let digest = unsafe Hash.digest(.credentialHash, UnsafeRawBufferPointer(rebasing: bytes[..<covered]))
       unsafe digest.withUnsafeBytes { digest in
-        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[open.count...]).copyMemory(from: digest)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[covered...]).copyMemory(from: digest)
       }
     }
     return bytes
@@ -78,11 +102,12 @@ struct Credential: Sendable {
   ///
   /// - Throws: `damaged`; `newerFormat`; `storage`.
   init(parsing bytes: GuardedBytes) throws(VaultError) {
-    let open = try Credential.openPart(of: bytes)
+    let version = try Credential.version(of: bytes)
+    guard !version.isSealed else { throw .newerFormat(read: nil, write: nil) }
+    let openCount = try Credential.openCount(of: bytes, version)
     do throws(ByteReader.Failure) {
-      var reader = ByteReader(open)
-      try reader.expect(.credential)
-      _ = try reader.read(count: 4)
+      var reader = ByteReader(Credential.openPart(of: bytes, openCount))
+      _ = try reader.read(count: 20)
       issue = try reader.read(UInt32.self)
       ownerKey = try reader.readBytes32()
       _ = try reader.read(count: Key.byteCount)
@@ -100,8 +125,15 @@ struct Credential: Sendable {
       self.floors = floors
       try reader.finish()
     } catch {
-      throw .damaged(.credential, "its fields do not follow the format")
+      throw Credential.disorder
     }
+    remote =
+      version == .plain
+      ? nil
+      : try unsafe bytes.withUnsafeBytes { (bytes) throws(VaultError) in
+        let place = openCount + 4..<bytes.count - Digest.byteCount
+        return try unsafe Remote(parsing: UnsafeRawBufferPointer(rebasing: bytes[place]), orThrow: Credential.disorder)
+      }
     member = try sealing { () throws(SealingError) in
       let seed = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in
         try unsafe Key(copying: UnsafeRawBufferPointer(rebasing: bytes[Credential.seedRange]))
@@ -110,26 +142,59 @@ struct Credential: Sendable {
     }
   }
 
-  /// All bytes before the hash, with zeros in place of the seed: these may be kept in ordinary memory.
-  private static func openPart(of bytes: GuardedBytes) throws(VaultError) -> [UInt8] {
-    let start = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(18)) }
+  private static let disorder = VaultError.damaged(.credential, "its fields do not follow the format")
+
+  /// The version of a whole credential, sealed or not.
+  ///
+  /// - Throws: `damaged`; `newerFormat`.
+  static func version(of bytes: GuardedBytes) throws(VaultError) -> Version {
+    let start = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(20)) }
     if CheckedFile.isNewer(start.prefix(16), than: .credential) { throw .newerFormat(read: nil, write: nil) }
     let count = bytes.count - Digest.byteCount
-    guard count >= seedRange.upperBound, bytes.count <= byteLimit, start.starts(with: Label.credential.padded) else {
+    let version = start.count < 20 ? nil : Version(rawValue: UInt16(start[16]) << 8 | UInt16(start[17]))
+    guard count >= seedRange.upperBound, bytes.count <= version?.byteLimit ?? byteLimit,
+      start.starts(with: Label.credential.padded)
+    else {
       throw .damaged(.credential, "it is not a vault credential")
     }
-    guard start.suffix(2).elementsEqual([0, UInt8(version)]) else { throw .newerFormat(read: nil, write: nil) }
+    guard let version else { throw .newerFormat(read: nil, write: nil) }
     let isWhole = unsafe bytes.withUnsafeBytes { bytes in
       let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])
       return unsafe Hash.digest(.credentialHash, covered) == Digest(UnsafeRawBufferPointer(rebasing: bytes[count...]))
     }
     guard isWhole else { throw .damaged(.credential, "it was altered or truncated") }
-    let open = unsafe bytes.withUnsafeBytes { bytes in
+    guard start[18..<20].elementsEqual([0, 0]) else { throw .damaged(.credential, "it has an unknown flag") }
+    return version
+  }
+
+  /// The number of bytes before the remote, or before the hash if there is none.
+  ///
+  /// - Throws: `damaged` if a remote is not exactly what follows the floors.
+  private static func openCount(of bytes: GuardedBytes, _ version: Version) throws(VaultError) -> Int {
+    let end = bytes.count - Digest.byteCount
+    guard version == .withRemote else { return end }
+    return try unsafe bytes.withUnsafeBytes { (bytes) throws(VaultError) in
+      var offset = seedRange.upperBound
+      func number(_ size: Int) throws(VaultError) -> Int {
+        guard end - offset >= size else { throw disorder }
+        defer { offset += size }
+        return unsafe bytes[offset..<offset + size].reduce(0) { $0 << 8 | Int($1) }
+      }
+      offset += try number(2)
+      let floorCount = try number(2)
+      for _ in 0..<floorCount { offset += try number(2) + Floor.fixedByteCount }
+      let open = offset
+      guard try number(4) == end - offset else { throw disorder }
+      return open
+    }
+  }
+
+  /// The first `count` bytes with zeros in place of the seed: these may be kept in ordinary memory.
+  private static func openPart(of bytes: GuardedBytes, _ count: Int) -> [UInt8] {
+    unsafe bytes.withUnsafeBytes { bytes in
       let seed = repeatElement(UInt8(0), count: Key.byteCount)
       return unsafe Array(bytes[..<seedRange.lowerBound]) + seed + Array(bytes[seedRange.upperBound..<count])
     }
-    guard open[18..<20].elementsEqual([0, 0]) else { throw .damaged(.credential, "it has an unknown flag") }
-    return open
   }
 
   fileprivate static func readName(_ reader: inout ByteReader) throws(ByteReader.Failure) -> String {
@@ -141,6 +206,9 @@ struct Credential: Sendable {
 }
 
 extension Credential.Floor {
+  /// The bytes after the group's name.
+  fileprivate static let fixedByteCount = 2 * Digest.byteCount + 3 * 8
+
   fileprivate func write(to writer: inout ByteWriter) {
     writer.writeCounted16(Array(group.utf8))
     writer.write(state.groupID)

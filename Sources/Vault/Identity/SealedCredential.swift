@@ -3,14 +3,12 @@ internal import Sealing
 
 /// A credential sealed with a passphrase, for handing it to a person (format article, "A sealed credential").
 struct SealedCredential: Sendable {
+  private let version: Credential.Version
   private let cost: Passphrase.Cost
   private let salt: [UInt8]
   private let check: [UInt8]
   private let nonce: Nonce
   private let sealed: [UInt8]
-
-  /// Older programs know only version 1 and report a newer format.
-  private static let version: UInt16 = 2
 
   /// - Throws: `overLimit` before any work; `storage`.
   init(
@@ -21,11 +19,12 @@ struct SealedCredential: Sendable {
       try Passphrase.stretch(passphrase, salt: salt, cost: cost)
     }
     let open = try credential.serialized()
-    let header = SealedCredential.header(cost, salt)
+    version = Credential.Version(of: credential, sealed: true)
+    let header = SealedCredential.header(version, cost, salt)
     (self.cost, self.salt, self.nonce) = (cost, salt, nonce)
     check = SealedCredential.check(key, header)
     sealed = unsafe open.withUnsafeBytes { unsafe SealedBox.seal($0, key: key, nonce: nonce, binding: header) }
-    guard serialized().count <= Credential.byteLimit else { throw .overLimit("the size of a credential") }
+    guard serialized().count <= version.byteLimit else { throw .overLimit("the size of a credential") }
   }
 
   /// - Throws: `wrongKey` for a wrong passphrase; `damaged` if the passphrase is right but the content is not a
@@ -34,7 +33,7 @@ struct SealedCredential: Sendable {
     let key = try sealing { () throws(SealingError) in
       try Passphrase.stretch(passphrase, salt: salt, cost: cost)
     }
-    let header = SealedCredential.header(cost, salt)
+    let header = SealedCredential.header(version, cost, salt)
     // The time of the comparison does not depend on where they differ.
     let difference = zip(SealedCredential.check(key, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
     guard difference == 0 else { throw .wrongKey(SlotInfo.Kind.passphrase) }
@@ -45,21 +44,30 @@ struct SealedCredential: Sendable {
       if error == .outOfMemory { throw VaultError(error) }
       throw .damaged(.credential, "the passphrase is right, but the credential does not open")
     }
-    do { return try Credential(parsing: open) } catch .storage(let failure) { throw .storage(failure) } catch {
-      throw .damaged(.credential, "the passphrase is right, but the content is not a credential")
+    let credential: Credential
+    do { credential = try Credential(parsing: open) } catch .storage(let failure) { throw .storage(failure) } catch {
+      throw SealedCredential.wrongContent
     }
+    guard Credential.Version(of: credential, sealed: true) == version else { throw SealedCredential.wrongContent }
+    return credential
   }
+
+  private static let wrongContent = VaultError.damaged(
+    .credential, "the passphrase is right, but the content is not a credential")
 
   // MARK: - Bytes
 
   /// Whether the bytes are a sealed credential, not an unsealed one.
   static func isMeant(by bytes: GuardedBytes) -> Bool {
-    unsafe bytes.withUnsafeBytes { unsafe $0.starts(with: header(.moderate, []).prefix(18)) }
+    let start = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(18)) }
+    return [Credential.Version.sealed, .sealedWithRemote].contains {
+      start.elementsEqual(header($0, .moderate, []).prefix(18))
+    }
   }
 
   func serialized() -> [UInt8] {
     var writer = ByteWriter()
-    writer.write(SealedCredential.header(cost, salt))
+    writer.write(SealedCredential.header(version, cost, salt))
     writer.write(check)
     writer.write(nonce.bytes)
     writer.write(sealed)
@@ -75,9 +83,10 @@ struct SealedCredential: Sendable {
     do throws(ByteReader.Failure) {
       var reader = ByteReader(covered)
       try reader.expect(.credential)
-      guard try reader.read(UInt16.self) == SealedCredential.version, try reader.read(UInt16.self) == 0 else {
-        throw .unexpected(offset: 16)
-      }
+      guard let version = Credential.Version(rawValue: try reader.read(UInt16.self)), version.isSealed,
+        bytes.count <= version.byteLimit, try reader.read(UInt16.self) == 0
+      else { throw .unexpected(offset: 16) }
+      self.version = version
       cost = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
       salt = Array(try reader.read(count: Passphrase.saltByteCount))
       check = Array(try reader.read(count: 16))
@@ -94,10 +103,10 @@ struct SealedCredential: Sendable {
     Array(key.mac(.credentialCheck, header).bytes.prefix(16))
   }
 
-  private static func header(_ cost: Passphrase.Cost, _ salt: [UInt8]) -> [UInt8] {
+  private static func header(_ version: Credential.Version, _ cost: Passphrase.Cost, _ salt: [UInt8]) -> [UInt8] {
     var writer = ByteWriter()
     writer.write(.credential)
-    writer.write(version)
+    writer.write(version.rawValue)
     writer.write(UInt16(0))
     writer.write(cost.passes)
     writer.write(cost.memoryKiB)

@@ -48,7 +48,7 @@ import Testing
 
   @Test func `a later version number or label is a newer format`() {
     var later = ForeignBytes.credential
-    later[17] = 3
+    later[17] = 5
     #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try parse(later) }
     later = ForeignBytes.credential
     later[5] = UInt8(ascii: "2")
@@ -99,6 +99,69 @@ import Testing
     #expect(try Credential(parsing: credential.serialized()).floors.map(\.group) == ["a", "a-b", "a.b", "b"])
   }
 
+  // MARK: - Remote
+
+  private func credential(_ remote: Remote?, floors: Int = 2) throws -> Credential {
+    Credential(
+      issue: 3, ownerKey: .zero, application: "com.example.web", member: try MemberSeed(Key.random()),
+      floors: (0..<floors).map {
+        Credential.Floor(
+          group: "group-\(1_000 + $0)" + String(repeating: "x", count: floors > 2 ? 118 : 0),
+          state: Floor(groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero))
+      }, remote: remote)
+  }
+
+  @Test func `a credential with a remote gives the remote again, and the same bytes`() throws {
+    for remote in try [RemoteFixture.plain(), RemoteFixture.full()] {
+      let bytes = try credential(remote).serialized().testBytes
+      #expect(bytes[16...17] == [0, 3])
+      let found = try parse(bytes)
+      #expect(found.floors.map(\.group) == ["group-1000", "group-1001"])
+      #expect(try found.remote?.testBytes() == remote.testBytes())
+      #expect(try found.serialized().testBytes == bytes)
+    }
+  }
+
+  @Test func `a credential without a remote is written in version 1`() throws {
+    let bytes = try credential(nil).serialized().testBytes
+    #expect(bytes[16...17] == [0, 1])
+    #expect(try parse(bytes).remote == nil)
+  }
+
+  @Test func `a remote of any other length is refused`() throws {
+    let covered = Array(try credential(RemoteFixture.full()).serialized().testBytes.dropLast(32))
+    #expect(throws: Never.self) { try parse(hashed(covered)) }
+    for count in 90..<covered.count { #expect(throws: VaultError.self) { try parse(hashed(Array(covered[..<count]))) } }
+    #expect(throws: VaultError.self) { try parse(hashed(covered + [0])) }
+    var plain = covered
+    plain[17] = 1
+    #expect(throws: VaultError.self) { try parse(hashed(plain)) }
+    var bare = Array(try credential(nil).serialized().testBytes.dropLast(32))
+    bare[17] = 3
+    #expect(throws: VaultError.self) { try parse(hashed(bare)) }
+  }
+
+  @Test func `256 groups with the longest names and a remote of 64 KiB fit into a credential`() throws {
+    let filling = String(repeating: "#", count: 65_300 - RemoteFixture.certificate.utf8.count)
+    let remote = try Remote("office", at: "etcd://n1:2379", authority: RemoteFixture.certificate + filling)
+    let bytes = try credential(remote, floors: 256).serialized().testBytes
+    #expect(bytes.count > 65_536)
+    let found = try parse(bytes)
+    #expect(found.floors.count == 256 && found.remote?.authority == remote.authority)
+  }
+
+  @Test func `a sealed credential carries the remote`() throws {
+    let passphrase = try GuardedBytes(testing: Array("a passphrase".utf8))
+    let cost = Passphrase.Cost(passes: 1, memoryKiB: 8_192)
+    let sealed = try SealedCredential(credential(RemoteFixture.full()), passphrase: passphrase, cost: cost)
+    let bytes = sealed.serialized()
+    #expect(bytes[16...17] == [0, 4])
+    #expect(SealedCredential.isMeant(by: try GuardedBytes(testing: bytes)))
+    let opened = try SealedCredential(parsing: bytes).open(passphrase: passphrase)
+    #expect(opened.remote?.password()?.exportInsecurelyAsString() == "correct horse")
+    #expect(try SealedCredential(credential(nil), passphrase: passphrase, cost: cost).serialized()[16...17] == [0, 2])
+  }
+
   // MARK: - File
 
   @Test func `a credential file is checked as strictly as a key file`() throws {
@@ -112,7 +175,7 @@ import Testing
       try CredentialFile.read(temporary.makeFIFO("FIFO"))
     }
     #expect(throws: VaultError.locked(.credential(.wrongSize))) {
-      try CredentialFile.read(temporary.write("long", [UInt8](repeating: 0, count: 65_537)))
+      try CredentialFile.read(temporary.write("long", [UInt8](repeating: 0, count: 131_073)))
     }
     #expect(throws: VaultError.damaged(group: nil, level: .credential, detail: "it is not a vault credential")) {
       try CredentialFile.read(temporary.write("empty", []))

@@ -59,6 +59,8 @@ import Testing
       #expect(credential.application == vector.application && credential.issue == vector.issue)
       #expect(unsafe credential.member.withUnsafeBytes { unsafe Array($0) }.hex == vector.memberSeed)
       #expect(credential.floors.map(\.state.epoch) == vector.floors.map(\.epoch))
+      #expect(credential.remote?.address == vector.remote?.address)
+      #expect(credential.remote?.password()?.exportInsecurelyAsString() == vector.remote?.password)
       #expect(try credential.serialized().testBytes.hex == vector.bytes)
     }
     for vector in vectors.refusedCredentials {
@@ -136,7 +138,7 @@ import Testing
       + vectors.sealedCredentials.map(\.refusal) + vectors.refusedSettings.map(\.refusal)
       + vectors.refusedRegistry.map(\.refusal) + vectors.names.map(\.refusal)
     let reasons = Set(refusals.compactMap { $0?.reason })
-    let expected = [63, 77] + Array(101...109) + Array(121...129) + Array(141...143)
+    let expected = [63, 77] + Array(101...109) + Array(121...131) + Array(141...143)
     #expect(reasons == Set(expected))
   }
 
@@ -150,4 +152,10 @@ import Testing
 extension Refusal {
   /// The refusal that an error means to a reader.
   fileprivate init(_ error: VaultError) { self.init(0, error.name, error.level) }
+}
+
+extension IdentityVectors.CredentialVector.RemoteVector {
+  fileprivate var address: String {
+    (usesTLS ? "etcds://" : "etcd://") + endpoints.map { "\($0.host):\($0.port)" }.joined(separator: ",")
+  }
 }

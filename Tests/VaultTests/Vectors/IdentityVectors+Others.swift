@@ -11,7 +11,10 @@ extension IdentityVectors {
       rootSeed: base.identity.testSeed.hex, ownerKey: base.identity.ownerKey.bytes.hex,
       identity: base.file.serialized().hex, slots: try slots(base), openings: try openings(base),
       recoveryCodes: try recoveryCodes(), typedCodes: typedCodes(),
-      credentials: try [credential(base, floors: true), credential(base, floors: false)].map(vector),
+      credentials: try [
+        credential(base, floors: true), credential(base, floors: false),
+        credential(base, floors: true, RemoteFixture.full()), credential(base, floors: false, RemoteFixture.plain()),
+      ].map(vector),
       refusedCredentials: try refusedCredentials(base), sealedCredentials: try sealedCredentials(base),
       settings: [
         Settings(keyFile: "/home/anna/schlüssel", lastBackup: 1_735_689_600_000), Settings(),
@@ -29,7 +32,9 @@ extension IdentityVectors {
 
   // MARK: The credential
 
-  private static func credential(_ base: VectorIdentity, floors: Bool) throws -> Credential {
+  private static func credential(
+    _ base: VectorIdentity, floors: Bool, _ remote: Remote? = nil
+  ) throws -> Credential {
     let floor = { (group: String, epoch: UInt64) in
       Credential.Floor(
         group: group,
@@ -40,7 +45,7 @@ extension IdentityVectors {
     return Credential(
       issue: 2, ownerKey: base.identity.ownerKey, application: "com.example.notes",
       member: try base.identity.applicationMember(id: "com.example.notes", issue: 2),
-      floors: floors ? [floor("com.example.notes", 7), floor("team.shared", 3)] : [])
+      floors: floors ? [floor("com.example.notes", 7), floor("team.shared", 3)] : [], remote: remote)
   }
 
   private static func vector(_ credential: Credential) throws -> CredentialVector {
@@ -53,13 +58,24 @@ extension IdentityVectors {
         .init(
           group: $0.group, groupID: $0.state.groupID.bytes.hex, rosterRevision: $0.state.rosterRevision,
           generation: $0.state.generation, epoch: $0.state.epoch, link: $0.state.link.bytes.hex)
-      })
+      }, remote: credential.remote.map(vector))
+  }
+
+  private static func vector(_ remote: Remote) -> CredentialVector.RemoteVector {
+    CredentialVector.RemoteVector(
+      name: remote.name, usesTLS: remote.usesTLS,
+      endpoints: remote.endpoints.map { .init(host: $0.host, port: $0.port) },
+      authority: remote.authority, certificate: remote.certificate, user: remote.user,
+      key: remote.key()?.exportInsecurelyAsString(), password: remote.password()?.exportInsecurelyAsString())
   }
 
   private static func refusedCredentials(_ base: VectorIdentity) throws -> [Parsing] {
-    let whole = try credential(base, floors: true).serialized().testBytes
-    func refused(_ name: String, _ refusal: Refusal, _ change: (inout [UInt8]) -> Void) -> Parsing {
-      var bytes = Array(whole.dropLast(32))
+    let remoteless = try credential(base, floors: true).serialized().testBytes
+    let remote = try credential(base, floors: false, RemoteFixture.plain()).serialized().testBytes
+    func refused(
+      _ name: String, of whole: [UInt8]? = nil, _ refusal: Refusal, _ change: (inout [UInt8]) -> Void
+    ) -> Parsing {
+      var bytes = Array((whole ?? remoteless).dropLast(32))
       change(&bytes)
       return Parsing(name: name, bytes: VectorIdentity.hashed(bytes, "vault1.cred.hash").hex, refusal: refusal)
     }
@@ -67,14 +83,17 @@ extension IdentityVectors {
     // The first floor starts after the id and the count; each has 2 + n + 88 bytes.
     let floors = 90 + 17 + 2
     let first = floors..<floors + 2 + 17 + 88
+    // Without floors, the remote's fields start after two counts of four bytes.
+    let fields = floors + 8
+    let transport = fields + 2 + "office".utf8.count + 2
     return [
       refused("a later format's label", Refusal(121, "newer-format")) { $0[5] = UInt8(ascii: "2") },
       refused("another label", damaged(122)) { $0[7] = UInt8(ascii: "A") },
       refused("a file cut short", damaged(122)) { $0 = Array($0[..<80]) },
       refused("more than 65,536 bytes", damaged(122)) { $0 += [UInt8](repeating: 0, count: 65_536) },
-      refused("version 3", Refusal(123, "newer-format")) { $0[17] = 3 },
+      refused("version 5", Refusal(123, "newer-format")) { $0[17] = 5 },
       Parsing(
-        name: "a wrong hash", bytes: (whole.dropLast() + [whole.last! ^ 1]).hex, refusal: damaged(124)),
+        name: "a wrong hash", bytes: (remoteless.dropLast() + [remoteless.last! ^ 1]).hex, refusal: damaged(124)),
       refused("a flag", damaged(125)) { $0[19] = 1 },
       refused("an application id that is no name", damaged(126)) { $0[90] = UInt8(ascii: "C") },
       refused("a group name that is no name", damaged(126)) { $0[first.lowerBound + 2] = UInt8(ascii: "-") },
@@ -90,12 +109,31 @@ extension IdentityVectors {
       refused("a floor too few", damaged(126)) { $0[floors - 1] = 3 },
       refused("a byte left over", damaged(126)) { $0.append(0) },
       refused("an epoch of 2^53", damaged(126)) { $0[first.upperBound - 39] = 0x20 },
+      refused("version 3 without a remote", damaged(126)) { $0[17] = 3 },
+      refused("version 1 with a remote", of: remote, damaged(126)) { $0[17] = 1 },
+      refused("more than 131,072 bytes", of: remote, damaged(122)) { $0 += [UInt8](repeating: 0, count: 131_072) },
+      refused("a byte after the remote", of: remote, damaged(126)) { $0.append(0) },
+      refused("a remote cut short", of: remote, damaged(126)) { $0.removeLast() },
+      // The remote: the count of all, the count of the fields, and the field of its name.
+      refused("a remote with an unknown field", of: remote, Refusal(130, "newer-format")) {
+        let end = fields + Int($0[fields - 1])
+        $0.insert(contentsOf: [7, 0], at: end)
+        $0[fields - 1] += 2
+        $0[fields - 5] += 2
+      },
+      refused("a remote whose name is no name", of: remote, damaged(131)) { $0[fields + 2] = UInt8(ascii: "/") },
+      refused("a remote with an unknown transport", of: remote, damaged(131)) { $0[transport] = 3 },
+      refused("a remote without TLS that has a port of 0", of: remote, damaged(131)) {
+        $0[transport + 3] = 0
+        $0[transport + 4] = 0
+      },
     ]
   }
 
   private static func sealedCredentials(_ base: VectorIdentity) throws -> [SealedCredentialVector] {
     let credential = try credential(base, floors: true)
     let open = try credential.serialized().testBytes
+    let withRemote = try self.credential(base, floors: true, RemoteFixture.full()).serialized().testBytes
     let passphrase = Array("für Anna".utf8)
     let whole = try SealedCredential(
       credential, passphrase: GuardedBytes(testing: passphrase), cost: .init(passes: 1, memoryKiB: 8_192),
@@ -122,13 +160,18 @@ extension IdentityVectors {
       vector("another passphrase", Refusal(128, "wrong-key"), passphrase: Array("für anna".utf8)),
       vector("another salt", Refusal(128, "wrong-key"), passphrase: passphrase) { $0[30] ^= 1 },
       vector("a box that does not open", damaged(129), passphrase: passphrase) { $0[90] ^= 1 },
-      try sealing([UInt8](repeating: 7, count: 125), passphrase),
+      try sealing("a box that holds no credential", [UInt8](repeating: 7, count: 125), passphrase, version: 2),
+      try sealing("version 4 with a remote", withRemote, passphrase, version: 4, opens: true),
+      try sealing("version 4 without a remote", open, passphrase, version: 4),
+      try sealing("version 2 with a remote", withRemote, passphrase, version: 2),
     ]
   }
 
-  /// Seals bytes that are not a credential.
-  private static func sealing(_ content: [UInt8], _ passphrase: [UInt8]) throws -> SealedCredentialVector {
-    var header = Label("vault1.app.cred").padded + [0, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0x20, 0]
+  /// Seals bytes under any version.
+  private static func sealing(
+    _ name: String, _ content: [UInt8], _ passphrase: [UInt8], version: UInt8, opens: Bool = false
+  ) throws -> SealedCredentialVector {
+    var header = Label("vault1.app.cred").padded + [0, version, 0, 0, 0, 0, 0, 1, 0, 0, 0x20, 0]
     let salt = [UInt8](countingFrom: 50, count: 16)
     header += salt
     let key = try Passphrase.stretch(
@@ -137,8 +180,8 @@ extension IdentityVectors {
     let check = Array(key.mac(Label("vault1.cred.chk"), header).bytes.prefix(16))
     let bytes = header + check + nonce.bytes + SealedBox.seal(content, key: key, nonce: nonce, binding: header)
     return SealedCredentialVector(
-      name: "a box that holds no credential", bytes: VectorIdentity.hashed(bytes, "vault1.cred.hash").hex,
-      passphrase: passphrase.hex, credential: nil, refusal: .damaged(129, "credential"))
+      name: name, bytes: VectorIdentity.hashed(bytes, "vault1.cred.hash").hex, passphrase: passphrase.hex,
+      credential: opens ? content.hex : nil, refusal: opens ? nil : .damaged(129, "credential"))
   }
 
   // MARK: The settings

@@ -79,12 +79,30 @@ struct IdentityVectors: Codable, Equatable {
       var link: String
     }
 
+    struct Endpoint: Codable, Equatable {
+      var host: String
+      var port: UInt16
+    }
+
+    struct RemoteVector: Codable, Equatable {
+      var name: String
+      var usesTLS: Bool
+      var endpoints: [Endpoint]
+      var authority: String?
+      var certificate: String?
+      var user: String?
+      var key: String?
+      var password: String?
+    }
+
     var bytes: String
     var issue: UInt32
     var ownerKey: String
     var memberSeed: String
     var application: String
     var floors: [Floor]
+    /// Absent in version 1.
+    var remote: RemoteVector?
   }
 
   struct SettingsVector: Codable, Equatable {
