@@ -178,6 +178,8 @@
     case unavailable
     /// The login or a permission was refused.
     case refused
+    /// A server's certificate is not trusted, or ours cannot be used.
+    case untrusted
     /// The bytes are too many for a commit or base, or the server's limit for one request is below a part's size.
     case tooLarge(limit: Int)
     /// The server has no room left.

@@ -1,0 +1,175 @@
+#if Daemon
+  import Foundation
+  import Sealing
+
+  extension EtcdLog {
+    func base() async throws(LogError) -> LogBase? { try await storedBase()?.base }
+
+    private func storedBase() async throws(LogError) -> (base: LogBase, value: BaseValue)? {
+      let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: keys.base))
+      guard let pair = try Self.onlyPair(of: answer, at: keys.base) else { return nil }
+      guard let revision = pair.revision else { throw .malformed }
+      guard let value = BaseValue(pair.bytes) else {
+        throw .damaged(LogDamage(place: .base, revision: revision))
+      }
+      return (value.base(revision), value)
+    }
+
+    func readBase(
+      _ base: LogBase, _ consume: @Sendable (_ piece: [UInt8]) async throws(LogError) -> Void
+    ) async throws(LogError) {
+      guard let stored = try await storedBase(), stored.base == base else { throw .baseReplaced }
+      let parts = stored.value.parts
+      for index in parts.digests.indices {
+        guard let part = try await part(parts, index) else {
+          guard try await storedBase()?.base == base else { throw .baseReplaced }
+          throw .damaged(LogDamage(place: .base, revision: base.revision))
+        }
+        try await consume(part)
+      }
+    }
+
+    func publish(epoch: UInt64, link: CommitLink, pieces: BasePieces) async throws(LogError) -> LogHead {
+      let head = HeadValue.bytes(epoch: epoch, link: link)
+      let (answer, value) = try await putParts(epoch, link, pieces) { value, sweep in
+        EtcdTransaction(
+          compare: [.revision(of: keys.head, is: nil), .revision(of: keys.sweep, is: sweep)],
+          success: [.put(keys.base, value), .put(keys.head, head)],
+          failure: [.read(keys.sweep), .read(keys.head), .read(keys.base)])
+      } isFinal: { answer throws(LogError) in
+        try answer.pair(1, at: keys.head) != nil
+      }
+      if let made = answer.made { return LogHead(epoch: epoch, link: link, revision: made) }
+      let found = try self.head(in: answer.pair(1, at: keys.head))
+      if let found, try answer.pair(1, at: keys.head)?.bytes == head,
+        try answer.pair(2, at: keys.base)?.bytes == value.bytes
+      {
+        return found
+      }
+      throw .conflict(found)
+    }
+
+    func putBase(
+      epoch: UInt64, link: CommitLink, replacing base: LogBase?, keeping margin: UInt64, pieces: BasePieces
+    ) async throws(LogError) -> LogBase {
+      let (answer, value) = try await putParts(epoch, link, pieces) { value, sweep in
+        EtcdTransaction(
+          compare: [.revision(of: keys.base, is: base?.revision), .revision(of: keys.sweep, is: sweep)],
+          success: [.put(keys.base, value)], failure: [.read(keys.sweep), .read(keys.base)])
+      } isFinal: { answer throws(LogError) in
+        try answer.pair(1, at: keys.base)?.revision != base?.revision
+      }
+      var revision = answer.made
+      if revision == nil, let pair = try answer.pair(1, at: keys.base), pair.bytes == value.bytes {
+        revision = pair.revision
+      }
+      guard let revision else { throw .baseReplaced }
+      // What stays behind is in nobody's way, and goes with the next base.
+      try? await trim(through: epoch, keeping: margin, under: revision)
+      try? await sweepParts()
+      return value.base(revision)
+    }
+
+    /// Writes the parts of a base, then names them in a transaction. Begins again if parts were swept away meanwhile.
+    private func putParts(
+      _ epoch: UInt64, _ link: CommitLink, _ pieces: BasePieces,
+      _ transaction: (_ value: [UInt8], _ sweep: LogRevision?) -> EtcdTransaction,
+      isFinal: (Answers) throws(LogError) -> Bool
+    ) async throws(LogError) -> (Answers, BaseValue) {
+      for _ in 0..<4 {
+        let sweep = try await sweepRevision()
+        var parts = PartList()
+        while let piece = try await pieces(parts.digests.count) {
+          guard !piece.isEmpty, piece.count <= LogLimits.part, parts.byteCount % LogLimits.part == 0,
+            parts.byteCount + piece.count <= LogLimits.base
+          else { throw .tooLarge(limit: LogLimits.base) }
+          parts.append(try await putPart(piece), byteCount: piece.count)
+        }
+        let value = BaseValue(epoch: epoch, link: link, parts: parts)
+        let answer = try await change(transaction(value.bytes, sweep))
+        if answer.made != nil { return (answer, value) }
+        if try isFinal(answer) { return (answer, value) }
+        guard try answer.pair(0, at: keys.sweep)?.revision != sweep else { throw .malformed }
+      }
+      throw .unavailable
+    }
+
+    // MARK: Removing
+
+    /// Removes the commits that a base stands for.
+    private func trim(through epoch: UInt64, keeping margin: UInt64, under base: LogRevision) async throws(LogError) {
+      guard epoch >= margin, epoch - margin < UInt64.max else { return }
+      let end = epoch - margin + 1
+      _ = try await change(
+        EtcdTransaction(
+          compare: [.revision(of: keys.base, is: base)],
+          success: [
+            .delete(keys.commit(0), upTo: keys.commit(end)), .delete(keys.large(0), upTo: keys.large(end)),
+          ]))
+    }
+
+    /// Removes parts that nothing names and that are at least a day old.
+    ///
+    /// It leaves a mark first, which every transaction that names parts compares. So no part is removed after it was written
+    /// and before it is named.
+    func sweepParts() async throws(LogError) {
+      let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: keys.sweep))
+      guard let store = answer.header?.revision?.value else { throw .malformed }
+      let pair = try Self.onlyPair(of: answer, at: keys.sweep)
+      let last = pair.flatMap { SweepValue($0.bytes) }
+      let now = seconds()
+      // A mark from the future comes from a wrong clock.
+      if let last, last.seconds <= now, now - last.seconds < SweepValue.pause { return }
+      let mark = SweepValue(seconds: now, revision: store)
+      let marked = try await change(
+        EtcdTransaction(
+          compare: [.revision(of: keys.sweep, is: pair?.revision)], success: [.put(keys.sweep, mark.bytes)],
+          failure: [.read(keys.sweep)]))
+      guard marked.made != nil, let last, last.seconds <= now else { return }
+      let named = try await namedParts()
+      try await everyPage(keys.parts.start, keys.parts.end, keysOnly: true) { pairs throws(LogError) in
+        var transaction = EtcdTransaction(success: [])
+        for pair in pairs {
+          guard let revision = pair.revision, revision.number <= last.revision else { continue }
+          if let digest = keys.digest(of: pair.key), named.contains(digest) { continue }
+          transaction.compare.append(.revision(of: pair.key, is: revision))
+          transaction.success.append(.delete(pair.key))
+        }
+        if !transaction.success.isEmpty { _ = try await change(transaction) }
+      }
+    }
+
+    private func namedParts() async throws(LogError) -> Set<Digest> {
+      var named = Set(try await storedBase()?.value.parts.digests ?? [])
+      try await everyPage(keys.large(0), keys.largeEnd, keysOnly: false) { pairs throws(LogError) in
+        for pair in pairs {
+          if case .inParts(_, let parts) = CommitValue(pair.bytes) { named.formUnion(parts.digests) }
+        }
+      }
+      return named
+    }
+
+    private func everyPage(
+      _ start: Data, _ end: Data, keysOnly: Bool, _ consume: ([EtcdPair]) async throws(LogError) -> Void
+    ) async throws(LogError) {
+      var start = start
+      while true {
+        let range = EtcdRange(key: start, rangeEnd: end, limit: 64, keysOnly: keysOnly)
+        let answer: EtcdRangeAnswer = try await read("kv/range", range)
+        guard let pairs = answer.kvs, let last = pairs.last else { return }
+        // A server that answers with the same keys again would keep us here.
+        guard !last.key.lexicographicallyPrecedes(start), last.key.lexicographicallyPrecedes(end) else {
+          throw .malformed
+        }
+        try await consume(pairs)
+        start = last.key + [0]
+      }
+    }
+  }
+
+  extension BaseValue {
+    func base(_ revision: LogRevision) -> LogBase {
+      LogBase(epoch: epoch, link: link, byteCount: UInt64(parts.byteCount), revision: revision)
+    }
+  }
+#endif

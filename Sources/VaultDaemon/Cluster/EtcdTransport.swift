@@ -1,0 +1,147 @@
+#if Daemon
+  import AsyncHTTPClient
+  import Foundation
+  import NIOCore
+  import NIOHTTP1
+  import NIOPosix
+  import NIOSSL
+  import VaultFoundation
+
+  extension EtcdClient {
+    /// One exchange with one server.
+    struct Transport: Sendable {
+      /// All clients of the process share it, and nothing ends it: connections that nobody uses are closed by themselves.
+      private static let http: HTTPClient = {
+        var configuration = HTTPClient.Configuration(
+          redirectConfiguration: .disallow, timeout: .init(connect: .seconds(2)), decompression: .disabled)
+        configuration.httpVersion = .http1Only
+        // Each watch keeps a connection.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1_024
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, configuration: configuration)
+      }()
+
+      private let security: TLSConfiguration?
+
+      init(_ remote: Remote) throws(EtcdError) {
+        security = remote.usesTLS ? try Self.security(remote) : nil
+      }
+
+      private static func security(_ remote: Remote) throws(EtcdError) -> TLSConfiguration {
+        do {
+          var security = TLSConfiguration.makeClientConfiguration()
+          security.minimumTLSVersion = .tlsv12
+          if let authority = remote.authority {
+            security.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.utf8)))
+          }
+          if let certificate = remote.certificate, let key = remote.key()?.exportInsecurelyAsString() {
+            security.certificateChain = try NIOSSLCertificate.fromPEMBytes(Array(certificate.utf8))
+              .map { .certificate($0) }
+            security.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem))
+          }
+          return security
+        } catch {
+          throw .untrusted
+        }
+      }
+
+      func address(of endpoint: Remote.Endpoint, _ path: String) -> String {
+        "\(security == nil ? "http" : "https")://\(endpoint)/v3/\(path)"
+      }
+
+      /// - Returns: the status and the body.
+      func post(
+        _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration
+      ) async throws(EtcdError) -> (Int, [UInt8]) {
+        let request = request(address, body, token)
+        return try await Self.limited(to: time) {
+          let response = try await Self.http.execute(request, deadline: .distantFuture)
+          if let length = response.headers.first(name: "content-length").flatMap({ Int($0) }), length > limit {
+            throw EtcdError.answerTooLarge
+          }
+          var bytes: [UInt8] = []
+          for try await buffer in response.body {
+            guard bytes.count + buffer.readableBytes <= limit else { throw EtcdError.answerTooLarge }
+            bytes.append(contentsOf: buffer.readableBytesView)
+          }
+          try Task.checkCancellation()
+          return (Int(response.status.code), bytes)
+        }
+      }
+
+      /// Hands over each line of the answer.
+      ///
+      /// - Parameters:
+      ///   - limit: the most bytes of a line.
+      ///   - time: for the answer to begin.
+      func lines(
+        _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration,
+        _ consume: ([UInt8]) async throws(EtcdError) -> Void
+      ) async throws(EtcdError) {
+        let request = request(address, body, token)
+        do {
+          let response = try await Self.http.execute(request, timeout: TimeAmount(time))
+          guard response.status == .ok else { throw EtcdError.malformed }
+          var line: [UInt8] = []
+          for try await buffer in response.body {
+            for piece in buffer.readableBytesView.split(
+              separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false
+            ).enumerated() {
+              if piece.offset > 0 {
+                if !line.isEmpty { try await consume(line) }
+                line = []
+              }
+              guard line.count + piece.element.count <= limit else { throw EtcdError.answerTooLarge }
+              line.append(contentsOf: piece.element)
+            }
+          }
+        } catch {
+          throw Self.meaning(of: error)
+        }
+      }
+
+      private func request(_ address: String, _ body: [UInt8], _ token: String?) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: address)
+        request.method = .POST
+        request.headers.add(name: "content-type", value: "application/json")
+        if let token { request.headers.add(name: "authorization", value: token) }
+        request.body = .bytes(ByteBuffer(bytes: body))
+        request.tlsConfiguration = security
+        return request
+      }
+
+      /// The result of `work`, or ``EtcdError/unanswered`` if it takes longer.
+      private static func limited<Result: Sendable>(
+        to time: Duration, _ work: @escaping @concurrent @Sendable () async throws -> Result
+      ) async throws(EtcdError) -> Result {
+        do {
+          return try await withThrowingTaskGroup(of: Result.self) { tasks in
+            tasks.addTask(operation: work)
+            tasks.addTask {
+              try await Task.sleep(for: time)
+              throw EtcdError.unanswered
+            }
+            defer { tasks.cancelAll() }
+            guard let first = try await tasks.next() else { throw EtcdError.unanswered }
+            return first
+          }
+        } catch {
+          throw meaning(of: error)
+        }
+      }
+
+      private static func meaning(of error: any Error) -> EtcdError {
+        switch error {
+        case let error as EtcdError: error
+        case is NIOConnectionError, ChannelError.connectTimeout, is SocketAddressError: .unreachable
+        case let error as HTTPClientError where error == .connectTimeout || error == .getConnectionFromPoolTimeout:
+          .unreachable
+        case let error as HTTPClientError where error == .tlsHandshakeTimeout: .untrusted
+        case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError: .untrusted
+        case is HTTPParserError: .malformed
+        default: .unanswered
+        }
+      }
+    }
+  }
+#endif
