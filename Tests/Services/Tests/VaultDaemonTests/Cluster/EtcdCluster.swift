@@ -1,0 +1,173 @@
+import Foundation
+import Synchronization
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// etcd servers on loopback, from Debian's packages. They end with the last reference, or with the process of the tests.
+final class EtcdCluster: Sendable {
+  static let program = "/usr/bin/etcd"
+  static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
+  static let needsEtcd = "etcd is not installed: tools/prepare --with-clients"
+
+  /// One server for all tests that only store and read.
+  static func shared() async throws -> EtcdCluster { try await sharing.value }
+  private static let sharing = Task { try await EtcdCluster(1) }
+
+  let folder: String
+  let ports: [Int]
+  private let peerPorts: [Int]
+  private let arguments: [String]
+  private let scheme: String
+  private let nodes: Mutex<[Int: Process]> = Mutex([:])
+  /// Another one for each group that a test makes.
+  private static let groups = Atomic<UInt64>(0)
+
+  /// - Parameters:
+  ///   - count: how many servers.
+  ///   - arguments: more for each of them.
+  ///   - authority: who signed their certificates, if they have some.
+  init(_ count: Int, scheme: String = "http", arguments: [String] = [], isReady: Bool = true) async throws {
+    folder = NSTemporaryDirectory() + "etcd-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let free = FreePorts.take(2 * count)
+    (ports, peerPorts) = (Array(free.prefix(count)), Array(free.suffix(count)))
+    (self.arguments, self.scheme) = (arguments, scheme)
+    for node in 0..<count { try start(node) }
+    if isReady { try await untilReady() }
+  }
+
+  deinit {
+    for node in ports.indices { kill(node) }
+    try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  var address: String { address(of: ports) }
+
+  func address(of ports: [Int]) -> String {
+    (scheme == "https" ? "etcds://" : "etcd://") + ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
+  }
+
+  /// Starts a server, with what it stored before.
+  func start(_ node: Int) throws {
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    let peers = peerPorts.enumerated().map { "n\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
+    // The shell ends the server when the pipe is closed, so also when this process is gone.
+    process.arguments = [
+      "-c", #"log=$1; pid=$2; shift 2; "$@" >>"$log" 2>&1 </dev/null & echo $! >"$pid"; cat >/dev/null; kill -9 $!"#,
+      "sh",
+      "\(folder)/n\(node).log", pidFile(node), Self.program, "--name", "n\(node)", "--data-dir", "\(folder)/n\(node)",
+      "--listen-client-urls", "\(scheme)://127.0.0.1:\(ports[node])",
+      "--advertise-client-urls", "\(scheme)://127.0.0.1:\(ports[node])",
+      "--listen-peer-urls", "http://127.0.0.1:\(peerPorts[node])",
+      "--initial-advertise-peer-urls", "http://127.0.0.1:\(peerPorts[node])",
+      "--initial-cluster", peers, "--initial-cluster-state", "new",
+    ]
+    process.arguments?.append(contentsOf: arguments)
+    process.standardInput = Pipe()
+    try process.run()
+    nodes.withLock { $0[node] = process }
+  }
+
+  /// Ends a server without a warning.
+  func kill(_ node: Int) {
+    guard let process = nodes.withLock({ $0.removeValue(forKey: node) }) else { return }
+    try? (process.standardInput as? Pipe)?.fileHandleForWriting.close()
+    process.waitUntilExit()
+  }
+
+  /// Stops a server as a lost network does: connections stay, and nothing answers.
+  func freeze(_ node: Int) { signal(SIGSTOP, to: node) }
+
+  func thaw(_ node: Int) { signal(SIGCONT, to: node) }
+
+  private func signal(_ number: Int32, to node: Int) {
+    guard let text = try? String(contentsOfFile: pidFile(node), encoding: .utf8),
+      let pid = Int32(text.trimmingCharacters(in: .whitespacesAndNewlines))
+    else { return }
+    _ = Foundation.kill(pid, number)
+  }
+
+  private func pidFile(_ node: Int) -> String { "\(folder)/n\(node).pid" }
+
+  /// A client of all servers, or of those with `ports`.
+  func client(
+    _ ports: [Int]? = nil, timeLimits: EtcdClient.TimeLimits = .init(), user: String? = nil, password: String? = nil
+  ) throws -> EtcdClient {
+    let remote = try Remote(
+      "test", at: address(of: ports ?? self.ports), user: user, password: try password.map { try Secret($0) })
+    return try EtcdClient(remote, timeLimits: timeLimits)
+  }
+
+  /// The log of a group that no other test knows.
+  func log(timeLimits: EtcdClient.TimeLimits = .init()) throws -> EtcdLog {
+    EtcdLog(try client(timeLimits: timeLimits), group: Self.newGroup())
+  }
+
+  static func newGroup() -> [UInt8] {
+    let number = groups.add(1, ordering: .relaxed).newValue
+    return withUnsafeBytes(of: number.bigEndian) { Array($0) } + Array(repeating: 7, count: 8)
+  }
+
+  private func untilReady() async throws {
+    let log = try log()
+    for _ in 0..<20 {
+      do {
+        _ = try await log.head()
+        return
+      } catch LogError.unavailable {
+        continue
+      }
+    }
+    throw LogError.unavailable
+  }
+
+  /// The server that leads; `nil` if there is none that answers.
+  func leader() async throws -> Int? {
+    for (node, port) in ports.enumerated() {
+      let output = try await RunningDaemon.output(
+        of: "/usr/bin/curl",
+        ["--silent", "--max-time", "5", "-d", "{}", "http://127.0.0.1:\(port)/v3/maintenance/status"])
+      guard let status = try? JSONDecoder().decode(Status.self, from: Data(output.utf8)) else { continue }
+      if status.leader == status.header.member_id { return node }
+    }
+    return nil
+  }
+
+  private struct Status: Decodable {
+    struct Header: Decodable { let member_id: String }
+    let header: Header
+    var leader: String?
+  }
+
+  /// Forgets what was stored before `revision`.
+  func compact(_ revision: Int64) async throws {
+    struct Compaction: Encodable { let revision: Int64 }
+    let _: EtcdDone = try await client().call("kv/compaction", Compaction(revision: revision))
+  }
+}
+
+/// Ports on loopback that nobody uses.
+enum FreePorts {
+  static func take(_ count: Int) -> [Int] {
+    // All are held until each is known, so that no two are equal.
+    var sockets: [Int32] = []
+    defer { for socket in sockets { close(socket) } }
+    return (0..<count).map { _ in
+      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+      sockets.append(descriptor)
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          _ = bind(descriptor, $0, size)
+          _ = getsockname(descriptor, $0, &size)
+        }
+      }
+      return Int(UInt16(bigEndian: address.sin_port))
+    }
+  }
+}
