@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -187,6 +189,21 @@ int csqlite_exchange(const char *left, const char *right) {
 uint32_t csqlite_file_system(const char *path) {
   struct statfs answer;
   return statfs(path, &answer) == 0 ? (uint32_t)answer.f_type : 0;
+}
+
+int csqlite_identity(int folder, const char *path, uint64_t *device, uint64_t *inode) {
+  struct statx found;
+  struct stat status;
+  if (statx(folder, path, AT_SYMLINK_NOFOLLOW, STATX_INO, &found) == 0 && found.stx_mask & STATX_INO) {
+    *device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    *inode = found.stx_ino;
+    return 0;
+  }
+  // An older kernel or a sandbox may lack statx.
+  if (fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  *device = status.st_dev;
+  *inode = status.st_ino;
+  return 0;
 }
 
 int csqlite_name(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }

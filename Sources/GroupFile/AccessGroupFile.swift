@@ -82,7 +82,7 @@ package final class AccessGroupFile: Sendable {
   /// - Throws: as `beginReading`; `busy` after ten seconds; `readOnlyMember`.
   package func beginWriting() throws(GroupFileError) -> WriteTransaction {
     let session = try beginSession()
-    let view = try snapshot(session.connection, witness.read(), strict: true)
+    let view = try snapshot(session.connection, witness.readToWrite(), strict: true)
     try view.state.confirmRoster(session.connection)
     try view.state.requireWriter()
     try view.state.requirePermitted(epoch: view.state.manifest.epoch + 1)

@@ -141,8 +141,8 @@ internal import Glibc
   func findCompanions() throws(GroupFileError) -> [FileIdentity?] {
     let folder = surroundings?.folder ?? AT_FDCWD
     return [
-      try ContainerPlace.status(surroundings?.log ?? location.logPath, in: folder)?.identity,
-      try ContainerPlace.status(surroundings?.index ?? location.indexPath, in: folder)?.identity,
+      try ContainerPlace.identity(of: surroundings?.log ?? location.logPath, in: folder),
+      try ContainerPlace.identity(of: surroundings?.index ?? location.indexPath, in: folder),
     ]
   }
 

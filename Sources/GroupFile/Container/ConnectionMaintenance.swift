@@ -5,7 +5,7 @@ extension Connection {
   ///
   /// Data written to a file that was moved away, or to a deleted log, would be lost.
   package func hasMoved() throws(GroupFileError) -> Bool {
-    guard try ContainerPlace.status(location.path)?.identity == identity else { return true }
+    guard try ContainerPlace.identity(of: location.path) == identity else { return true }
     return companions.isEmpty ? false : try findCompanions() != companions
   }
 

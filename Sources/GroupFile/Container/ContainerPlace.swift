@@ -6,6 +6,13 @@ internal import Sealing
 package struct FileIdentity: Hashable, Sendable {
   package let device: UInt64
   package let inode: UInt64
+
+  init(device: UInt64, inode: UInt64) {
+    self.device = device
+    self.inode = inode
+  }
+
+  package init(_ status: stat) { self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) }
 }
 
 /// The time of the last change of a file or folder (its ctime), which no program can set.
@@ -167,9 +174,22 @@ package final class ContainerPlace: Equatable, Sendable {
       throw ResultCode.error(errno: errno)
     }
     return Status(
-      identity: FileIdentity(device: UInt64(found.st_dev), inode: UInt64(found.st_ino)),
-      isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size), mode: found.st_mode & 0o7777,
+      identity: FileIdentity(found), isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size),
+      mode: found.st_mode & 0o7777,
       owner: found.st_uid, unixGroup: found.st_gid, changed: ChangeTime(found))
+  }
+
+  /// Identifies what is at `path`, without following a link; `nil` if nothing exists there. For files that are written
+  /// often: unlike `status`, it does not slow down the next sync.
+  ///
+  /// - Parameter folder: the open folder that a relative path starts from.
+  package static func identity(of path: String, in folder: CInt = AT_FDCWD) throws(GroupFileError) -> FileIdentity? {
+    var (device, inode): (UInt64, UInt64) = (0, 0)
+    guard unsafe csqlite_identity(folder, path, &device, &inode) == 0 else {
+      if errno == ENOENT { return nil }
+      throw ResultCode.error(errno: errno)
+    }
+    return FileIdentity(device: device, inode: inode)
   }
 
   /// Throws the reason why this process may not write to the file or folder at `path`: `denied`, or `storage`

@@ -285,12 +285,19 @@ package protocol Witnessing: Sendable {
   /// Reads the witness; must be called before the group's snapshot begins.
   func read() -> WitnessReading
 
+  /// The same, before a change that will raise the witness.
+  func readToWrite() -> WitnessReading
+
   /// Reads the witness again while no other process can write it, and replaces it by the result of `update`.
   ///
   /// - Parameter update: receives the current reading; `nil` changes nothing. The sequence of its result is ignored,
   ///   because the record gets the next one.
   /// - Returns: `false` if the witness cannot be written; it is unchanged then.
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
+}
+
+extension Witnessing {
+  package func readToWrite() -> WitnessReading { read() }
 }
 
 extension Label {

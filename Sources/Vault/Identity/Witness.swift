@@ -27,6 +27,7 @@ final class Witness: Witnessing {
     var file: WitnessFile?
     /// The bytes that were read or written last; usually no other process has written since.
     var bytes: [UInt8] = []
+    /// The record that counts in these bytes.
     var newest: WitnessFile.Newest?
   }
 
@@ -68,6 +69,18 @@ final class Witness: Witnessing {
         return error.reading
       }
     }
+  }
+
+  func readToWrite() -> WitnessReading {
+    // Mostly this process wrote last. `read` would also ask for the time of the last change, after which the next write
+    // would have to note a precise one, and the sync of the log that comes before it would write the log's inode, too.
+    let known = writing.withLock { writing -> WitnessRecord? in
+      guard let newest = writing.newest, writing.file?.hasPath(folder.path(of: group)) == true,
+        let bytes = try? writing.file?.bytes(), bytes.isSame(as: writing.bytes)
+      else { return nil }
+      return newest.record
+    }
+    return known.map(WitnessReading.valid) ?? read()
   }
 
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
@@ -115,7 +128,8 @@ final class Witness: Witnessing {
       record.sequence = newest.record.sequence + 1
       guard isWritable(record) else { return false }
       writing.newest = nil
-      do { try writing.file!.write(record, after: newest) } catch { return false }
+      do { writing.bytes = try writing.file!.write(record, after: newest, in: bytes) } catch { return false }
+      writing.newest = WitnessFile.Newest(record: record, position: 1 - newest.position)
       return true
     } catch .invalid {
       writing.file = nil
@@ -246,6 +260,7 @@ struct WitnessFolder: Sendable {
 /// The open file of one witness: two records, of which the valid one with the higher sequence counts.
 struct WitnessFile: ~Copyable {
   private let file: OpenFile
+  private let identity: FileIdentity
 
   /// The number of bytes: 512.
   static let byteCount = 2 * WitnessRecord.byteCount
@@ -254,6 +269,7 @@ struct WitnessFile: ~Copyable {
   init(_ name: String, in folder: borrowing Folder, _ flags: CInt, _ trust: FileTrust) throws(FileFault) {
     let file = try folder.open(name, flags)
     _ = try file.requireRegular(trust, size: WitnessFile.byteCount...WitnessFile.byteCount)
+    identity = FileIdentity(try file.status())
     self.file = file
   }
 
@@ -278,9 +294,8 @@ struct WitnessFile: ~Copyable {
 
   /// Whether the file at `path` is this one.
   func hasPath(_ path: String?) -> Bool {
-    var found = stat()
-    guard let path, let own = try? file.status(), unsafe lstat(path, &found) == 0 else { return false }
-    return found.st_dev == own.st_dev && found.st_ino == own.st_ino
+    guard let path else { return false }
+    return (try? ContainerPlace.identity(of: path)) == identity
   }
 
   /// The record that counts, and its position.
@@ -302,7 +317,14 @@ struct WitnessFile: ~Copyable {
   }
 
   /// Writes `record` over the record that does not count.
-  func write(_ record: WitnessRecord, after newest: Newest) throws(FileFault) {
-    try file.write(record.serialized(), at: (1 - newest.position) * WitnessRecord.byteCount)
+  ///
+  /// - Returns: the bytes of both records, which were `bytes` before.
+  func write(_ record: WitnessRecord, after newest: Newest, in bytes: [UInt8]) throws(FileFault) -> [UInt8] {
+    let record = record.serialized()
+    let start = (1 - newest.position) * WitnessRecord.byteCount
+    try file.write(record, at: start)
+    var both = bytes
+    both.replaceSubrange(start..<start + record.count, with: record)
+    return both
   }
 }

@@ -92,6 +92,20 @@ import Testing
     #expect(reader.read() == .valid(record(epoch: 7, sequence: 1)))
   }
 
+  @Test func `before a change, another process's record and a recreated file are seen`() throws {
+    let (one, other) = (witness, witness)
+    #expect(raise(one, to: 1) && raise(one, to: 2))
+    #expect(one.readToWrite() == .valid(record(epoch: 2, sequence: 2)))
+    #expect(raise(other, to: 3))
+    #expect(one.readToWrite() == .valid(record(epoch: 3, sequence: 3)))
+    #expect(raise(one, to: 4))
+    #expect(one.readToWrite() == .valid(record(epoch: 4, sequence: 4)))
+    temporary.remove(path)
+    #expect(one.readToWrite() == .absent)
+    #expect(raise(other, to: 1))
+    #expect(one.readToWrite() == .valid(record(epoch: 1, sequence: 1)))
+  }
+
   @Test func `each group and each owner has a separate witness`() throws {
     #expect(raise(witness, to: 1))
     let other = WitnessFolder(stateFolder: temporary.path, ownerKey: .zero)
