@@ -130,22 +130,25 @@ public final class ItemList {
   ///
   /// - Returns: whether there are rows of either kind.
   private func open(_ rows: [UnprovedRow], _ opener: RowOpener) -> Bool {
-    let hadJob = isOpening
-    if hadJob {
-      thread?.wait()
-      ready = opened.withLock { $0 }[...]
-    }
-    isOpening = hadJob || rows.count == ItemList.batchCount
-    guard isOpening, !rows.isEmpty else {
+    guard isOpening || rows.count == ItemList.batchCount else {
       // For a short list a thread costs more than it saves.
-      if !hadJob { ready = rows.map(opener.open)[...] }
-      isOpening = false
-      return hadJob || !rows.isEmpty
+      ready = rows.map(opener.open)[...]
+      return !rows.isEmpty
     }
     let thread = thread ?? SecondThread()
     self.thread = thread
-    thread.begin { [opened] in
-      let outcomes = rows.map(opener.open)
+    var rest = rows[...]
+    if isOpening {
+      // Until the second thread has finished its rows, this one opens some as well.
+      var own: [RowOpener.Outcome] = []
+      while thread.isBusy, let row = rest.popFirst() { own.append(opener.open(row)) }
+      thread.wait()
+      ready = opened.withLock { $0 + own }[...]
+    }
+    isOpening = !rest.isEmpty
+    guard isOpening else { return !ready.isEmpty }
+    thread.begin { [opened, rest] in
+      let outcomes = rest.map(opener.open)
       opened.withLock { $0 = outcomes }
     }
     return true

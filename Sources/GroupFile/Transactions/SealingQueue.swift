@@ -202,7 +202,7 @@ package struct TokenQueue {
   }
 
   /// Whether a job is not finished yet.
-  var isBusy: Bool { bench.isBusy }
+  package var isBusy: Bool { bench.isBusy }
 
   /// Waits for the job that was begun last.
   package func wait() { bench.wait() }
