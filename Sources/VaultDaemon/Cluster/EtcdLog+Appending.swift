@@ -48,10 +48,10 @@
         }
         let answer = try await change(transaction)
         if let made = answer.made { return made }
-        let found = try answer.pair(1, at: key)
+        let found = try answer.changedPair(1, at: key)
         let foundHead: LogHead?
         do throws(LogError) {
-          foundHead = try self.head(in: answer.pair(0, at: keys.head))
+          foundHead = try self.head(in: answer.changedPair(0, at: keys.head))
         } catch {
           // An attempt whose answer was lost has stored ours, before somebody spoilt the head.
           if !answer.isFirst, found?.bytes == value, let revision = found?.revision { return revision }
@@ -78,7 +78,7 @@
             occupant = nil
             continue
           }
-          throw .malformed
+          throw .outcomeUnknown
         }
         throw .occupied(try await self.commit(in: found, commit.epoch))
       }
@@ -87,9 +87,11 @@
 
     /// What is stored for a commit. Its parts are stored when this returns.
     private func value(of commit: LoggedCommit) async throws(LogError) -> [UInt8] {
-      guard commit.bytes.count > LogLimits.part else { return CommitValue.whole(commit.link, commit.bytes).bytes }
+      guard commit.bytes.count > LogLimits.part else {
+        return CommitValue.whole(commit.epoch, commit.link, commit.bytes).bytes
+      }
       for piece in PartList.pieces(of: commit.bytes) { _ = try await putPart(Array(piece)) }
-      return CommitValue.inParts(commit.link, PartList(of: commit.bytes)).bytes
+      return CommitValue.inParts(commit.epoch, commit.link, PartList(of: commit.bytes)).bytes
     }
 
     /// Writes a part, also if it is there already: a part that was written lately is not swept away.

@@ -37,12 +37,12 @@
           success: [.put(keys.base, value), .put(keys.head, head)],
           failure: [.read(keys.sweep), .read(keys.head), .read(keys.base)])
       } isFinal: { answer throws(LogError) in
-        try answer.pair(1, at: keys.head) != nil
+        try answer.changedPair(1, at: keys.head) != nil
       }
       if let made = answer.made { return LogHead(epoch: epoch, link: link, revision: made) }
-      let found = try self.head(in: answer.pair(1, at: keys.head))
-      if let found, try answer.pair(1, at: keys.head)?.bytes == head,
-        try answer.pair(2, at: keys.base)?.bytes == value.bytes
+      let found = try self.head(in: answer.changedPair(1, at: keys.head))
+      if let found, try answer.changedPair(1, at: keys.head)?.bytes == head,
+        try answer.changedPair(2, at: keys.base)?.bytes == value.bytes
       {
         return found
       }
@@ -57,10 +57,10 @@
           compare: [.revision(of: keys.base, is: base?.revision), .revision(of: keys.sweep, is: sweep)],
           success: [.put(keys.base, value)], failure: [.read(keys.sweep), .read(keys.base)])
       } isFinal: { answer throws(LogError) in
-        try answer.pair(1, at: keys.base)?.revision != base?.revision
+        try answer.changedPair(1, at: keys.base)?.revision != base?.revision
       }
       var revision = answer.made
-      if revision == nil, let pair = try answer.pair(1, at: keys.base), pair.bytes == value.bytes {
+      if revision == nil, let pair = try answer.changedPair(1, at: keys.base), pair.bytes == value.bytes {
         revision = pair.revision
       }
       guard let revision else { throw .baseReplaced }
@@ -89,7 +89,7 @@
         let answer = try await change(transaction(value.bytes, sweep))
         if answer.made != nil { return (answer, value) }
         if try isFinal(answer) { return (answer, value) }
-        guard try answer.pair(0, at: keys.sweep)?.revision != sweep else { throw .malformed }
+        guard try answer.changedPair(0, at: keys.sweep)?.revision != sweep else { throw .outcomeUnknown }
       }
       throw .unavailable
     }
@@ -114,7 +114,7 @@
     /// and before it is named.
     func sweepParts() async throws(LogError) {
       let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: keys.sweep))
-      guard let store = answer.header?.revision?.value else { throw .malformed }
+      let store = answer.header.revision.value
       let pair = try Self.onlyPair(of: answer, at: keys.sweep)
       let last = pair.flatMap { SweepValue($0.bytes) }
       let now = seconds()
@@ -143,7 +143,7 @@
       var named = Set(try await storedBase()?.value.parts.digests ?? [])
       try await everyPage(keys.large(0), keys.largeEnd, keysOnly: false) { pairs throws(LogError) in
         for pair in pairs {
-          if case .inParts(_, let parts) = CommitValue(pair.bytes) { named.formUnion(parts.digests) }
+          if case .inParts(_, _, let parts) = CommitValue(pair.bytes) { named.formUnion(parts.digests) }
         }
       }
       return named

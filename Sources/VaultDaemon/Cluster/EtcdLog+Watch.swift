@@ -95,9 +95,9 @@
     /// The head as an event, how far the server has counted, and which cluster it is of.
     private func headNow() async throws(LogError) -> (LogEvent?, Int64, UInt64?) {
       let answer: EtcdRangeAnswer = try await log.read("kv/range", EtcdRange(key: log.keys.head))
-      guard let store = answer.header?.revision?.value else { throw .malformed }
+      let store = answer.header.revision.value
       let pair = try EtcdLog.onlyPair(of: answer, at: log.keys.head)
-      return (try pair.map { pair throws(LogError) in try event(pair) }, store, answer.header?.clusterId?.value)
+      return (try pair.map { pair throws(LogError) in try event(pair) }, store, answer.header.clusterId?.value)
     }
 
     private func event(_ head: EtcdPair) throws(LogError) -> LogEvent {

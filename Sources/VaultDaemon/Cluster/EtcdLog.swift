@@ -26,14 +26,9 @@
 
     // MARK: Head
 
-    func head() async throws(LogError) -> LogHead? { try await headAndStore().head }
-
-    /// The head, and how far the server has counted.
-    func headAndStore() async throws(LogError) -> (head: LogHead?, store: Int64, cluster: UInt64?) {
+    func head() async throws(LogError) -> LogHead? {
       let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: keys.head))
-      guard let store = answer.header?.revision?.value else { throw .malformed }
-      let head = try head(in: Self.onlyPair(of: answer, at: keys.head))
-      return (head, store, answer.header?.clusterId?.value)
+      return try head(in: Self.onlyPair(of: answer, at: keys.head))
     }
 
     func replaceHead(
@@ -45,7 +40,7 @@
           compare: [.revision(of: keys.head, is: revision)], success: [.put(keys.head, value)],
           failure: [.read(keys.head)]))
       if let made = answer.made { return LogHead(epoch: epoch, link: link, revision: made) }
-      let found = try head(in: answer.pair(0, at: keys.head))
+      let found = try head(in: answer.changedPair(0, at: keys.head))
       // An attempt whose answer was lost.
       if let found, found.epoch == epoch, found.link == link { return found }
       throw .conflict(found)
@@ -109,11 +104,11 @@
     func commit(in pair: EtcdPair, _ epoch: UInt64) async throws(LogError) -> StoredCommit {
       guard let revision = pair.revision else { throw .malformed }
       let damage = LogError.damaged(LogDamage(place: .commit(epoch: epoch), revision: revision))
-      switch CommitValue(pair.bytes) {
+      switch CommitValue(pair.bytes, epoch) {
       case nil: throw damage
-      case .whole(let link, let bytes):
+      case .whole(_, let link, let bytes):
         return StoredCommit(commit: LoggedCommit(epoch: epoch, link: link, bytes: bytes), revision: revision)
-      case .inParts(let link, let parts):
+      case .inParts(_, let link, let parts):
         var bytes: [UInt8] = []
         for index in parts.digests.indices {
           guard let part = try await part(parts, index) else { throw damage }
@@ -179,21 +174,25 @@
     struct Answers: Sendable {
       /// The revision that the transaction made; `nil` if its comparison failed.
       let made: LogRevision?
-      let store: Int64
       /// Whether no earlier attempt can have reached a server.
       let isFirst: Bool
       private let responses: [EtcdTransactionAnswer.Response]
 
       init(_ answer: EtcdTransactionAnswer, isFirst: Bool = true) throws(EtcdError) {
         self.isFirst = isFirst
-        guard let store = answer.header.revision?.value, store > 0 else { throw .malformed }
-        self.store = store
+        let store = answer.header.revision.value
+        guard store > 0 else { throw .malformed }
         made = answer.succeeded == true ? LogRevision(number: store) : nil
         responses = answer.responses ?? []
       }
 
       func pairs(_ index: Int) -> [EtcdPair] {
         responses.indices.contains(index) ? responses[index].responseRange?.kvs ?? [] : []
+      }
+
+      /// As ``pair(_:at:)`` after a change: an answer that is none leaves open what happened.
+      func changedPair(_ index: Int, at key: Data) throws(LogError) -> EtcdPair? {
+        do throws(LogError) { return try pair(index, at: key) } catch { throw .outcomeUnknown }
       }
 
       /// The value at `key`, which the operation at `index` read.

@@ -134,6 +134,7 @@
         switch error {
         case let error as EtcdError: error
         case is NIOConnectionError, ChannelError.connectTimeout, is SocketAddressError: .unreachable
+        case let error as IOError where error.errnoCode == ECONNREFUSED: .unreachable
         case let error as HTTPClientError where error == .connectTimeout || error == .getConnectionFromPoolTimeout:
           .unreachable
         case let error as HTTPClientError where error == .tlsHandshakeTimeout: .untrusted

@@ -87,9 +87,10 @@
     }
   }
 
+  /// Of an answer that says how far the server has counted.
   struct EtcdHeader: Decodable, Sendable {
     var clusterId: EtcdNumber<UInt64>?
-    var revision: EtcdNumber<Int64>?
+    let revision: EtcdNumber<Int64>
   }
 
   struct EtcdPair: Decodable, Sendable {
@@ -105,7 +106,7 @@
   }
 
   struct EtcdRangeAnswer: Decodable, Sendable {
-    var header: EtcdHeader?
+    let header: EtcdHeader
     var kvs: [EtcdPair]?
   }
 
@@ -114,7 +115,7 @@
       var responseRange: EtcdRangeAnswer?
     }
 
-    var header: EtcdHeader
+    let header: EtcdHeader
     var succeeded: Bool?
     var responses: [Response]?
   }
@@ -131,8 +132,12 @@
       let kv: EtcdPair
     }
 
+    struct Header: Decodable, Sendable {
+      var clusterId: EtcdNumber<UInt64>?
+    }
+
     struct Result: Decodable, Sendable {
-      let header: EtcdHeader
+      let header: Header
       var created: Bool?
       var canceled: Bool?
       var compactRevision: EtcdNumber<Int64>?

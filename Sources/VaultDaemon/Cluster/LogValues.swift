@@ -32,39 +32,47 @@
     }
   }
 
-  /// `label · link (32) · the commit's bytes`, or for one in parts `label · link (32) · parts`.
+  /// `label · epoch (8) · link (32) · the commit's bytes`, or for one in parts `label · epoch (8) · link (32) · parts`.
   enum CommitValue {
-    case whole(CommitLink, [UInt8])
-    case inParts(CommitLink, PartList)
+    case whole(UInt64, CommitLink, [UInt8])
+    case inParts(UInt64, CommitLink, PartList)
 
     var bytes: [UInt8] {
       var writer = ByteWriter()
       switch self {
-      case .whole(let link, let bytes):
+      case .whole(let epoch, let link, let bytes):
         writer.write(.logCommit)
+        writer.write(epoch)
         writer.write(link.bytes)
         writer.write(bytes)
-      case .inParts(let link, let parts):
+      case .inParts(let epoch, let link, let parts):
         writer.write(.logParts)
+        writer.write(epoch)
         writer.write(link.bytes)
         parts.write(to: &writer)
       }
       return writer.bytes
     }
 
-    init?(_ bytes: [UInt8]) {
+    /// - Parameter expected: the epoch in the value's key, if it must be that.
+    init?(_ bytes: [UInt8], _ expected: UInt64? = nil) {
       var reader = ByteReader(bytes)
-      if (try? reader.expect(.logCommit)) != nil {
-        guard let link = reader.readLink(), reader.remaining <= LogLimits.part,
-          let rest = try? reader.read(count: reader.remaining)
-        else { return nil }
-        self = .whole(link, Array(rest))
-      } else {
+      let isWhole = (try? reader.expect(.logCommit)) != nil
+      if !isWhole {
         reader = ByteReader(bytes)
-        guard (try? reader.expect(.logParts)) != nil, let link = reader.readLink(),
-          let parts = PartList(&reader, limit: LogLimits.commit), reader.remaining == 0
-        else { return nil }
-        self = .inParts(link, parts)
+        guard (try? reader.expect(.logParts)) != nil else { return nil }
+      }
+      guard let epoch = try? reader.read(UInt64.self), let link = reader.readLink(), epoch == expected ?? epoch else {
+        return nil
+      }
+      if isWhole {
+        guard reader.remaining <= LogLimits.part, let rest = try? reader.read(count: reader.remaining) else {
+          return nil
+        }
+        self = .whole(epoch, link, Array(rest))
+      } else {
+        guard let parts = PartList(&reader, limit: LogLimits.commit), reader.remaining == 0 else { return nil }
+        self = .inParts(epoch, link, parts)
       }
     }
   }

@@ -25,8 +25,9 @@ final class EtcdCluster: Sendable {
 
   /// - Parameters:
   ///   - count: how many servers.
+  ///   - scheme: of the clients' connections.
   ///   - arguments: more for each of them.
-  ///   - authority: who signed their certificates, if they have some.
+  ///   - isReady: whether to wait until they answer.
   init(_ count: Int, scheme: String = "http", arguments: [String] = [], isReady: Bool = true) async throws {
     folder = NSTemporaryDirectory() + "etcd-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -129,14 +130,14 @@ final class EtcdCluster: Sendable {
       let output = try await RunningDaemon.output(
         of: "/usr/bin/curl",
         ["--silent", "--max-time", "5", "-d", "{}", "http://127.0.0.1:\(port)/v3/maintenance/status"])
-      guard let status = try? JSONDecoder().decode(Status.self, from: Data(output.utf8)) else { continue }
-      if status.leader == status.header.member_id { return node }
+      guard let status: Status = try? EtcdClient.decode(Array(output.utf8)) else { continue }
+      if status.leader == status.header.memberId { return node }
     }
     return nil
   }
 
   private struct Status: Decodable {
-    struct Header: Decodable { let member_id: String }
+    struct Header: Decodable { let memberId: String }
     let header: Header
     var leader: String?
   }

@@ -1,0 +1,199 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+@Suite(.enabled(if: EtcdCluster.isInstalled, "\(EtcdCluster.needsEtcd)"))
+struct EtcdAccessTests {
+  private static let rootPassword = "the root's password"
+
+  /// A cluster where logins are needed; `root` may do everything.
+  private func protectedCluster() async throws -> (EtcdCluster, EtcdProvisioning) {
+    let cluster = try await EtcdCluster(1)
+    let open = EtcdProvisioning(client: try cluster.client())
+    try await open.enable(rootPassword: try Secret(Self.rootPassword))
+    return (cluster, EtcdProvisioning(client: try cluster.client(user: "root", password: Self.rootPassword)))
+  }
+
+  @Test func `a writer writes, a reader reads, and nobody touches another group`() async throws {
+    let (cluster, provisioning) = try await protectedCluster()
+    let (ours, other) = (EtcdCluster.newGroup(), EtcdCluster.newGroup())
+    for group in [ours, other] { try await provisioning.addRoles(for: group) }
+    for user in ["writer", "reader"] { try await provisioning.addUser(user, password: try Secret("secret of \(user)")) }
+    try await provisioning.grant(.write, on: ours, to: "writer")
+    try await provisioning.grant(.read, on: ours, to: "reader")
+    let writer = try cluster.client(user: "writer", password: "secret of writer")
+    let reader = try cluster.client(user: "reader", password: "secret of reader")
+
+    let head = try await EtcdLog(writer, group: ours).publish(1, Data.test(LogLimits.part + 9, seed: 3))
+    let log = EtcdLog(reader, group: ours)
+    #expect(try await log.head() == head)
+    let base = try #require(try await log.base())
+    #expect(try await log.bytes(of: base) == Data.test(LogLimits.part + 9, seed: 3))
+    var events = log.watch(after: head).makeAsyncIterator()
+    let next = try await EtcdLog(writer, group: ours).append(.test(2), after: head, over: nil)
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(2), revision: next.revision)))
+
+    await #expect(throws: LogError.refused) { try await log.append(.test(3), after: next, over: nil) }
+    await #expect(throws: LogError.refused) { try await log.replaceHead(at: next.revision, with: 3, link: .test(3)) }
+    for client in [writer, reader] {
+      let foreign = EtcdLog(client, group: other)
+      await #expect(throws: LogError.refused) { try await foreign.head() }
+      await #expect(throws: LogError.refused) { try await foreign.publish(1) }
+      var refused = foreign.watch(after: head).makeAsyncIterator()
+      await #expect(throws: LogError.refused) { try await refused.next() }
+    }
+    await #expect(throws: LogError.refused) {
+      try await EtcdProvisioning(client: writer).grant(.write, on: other, to: "writer")
+    }
+  }
+
+  @Test func `what is provisioned can be provisioned again, changed and taken away`() async throws {
+    let (cluster, provisioning) = try await protectedCluster()
+    let group = EtcdCluster.newGroup()
+    for password in ["first", "second"] {
+      try await provisioning.addRoles(for: group)
+      try await provisioning.addUser("web", password: try Secret(password))
+      try await provisioning.grant(.write, on: group, to: "web")
+    }
+    let old = EtcdLog(try cluster.client(user: "web", password: "first"), group: group)
+    await #expect(throws: LogError.refused) { try await old.head() }
+    let log = EtcdLog(try cluster.client(user: "web", password: "second"), group: group)
+    let head = try await log.publish(1)
+
+    try await provisioning.grant(.read, on: group, to: "web")
+    #expect(try await log.head() == head)
+    await #expect(throws: LogError.refused) { try await log.append(.test(2), after: head, over: nil) }
+    try await provisioning.revoke(on: group, from: "web")
+    try await provisioning.revoke(on: group, from: "web")
+    await #expect(throws: LogError.refused) { try await log.head() }
+    for _ in 0..<2 {
+      try await provisioning.removeUser("web")
+      try await provisioning.removeRoles(for: group)
+    }
+    await #expect(throws: LogError.refused) { try await log.head() }
+  }
+
+  @Test func `a token that the servers forgot is renewed`() async throws {
+    let (cluster, provisioning) = try await protectedCluster()
+    let group = EtcdCluster.newGroup()
+    try await provisioning.addRoles(for: group)
+    try await provisioning.addUser("web", password: try Secret("secret"))
+    try await provisioning.grant(.write, on: group, to: "web")
+    let log = EtcdLog(try cluster.client(user: "web", password: "secret"), group: group)
+    let head = try await log.publish(1)
+    var events = log.watch(after: head).makeAsyncIterator()
+    // Tokens are in a server's memory alone.
+    cluster.kill(0)
+    try cluster.start(0)
+    let next = try await log.append(.test(2), after: head, over: nil)
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(2), revision: next.revision)))
+  }
+
+  @Test func `without a login, or with a wrong one, everything is refused`() async throws {
+    let (cluster, _) = try await protectedCluster()
+    for client in [
+      try cluster.client(), try cluster.client(user: "root", password: "wrong"),
+      try cluster.client(user: "nobody", password: "wrong"),
+    ] {
+      let log = EtcdLog(client, group: EtcdCluster.newGroup())
+      await #expect(throws: LogError.refused) { try await log.head() }
+      await #expect(throws: LogError.refused) { try await log.publish(1) }
+      var events = log.watch(after: nil).makeAsyncIterator()
+      await #expect(throws: LogError.refused) { try await events.next() }
+    }
+  }
+
+  @Test func `a login where none is needed does no harm`() async throws {
+    let client = try await EtcdCluster.shared().client(user: "web", password: "secret")
+    let log = EtcdLog(client, group: EtcdCluster.newGroup())
+    let head = try await log.publish(1)
+    #expect(try await log.head() == head)
+  }
+
+  // MARK: TLS
+
+  @Test func `both sides prove themselves with certificates, ours without a common name`() async throws {
+    let authority = try await TestAuthority()
+    let cluster = try await EtcdCluster(1, scheme: "https", arguments: authority.serverArguments, isReady: false)
+    let group = EtcdCluster.newGroup()
+    let log = EtcdLog(try EtcdClient(try authority.remote(at: cluster.address)), group: group)
+    let head = try await log.publish(1)
+    var events = log.watch(after: head).makeAsyncIterator()
+    let next = try await log.append(.test(2), after: head, over: nil)
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(2), revision: next.revision)))
+
+    let stranger = try await TestAuthority()
+    var limits = EtcdClient.TimeLimits()
+    limits.call = .seconds(2)
+    let distrusting = try EtcdClient(
+      Remote("test", at: cluster.address, authority: stranger.certificate), timeLimits: limits)
+    await #expect(throws: LogError.untrusted) { try await EtcdLog(distrusting, group: group).head() }
+    // The server refuses a client without a certificate after the handshake; which error that is differs.
+    let nameless = try EtcdClient(
+      Remote("test", at: cluster.address, authority: authority.certificate), timeLimits: limits)
+    await #expect(throws: LogError.self) { try await EtcdLog(nameless, group: group).head() }
+  }
+
+  @Test func `a key that is none is told before the first connection`() throws {
+    let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    #expect(throws: EtcdError.untrusted) {
+      try EtcdClient(try Remote("test", at: "etcds://127.0.0.1:1", authority: text))
+    }
+  }
+}
+
+/// An authority of certificates, with one of a server on loopback and one of a client.
+struct TestAuthority {
+  let folder: String
+  let certificate: String
+
+  var serverArguments: [String] {
+    [
+      "--cert-file", "\(folder)/server.pem", "--key-file", "\(folder)/server.key", "--client-cert-auth",
+      "--trusted-ca-file", "\(folder)/ca.pem",
+    ]
+  }
+
+  init() async throws {
+    folder = NSTemporaryDirectory() + "authority-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    // The client's certificate has no CN: etcd's gateway refuses all that have one.
+    let script = """
+      set -e; cd "$1"
+      key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+      openssl req -x509 $key -keyout ca.key -out ca.pem -days 30 -subj "/CN=test authority"
+      printf 'subjectAltName=IP:127.0.0.1,DNS:localhost\\nextendedKeyUsage=serverAuth,clientAuth\\n' >server.ext
+      printf 'extendedKeyUsage=clientAuth\\n' >client.ext
+      openssl req $key -keyout server.key -out server.csr -subj "/O=server"
+      openssl req $key -keyout client.key -out client.csr -subj "/O=vault"
+      for name in server client; do
+        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile $name.ext -out $name.pem
+      done
+      """
+    _ = try await RunningDaemon.output(of: "/bin/sh", ["-c", "(\(script)) 2>/dev/null", "sh", folder])
+    certificate = try String(contentsOfFile: folder + "/ca.pem", encoding: .utf8)
+  }
+
+  func remote(at address: String) throws -> Remote {
+    try Remote(
+      "test", at: address, authority: certificate,
+      certificate: try String(contentsOfFile: folder + "/client.pem", encoding: .utf8),
+      key: try Secret(try String(contentsOfFile: folder + "/client.key", encoding: .utf8)))
+  }
+}
+
+extension EtcdProvisioning {
+  /// Makes the user `root` and asks for logins from now on.
+  func enable(rootPassword: borrowing Secret) async throws {
+    try await addUser("root", password: rootPassword)
+    struct Membership: Encodable, Sendable {
+      let user = "root"
+      let role = "root"
+    }
+    struct Nothing: Encodable, Sendable {}
+    let _: EtcdDone = try await client.call("auth/user/grant", Membership())
+    let _: EtcdDone = try await client.call("auth/enable", Nothing())
+  }
+}

@@ -1,0 +1,196 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import VaultDaemon
+
+@Suite(.serialized, .enabled(if: EtcdCluster.isInstalled, "\(EtcdCluster.needsEtcd)"))
+struct EtcdFailureTests {
+  /// Appends the commits up to `last`; one whose outcome is open is sent again.
+  private func append(upTo last: UInt64, to log: EtcdLog, from head: LogHead) async throws -> LogHead {
+    var head = head
+    while head.epoch < last {
+      do {
+        head = try await log.append(.test(head.epoch + 1), after: head, over: nil)
+      } catch LogError.outcomeUnknown, LogError.unavailable {
+        continue
+      }
+    }
+    return head
+  }
+
+  /// The commits that `events` tells until the head has the epoch `last`.
+  private func commits(
+    of events: AsyncThrowingStream<LogEvent, any Error>, upTo last: UInt64
+  ) async throws -> [LoggedCommit] {
+    var commits: [LoggedCommit] = []
+    for try await event in events {
+      if case .commit(let stored) = event, commits.last != stored.commit { commits.append(stored.commit) }
+      if case .head(let head) = event, head.epoch == last { break }
+      if event == .lostPlace { Issue.record("the watch lost its place") }
+    }
+    return commits
+  }
+
+  @Test func `commits go on when the leader is killed, and a watch misses none`() async throws {
+    let cluster = try await EtcdCluster(3)
+    let log = try cluster.log()
+    var head = try await log.publish(1)
+    let watch = log.watch(after: head)
+    async let watched = commits(of: watch, upTo: 30)
+    for last in [UInt64(10), 20, 30] {
+      head = try await append(upTo: last, to: log, from: head)
+      guard last < 30, let leader = try await cluster.leader() else { continue }
+      cluster.kill(leader)
+      head = try await append(upTo: last + 3, to: log, from: head)
+      try cluster.start(leader)
+    }
+    #expect(try await watched == (2...30).map { .test($0) })
+    #expect(try await log.commits(after: 1, limit: 100).map(\.commit) == (2...30).map { .test($0) })
+  }
+
+  @Test func `a server that stopped answering is left for another one`() async throws {
+    let cluster = try await EtcdCluster(3)
+    var limits = EtcdClient.TimeLimits()
+    limits.attempt = .seconds(1)
+    limits.watchCheck = .seconds(1)
+    let log = try cluster.log(timeLimits: limits)
+    var head = try await log.publish(1)
+    // The client has answers of the first server, so the calls and the watch are with it.
+    let watch = log.watch(after: head)
+    async let watched = commits(of: watch, upTo: 4)
+    head = try await append(upTo: 2, to: log, from: head)
+    cluster.freeze(0)
+    head = try await append(upTo: 4, to: log, from: head)
+    #expect(try await watched == (2...4).map { .test($0) })
+    cluster.thaw(0)
+    #expect(try await log.head() == head)
+  }
+
+  @Test func `without a majority calls end in time, and with it everything goes on`() async throws {
+    let cluster = try await EtcdCluster(3)
+    var limits = EtcdClient.TimeLimits()
+    limits.call = .seconds(2)
+    limits.attempt = .seconds(1)
+    let log = try cluster.log(timeLimits: limits)
+    let head = try await log.publish(1)
+    cluster.kill(1)
+    cluster.kill(2)
+    // The leader may be the one that is left, and the proposal may be in its log.
+    let outcome = await failure { _ = try await log.append(.test(2), after: head, over: nil) }
+    #expect(outcome == .outcomeUnknown || outcome == .unavailable)
+    #expect(await failure { _ = try await log.head() } == .unavailable)
+    cluster.kill(0)
+    #expect(await failure { _ = try await log.head() } == .unavailable)
+    #expect(await failure { _ = try await log.append(.test(2), after: head, over: nil) } == .unavailable)
+    for node in 0..<3 { try cluster.start(node) }
+    let next = try await append(upTo: 2, to: log, from: head)
+    #expect(try await log.head() == next)
+    #expect(try await log.commits(after: 1, limit: 9).map(\.commit) == [.test(2)])
+  }
+
+  @Test func `after a restart everything is there, and the watch goes on`() async throws {
+    let cluster = try await EtcdCluster(1)
+    let log = try cluster.log()
+    var head = try await log.publish(1)
+    let watch = log.watch(after: head)
+    async let watched = commits(of: watch, upTo: 5)
+    head = try await append(upTo: 3, to: log, from: head)
+    cluster.kill(0)
+    try cluster.start(0)
+    head = try await append(upTo: 5, to: log, from: head)
+    #expect(try await watched == (2...5).map { .test($0) })
+  }
+
+  @Test func `a watch that is behind a compaction says so, and goes on`() async throws {
+    let cluster = try await EtcdCluster(1)
+    let log = try cluster.log()
+    let first = try await log.publish(1)
+    let fourth = try await append(upTo: 4, to: log, from: first)
+    try await cluster.compact(fourth.revision.number)
+    var events = log.watch(after: first).makeAsyncIterator()
+    #expect(try await events.next() == .lostPlace)
+    #expect(try await events.next() == .head(fourth))
+    let fifth = try await log.append(.test(5), after: fourth, over: nil)
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(5), revision: fifth.revision)))
+    #expect(try await events.next() == .head(fifth))
+    // Commits are keys of their own: compaction takes none of them.
+    #expect(try await log.commits(after: 1, limit: 9).map(\.commit.epoch) == [2, 3, 4, 5])
+  }
+
+  @Test func `a watch says so when the servers were set back`() async throws {
+    let cluster = try await EtcdCluster(1)
+    var limits = EtcdClient.TimeLimits()
+    limits.watchCheck = .milliseconds(200)
+    let log = try cluster.log(timeLimits: limits)
+    let head = try await log.publish(1)
+    let far = LogHead(epoch: 9, link: .test(9), revision: LogRevision(number: head.revision.number + 1_000))
+    var events = log.watch(after: far).makeAsyncIterator()
+    #expect(try await events.next() == .lostPlace)
+    #expect(try await events.next() == .head(head))
+  }
+
+  @Test func `a base of 20 MB comes back whole`() async throws {
+    let log = try await EtcdCluster.shared().log()
+    let data = Data.test(20_000_003, seed: 5)
+    let head = try await log.publish(1, data)
+    let base = try #require(try await log.base())
+    #expect(try await log.bytes(of: base) == data)
+    #expect(try await log.head() == head)
+  }
+
+  @Test func `parts that nothing names go with the next base after a day`() async throws {
+    let cluster = try await EtcdCluster.shared()
+    let clock = Clock()
+    let log = EtcdLog(try cluster.client(), group: EtcdCluster.newGroup(), seconds: { clock.seconds })
+    try await log.publish(1, Data.test(LogLimits.part + 1, seed: 1))
+    let large = LoggedCommit(epoch: 2, link: .test(2), bytes: Data.test(LogLimits.part + 2, seed: 2).bytes)
+    let head = try #require(try await log.head())
+    _ = try await log.append(large, after: head, over: nil)
+    // What an upload left that was given up.
+    let stray = try await log.putPart([1, 2, 3])
+    var base = try await replaceBase(2, log)
+    #expect(try await parts(of: log).count == 2 + 2 + 1 + 1)
+    clock.seconds += 86_399
+    base = try await replaceBase(3, log)
+    #expect(try await parts(of: log).contains(log.keys.part(stray)))
+    clock.seconds += 1
+    base = try await replaceBase(4, log)
+    // The parts of the first base and the stray one are gone; those of the last base and of the commit are not.
+    let left = try await parts(of: log)
+    #expect(!left.contains(log.keys.part(stray)))
+    #expect(try await log.commits(after: 1, limit: 1).map(\.commit) == [large])
+    #expect(try await log.bytes(of: base) == Data("base 4".utf8))
+    // Two of the commit, one of each base since the mark of the day before.
+    #expect(left.count == 2 + 2)
+  }
+
+  private func replaceBase(_ epoch: UInt64, _ log: EtcdLog) async throws -> LogBase {
+    try await log.putBase(epoch, Data("base \(epoch)".utf8), replacing: try await log.base(), keeping: 10)
+  }
+
+  private func parts(of log: EtcdLog) async throws -> Set<Data> {
+    let range = EtcdRange(key: log.keys.parts.start, rangeEnd: log.keys.parts.end, keysOnly: true)
+    let answer: EtcdRangeAnswer = try await log.read("kv/range", range)
+    return Set((answer.kvs ?? []).map(\.key))
+  }
+
+  private func failure(_ body: () async throws -> Void) async -> LogError? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return error as? LogError
+    }
+  }
+}
+
+/// A clock that a test moves.
+private final class Clock: Sendable {
+  private let held = Mutex<UInt64>(1_000_000)
+
+  var seconds: UInt64 {
+    get { held.withLock { $0 } }
+    set { held.withLock { $0 = newValue } }
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// A server that lies is not believed more than it must be, and never holds a client up for longer than its time limit.
+@Suite(.enabled(if: EtcdCluster.isInstalled, "\(EtcdCluster.needsEtcd)"))
+struct HostileServerTests {
+  /// A group with the commits 1 to 5, and a way to it over a proxy.
+  private struct Scene {
+    let proxy: GatewayProxy
+    let log: EtcdLog
+    let direct: EtcdLog
+    let first: LogHead
+    let head: LogHead
+
+    init(seconds: Int = 2) async throws {
+      let cluster = try await EtcdCluster.shared()
+      proxy = try await GatewayProxy(to: cluster.ports[0])
+      var limits = EtcdClient.TimeLimits()
+      limits.call = .seconds(seconds)
+      limits.attempt = .milliseconds(500)
+      limits.watchCheck = .milliseconds(300)
+      let group = EtcdCluster.newGroup()
+      direct = EtcdLog(try cluster.client(), group: group)
+      log = EtcdLog(try cluster.client([proxy.port], timeLimits: limits), group: group)
+      first = try await direct.publish(1, Data.test(LogLimits.part + 1, seed: 4))
+      var head = first
+      for epoch in UInt64(2)...5 { head = try await direct.append(.test(epoch), after: head, over: nil) }
+      self.head = head
+    }
+
+    /// Everything is read as it is stored.
+    func expectHonesty() async throws {
+      proxy.mode = .honest
+      #expect(try await log.head() == direct.head())
+      #expect(try await log.commits(after: 1, limit: 9) == direct.commits(after: 1, limit: 9))
+      let base = try #require(try await log.base())
+      #expect(try await log.bytes(of: base) == Data.test(LogLimits.part + 1, seed: 4))
+    }
+  }
+
+  private func failure(_ body: () async throws -> Void) async -> LogError? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return error as? LogError
+    }
+  }
+
+  @Test func `an honest proxy is not noticed`() async throws {
+    let scene = try await Scene()
+    try await scene.expectHonesty()
+    let next = try await scene.log.append(.test(6), after: scene.head, over: nil)
+    #expect(try await scene.direct.head() == next)
+  }
+
+  @Test func `values under other keys are damage`() async throws {
+    let scene = try await Scene()
+    scene.proxy.mode = .reorder
+    #expect(await failure { _ = try await scene.log.commits(after: 1, limit: 9) } == .baseNeeded)
+    scene.proxy.mode = .swap
+    let second = try #require(try await scene.direct.commits(after: 1, limit: 1).first)
+    #expect(
+      await failure { _ = try await scene.log.commits(after: 1, limit: 9) }
+        == .damaged(LogDamage(place: .commit(epoch: 2), revision: second.revision)))
+    scene.proxy.mode = .truncate
+    #expect(
+      await failure { _ = try await scene.log.head() }
+        == .damaged(LogDamage(place: .head, revision: scene.head.revision)))
+    #expect(await failure { _ = try await scene.log.base() } != nil)
+    try await scene.expectHonesty()
+  }
+
+  @Test func `a part with other bytes than its name says is damage`() async throws {
+    let scene = try await Scene()
+    let base = try #require(try await scene.direct.base())
+    let parts = PartList(of: Data.test(LogLimits.part + 1, seed: 4).bytes)
+    let key = scene.log.keys.part(parts.digests[1])
+    let _: EtcdDone = try await scene.direct.client.call("kv/put", EtcdPut(key: key, value: Data([0])))
+    #expect(
+      await failure { _ = try await scene.log.bytes(of: base) }
+        == .damaged(LogDamage(place: .base, revision: base.revision)))
+  }
+
+  @Test(arguments: [
+    GatewayProxy.Mode.cut, .loseRequest, .loseAnswer, .closeAfterwards, .endless(1_000), .slow(50),
+    .answer(status: 200, ""), .answer(status: 200, "{}"), .answer(status: 200, "[]"),
+    .answer(status: 200, #"{"header":{"revision":7}}"#), .answer(status: 200, #"{"header":{"revision":"-7"}}"#),
+    .answer(status: 200, #"{"header":{"revision":"99999999999999999999"}}"#),
+    .answer(status: 200, String(repeating: "[", count: 60_000)),
+    .answer(status: 200, #"{"header":{"revision":"7"},"kvs":[{"key":"AA==","mod_revision":"7","value":"!"}]}"#),
+    .answer(status: 200, #"{"header":{"revision":"7"},"kvs":[{"key":"AA==","mod_revision":"7"}]}"#),
+    .answer(status: 404, "Not Found"), .answer(status: 500, #"{"error":"x","code":"7"}"#),
+    .answer(status: 301, "elsewhere"),
+  ])
+  func `what is no answer ends as an error, and honesty afterwards is believed`(_ mode: GatewayProxy.Mode) async throws
+  {
+    let scene = try await Scene(seconds: 1)
+    scene.proxy.mode = mode
+    let errors = [LogError.unavailable, .malformed]
+    #expect(errors.contains(await failure { _ = try await scene.log.head() } ?? .stopped))
+    #expect(errors.contains(await failure { _ = try await scene.log.commits(after: 1, limit: 9) } ?? .stopped))
+    #expect(errors.contains(await failure { _ = try await scene.log.base() } ?? .stopped))
+    #expect(await failure { _ = try await scene.log.append(.test(6), after: scene.head, over: nil) } == .outcomeUnknown)
+    scene.proxy.mode = .honest
+    // Sent again it is stored, once.
+    let next = try await scene.log.append(.test(6), after: scene.head, over: nil)
+    #expect(try await scene.direct.head() == next)
+    try await scene.expectHonesty()
+  }
+
+  @Test func `a commit whose answers were lost is found by its bytes`() async throws {
+    let scene = try await Scene(seconds: 30)
+    scene.proxy.mode = .closeAfterwards
+    async let appended = scene.log.append(.test(6), after: scene.head, over: nil)
+    while try await scene.direct.head() == scene.head { try await Task.sleep(for: .milliseconds(10)) }
+    // Another host follows before ours hears of its own.
+    let sixth = try #require(try await scene.direct.head())
+    let seventh = try await scene.direct.append(.test(7), after: sixth, over: nil)
+    scene.proxy.mode = .honest
+    #expect(try await appended == sixth)
+    #expect(try await scene.direct.head() == seventh)
+    #expect(try await scene.direct.commits(after: 5, limit: 9).map(\.commit) == [.test(6), .test(7)])
+  }
+
+  @Test func `a commit whose request was lost is sent again`() async throws {
+    let scene = try await Scene(seconds: 30)
+    scene.proxy.mode = .loseRequest
+    async let appended = scene.log.append(.test(6), after: scene.head, over: nil)
+    try await Task.sleep(for: .milliseconds(700))
+    scene.proxy.mode = .honest
+    #expect(try await appended == scene.direct.head())
+    #expect(try await scene.direct.commits(after: 5, limit: 9).map(\.commit) == [.test(6)])
+  }
+
+  @Test func `a commit that another host overtook while its answer was lost is a conflict`() async throws {
+    let scene = try await Scene(seconds: 30)
+    scene.proxy.mode = .loseRequest
+    async let outcome = failure { _ = try await scene.log.append(.test(6), after: scene.head, over: nil) }
+    let other = try await scene.direct.append(.test(6, "other"), after: scene.head, over: nil)
+    scene.proxy.mode = .honest
+    #expect(await outcome == .conflict(other))
+  }
+
+  @Test func `a forged head is handed over to whoever proves, and orders nothing`() async throws {
+    let scene = try await Scene()
+    scene.proxy.mode = .forgeHead(Data(HeadValue.bytes(epoch: 9, link: .test(9))))
+    let forged = try #require(try await scene.log.head())
+    #expect(forged.epoch == 9)
+    // etcd itself compares the value.
+    #expect(await failure { _ = try await scene.log.append(.test(10), after: forged, over: nil) } != nil)
+    try await scene.expectHonesty()
+    #expect(try await scene.direct.head() == scene.head)
+  }
+
+  @Test func `a watch that is not told asks by itself, and goes on once it is told`() async throws {
+    let scene = try await Scene()
+    scene.proxy.mode = .silentWatch
+    var events = scene.log.watch(after: scene.head).makeAsyncIterator()
+    let sixth = try await scene.direct.append(.test(6), after: scene.head, over: nil)
+    try await Task.sleep(for: .milliseconds(500))
+    scene.proxy.mode = .honest
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(6), revision: sixth.revision)))
+    #expect(try await events.next() == .head(sixth))
+  }
+
+  @Test(arguments: [
+    GatewayProxy.Mode.endless(65_536), .cut, .closeAfterwards, .answer(status: 200, "{}\n"),
+    .answer(status: 200, #"{"result":{"header":{},"events":[{"kv":{"key":"AA==","mod_revision":"99999"}}]}}"# + "\n"),
+    .answer(status: 500, "x"), .reorder, .truncate, .swap,
+  ])
+  func `a watch outlives lies`(_ mode: GatewayProxy.Mode) async throws {
+    let scene = try await Scene()
+    scene.proxy.mode = mode
+    let events = scene.log.watch(after: scene.first)
+    let reader = Task {
+      // What is told twice, or damaged, is the prover's to judge; here it counts that all is told in the end.
+      var told: Set<UInt64> = []
+      for try await event in events {
+        if case .commit(let stored) = event, stored.commit == .test(stored.commit.epoch) {
+          told.insert(stored.commit.epoch)
+        }
+        if case .head(let head) = event, head.epoch == 6 { break }
+      }
+      return told
+    }
+    try await Task.sleep(for: .milliseconds(400))
+    scene.proxy.mode = .honest
+    _ = try await scene.direct.append(.test(6), after: scene.head, over: nil)
+    let told = try await reader.value
+    #expect(told.contains(6))
+  }
+
+  @Test func `nothing that was sent or stored is in an error`() async throws {
+    let scene = try await Scene(seconds: 1)
+    scene.proxy.mode = .answer(status: 400, #"{"error":"hunter2 is wrong","message":"hunter2","code":3}"#)
+    let client = try EtcdClient(
+      Remote("test", at: "etcd://127.0.0.1:\(scene.proxy.port)", user: "web", password: try Secret("hunter2")))
+    do {
+      _ = try await EtcdLog(client, group: [1]).head()
+      Issue.record("no error")
+    } catch {
+      #expect(!"\(error)".contains("hunter2"))
+      #expect(!String(reflecting: error).contains("hunter2"))
+    }
+  }
+}
