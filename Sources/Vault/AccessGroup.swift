@@ -290,7 +290,7 @@ public final class AccessGroup: Sendable {
     _ body: (ReadTransaction) throws(GroupFileError) -> Result
   ) throws(GroupFileError) -> Result {
     let transaction = try file.beginReading(beginning)
-    notices.post(transaction.view.notices, of: name)
+    notices.post(transaction.view.notices)
     return try body(transaction)
   }
 
@@ -304,7 +304,7 @@ public final class AccessGroup: Sendable {
         defer { transaction.rollback() }
         let result = try body(transaction)
         try transaction.commit()
-        notices.post(transaction.view.notices, of: name)
+        notices.post(transaction.view.notices)
         return result
       } catch {
         throw VaultError(error, group: name.description)

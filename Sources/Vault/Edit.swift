@@ -158,7 +158,7 @@ extension AccessGroup {
     let result = try body(edit)
     if let failure = edit.failure { throw failure }
     do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }
-    notices.post(transaction.view.notices, of: name)
+    notices.post(transaction.view.notices)
     return result
   }
 }
@@ -216,7 +216,7 @@ extension AccessGroup {
       try outcome.get()
     }
     do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }
-    notices.post(transaction.view.notices, of: name)
+    notices.post(transaction.view.notices)
   }
 
   /// The tokens and positions of items, sorted by token; equal names keep their order.

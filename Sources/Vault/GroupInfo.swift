@@ -23,15 +23,9 @@ public struct GroupInfo: Sendable {
   public let isThisDeviceOnly: Bool
   /// The Unix group that may use its files; `nil` if only their owner may.
   public let unixGroup: UnixGroup?
-  public let members: [GroupMember]
+  public let members: [Member]
   /// When the state was written, by the writer's clock.
   public let changed: Timestamp
-}
-
-/// A member of a group.
-public struct GroupMember: Sendable, Equatable {
-  public let who: Writer
-  public let rights: MemberRights
 }
 
 extension AccessGroup {
@@ -47,14 +41,8 @@ extension AccessGroup {
       itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount, keep: Int(state.roster.keep),
       lifetime: GroupLifetime(state.roster.flags),
       isThisDeviceOnly: state.roster.flags.contains(.thisDeviceOnly), unixGroup: UnixGroup(shape),
-      members: state.roster.members.map(GroupMember.init),
+      members: state.roster.members,
       changed: Timestamp(milliseconds: state.manifest.time))
-  }
-}
-
-extension GroupMember {
-  init(_ member: Member) {
-    self.init(who: member.asWriter, rights: member.rights)
   }
 }
 

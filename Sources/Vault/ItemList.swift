@@ -262,7 +262,7 @@ extension AccessGroup {
     let transaction: ReadTransaction
     let file = try file
     do { transaction = try file.beginReading() } catch { throw VaultError(error, group: name.description) }
-    notices.post(transaction.view.notices, of: name)
+    notices.post(transaction.view.notices)
     return try ItemList(transaction, query, removed: removed, group: name.description)
   }
 

@@ -208,7 +208,7 @@ package struct ProvedGroup: Sendable, Equatable {
   package var epoch: UInt64
   /// Whether there are rows that a writer signed but that are not valid items. Only `verify` looks for them.
   package var holdsStrangeRows = false
-  package var notices: [GroupNotice] = []
+  package var notices: [Notice] = []
 }
 
 extension AccessGroupFile {
@@ -227,7 +227,7 @@ extension AccessGroupFile {
       switch notice {
       case .witnessInvalid: throw .damaged(.witness, "neither record is valid")
       case .witnessUnavailable(let reason): throw .witnessUnavailable(reason)
-      case .gap: break
+      default: break
       }
     }
     var holdsStrangeRows = false

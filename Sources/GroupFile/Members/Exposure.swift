@@ -1,29 +1,17 @@
 import Sealing
 
-/// A value that a removed member could read.
-package struct ExposedValue: Sendable, Equatable {
-  /// The item's name.
-  package let name: String
-  /// Its current version.
-  package let version: UInt64
-  /// When it was written, in milliseconds since 1970-01-01 UTC.
-  package let changed: UInt64
-  /// The removed members that could read it, in the roster's order.
-  package let readers: [RemovedMember]
-}
-
 extension AccessGroupFile {
   /// The current values that removed members could read, and that have not been changed since.
   ///
   /// A member could read what was written before their removal, and can keep copies of it.
   ///
   /// - Parameter isName: whether a name is valid for an item.
-  /// - Returns: the values, and whether all rows could be examined; rows that a writer signed but that are not valid
+  /// - Returns: the items with the removed members that could read them, sorted by name, and whether all rows could be examined; rows that a writer signed but that are not valid
   ///   items are skipped.
   /// - Throws: the errors of a reader's checks.
   package func exposure(
     isName: (String) -> Bool = { _ in true }
-  ) throws(GroupFileError) -> (values: [ExposedValue], isComplete: Bool) {
+  ) throws(GroupFileError) -> (values: [(item: StoredItem, readers: [Writer])], isComplete: Bool) {
     let transaction = try beginReading()
     let roster = transaction.view.state.roster
     // Members that were added again may read the current values.
@@ -31,7 +19,7 @@ extension AccessGroupFile {
       !roster.members.contains { $0.application == former.application && $0.issue == former.issue }
     }
     guard !gone.isEmpty else { return ([], true) }
-    var exposed: [ExposedValue] = []
+    var exposed: [(item: StoredItem, readers: [Writer])] = []
     var isComplete = true
     let rows = try RowWalk(transaction)
     while let row = try rows.next() {
@@ -40,18 +28,18 @@ extension AccessGroupFile {
         isComplete = false
         continue
       }
-      var readers: [RemovedMember] = []
+      var readers: [Writer] = []
       // A member that was removed more than once is listed once.
       for former in gone where attributes.valueEpoch < former.epoch {
-        if readers.last.map({ $0.application == former.application && $0.issue == former.issue }) != true {
-          readers.append(former)
-        }
+        let reader = Writer.application(former.application, issue: former.issue)
+        if readers.last != reader { readers.append(reader) }
       }
-      guard !readers.isEmpty else { continue }
-      exposed.append(
-        ExposedValue(name: attributes.name, version: row.version, changed: attributes.changed, readers: readers))
+      if !readers.isEmpty { exposed.append((StoredItem(row: row, attributes: attributes), readers)) }
     }
-    return (exposed.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }, isComplete)
+    return (
+      exposed.sorted { $0.item.attributes.name.utf8.lexicographicallyPrecedes($1.item.attributes.name.utf8) },
+      isComplete
+    )
   }
 }
 

@@ -271,8 +271,8 @@ public enum MemberRights: String, Sendable, Comparable {
   var code: UInt8 { self == .read ? 1 : 2 }
 }
 
-/// One entry of a roster: a member, their rights, and their wrap of the group's key.
-package struct Member: Sendable, Equatable {
+/// A member of a group: one entry of its roster, with their rights and their wrap of the group's key.
+public struct Member: Sendable, Equatable {
   package enum Kind: UInt8, Sendable {
     /// The owner, with their personal member seed (in the owner's registry: with the registry seed).
     case owner = 0
@@ -281,7 +281,7 @@ package struct Member: Sendable, Equatable {
   }
 
   package var kind: Kind
-  package var rights: MemberRights
+  public package(set) var rights: MemberRights
   /// The issue number of an application's seed; 0 for the owner.
   package var issue: UInt32
   /// The application's id; empty for the owner.
@@ -293,10 +293,8 @@ package struct Member: Sendable, Equatable {
   /// `H("vault1.wrap.hash", slot id ‖ wrap)`.
   package var wrapDigest: Digest
 
-  /// The member as the author of a version.
-  package var asWriter: Writer {
-    Writer(kind: kind, issue: issue, application: application)
-  }
+  /// The member, as items name their writer.
+  public var who: Writer { Writer(kind: kind, issue: issue, application: application) }
 }
 
 /// A removed member, kept in the roster to determine which values they could read.

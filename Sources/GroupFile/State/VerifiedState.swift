@@ -41,7 +41,7 @@ extension VerifiedState {
   }
 
   /// The signer of this state, in the form in which attributes name a writer.
-  package var signer: Writer? { roster.member(signing: manifest.writerKey)?.asWriter }
+  package var signer: Writer? { roster.member(signing: manifest.writerKey)?.who }
 
   /// Reads and verifies the state in `connection`'s transaction, in the order of the format's rule 10.
   ///

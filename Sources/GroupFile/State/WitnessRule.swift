@@ -8,7 +8,7 @@ enum WitnessRule {
     var isAhead = false
     /// More manifests were missed than the chain keeps, so descent could not be proved.
     var gapSeen = false
-    var notice: GroupNotice?
+    var notice: Notice?
   }
 
   /// Checks `state` against `reading`.
@@ -31,10 +31,10 @@ enum WitnessRule {
   ) throws(GroupFileError) -> Outcome {
     switch reading {
     case .absent: return Outcome(isAhead: true)
-    case .unavailable(let reason): return Outcome(notice: .witnessUnavailable(reason))
+    case .unavailable(let reason): return Outcome(notice: .witnessUnavailable(reason: reason))
     case .invalid:
       if strict { throw .damaged(.witness, "neither record is valid") }
-      return Outcome(notice: .witnessInvalid)
+      return Outcome(notice: .witnessInvalid(group: state.roster.groupName))
     case .valid(let record): return try check(state, against: record, descends)
     }
   }
@@ -89,18 +89,9 @@ enum WitnessRule {
   ) throws(GroupFileError) -> Outcome {
     guard state.manifest.epoch - record.epoch > GroupLimits.chainLength else { throw error }
     return Outcome(
-      isAhead: true, gapSeen: true, notice: .gap(from: record.epoch, to: state.manifest.epoch))
+      isAhead: true, gapSeen: true,
+      notice: .gap(group: state.roster.groupName, from: record.epoch, to: state.manifest.epoch))
   }
-}
-
-/// Something that the user should know although the operation succeeded.
-package enum GroupNotice: Hashable, Sendable {
-  /// No state is kept outside the store, so a rollback of a group would not be noticed.
-  case witnessUnavailable(String)
-  /// The witness is damaged; writing is refused until it is replaced.
-  case witnessInvalid
-  /// Too many states were missed to prove that this one descends from the last one seen.
-  case gap(from: UInt64, to: UInt64)
 }
 
 extension VerifiedState {
@@ -120,7 +111,7 @@ extension VerifiedState {
   /// - Returns: a notice if it cannot be written.
   func raise(
     _ witness: any Witnessing, from checked: WitnessReading, gapSeen: Bool, _ connection: Connection
-  ) -> GroupNotice? {
+  ) -> Notice? {
     let written = witness.raise { reading in
       switch reading {
       case .absent: return self.witnessRecord(sequence: 1)
@@ -134,7 +125,7 @@ extension VerifiedState {
         return self.witnessRecord(sequence: record.sequence + 1, flags: flags)
       }
     }
-    return written ? nil : .witnessUnavailable("the witness cannot be written")
+    return written ? nil : .witnessUnavailable(reason: "the witness cannot be written")
   }
 }
 

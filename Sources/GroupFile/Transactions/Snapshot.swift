@@ -7,7 +7,7 @@ package final class Snapshot {
   package let state: VerifiedState
   let cache: ProvedCache
   /// Facts that the user should know.
-  package internal(set) var notices: [GroupNotice] = []
+  package internal(set) var notices: [Notice] = []
   private let witnessed: WitnessReading
   private let seal: RowSeal
 

@@ -150,7 +150,7 @@ package final class WriteTransaction: ItemReading {
 
   private func stamp(_ attributes: Attributes, keepsValue: Bool) -> Attributes {
     var stamped = attributes
-    stamped.writer = view.state.member.asWriter
+    stamped.writer = view.state.member.who
     stamped.changed = time
     if !keepsValue { stamped.valueEpoch = epoch }
     return stamped

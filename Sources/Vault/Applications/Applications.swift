@@ -9,7 +9,7 @@ public struct Applications: Sendable {
 
   /// All applications that were ever registered, sorted by id.
   public func list() throws(VaultError) -> [Application] {
-    try store.registry().applications().map { Application($0.key, $0.value) }
+    try store.registry().applications().values
       .sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
   }
 
@@ -18,7 +18,7 @@ public struct Applications: Sendable {
   /// - Throws: ``VaultError/notFound(_:)``.
   public func application(_ id: String) throws(VaultError) -> Application {
     guard let found = try store.registry().application(id) else { throw .notFound(.application) }
-    return Application(id, found)
+    return found
   }
 
   /// The groups that the application `id` is a member of, sorted by name.
@@ -159,14 +159,20 @@ public struct Application: Sendable, Equatable {
   /// The application's id, such as `com.example.notes`; its private group has the same name.
   public let id: String
   /// The number of its identity: 1 at first, and 1 more whenever a credential was replaced.
-  public let issue: UInt32
-  public let standing: Standing
+  public internal(set) var issue: UInt32
+  /// The highest number that any of its seeds may have been derived with. After a restore it is above `issue`, because
+  /// the lost machine may already have used the numbers in between.
+  var highestIssue: UInt32
+  public internal(set) var standing: Standing
   /// The declared lifetime of its private group, which decides what happens to the group at uninstallation.
   public let lifetime: GroupLifetime
   /// When it was first issued a credential.
   public let created: Timestamp
   /// When its last credential was written; `nil` if none was.
-  public let issued: Timestamp?
+  public internal(set) var issued: Timestamp?
+
+  /// Whether its credential was replaced while some group may still accept the old one.
+  var wasReplaced: Bool { standing == .interrupted && issued != nil }
 
   /// The state of an application's credential.
   @nonexhaustive

@@ -86,7 +86,7 @@ extension Applications {
         && found.ownerKey == identity.ownerKey && found.remote?.name == remote?.name
     }
     for grant in grants { _ = try store.group(grant.group).info() }
-    if entry.standing == .issuing { try registry.record(entry, of: id) }
+    if entry.standing == .interrupted { try registry.record(entry) }
     if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
     var unchanged: [UnchangedGroup] = []
     if entry.issue > 1 {
@@ -113,9 +113,9 @@ extension Applications {
       floors: try floors(of: id, all: remote != nil), remote: remote)
     try place.write(credential, passphrase: sealingPassphrase)
     // Until every group refuses the old credential, the command must be repeated.
-    if unchanged.isEmpty || entry.standing != .issuing { entry.standing = .issued }
-    entry.issued = SystemClock.milliseconds()
-    try registry.record(entry, of: id)
+    if unchanged.isEmpty || entry.standing != .interrupted { entry.standing = .issued }
+    entry.issued = .now
+    try registry.record(entry)
     return IssuedCredential(admissions: admissions, unchanged: unchanged)
   }
 
@@ -141,10 +141,10 @@ extension Applications {
   /// The application's new entry in the registry.
   private func begin(
     _ name: AccessGroup.Name, _ issuance: Issuance, _ lifetime: GroupLifetime?, _ registry: Registry
-  ) throws(VaultError) -> Registry.RegisteredApplication {
+  ) throws(VaultError) -> Application {
     guard var known = try registry.application(name.description) else {
       guard case .first = issuance else { throw .notFound(.application) }
-      return try newEntry(name, .issuing, lifetime ?? .survives, registry)
+      return try newEntry(name, .interrupted, lifetime ?? .survives, registry)
     }
     if let lifetime, lifetime != known.lifetime {
       throw .invalid("the lifetime of the application's group was declared when it was made")
@@ -153,7 +153,7 @@ extension Applications {
     switch issuance {
     case .first:
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
-      guard known.issued == 0 else { throw .exists(.applicationID) }
+      guard known.issued == nil else { throw .exists(.applicationID) }
       try refuseReplaced(known.issue, of: name.description)
     case .again:
       guard !wasReplaced else {
@@ -166,7 +166,7 @@ extension Applications {
       if wasReplaced, seen <= known.issue { break }
       known.highestIssue = try next(after: max(known.highestIssue, seen))
       known.issue = known.highestIssue
-      known.standing = .issuing
+      known.standing = .interrupted
     }
     return known
   }
@@ -176,9 +176,9 @@ extension Applications {
   /// - Throws: ``VaultError/exists(_:)`` if a group has its name, unless it is the service, whose group the owner may
   ///   have made before.
   func newEntry(
-    _ name: AccessGroup.Name, _ standing: Registry.RegisteredApplication.Standing, _ lifetime: GroupLifetime,
+    _ name: AccessGroup.Name, _ standing: Application.Standing, _ lifetime: GroupLifetime,
     _ registry: Registry
-  ) throws(VaultError) -> Registry.RegisteredApplication {
+  ) throws(VaultError) -> Application {
     let group = try registry.entry(of: name)
     guard
       name == .service
@@ -187,8 +187,8 @@ extension Applications {
     else { throw .exists(.group) }
     // If the registry is older than the groups, it may not list the application.
     let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
-    return Registry.RegisteredApplication(
-      issue: issue, highestIssue: issue, standing: standing, lifetime: lifetime, created: SystemClock.milliseconds())
+    return Application(
+      id: name.description, issue: issue, highestIssue: issue, standing: standing, lifetime: lifetime, created: .now)
   }
 
   private func next(after issue: UInt32) throws(VaultError) -> UInt32 {
@@ -212,7 +212,7 @@ extension Applications {
   }
 
   func makePrivateGroup(
-    _ name: AccessGroup.Name, _ application: Registry.RegisteredApplication
+    _ name: AccessGroup.Name, _ application: Application
   ) throws(VaultError) {
     let registry = try store.registry()
     if AccessGroupFile.exists(in: store.location.groupFolder(name.description)) {
@@ -263,7 +263,7 @@ extension Applications {
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
       entry.standing = .revoked
-      try registry.record(entry, of: id)
+      try registry.record(entry)
     }
     var report = Uninstallation()
     let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
@@ -294,7 +294,7 @@ extension Applications {
       report.revoked.removeAll { name in unrevoked.contains { $0.name == name } }
     } else if entry.standing != .revoked {
       entry.standing = .uninstalled
-      try registry.record(entry, of: id)
+      try registry.record(entry)
     }
     store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
     return report

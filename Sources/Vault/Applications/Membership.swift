@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 extension SecretStore {
@@ -34,7 +34,7 @@ extension SecretStore {
 
   func grant(
     _ rights: MemberRights, in group: String, to application: String,
-    _ known: Registry.RegisteredApplication, accepting confirm: ((ReturningState) -> Bool)? = nil
+    _ known: Application, accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
     let name = try self.group(group).name
     let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights)
@@ -200,7 +200,7 @@ extension SecretStore {
 
 extension AccessGroup {
   /// The members with their rights, the owner included.
-  public var members: [GroupMember] { get throws(VaultError) { try info().members } }
+  public var members: [Member] { get throws(VaultError) { try info().members } }
 }
 
 extension Item.Writer {
@@ -247,7 +247,13 @@ extension SecretStore {
       let file = try group.file
       do {
         let (values, isComplete) = try file.exposure { Item.Name(stored: $0) != nil }
-        found += values.compactMap { Exposure($0, in: name) }
+        for (item, readers) in values {
+          guard let itemName = Item.Name(stored: item.attributes.name) else { continue }
+          found.append(
+            Exposure(
+              group: name, item: itemName, version: item.row.version,
+              changed: Timestamp(milliseconds: item.attributes.changed), readers: readers))
+        }
         if !isComplete { leftOut(name, .strangeRows(group: name)) }
       } catch {
         let problem = VaultError(error, group: name)
@@ -256,14 +262,5 @@ extension SecretStore {
       }
     }
     return found
-  }
-}
-
-extension Exposure {
-  fileprivate init?(_ value: ExposedValue, in group: String) {
-    guard let name = Item.Name(stored: value.name) else { return nil }
-    self.init(
-      group: group, item: name, version: value.version, changed: Timestamp(milliseconds: value.changed),
-      readers: value.readers.map { .application($0.application, issue: $0.issue) })
   }
 }

@@ -121,38 +121,11 @@ extension Registry.Entry {
 }
 
 extension Registry {
-  /// The registry's entry for one application; item `app/ID`.
-  struct RegisteredApplication: Equatable {
-    /// The number that the application's seed is derived with.
-    var issue: UInt32
-    /// The highest number that any of its seeds may have been derived with. After a restore it is above `issue`,
-    /// because the lost machine may already have used the numbers in between.
-    var highestIssue: UInt32
-    var standing: Standing
-    var lifetime: GroupLifetime
-    /// Milliseconds since 1970-01-01 UTC.
-    var created: UInt64
-    /// When its last credential was written, in milliseconds since 1970-01-01 UTC; 0 if none was.
-    var issued: UInt64 = 0
-
-    /// Whether its credential was replaced while some group may still accept the old one.
-    var wasReplaced: Bool { standing == .issuing && issued != 0 }
-
-    enum Standing: UInt8 {
-      case issued = 1
-      /// Being issued; a killed process leaves this state, and so does a group that could not be changed.
-      case issuing = 2
-      case uninstalled = 3
-      /// Uninstalled; every group refuses every credential of this issue.
-      case revoked = 4
-    }
-  }
-
   private static let applicationPrefix = "app/"
 
   /// All applications that were ever registered, by id.
-  func applications() throws(VaultError) -> [String: RegisteredApplication] {
-    var found: [String: RegisteredApplication] = [:]
+  func applications() throws(VaultError) -> [String: Application] {
+    var found: [String: Application] = [:]
     let list = try group.list(prefix: Registry.applicationPrefix)
     while let item = try list.next() {
       let id = String(item.name.description.dropFirst(Registry.applicationPrefix.count))
@@ -162,19 +135,42 @@ extension Registry {
   }
 
   /// The entry for the application `id`; `nil` if there never was one.
-  func application(_ id: String) throws(VaultError) -> RegisteredApplication? {
+  func application(_ id: String) throws(VaultError) -> Application? {
     try entry(Registry.applicationPrefix + id).map { (bytes) throws(VaultError) in
-      try RegisteredApplication(parsing: bytes)
+      try Application(id, parsing: bytes)
     }
   }
 
-  /// Writes the entry for the application `id`.
-  func record(_ application: RegisteredApplication, of id: String) throws(VaultError) {
-    try group.set(Registry.applicationPrefix + id, to: application.serialized())
+  /// Writes the application's entry, item `app/ID`.
+  func record(_ application: Application) throws(VaultError) {
+    try group.set(Registry.applicationPrefix + application.id, to: application.serialized())
   }
 }
 
-extension Registry.RegisteredApplication {
+extension Application.Standing {
+  /// The number in the registry. Whether an application without a credential is only registered, or its credential was
+  /// issued, follows from the date.
+  var code: UInt8 {
+    switch self {
+    case .registered, .issued: 1
+    case .interrupted: 2
+    case .uninstalled: 3
+    case .revoked: 4
+    }
+  }
+
+  fileprivate init?(code: UInt8, wasIssued: Bool) {
+    switch code {
+    case 1: self = wasIssued ? .issued : .registered
+    case 2: self = .interrupted
+    case 3: self = .uninstalled
+    case 4: self = .revoked
+    default: return nil
+    }
+  }
+}
+
+extension Application {
   private enum Tag: UInt8 {
     case issue = 1
     case standing, lifetime, created, issued, highestIssue
@@ -183,19 +179,19 @@ extension Registry.RegisteredApplication {
   func serialized() -> [UInt8] {
     var fields = FieldWriter()
     fields.write(Tag.issue.rawValue, UInt64(issue))
-    fields.write(Tag.standing.rawValue, [standing.rawValue])
+    fields.write(Tag.standing.rawValue, [standing.code])
     fields.write(Tag.lifetime.rawValue, [lifetime == .survives ? 1 : 2])
-    fields.write(Tag.created.rawValue, created)
-    fields.write(Tag.issued.rawValue, issued)
+    fields.write(Tag.created.rawValue, created.milliseconds)
+    fields.write(Tag.issued.rawValue, issued?.milliseconds ?? 0)
     if highestIssue != issue { fields.write(Tag.highestIssue.rawValue, UInt64(highestIssue)) }
     return fields.bytes
   }
 
-  init(parsing bytes: [UInt8]) throws(VaultError) {
+  init(_ id: String, parsing bytes: [UInt8]) throws(VaultError) {
     do {
       var reader = FieldReader(bytes, in: bytes.indices, limit: 1_024)
       var issue: UInt32?
-      var standing: Standing?
+      var code: UInt8?
       var lifetime: GroupLifetime?
       var created: UInt64?
       var issued: UInt64?
@@ -203,7 +199,7 @@ extension Registry.RegisteredApplication {
       while let (tag, field) = try reader.next() {
         switch Tag(rawValue: tag) {
         case .issue: issue = UInt32(exactly: try FieldReader.number(field))
-        case .standing: standing = field.count == 1 ? field.first.flatMap(Standing.init(rawValue:)) : nil
+        case .standing: code = field.count == 1 ? field.first : nil
         case .lifetime: lifetime = field.elementsEqual([1]) ? .survives : field.elementsEqual([2]) ? .purged : nil
         case .created: created = try FieldReader.number(field)
         case .issued: issued = try FieldReader.number(field)
@@ -213,31 +209,16 @@ extension Registry.RegisteredApplication {
         case nil: throw VaultError.newerFormat(read: nil, write: nil)
         }
       }
-      guard let issue, issue > 0, let standing, let lifetime, let created, let issued else { throw Registry.damaged }
+      guard let issue, issue > 0, let lifetime, let created, let issued,
+        let standing = code.flatMap({ Standing(code: $0, wasIssued: issued > 0) })
+      else { throw Registry.damaged }
       self.init(
-        issue: issue, highestIssue: highestIssue ?? issue, standing: standing, lifetime: lifetime, created: created,
-        issued: issued)
+        id: id, issue: issue, highestIssue: highestIssue ?? issue, standing: standing, lifetime: lifetime,
+        created: Timestamp(milliseconds: created), issued: issued > 0 ? Timestamp(milliseconds: issued) : nil)
     } catch let error as VaultError {
       throw error
     } catch {
       throw Registry.damaged
     }
-  }
-}
-
-extension Application {
-  init(_ id: String, _ registered: Registry.RegisteredApplication) {
-    self.id = id
-    issue = registered.issue
-    standing =
-      switch registered.standing {
-      case .issued: registered.issued == 0 ? .registered : .issued
-      case .issuing: .interrupted
-      case .uninstalled: .uninstalled
-      case .revoked: .revoked
-      }
-    lifetime = registered.lifetime
-    created = Timestamp(milliseconds: registered.created)
-    issued = registered.issued == 0 ? nil : Timestamp(milliseconds: registered.issued)
   }
 }

@@ -178,7 +178,7 @@ extension Applications {
   /// Whether a service has been issued a credential that is still good.
   func isServed() throws(VaultError) -> Bool {
     guard let service = try store.registry().application(Applications.service) else { return false }
-    return service.issued != 0 && service.standing != .revoked
+    return service.issued != nil && service.standing != .revoked
   }
 
   /// Makes the service a member of the application's groups, with the application's rights.
@@ -209,15 +209,15 @@ extension Applications {
     if let known = try registry.application(id) {
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
       // An application with a credential has its group.
-      guard known.issued == 0 else { return }
+      guard known.issued == nil else { return }
       return try admit(name, known)
     }
-    let entry = try newEntry(name, .issued, .survives, registry)
-    try registry.record(entry, of: id)
+    let entry = try newEntry(name, .registered, .survives, registry)
+    try registry.record(entry)
     try admit(name, entry)
   }
 
-  private func admit(_ name: AccessGroup.Name, _ entry: Registry.RegisteredApplication) throws(VaultError) {
+  private func admit(_ name: AccessGroup.Name, _ entry: Application) throws(VaultError) {
     try makePrivateGroup(name, entry)
     let id = name.description
     guard try !memberships(of: id).contains(where: { $0.name == name && $0.member.rights == .write }) else { return }

@@ -112,7 +112,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   public func service() throws(VaultError) -> ServiceInfo {
-    let credential = try registry().application(Applications.service).map { Application(Applications.service, $0) }
+    let credential = try registry().application(Applications.service)
     let groups = credential == nil ? [] : try applications.groups(of: Applications.service)
     return ServiceInfo(
       credential: credential, groups: groups.filter { !$0.name.hasPrefix("vault.") },

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// A state that is about to be accepted, and what accepting it would bring back.
@@ -17,9 +17,9 @@ public struct ReturningState: Sendable {
   /// When it was written, by the writer's clock.
   public let changed: Timestamp
   /// Its members, the owner included.
-  public let members: [GroupMember]
+  public let members: [Member]
   /// Members that are not let in again, because their credentials were replaced or revoked since.
-  public let left: [GroupMember]
+  public let left: [Member]
 
   fileprivate init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
     let state = offered.state
@@ -29,8 +29,8 @@ public struct ReturningState: Sendable {
     knownEpoch = offered.known.flatMap { $0.groupID == state.manifest.groupID ? $0.epoch : nil }
     itemCount = state.manifest.itemCount
     changed = Timestamp(milliseconds: state.manifest.time)
-    members = state.roster.members.filter { !leaves($0) }.map(GroupMember.init)
-    left = state.roster.members.filter(leaves).map(GroupMember.init)
+    members = state.roster.members.filter { !leaves($0) }
+    left = state.roster.members.filter(leaves)
   }
 }
 
@@ -184,7 +184,7 @@ extension SecretStore {
 
 extension Member {
   /// Whether the member's credential is the newest of its application, and is not revoked.
-  fileprivate func isCurrent(in applications: [String: Registry.RegisteredApplication]) -> Bool {
+  fileprivate func isCurrent(in applications: [String: Application]) -> Bool {
     guard kind == .application else { return true }
     guard let known = applications[application] else { return false }
     return known.issue == issue && known.standing != .revoked

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 extension SecretStore {
@@ -99,11 +99,11 @@ extension SecretStore {
       try registry.record(entry, of: name)
       missing.append(name.description)
     }
-    for (id, known) in try registry.applications() {
+    for known in try registry.applications().values {
       var application = known
       application.highestIssue = known.highestIssue.addingReportingOverflow(UInt32(Restoration.lead)).partialValue
       guard application.highestIssue > known.highestIssue else { throw .overLimit("2^32 issues of an application") }
-      try registry.record(application, of: id)
+      try registry.record(application)
     }
     try steps[index].proveAgain()
     return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -254,7 +254,7 @@ struct Restoration {
       outcome = .restored(
         StoreRestoration.Restored(
           items: prepared.items, epoch: state.manifest.epoch, keptAside: isKept ? kept : nil,
-          isRenewed: prepared.isRenewed, members: state.roster.members.map(GroupMember.init)))
+          isRenewed: prepared.isRenewed, members: state.roster.members))
     } catch {
       outcome = .failed(VaultError(error, group: name.description))
     }
@@ -324,6 +324,6 @@ public struct StoreRestoration: Sendable {
     /// Whether it got a new roster and a new key, because this machine knew nothing about the group.
     public let isRenewed: Bool
     /// The members that can open it, the owner included.
-    public let members: [GroupMember]
+    public let members: [Member]
   }
 }

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// A summary of a store. It can be made of a locked or unlocked store, and never prompts.

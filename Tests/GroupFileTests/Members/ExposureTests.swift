@@ -11,13 +11,13 @@ import Testing
     #expect(try group.open().exposure().values.isEmpty)
     try group.revoke("com.example.api")
     try group.set(["d": "d"])
-    #expect(try group.open().exposure().values.map(\.name) == ["a", "b", "c"])
+    #expect(try group.open().exposure().values.map(\.item.attributes.name) == ["a", "b", "c"])
     #expect(try group.open().exposure().values[0].readers.map(\.application) == ["com.example.api"])
     try group.set(["a": "new"])
     let transaction = try group.open().beginWriting()
     try transaction.put(transaction.present("b").attributes, nil)
     try transaction.commit()
-    #expect(try group.open().exposure().values.map(\.name) == ["c"])
+    #expect(try group.open().exposure().values.map(\.item.attributes.name) == ["c"])
   }
 
   @Test func `a value stays exposed when its details change or the group gets a new key`() throws {
@@ -32,7 +32,7 @@ import Testing
     try transaction.put(attributes, transaction.view.secret(of: item.row), keepsValue: true)
     try transaction.commit()
     try group.change(RosterChange(rotates: true))
-    #expect(try group.open().exposure().values.map(\.name) == ["a"])
+    #expect(try group.open().exposure().values.map(\.item.attributes.name) == ["a"])
     item = try group.open().beginReading().present("a")
     #expect(item.attributes.valueEpoch == 2)
   }

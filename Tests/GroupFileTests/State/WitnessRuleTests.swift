@@ -112,7 +112,7 @@ import Testing
       group.witness.reading = seen
       if isTaken {
         let view = try group.open().beginReading().view
-        #expect(view.notices == [.gap(from: 2, to: 2 + distance)])
+        #expect(view.notices == [.gap(group: "team.shared", from: 2, to: 2 + distance)])
         #expect(group.witness.record?.epoch == 2 + distance)
         #expect(group.witness.record?.flags == .gapSeen)
         #expect(try group.open().beginReading().view.notices.isEmpty)
@@ -229,7 +229,7 @@ import Testing
     try group.set(["name": "value"])
     group.witness.reading = .invalid
     let view = try group.open().beginReading()
-    #expect(view.view.notices == [.witnessInvalid])
+    #expect(view.view.notices == [.witnessInvalid(group: "team.shared")])
     #expect(try view.present("name").row.version == 1)
     let refused = GroupFileError.damaged(.witness, "neither record is valid")
     #expect(failure { try group.set(["name": "new"]) } == refused)
@@ -247,8 +247,8 @@ import Testing
     let transaction = try group.open().beginWriting()
     try transaction.put("name", "value")
     try transaction.commit()
-    #expect(transaction.view.notices.contains(.witnessUnavailable("cannot be read")))
-    #expect(try group.open().beginReading().view.notices == [.witnessUnavailable("cannot be read")])
+    #expect(transaction.view.notices.contains(.witnessUnavailable(reason: "cannot be read")))
+    #expect(try group.open().beginReading().view.notices == [.witnessUnavailable(reason: "cannot be read")])
     guard case .witnessUnavailable = failure({ try group.open().verify() }) else {
       Issue.record("verified without a witness")
       return

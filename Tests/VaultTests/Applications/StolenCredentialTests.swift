@@ -36,7 +36,7 @@ import Testing
       do {
         var entry = try #require(try store.open().registry().application(application))
         (entry.issue, entry.highestIssue) = (2, 2)
-        try store.open().registry().record(entry, of: application)
+        try store.open().registry().record(entry)
       } catch {
         Issue.record(error)
       }

@@ -224,26 +224,29 @@ extension IdentityVectors {
     ]
   }
 
-  private static func applications() -> [Registry.RegisteredApplication] {
-    [
-      Registry.RegisteredApplication(
-        issue: 1, highestIssue: 1, standing: .issued, lifetime: .survives, created: 1_735_689_600_000,
-        issued: 1_735_689_600_001),
-      Registry.RegisteredApplication(
-        issue: 1, highestIssue: 1, standing: .issuing, lifetime: .purged, created: 9),
-      Registry.RegisteredApplication(
-        issue: 256, highestIssue: 1_280, standing: .uninstalled, lifetime: .purged, created: 9, issued: 10),
-      Registry.RegisteredApplication(
-        issue: .max, highestIssue: .max, standing: .revoked, lifetime: .survives, created: 9, issued: 10),
+  private static func applications() -> [Application] {
+    func application(
+      _ issue: UInt32, highest: UInt32, _ standing: Application.Standing, _ lifetime: GroupLifetime, created: UInt64,
+      issued: UInt64?
+    ) -> Application {
+      Application(
+        id: "app", issue: issue, highestIssue: highest, standing: standing, lifetime: lifetime,
+        created: Timestamp(milliseconds: created), issued: issued.map(Timestamp.init(milliseconds:)))
+    }
+    return [
+      application(1, highest: 1, .issued, .survives, created: 1_735_689_600_000, issued: 1_735_689_600_001),
+      application(1, highest: 1, .interrupted, .purged, created: 9, issued: nil),
+      application(256, highest: 1_280, .uninstalled, .purged, created: 9, issued: 10),
+      application(.max, highest: .max, .revoked, .survives, created: 9, issued: 10),
     ]
   }
 
-  private static func vector(_ application: Registry.RegisteredApplication) -> ApplicationVector {
+  private static func vector(_ application: Application) -> ApplicationVector {
     ApplicationVector(
       bytes: application.serialized().hex, issue: application.issue,
       highestIssue: application.highestIssue == application.issue ? nil : application.highestIssue,
-      standing: application.standing.rawValue, lifetime: application.lifetime == .survives ? 1 : 2,
-      created: application.created, issued: application.issued == 0 ? nil : application.issued)
+      standing: application.standing.code, lifetime: application.lifetime == .survives ? 1 : 2,
+      created: application.created.milliseconds, issued: application.issued?.milliseconds)
   }
 
   private static func refusedApplications() -> [Parsing] {
