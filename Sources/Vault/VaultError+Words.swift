@@ -152,6 +152,7 @@ extension VaultError.Lock {
     case .nobodyToAsk(let why): why
     case .unprovedRegistry: "the list of groups was not proved"
     case .service(let why): "vaultd: \(why)"
+    case .joinedStore: "applications were joined here, and the owner of their groups is elsewhere"
     }
   }
 }
@@ -170,6 +171,8 @@ extension VaultError.Contradiction {
     case .superseded: "the application was replaced or revoked meanwhile; nothing was changed"
     case .presentItem: "the item is present; name the version to bring back"
     case .publishedGroup(let group): "'\(group)' is published there"
+    case .remotelessCredential: "the credential does not say where the application's groups are published"
+    case .newerCredential: "a newer credential of the application was joined here"
     }
   }
 }

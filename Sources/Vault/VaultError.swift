@@ -153,6 +153,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case unprovedRegistry
     /// `vaultd` cannot be asked; the payload says why, for people.
     case service(String)
+    /// Applications were joined here, and the owner of their groups is elsewhere.
+    case joinedStore
   }
 
   /// The contradiction with the current state.
@@ -178,6 +180,10 @@ public enum VaultError: Error, Sendable, Equatable {
     case presentItem
     /// This group is published at the remote.
     case publishedGroup(String)
+    /// The credential does not say where the application's groups are published.
+    case remotelessCredential
+    /// A newer credential of the application was joined here.
+    case newerCredential
   }
 
   /// The thing that exists already.

@@ -116,11 +116,15 @@ enum CommandTable {
         Entry("exposure", "", "list what removed members could read", ShowExposure.self),
       ]),
     Section(
-      "The service, and the record",
+      "The service, other machines, and the record",
       [
         Entry("service enroll", "", "write the credential with which vaultd serves groups", EnrollService.self),
         Entry("service show", "", "show what vaultd serves, and who is bound", ShowService.self),
         Entry("service revoke", "", "take everything away from vaultd", RevokeService.self),
+        Entry("remote add", "NAME ADDRESS", "name an etcd cluster that keeps groups", AddRemote.self),
+        Entry("remote list", "", "list them, and what is published there", ListRemotes.self),
+        Entry("remote remove", "NAME", "forget one", RemoveRemote.self),
+        Entry("join", "", "have vaultd fetch an application's groups", JoinApplication.self),
         Entry("audit", "", "show who read and changed what", ShowAudit.self),
         Entry("audit verify", "", "prove that no record was dropped or exchanged", VerifyAudit.self),
         Entry("audit begin", "", "begin the record on a store without vaultd", BeginAudit.self),
@@ -175,6 +179,9 @@ enum CommandTable {
     Family(
       "service", "Let vaultd serve groups to callers that the kernel knows.",
       example: "vault service enroll --output /etc/vaultd/credential --all"),
+    Family(
+      "remote", "Name the etcd clusters that keep groups for several machines.",
+      example: "vault remote add office etcds://etcd1.example:2379"),
     Family(
       "archive", "Inspect keyed archives (NSKeyedArchiver) without building their objects; no store is needed.",
       example: "vault archive show settings.plist"),

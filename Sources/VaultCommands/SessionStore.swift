@@ -57,7 +57,7 @@ extension Session {
   }
 
   /// Asks for the passphrase of a credential, if it is a sealed one.
-  private func credentialPrompt(
+  func credentialPrompt(
     _ key: KeySource, _ asking: Bool, _ shown: String
   ) -> (@Sendable () throws(VaultError) -> Secret)? {
     guard asking || key.credentialPassphrase != nil else { return nil }

@@ -30,8 +30,9 @@ extension NamedCommand {
         "vault app issue", "vault app list", "vault app show", "vault app bind", "vault app unbind",
         "vault app uninstall",
         "vault grant", "vault revoke", "vault exposure",
-        "vault service enroll", "vault service show", "vault service revoke", "vault audit", "vault audit verify",
-        "vault audit begin",
+        "vault service enroll", "vault service show", "vault service revoke",
+        "vault remote add", "vault remote list", "vault remote remove", "vault join",
+        "vault audit", "vault audit verify", "vault audit begin",
         "vault archive show", "vault archive check", "vault archive convert",
         "vault completions",
       ])
@@ -95,7 +96,7 @@ extension NamedCommand {
   @Test func `every command that opens a store has the options for a key`() {
     for command in NamedCommand.leaves
     where !command.path.hasPrefix("vault archive ")
-      && !["vault completions", "vault lock", "vault allow"].contains(command.path)
+      && !["vault completions", "vault lock", "vault allow", "vault join"].contains(command.path)
     {
       #expect(command.options.contains("--key-file"))
       #expect(command.options.contains("--passphrase-fd"))

@@ -20,8 +20,8 @@ import Vault
 
   @Test func `every command that needs a store reports a missing one`() {
     store.environment["VAULT_HOME"] = store.folder.file("nowhere")
-    // The screen needs a terminal first, and allow a project's file.
-    let needNone = ["vault init", "vault paths", "vault completions", "vault pick", "vault allow"]
+    // The screen needs a terminal first, allow a project's file, and join makes a store.
+    let needNone = ["vault init", "vault paths", "vault completions", "vault pick", "vault allow", "vault join"]
     for command in NamedCommand.leaves
     where !needNone.contains(command.path) && !command.path.hasPrefix("vault archive")
       && !command.path.hasPrefix("vault credential")
@@ -33,7 +33,7 @@ import Vault
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show", "vault run",
         "vault read", "vault unlock", "vault lock", "vault import", "vault export", "vault inject",
         "vault env", "vault expiring", "vault service enroll", "vault service show", "vault service revoke",
-        "vault audit", "vault audit verify", "vault audit begin",
+        "vault audit", "vault audit verify", "vault audit begin", "vault remote list",
       ].contains(command.path)
       let others = [
         "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],
@@ -45,7 +45,7 @@ import Vault
         "vault slot add key-file": ["--new-key-file", store.folder.file("new")],
         "vault slot add systemd": ["--output", store.folder.file("new")], "vault slot remove": ["1"],
         "vault rotate-value": ["--", "true"], "vault app bind": ["--unit", "b"], "vault app unbind": ["--all"],
-        "vault service enroll": ["--output", store.folder.file("credential")],
+        "vault service enroll": ["--output", store.folder.file("credential")], "vault remote add": ["etcd://b:1"],
       ]
       let arguments = words + (takesNoName ? [] : ["a"]) + (others[command.path] ?? [])
       let transcript = Transcript(arguments, environment: store.environment)

@@ -63,11 +63,16 @@ struct Folder: ~Copyable {
   ///
   /// The caller holds a lock that all writers of the file take, because they share the name of the temporary file.
   func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe replace(name, with: bytes) }
+  }
+
+  /// As the other `replace`, for bytes in guarded memory.
+  func replace(_ name: String, with bytes: UnsafeRawBufferPointer) throws(FileFault) {
     let temporary = ".\(name).new"
     try remove(temporary)
     do throws(FileFault) {
       let new = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-      try new.write(bytes)
+      try unsafe new.write(bytes)
       try new.synchronize()
       guard unsafe renameat(file.descriptor, temporary, file.descriptor, name) == 0 else {
         throw FileFault(errno: errno)

@@ -22,6 +22,8 @@ struct IdentityFolder: Sendable {
   static let fileName = "identity"
   static let lockName = "lock"
   static let groupsName = "groups"
+  /// The folder of the copies of joined applications' credentials, one file for each id.
+  static let joinedName = "joined"
   /// A file that exists while the store is being recovered; the recovering process holds its lock.
   static let recoveryMarkName = "recovering"
 
@@ -30,7 +32,8 @@ struct IdentityFolder: Sendable {
   /// Other users may be able to read the file if all its slots are opened by keys of full entropy. A passphrase could
   /// be guessed from it, so a file with a passphrase slot must not be readable by others.
   ///
-  /// - Throws: `noStore`; `damaged`, also if there are groups but no identity; `newerFormat`; `recovering`; `denied`;
+  /// - Throws: `noStore`; `locked` if applications were joined here, and no owner is; `damaged`, also if there are groups but
+  ///   no identity; `newerFormat`; `recovering`; `denied`;
   ///   `networkFileSystem`; `storage`.
   func read() throws(VaultError) -> IdentityFile {
     let home = try openHome()
@@ -141,13 +144,14 @@ struct IdentityFolder: Sendable {
   // MARK: - Steps
 
   /// Makes the folders of a store that do not exist yet.
-  private func makeHome() throws(VaultError) -> Folder {
+  func makeHome(
+    with names: [String] = [IdentityFolder.groupsName, IdentityFolder.folderName]
+  ) throws(VaultError) -> Folder {
     try refuseNetworkFileSystem()
     try atLevel(.store) { () throws(FileFault) in try Folder.make(store) }
     let home = try openHome()
     try atLevel(.store) { () throws(FileFault) in
-      try home.makeFolder(IdentityFolder.groupsName)
-      try home.makeFolder(IdentityFolder.folderName)
+      for name in names { try home.makeFolder(name) }
     }
     return home
   }
@@ -188,6 +192,7 @@ struct IdentityFolder: Sendable {
 
   /// Refuses a store that has groups but no identity file, because it is not an empty place.
   private func refuseOrphanedGroups(_ home: borrowing Folder) throws(VaultError) {
+    if home.contains(IdentityFolder.joinedName) { throw .locked(.joinedStore) }
     do throws(FileFault) {
       let groups = try home.folder(IdentityFolder.groupsName, .visible(user: user))
       if try groups.names(limit: 1).isEmpty { return }

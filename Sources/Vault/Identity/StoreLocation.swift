@@ -173,6 +173,10 @@ extension StoreLocation {
       Place(what: "identity", path: "\(home)/identity", mode: "700", isBackedUp: true),
       Place(what: "groups", path: "\(home)/groups", mode: entrance, isBackedUp: true),
     ]
+    if let joined = try? joinedApplications(), !joined.isEmpty {
+      let path = "\(home)/\(IdentityFolder.joinedName)"
+      found.append(Place(what: "joined credentials", path: path, mode: "700", isBackedUp: false))
+    }
     found += sharedGroups(credential)
     // An application cannot read the identity; its credential names the store's owner.
     if let ownerKey = try credentialPath == nil ? ownerKey() : credential?.ownerKey { found += places(of: ownerKey) }
@@ -230,6 +234,6 @@ extension StoreLocation {
 
   /// The store's owner; `nil` if there is no store.
   private func ownerKey() throws(VaultError) -> PublicKey? {
-    do { return try identityFolder.read().ownerKey } catch .noStore { return nil }
+    do { return try identityFolder.read().ownerKey } catch .noStore, .locked(.joinedStore) { return nil }
   }
 }

@@ -70,6 +70,23 @@ extension SecretStore {
   }
 }
 
+extension SecretStore {
+  /// Asks `vaultd`, where this process may, to take up the credentials that were joined at its store, and to fetch
+  /// their groups.
+  ///
+  /// - Returns: the groups that it has then.
+  /// - Throws: ``VaultError/service(_:_:)``: with ``ExitStatus/busy`` if nobody listens, otherwise with the status that
+  ///   `vaultd` named; ``VaultError/locked(_:)`` if its socket may not be used.
+  public static func askServiceToJoin(at location: StoreLocation? = nil) throws(VaultError) -> [JoinedGroup] {
+    let location = if let location { location } else { try StoreLocation.standard() }
+    let named = location.variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
+    for path in named ?? location.serviceSockets {
+      do { return try ServiceConnection(path, patience: 600).join() } catch ServiceConnection.nobodyListens { continue }
+    }
+    throw .service(.busy, "no vaultd listens on its socket")
+  }
+}
+
 extension StoreLocation {
   /// The places where `vaultd` listens if `VAULT_SOCKET` names none.
   var serviceSockets: [String] {
@@ -92,9 +109,11 @@ private final class ServiceConnection: Sendable {
   private let descriptor: CInt
 
   static let nobodyListens = VaultError.locked(.service("nobody listens on its socket"))
-  private static let patience = timeval(tv_sec: 30, tv_usec: 0)
+  /// How many seconds an answer may take.
+  private let patience: Int
 
-  init(_ path: String) throws(VaultError) {
+  init(_ path: String, patience seconds: Int = 30) throws(VaultError) {
+    patience = seconds
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
@@ -105,7 +124,7 @@ private final class ServiceConnection: Sendable {
     descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw .storage(.tooManyFiles) }
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-      var patience = ServiceConnection.patience
+      var patience = timeval(tv_sec: seconds, tv_usec: 0)
       _ = unsafe setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
     let result = unsafe withUnsafePointer(to: &address) { address in
@@ -165,9 +184,25 @@ private final class ServiceConnection: Sendable {
   ///
   /// - Returns: whether it did: only its own user and root may ask this.
   func seal() throws(VaultError) -> Bool {
-    let request = Array("PUT /v1/sys/seal HTTP/1.1\r\nHost: vaultd\r\nContent-Length: 0\r\n\r\n".utf8)
-    try unsafe request.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) }
+    try sendEmpty("PUT /v1/sys/seal")
     return try receiveHead().status == 204
+  }
+
+  /// Asks `vaultd` to take up joined credentials.
+  func join() throws(VaultError) -> [JoinedGroup] {
+    try sendEmpty("POST /v1/vault/join")
+    let head = try receiveHead()
+    guard head.bodySize <= JoinedGroup.answerByteLimit else { throw ServiceClient.misunderstood }
+    let body = try receive(count: head.bodySize)
+    let bytes = unsafe body.withUnsafeBytes { unsafe Array($0) }
+    guard head.status == 200 else { throw JoinedGroup.failure(parsing: bytes, httpStatus: head.status) }
+    guard let groups = JoinedGroup.list(parsing: bytes) else { throw ServiceClient.misunderstood }
+    return groups
+  }
+
+  private func sendEmpty(_ request: String) throws(VaultError) {
+    let request = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: 0\r\n\r\n".utf8)
+    try unsafe request.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) }
   }
 
   private static func parse(_ body: UnsafeRawBufferPointer) throws(VaultError) -> ServiceAnswer {
@@ -221,7 +256,7 @@ private final class ServiceConnection: Sendable {
     defer { unsafe explicit_bzero(&seen, seen.count) }
     let start = SystemClock.monotonic()
     var known = 0
-    while SystemClock.monotonic() - start < .seconds(ServiceConnection.patience.tv_sec) {
+    while SystemClock.monotonic() - start < .seconds(patience) {
       let count = unsafe recv(descriptor, &seen, seen.count, Int32(MSG_PEEK))
       guard count > 0 else {
         if count < 0, errno == EINTR { continue }
@@ -251,7 +286,7 @@ private final class ServiceConnection: Sendable {
       var rest = unsafe memory
       while unsafe !rest.isEmpty {
         let got = unsafe recv(descriptor, rest.baseAddress, rest.count, 0)
-        guard SystemClock.monotonic() - start < .seconds(2 * ServiceConnection.patience.tv_sec) else {
+        guard SystemClock.monotonic() - start < .seconds(2 * patience) else {
           throw ServiceConnection.broken
         }
         guard got > 0 else {

@@ -72,7 +72,7 @@ extension StoreAccess {
       return try owner(location, prompt, usesKeyring)
     } catch {
       switch error {
-      case .noStore, .denied, .locked(.nothingNamed), .locked(.nobodyToAsk): break
+      case .noStore, .denied, .locked(.nothingNamed), .locked(.nobodyToAsk), .locked(.joinedStore): break
       default: throw error
       }
       guard let service = try location.service() else { throw error }
@@ -115,16 +115,23 @@ extension StoreAccess {
   }
 
   private static func application(_ bytes: GuardedBytes, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
-    guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
-    return try application(SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }), prompt)
+    .application(try credential(bytes, prompt))
   }
 
-  private static func application(_ sealed: SealedCredential, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
+  /// Reads a credential, which `prompt` gives the passphrase of if it is sealed.
+  static func credential(
+    _ bytes: GuardedBytes, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
+  ) throws(VaultError) -> Credential {
+    guard SealedCredential.isMeant(by: bytes) else { return try Credential(parsing: bytes) }
+    return try credential(SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }), prompt)
+  }
+
+  private static func credential(_ sealed: SealedCredential, _ prompt: Prompt?) throws(VaultError) -> Credential {
     guard let prompt else {
       throw .locked(.nobodyToAsk("the credential needs a passphrase, and nobody can be asked for it"))
     }
     let passphrase = try prompt()
-    return .application(try sealed.open(passphrase: passphrase.guarded()))
+    return try sealed.open(passphrase: passphrase.guarded())
   }
 
   /// Opens the store with what systemd provided, a credential or the 32 bytes of a slot's key; its content shows which.
@@ -133,7 +140,7 @@ extension StoreAccess {
   ) throws(VaultError) -> StoreAccess? {
     switch try SystemdCredential.read(path) {
     case .application(let credential): .application(credential)
-    case .sealed(let sealed): try application(sealed, prompt)
+    case .sealed(let sealed): .application(try credential(sealed, prompt))
     case .slotKey(let key): .owner(try location.identityFolder.read().open(key: key.key, use: .systemdCredential))
     case nil: nil
     }

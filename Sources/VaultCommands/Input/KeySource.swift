@@ -58,7 +58,7 @@ struct KeySource: Equatable {
   /// The bytes of a credential. Whoever opened the descriptor decided who may read them.
   static func credential(descriptor: Int32) throws -> Secret {
     let source = "the descriptor named by --credential-fd"
-    let bytes = try DescriptorInput(descriptor, source).readAll(limit: 65_536)
+    let bytes = try DescriptorInput(descriptor, source).readAll(limit: 131_072)
     if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
     return try bytes.secret()
   }

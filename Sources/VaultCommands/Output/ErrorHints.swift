@@ -21,6 +21,8 @@ extension VaultError {
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     case .locked(.service):
       "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
+    case .locked(.joinedStore):
+      "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
@@ -82,6 +84,10 @@ extension VaultError.Contradiction {
     case .recovering: "run it again: vault init --recover DIR"
     case .anotherStoresBackup: "a lost machine's store comes back with: vault init --recover DIR"
     case .interruptedReplacement: "finish it: vault app issue APP --output FILE --replace"
+    case .remotelessCredential:
+      "have the owner write it again: vault app issue APP --output FILE --again --remote NAME"
+    case .newerCredential:
+      "use that one, or have the owner write this one again: vault app issue APP --output FILE --again"
     case .revokedApplication: "give it a new one first: vault app issue APP --output FILE --replace"
     default: nil
     }

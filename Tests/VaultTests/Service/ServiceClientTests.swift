@@ -182,4 +182,60 @@ struct ServiceClientTests {
     defer { service.end() }
     #expect(throws: VaultError.self) { _ = try open(service, fixture) }
   }
+
+  private func join(answered answer: String) throws -> [JoinedGroup] {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture, writing: Array(answer.utf8))
+    defer { service.end() }
+    return try SecretStore.askServiceToJoin(
+      at: StoreLocation(environment: ["VAULT_HOME": fixture.folder, "VAULT_SOCKET": service.path]))
+  }
+
+  private func http(_ status: Int, _ body: String) -> String {
+    "HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+  }
+
+  @Test func `a vaultd that joins answers with its groups`() throws {
+    let body =
+      "{\"groups\":[{\"name\":\"web\",\"epoch\":7,\"later\":{}},{\"epoch\":1,\"name\":\"team.shared\"}],\"more\":1}"
+    #expect(
+      try join(answered: http(200, body)) == [
+        JoinedGroup(name: "web", epoch: 7), JoinedGroup(name: "team.shared", epoch: 1),
+      ])
+    #expect(try join(answered: http(200, "{\"groups\":[]}")).isEmpty)
+  }
+
+  @Test(arguments: [
+    "", "[]", "{}", "{\"groups\":{}}", "{\"groups\":[1]}", "{\"groups\":[{\"name\":\"web\"}]}",
+    "{\"groups\":[{\"name\":\"../web\",\"epoch\":1}]}", "{\"groups\":[{\"name\":\"web\",\"epoch\":-1}]}",
+  ])
+  func `an answer to joining that is not understood is an error`(body: String) {
+    #expect(throws: VaultError.unexpected("vaultd sent an answer that is not understood")) {
+      try join(answered: http(200, body))
+    }
+  }
+
+  @Test(arguments: [
+    (403, "{\"errors\":[\"permission denied\"]}", Vault.ExitStatus.denied), (404, "{\"errors\":[]}", .newerFormat),
+    (503, "{\"errors\":[\"Vault is sealed\"]}", .busy), (502, "", .busy), (500, "no JSON", .unexpected),
+    (502, "{\"errors\":[\"x\"],\"status\":14}", .rolledBack), (502, "{\"status\":0}", .busy),
+    (502, "{\"status\":4711}", .busy),
+  ])
+  func `a vaultd that does not join says with which status the command ends`(
+    status: Int, body: String, expected: Vault.ExitStatus
+  ) {
+    do {
+      _ = try join(answered: http(status, body))
+      Issue.record("no error")
+    } catch {
+      #expect((error as? VaultError)?.exitStatus == expected)
+    }
+  }
+
+  @Test func `where no vaultd listens, joining is busy`() throws {
+    let location = try StoreLocation(environment: ["VAULT_HOME": "/nonexistent", "VAULT_SOCKET": "/nonexistent/socket"])
+    #expect(throws: VaultError.service(.busy, "no vaultd listens on its socket")) {
+      try SecretStore.askServiceToJoin(at: location)
+    }
+  }
 }

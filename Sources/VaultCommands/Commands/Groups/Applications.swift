@@ -6,7 +6,9 @@ struct IssueApplication: Command {
     "Write a credential for an application, which opens only that application's groups.",
     usage: """
       vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged] [--passphrase]
+                          [--remote NAME]
       vault app issue APP --output FILE --again | --replace [--accept] [--drop-unproved] [--group GROUP:read|write]...
+                          [--remote NAME]
       """,
     more: """
       The application gets a private group with its own name. After a reinstall, or if the credential was lost, \
@@ -19,6 +21,8 @@ struct IssueApplication: Command {
 
       --passphrase seals the credential with a new passphrase, for a colleague: vault asks for it when the credential \
       is used.
+
+      --remote writes where the application's groups are published into the credential, with the login for that place,       for 'vault join' on another machine. An older vault says that such a credential is of a newer format (status 17).
       """,
     example: """
       vault app issue com.example.api --output api.credential --group team.shared:read
@@ -32,6 +36,7 @@ struct IssueApplication: Command {
   let replace: Bool
   let accept: Bool
   let dropUnproved: Bool
+  let remote: String?
   let passphrase: Bool
   let newPassphraseDescriptor: Int32?
   let commonPassphrase: Bool
@@ -52,6 +57,8 @@ struct IssueApplication: Command {
       "--accept", "With --replace: accept a state of the group that this machine refuses, in the same step.")
     dropUnproved = arguments.flag(
       "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
+    remote = arguments.option(
+      "--remote", value: "name", "Write this remote's address and login into the credential, for another machine.")
     passphrase = arguments.flag("--passphrase", "Seal the credential with a passphrase, which is asked for.")
     newPassphraseDescriptor = try arguments.number(
       "--new-passphrase-fd", value: "n", "Seal it with the passphrase on the first line of this descriptor.")
@@ -70,7 +77,8 @@ struct IssueApplication: Command {
     let applications = store.applications
     let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
-      sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+      remote: remote, sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved,
+      accepting: accept ? session.takes : nil
     ) { session.showProgress("\($0): \($1.text)") }
     session.endProgress()
     let application = try applications.application(app)

@@ -1,0 +1,157 @@
+internal import GroupFile
+internal import KeyedArchives
+internal import Sealing
+
+/// An application's credential as a file holds it: which application it is, and where its groups are.
+public struct ApplicationCredential: Sendable {
+  let credential: Credential
+
+  /// Reads a credential.
+  ///
+  /// - Parameter passphrase: gives the passphrase of a sealed credential; called only for one.
+  /// - Throws: ``VaultError/locked(_:)`` if the file is missing or unsuitable, or if it is sealed and nothing gives the
+  ///   passphrase; ``VaultError/wrongKey(_:)``; ``VaultError/damaged(group:level:detail:)``;
+  ///   ``VaultError/newerFormat(read:write:)``; ``VaultError/storage(_:)``.
+  public init(
+    at path: String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil
+  ) throws(VaultError) {
+    credential = try StoreAccess.credential(CredentialFile.bytes(path), passphrase)
+  }
+
+  /// The application's id.
+  public var application: String { credential.application }
+  /// The number of its identity; a replaced credential has a lower one.
+  public var issue: UInt32 { credential.issue }
+  /// Where the application's groups are published; `nil` if the credential does not say.
+  public var remote: Remote? { credential.remote }
+  /// The groups that the application was a member of when the credential was written, sorted by name.
+  public var groups: [String] { credential.floors.map(\.group) }
+  /// The 32 bytes of the key that identifies the owner of these groups.
+  public var ownerKeyBytes: [UInt8] { credential.ownerKey.bytes }
+
+  /// The newest state that the owner knew of each of these groups when they wrote the credential; an older one is a
+  /// rollback.
+  package var floors: [(group: String, state: Floor)] { credential.floors.map { ($0.group, $0.state) } }
+}
+
+extension StoreLocation {
+  /// The path of the copy of a joined application's credential.
+  package func joinedCredential(of application: String) throws(VaultError) -> String {
+    "\(home)/\(IdentityFolder.joinedName)/\(try Applications.name(application))"
+  }
+
+  /// The ids of the applications that were joined here, sorted.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` if the folder may be changed by others; ``VaultError/storage(_:)``.
+  package func joinedApplications() throws(VaultError) -> [String] {
+    do throws(FileFault) {
+      let home = try Folder(home, .visible(), followingLink: true)
+      let names = try home.folder(IdentityFolder.joinedName, .secret()).names()
+      return names.filter { (try? Applications.name($0)) != nil }
+    } catch {
+      if error == .missing { return [] }
+      throw VaultError(error, at: .credential)
+    }
+  }
+
+  /// Keeps a copy of `joining`, mode 0600, for a `vaultd` that fetches the application's groups; makes what is missing
+  /// of the store's folders, but no identity.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)`` if the credential names no remote; ``VaultError/exists(_:)`` if groups of
+  ///   another owner are here; ``VaultError/contradiction(_:)`` if a newer credential of the application was joined;
+  ///   ``VaultError/denied(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``. Nothing is replaced then.
+  public func join(_ joining: ApplicationCredential) throws(VaultError) {
+    let credential = joining.credential
+    guard credential.remote != nil else { throw .contradiction(.remotelessCredential) }
+    let name = try Applications.name(credential.application).description
+    try refuseAnotherOwner(than: credential.ownerKey)
+    let store = try identityFolder.makeHome(with: [IdentityFolder.groupsName, IdentityFolder.joinedName])
+    try makeStateFolder(of: credential.ownerKey)
+    let folder = try atLevel(.credential) { () throws(FileFault) in
+      let folder = try store.folder(IdentityFolder.joinedName, .secret())
+      try folder.lock(waiting: 10_000)
+      return folder
+    }
+    defer { folder.unlock() }
+    if let known = try joined(name), known.ownerKey == credential.ownerKey, known.issue > credential.issue {
+      throw .contradiction(.newerCredential)
+    }
+    let bytes = try credential.serialized()
+    try atLevel(.credential) { () throws(FileFault) in
+      try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe folder.replace(name, with: bytes) }
+    }
+  }
+
+  /// The copy of a joined application's credential; `nil` if there is none, or none that can be read.
+  private func joined(_ name: String) throws(VaultError) -> Credential? {
+    do {
+      return try CredentialFile.read(joinedCredential(of: name))
+    } catch .locked(.credential(.missing)), .damaged {
+      return nil
+    }
+  }
+
+  /// - Throws: ``VaultError/exists(_:)`` if the store's owner, or that of a joined application, is another.
+  private func refuseAnotherOwner(than ownerKey: PublicKey) throws(VaultError) {
+    do throws(VaultError) {
+      guard try identityFolder.read().ownerKey == ownerKey else { throw .exists(.storeAtPlace) }
+    } catch .noStore, .locked(.joinedStore) {}
+    for name in try joinedApplications() {
+      guard try joined(name)?.ownerKey ?? ownerKey == ownerKey else { throw .exists(.storeAtPlace) }
+    }
+  }
+}
+
+/// A group that a `vaultd` keeps for joined applications.
+public struct JoinedGroup: Sendable, Equatable {
+  public let name: String
+  /// The epoch of the newest proved commit that it has.
+  public let epoch: UInt64
+}
+
+// MARK: - The answer of vaultd, in JSON
+
+extension JoinedGroup {
+  /// The largest answer in bytes.
+  static let answerByteLimit = 1 << 20
+
+  /// Reads `{"groups":[{"name":…,"epoch":…}]}`; `nil` for anything else. Members that a newer `vaultd` adds are passed over.
+  static func list(parsing bytes: [UInt8]) -> [JoinedGroup]? {
+    guard let list = try? PropertyList(json: bytes, limits: ArchiveLimits()),
+      let place = list.value("groups", in: list.nodes[list.top]), list.nodes[place].kind == .array
+    else { return nil }
+    var groups: [JoinedGroup] = []
+    for element in list.elements(list.nodes[place]) {
+      let node = list.nodes[Int(element)]
+      guard let name = list.value("name", in: node).flatMap({ list.text(list.nodes[$0]) }),
+        let epoch = list.value("epoch", in: node).flatMap({ list.integer(list.nodes[$0]) }).flatMap(
+          UInt64.init(exactly:)),
+        let name = try? AccessGroup.Name(name)
+      else { return nil }
+      groups.append(JoinedGroup(name: name.description, epoch: epoch))
+    }
+    return groups
+  }
+
+  /// Reads `{"errors":["…"],"status":…}`, where the status is one of `vault`; without one, that of HTTP decides.
+  static func failure(parsing bytes: [UInt8], httpStatus: Int) -> VaultError {
+    let list = try? PropertyList(json: bytes, limits: ArchiveLimits())
+    let member = { (name: StaticString) in
+      list.flatMap { list in list.value(name, in: list.nodes[list.top]).map { (list, list.nodes[$0]) } }
+    }
+    let named = member("status").flatMap { $0.integer($1) }.flatMap(Int32.init(exactly:)).flatMap(
+      ExitStatus.init(rawValue:))
+    let text = member("errors").flatMap { list, node in
+      node.kind == .array ? list.elements(node).first.flatMap { list.text(list.nodes[Int($0)]) } : nil
+    }
+    let status: ExitStatus =
+      switch httpStatus {
+      case 403: .denied
+      case 404: .newerFormat
+      case 502, 503, 504: .busy
+      default: .unexpected
+      }
+    return .service(
+      named == .success ? status : named ?? status, "vaultd: " + (text ?? "it answered with the status \(httpStatus)"))
+  }
+}

@@ -1,0 +1,58 @@
+internal import Vault
+
+/// `vault join --credential FILE`
+struct JoinApplication: Command {
+  static let about = About(
+    "Have vaultd fetch the groups of an application to this machine, and keep them up to date.",
+    usage: "vault join --credential FILE [--passphrase-fd N] [--store FOLDER]",
+    more: """
+      The credential is one that 'vault app issue --remote' wrote: it says where the groups are published. A copy of it \
+      stays in the folder joined of the store, for vaultd, which must run for this store as the same user. The store needs \
+      no owner: the owner of the groups stays where they are. The passphrase of a sealed credential is asked for, and \
+      the copy is not sealed.
+
+      The same command with a newer credential of the application replaces the copy.
+      """,
+    example: """
+      vault join --credential api.credential
+      """)
+
+  let credential: String
+  let passphraseDescriptor: Int32?
+  let store: String?
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    credential = try arguments.required(
+      "--credential", value: "file", "The application's credential.", completes: .files)
+    passphraseDescriptor = try arguments.number(
+      "--passphrase-fd", value: "n", "Read the passphrase of a sealed credential from this descriptor: its first line.")
+    store = arguments.option(
+      "--store", value: "folder", "The store's folder (else VAULT_HOME, else the usual place).", completes: .files)
+  }
+
+  func run(in session: Session) throws {
+    var environment = session.environment
+    if let store { environment["VAULT_HOME"] = store }
+    let location = try StoreLocation(environment: environment)
+    let source = KeySource(passphraseDescriptor: passphraseDescriptor, credential: credential)
+    let joining = try ApplicationCredential(
+      at: credential, passphrase: session.credentialPrompt(source, true, session.shown(credential)))
+    try location.join(joining)
+    session.say("kept the credential of '\(joining.application)' for vaultd in \(session.shown(location.home))")
+    let groups = try Self.fetched(at: location).filter { joining.groups.contains($0.name) }
+    guard !groups.isEmpty else {
+      throw Failure(
+        .notFound, "vaultd keeps no group of '\(joining.application)'",
+        hint: "see whether it serves the store at \(session.shown(location.home)), and whether a group is published")
+    }
+    for group in groups { session.say("'\(group.name)' is here, up to commit \(group.epoch)") }
+  }
+
+  private static func fetched(at location: StoreLocation) throws -> [JoinedGroup] {
+    do {
+      return try SecretStore.askServiceToJoin(at: location)
+    } catch VaultError.service(.busy, let why) {
+      throw Failure(.busy, why, hint: "start it, and run the same command again: systemctl start vaultd")
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import Glibc
+internal import Vault
+
+/// `vault remote add NAME ADDRESS`
+struct AddRemote: Command {
+  static let about = About(
+    "Name an etcd cluster that keeps access groups for several machines.",
+    usage: """
+      vault remote add NAME etcd://HOST:PORT[,HOST:PORT]... [--ca FILE] [--cert FILE --key FILE]
+                       [--user NAME [--password-fd N]] [--replace]
+      """,
+    more: """
+      The servers order and keep what members of a group write, and can neither read nor forge it. With etcds:// instead \
+      of etcd://, or with certificates, connections are encrypted with TLS; --ca names the authorities that the servers' \
+      certificates must come from, instead of those of the system. The password of --user is asked for, or read from a \
+      descriptor. It is kept in the group vault.service, which vaultd can read, and in the credentials that 'vault app \
+      issue --remote' writes.
+
+      --replace changes the address, the certificates and the login of a remote. Credentials that were written before \
+      keep the old ones.
+      """,
+    example: """
+      vault remote add office etcds://etcd1.example:2379,etcd2.example:2379 --user vault
+      """)
+
+  let name: String
+  let address: String
+  let authority: String?
+  let certificate: String?
+  let privateKey: String?
+  let user: String?
+  let passwordDescriptor: Int32?
+  let replace: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "A name of your choice, such as office.")
+    address = try arguments.argument("address", "The servers, as etcd://HOST:PORT[,HOST:PORT]... or etcds://...")
+    authority = arguments.option(
+      "--ca", value: "file", "The certificates of the servers' authorities, in PEM.", completes: .files)
+    certificate = arguments.option("--cert", value: "file", "The client's certificate, in PEM.", completes: .files)
+    privateKey = arguments.option("--key", value: "file", "The private key of --cert, in PEM.", completes: .files)
+    user = arguments.option("--user", value: "name", "The etcd user.")
+    passwordDescriptor = try arguments.number(
+      "--password-fd", value: "n", "Read the password of --user from the first line of this descriptor.")
+    replace = arguments.flag("--replace", "Change a remote that exists.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    guard user != nil || passwordDescriptor == nil else { throw Failure.usage("--password-fd needs --user") }
+    guard (certificate == nil) == (privateKey == nil) else { throw Failure.usage("--cert and --key need each other") }
+    let remote = try Remote(
+      name, at: address, authority: authority.map { try Self.text(of: $0, "--ca") },
+      certificate: certificate.map { try Self.text(of: $0, "--cert") }, key: readKey(), user: user,
+      password: readPassword(in: session))
+    try session.openStore(key).addRemote(remote, replacing: replace)
+    guard user != nil, !remote.usesTLS, !remote.endpoints.allSatisfy(\.isOnThisMachine) else { return }
+    session.warn("the password goes over the network unencrypted; with TLS: etcds://, or --ca")
+  }
+
+  private func readKey() throws -> Secret? {
+    guard let privateKey else { return nil }
+    return try Self.contents(of: privateKey, "--key").secret()
+  }
+
+  private func readPassword(in session: Session) throws -> Secret? {
+    guard let user else { return nil }
+    if let passwordDescriptor {
+      return try KeySource.firstLine(of: passwordDescriptor, namedBy: "--password-fd").secret()
+    }
+    return try session.askSecret(
+      "password of the etcd user \(UTF8Text.onOneLine(user)): ",
+      else: "there is no terminal to ask for the password on; name a descriptor: --password-fd")
+  }
+
+  private static func text(of path: String, _ option: String) throws -> String {
+    let bytes = try contents(of: path, option)
+    guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {
+      throw Failure.usage("the file of \(option) is not text")
+    }
+    return text
+  }
+
+  /// A remote has 64 KiB at most, so a file with more bytes is refused without reading it all.
+  private static func contents(of path: String, _ option: String) throws(Failure) -> WipedBytes {
+    let source = "the file of \(option)"
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
+    defer { close(descriptor) }
+    let bytes = try DescriptorInput(descriptor, source).readAll(limit: Remote.byteLimit)
+    guard bytes.count <= Remote.byteLimit else { throw Failure(.overLimit, "\(source) has more than 64 KiB") }
+    return bytes
+  }
+}
+
+extension Remote.Endpoint {
+  /// Whether the address shows that connections do not leave this machine.
+  fileprivate var isOnThisMachine: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+}
+
+/// `vault remote list`
+struct ListRemotes: Command {
+  static let about = About(
+    "List the remotes, and the groups that are published there.",
+    usage: "vault remote list [--json]",
+    example: """
+      vault remote list
+      """)
+
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let store = try session.openStore(key)
+    let remotes = try store.remotes()
+    let published = try Dictionary(grouping: store.publishedGroups(), by: \.value).mapValues { $0.map(\.key).sorted() }
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for remote in remotes { try remote.write(to: &json, published[remote.name] ?? []) }
+      }
+    }
+    var table = Table("REMOTE", "ADDRESS", "USER", "GROUPS")
+    for remote in remotes {
+      table.add(remote.name, remote.address, remote.user ?? "", (published[remote.name] ?? []).joined(separator: " "))
+    }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+extension Remote {
+  /// Everything but the key and the password.
+  fileprivate func write(to json: inout JSONWriter, _ groups: [String]) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.string("name", name)
+      try json.string("address", address)
+      try json.flag("tls", usesTLS)
+      try json.flag("ca", authority != nil)
+      try json.flag("certificate", certificate != nil)
+      try json.string("user", orNull: user)
+      try json.array("groups") { (json) throws(Failure) in for group in groups { try json.string(nil, group) } }
+    }
+  }
+}
+
+/// `vault remote remove NAME`
+struct RemoveRemote: Command {
+  static let about = About(
+    "Forget an etcd cluster. It is refused while a group is published there.",
+    usage: "vault remote remove NAME",
+    more: """
+      Credentials that were written with it keep its address and login, and older backups of the store do, too: to end \
+      that login, change the password in etcd.
+      """,
+    example: """
+      vault remote remove office
+      """)
+
+  let name: String
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The remote's name.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws { try session.openStore(key).removeRemote(name) }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+@testable import Vault
+
+/// What `vault join` does before it asks `vaultd`.
+@Suite struct JoiningTests {
+  private let web = "com.example.web"
+  private let owner: StoreFixture
+  private let place: StoreLocation
+
+  init() throws {
+    owner = try StoreFixture()
+    try owner.open().addRemote(RemoteFixture.full())
+    place = try StoreLocation(home: owner.folder + "/joined-home", state: owner.folder + "/joined-state")
+  }
+
+  private func issue(
+    _ issuance: Applications.Issuance = .first, as name: String, of store: StoreFixture? = nil
+  ) throws -> ApplicationCredential {
+    let path = owner.folder + "/" + name
+    _ = try (store ?? owner).open().applications.issue(web, to: path, issuance, remote: "office")
+    return try ApplicationCredential(at: path)
+  }
+
+  private func keptIssue() throws -> UInt32 {
+    try ApplicationCredential(at: place.joinedCredential(of: web)).issue
+  }
+
+  @Test func `a joined store has folders for groups and credentials, and no identity`() throws {
+    try place.join(issue(as: "1"))
+    let names = try FileManager.default.contentsOfDirectory(atPath: place.home).sorted()
+    #expect(names == ["groups", "joined"])
+    for path in [place.home, place.home + "/groups", place.home + "/joined", owner.folder + "/joined-state"] {
+      #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o700)
+    }
+    let copy = try place.joinedCredential(of: web)
+    #expect(try FileManager.default.attributesOfItem(atPath: copy)[.posixPermissions] as? Int == 0o600)
+    #expect(FileManager.default.contents(atPath: copy) == FileManager.default.contents(atPath: owner.folder + "/1"))
+    #expect(try place.joinedApplications() == [web])
+  }
+
+  @Test func `a credential says its groups, with the states that the owner knew`() throws {
+    let credential = try issue(as: "1")
+    #expect(credential.application == web && credential.issue == 1 && credential.groups == [web])
+    #expect(credential.floors.map(\.group) == [web] && credential.floors[0].state.epoch > 0)
+    #expect(try credential.ownerKeyBytes == owner.open().ownerKeyBytes)
+    #expect(!"\(credential)".contains("correct horse"))
+  }
+
+  @Test func `only the same or a newer credential replaces the copy`() throws {
+    let first = try issue(as: "1")
+    let second = try issue(.replacing, as: "2")
+    try place.join(first)
+    try place.join(first)
+    try place.join(second)
+    #expect(try keptIssue() == 2)
+    #expect(throws: VaultError.contradiction(.newerCredential)) { try place.join(first) }
+    #expect(try keptIssue() == 2)
+    try place.join(issue(.again, as: "3"))
+    #expect(try keptIssue() == 2)
+  }
+
+  @Test func `a copy that is damaged is replaced`() throws {
+    let credential = try issue(as: "1")
+    try place.join(credential)
+    let copy = try place.joinedCredential(of: web)
+    try Data("half".utf8).write(to: URL(fileURLWithPath: copy))
+    try place.join(credential)
+    #expect(try keptIssue() == 1)
+  }
+
+  @Test func `a credential of another owner is not joined beside the first one`() throws {
+    try place.join(issue(as: "1"))
+    let other = try StoreFixture()
+    try other.open().addRemote(RemoteFixture.full())
+    let foreign = try issue(as: "2", of: other)
+    #expect(throws: VaultError.exists(.storeAtPlace)) { try place.join(foreign) }
+    #expect(throws: VaultError.exists(.storeAtPlace)) { try owner.location.join(foreign) }
+    #expect(!FileManager.default.fileExists(atPath: owner.location.home + "/joined"))
+  }
+
+  @Test func `a credential without a remote is not joined, and nothing is made`() throws {
+    _ = try owner.open().applications.issue(web, to: owner.folder + "/1")
+    let credential = try ApplicationCredential(at: owner.folder + "/1")
+    #expect(throws: VaultError.contradiction(.remotelessCredential)) { try place.join(credential) }
+    #expect(!FileManager.default.fileExists(atPath: place.home))
+  }
+
+  @Test func `a folder of credentials that others may read is refused`() throws {
+    try place.join(issue(as: "1"))
+    _ = unsafe chmod(place.home + "/joined", 0o755)
+    #expect(throws: VaultError.self) { try place.joinedApplications() }
+    #expect(throws: VaultError.self) { try place.join(issue(.again, as: "2")) }
+  }
+
+  @Test func `a place where nothing was joined has no joined applications`() throws {
+    #expect(try place.joinedApplications().isEmpty && owner.location.joinedApplications().isEmpty)
+  }
+
+  @Test func `no store is made where applications were joined`() throws {
+    try place.join(issue(as: "1"))
+    #expect(throws: VaultError.locked(.joinedStore)) {
+      try SecretStore.create(at: place, with: .keyFile(owner.folder + "/new"))
+    }
+    #expect(!FileManager.default.fileExists(atPath: place.home + "/identity/identity"))
+  }
+}
