@@ -116,6 +116,7 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOExtras", package: "swift-nio-extras", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: .when(traits: ["Daemon"])),
+        .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: .when(traits: ["Daemon"])),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Daemon"])),
         .product(
           name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Daemon"])),

@@ -144,6 +144,11 @@ extension Item {
       description = normal
     }
 
+    /// The end of the names of items that the service keeps beside others.
+    package static let companionEnding = "//kv"
+
+    package var isCompanion: Bool { description.hasSuffix(Name.companionEnding) }
+
     /// Checks a stored name, which must already be in the form that a lookup uses.
     ///
     /// - Returns: `nil` if it is not valid, or not in NFC.

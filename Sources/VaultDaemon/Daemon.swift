@@ -36,6 +36,7 @@
         if configuration.isCheck { return check(configuration) }
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         let logger = Logger(label: "vaultd")
+        raiseDescriptorLimit()
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
         let sockets = try openSockets(configuration, environment)
         let handover = Handover(sockets)
@@ -63,6 +64,14 @@
       } catch {
         return tell("vaultd: error: \(type(of: error))\n", 1)
       }
+    }
+
+    /// Each connection needs a descriptor; the usual limit is 1,024.
+    private static func raiseDescriptorLimit() {
+      var limit = rlimit()
+      guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+      limit.rlim_cur = min(limit.rlim_max, 16_384)
+      _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     private static func tell(
@@ -103,7 +112,8 @@
     ) async throws {
       let connections = Connections(configuration.limits)
       let answer = Interface(
-        seal: seal, limits: configuration.limits, failures: Failures(limit: configuration.limits.failuresPerMinute),
+        seal: seal, limits: configuration.limits, bodies: BodyBudget(limit: configuration.limits.bodies),
+        failures: Failures(limit: configuration.limits.failuresPerMinute),
         metrics: DaemonMetrics(connections), logger: logger
       ).answer
       let services = sockets.filter { $0.name == ListeningSocket.http }.map { socket in

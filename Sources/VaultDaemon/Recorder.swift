@@ -14,7 +14,6 @@
     private struct State {
       var waiting: [Waiting] = []
       var isWriting = false
-      var isFailing = false
     }
 
     private let append: Append
@@ -24,9 +23,6 @@
     private static let batchLimit = 4_096
 
     init(_ append: @escaping Append) { self.append = append }
-
-    /// Whether the last batch could not be written.
-    var isFailing: Bool { state.withLock(\.isFailing) }
 
     /// Makes `record` durable.
     ///
@@ -55,8 +51,6 @@
         guard !batch.isEmpty else { return }
         var failure: VaultError?
         do throws(VaultError) { try append(batch.map(\.record)) } catch { failure = error }
-        let isFailing = failure != nil
-        state.withLock { $0.isFailing = isFailing }
         for waiting in batch { waiting.continuation.resume(returning: failure) }
       }
     }

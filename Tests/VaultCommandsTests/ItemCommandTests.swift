@@ -114,6 +114,13 @@ import Testing
     #expect(names("nothing").isEmpty)
   }
 
+  @Test func `what vaultd keeps beside items is listed only for whoever asks for it`() {
+    for name in ["a", "a//kv", "//kv"] { store.run("set", name, input: "x") }
+    #expect(store.run("list").output.split(separator: "\n").map { $0.prefix { $0 != "\t" } } == ["a"])
+    #expect(store.run("list", "--all").output.split(separator: "\n").count == 3)
+    #expect(store.run("list", "a//").output.hasPrefix("a//kv\t"))
+  }
+
   @Test func `list in JSON is an array of objects, even if it is empty`() throws {
     #expect(store.run("list", "--json").output == "[]\n")
     store.run("set", "a", "--label", "L", "-a", "k=v", input: "x")

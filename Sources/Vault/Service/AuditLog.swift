@@ -41,7 +41,7 @@ package final class AuditLog: Sendable {
     guard !records.isEmpty else { return try head() }
     let batches = AuditBatch.split(records)
     return try group.writing { (edit) throws(GroupFileError) in
-      var head = try AuditHead(in: edit, AuditHead.name)
+      var head = try AuditHead(endIn: edit)
       for batch in batches { head = try append(batch, after: head, at: time, in: edit) }
       try head.store(AuditHead.name, in: edit)
       return head
@@ -78,7 +78,7 @@ package final class AuditLog: Sendable {
     do throws(GroupFileError) {
       let transaction = try file.beginWriting()
       defer { transaction.rollback() }
-      _ = try AuditHead(in: transaction, AuditHead.name)
+      _ = try AuditHead(endIn: transaction)
     } catch {
       throw VaultError(error, group: group.name.description)
     }
@@ -89,7 +89,21 @@ package final class AuditLog: Sendable {
 
   /// The end of the chain.
   package func head() throws(VaultError) -> AuditHead {
-    try group.reading { (view) throws(GroupFileError) in try AuditHead(in: view, AuditHead.name) }
+    try group.reading { (view) throws(GroupFileError) in try AuditHead(endIn: view) }
+  }
+
+  /// Takes the record up again whose end was removed or is unreadable: it continues after `end`, with a record of this.
+  ///
+  /// - Parameter end: the last batch that is there.
+  /// - Throws: as ``append(_:at:)``.
+  func takeUp(after end: AuditHead, at time: Timestamp) throws(VaultError) {
+    let record = AuditRecord(
+      time: time, caller: .ownersProcess, action: .repair, group: group.name.description,
+      detail: "the end of the record, after batch \(end.sequence)")
+    try group.writing { (edit) throws(GroupFileError) in
+      let next = try append([record.serialized()], after: end, at: time, in: edit)
+      try next.store(AuditHead.name, in: edit)
+    }
   }
 
   /// Drops the batches of all but the newest `count` months, and notes where the chain begins now.
@@ -114,7 +128,7 @@ package final class AuditLog: Sendable {
       let anchor = AuditHead(sequence: last.sequence, link: try edit.auditLink(of: last), month: last.month)
       for batch in dropped { try edit.destroy(batch.name) }
       try anchor.store(AuditHead.anchorName, in: edit)
-      let head = try AuditHead(in: edit, AuditHead.name)
+      let head = try AuditHead(endIn: edit)
       let next = try append([record.serialized()], after: head, at: time, in: edit)
       try next.store(AuditHead.name, in: edit)
     }
@@ -198,6 +212,17 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
   private enum Tag: UInt8 {
     case sequence = 1
     case link, month
+  }
+
+  /// Reads the end of the chain.
+  ///
+  /// - Throws: ``GroupFileError`` also if the item is missing although the record has begun: a second chain beside the
+  ///   first one would hide that something was removed.
+  init(endIn view: some ItemReading) throws(GroupFileError) {
+    try self.init(in: view, AuditHead.name)
+    guard sequence > 0 || view.view.state.manifest.itemCount == 0 else {
+      throw .damaged(.row, "the end of the record was removed")
+    }
   }
 
   /// Reads the item `name`. Without it, the chain has not begun; then its link is the group's id, so that batches of

@@ -98,6 +98,9 @@ public enum AuditFinding: Sendable, Equatable {
   case wrongEnd
   /// The place at which the chain begins or ends does not follow the format.
   case unknownEnd
+  /// The item that says where the chain ends was removed. Batches up to this one are there; if there were later ones, they
+  /// are lost.
+  case endRemoved(last: UInt64)
   /// Items that do not belong to a record.
   case strangeItems(Int)
   /// The record has reached a month that has not come. No month of it would ever be dropped.
@@ -122,6 +125,10 @@ public struct AuditVerification: Sendable, Equatable {
   /// The batch up to which an earlier verification on this store saw the same chain; `nil` if there was none, or if
   /// that part was dropped since.
   public internal(set) var confirmed: UInt64?
+  /// Whether the item that says where the chain ends is missing or unreadable. Nothing can be recorded then.
+  public internal(set) var isEndLost = false
+  /// Whether the record was taken up again after the last batch that is there.
+  public internal(set) var isTakenUp = false
   /// At most 1,000.
   public internal(set) var findings: [AuditFinding] = []
 
@@ -154,7 +161,7 @@ extension SecretStore {
   ///
   /// - Parameters:
   ///   - isAccepted: whether to note the end although something is wrong, so that the next verification compares with
-  ///     it.
+  ///     it. If the end is lost, the record is taken up again after the last batch that is there.
   ///   - time: the current time.
   ///   - progress: called now and then with the number of batches verified so far.
   /// - Throws: as ``auditRecords(since:)``.
@@ -164,7 +171,11 @@ extension SecretStore {
     let key = try auditKey()
     let registry = try registry()
     let known = try registry.verifiedAudit()
-    let (report, end) = try AuditCheck(group(.audit), known).run(key, at: time, progress)
+    var (report, end) = try AuditCheck(group(.audit), known).run(key, at: time, progress)
+    if isAccepted, report.isEndLost, let end {
+      try AuditLog(of: self).takeUp(after: end, at: time)
+      report.isTakenUp = true
+    }
     // If it cannot be noted now, the next verification notes it.
     if report.isWhole || isAccepted, let end, end != known { try? registry.record(verifiedAudit: end) }
     return report
@@ -186,18 +197,27 @@ private struct AuditCheck {
   /// Whether `previous` is proved to be in the chain, so that the next link can be computed.
   private var isContinuous = true
   private let start: AuditHead
+  private var names = AuditNames()
 
   init(_ group: AccessGroup, _ known: AuditHead?) throws(VaultError) {
     self.known = known
     list = try group.auditList()
+    try names.collect(list)
     (start, isContinuous) = try AuditCheck.head(AuditHead.anchorName, in: list)
-    let (end, isReadable) = try AuditCheck.head(AuditHead.name, in: list)
-    self.end = end
+    let (noted, isReadable) = try AuditCheck.head(AuditHead.name, in: list)
+    report.isEndLost = noted.sequence == 0 && (!names.batches.isEmpty || !isReadable)
+    // What the last batch that is there says of itself; whether it continues the chain is found below.
+    if report.isEndLost, let last = names.batches.last {
+      end = AuditHead(sequence: last.sequence, link: try list.stored(last).link ?? .zero, month: last.month)
+    } else {
+      end = noted
+    }
     previous = start
     report.first = start.sequence + 1
     report.last = end.sequence
     report.link = end.link.hexadecimal
     if !isContinuous || !isReadable { report.note(.unknownEnd) }
+    if report.isEndLost, isReadable { report.note(.endRemoved(last: end.sequence)) }
   }
 
   private static func head(_ name: String, in list: ItemList) throws(VaultError) -> (head: AuditHead, isReadable: Bool)
@@ -212,8 +232,6 @@ private struct AuditCheck {
   consuming func run(
     _ key: borrowing RecipientKey, at time: Timestamp, _ progress: (Int) -> Void
   ) throws(VaultError) -> (report: AuditVerification, end: AuditHead?) {
-    var names = AuditNames()
-    try names.collect(list)
     compareBeginning()
     for batch in names.batches {
       guard batch.sequence > start.sequence, batch.sequence <= end.sequence else {

@@ -37,6 +37,8 @@ package struct ServiceCall: Sendable, Equatable {
 
   /// The largest message in bytes: a value, its name and its details.
   package static let byteLimit = 1 << 20 | 1 << 18
+  /// The largest answer in bytes: a value with its details, or a list of items.
+  package var answerLimit: Int { operation == .list || operation == .history ? 1 << 26 : Self.byteLimit + 1 << 10 }
 }
 
 // MARK: - Performing a call

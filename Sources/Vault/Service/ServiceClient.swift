@@ -168,15 +168,22 @@ private final class ServiceConnection: Sendable {
     writer.write(
       Array("POST /vault/1/call HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8))
     writer.writeCounted32(fields)
-    try unsafe writer.bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) }
-    if let value { try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) } }
-    let head = try receiveHead()
+    let broken = call.operation.isReading ? ServiceConnection.brokenReading : ServiceConnection.brokenChange
+    try unsafe writer.bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
+    if let value {
+      try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
+    }
+    let head = try receiveHead(or: broken)
     switch head.status {
     case 200: break
+    case 429: throw .service(.busy, "vaultd has too much to do at the moment")
     case 503: throw .locked(.service("it is sealed, or cannot write its record"))
     default: throw .locked(.service("it does not answer calls of this version"))
     }
-    let body = try receive(count: head.bodySize)
+    guard head.bodySize <= call.answerLimit else {
+      throw .service(.overLimit, "vaultd sent an answer that is too large")
+    }
+    let body = try receive(count: head.bodySize, or: broken)
     return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in try unsafe ServiceConnection.parse(body) }
   }
 
@@ -185,15 +192,15 @@ private final class ServiceConnection: Sendable {
   /// - Returns: whether it did: only its own user and root may ask this.
   func seal() throws(VaultError) -> Bool {
     try sendEmpty("PUT /v1/sys/seal")
-    return try receiveHead().status == 204
+    return try receiveHead(or: ServiceConnection.brokenChange).status == 204
   }
 
   /// Asks `vaultd` to take up joined credentials.
   func join() throws(VaultError) -> [JoinedGroup] {
     try sendEmpty("POST /v1/vault/join")
-    let head = try receiveHead()
+    let head = try receiveHead(or: ServiceConnection.brokenChange)
     guard head.bodySize <= JoinedGroup.answerByteLimit else { throw ServiceClient.misunderstood }
-    let body = try receive(count: head.bodySize)
+    let body = try receive(count: head.bodySize, or: ServiceConnection.brokenChange)
     let bytes = unsafe body.withUnsafeBytes { unsafe Array($0) }
     guard head.status == 200 else { throw JoinedGroup.failure(parsing: bytes, httpStatus: head.status) }
     guard let groups = JoinedGroup.list(parsing: bytes) else { throw ServiceClient.misunderstood }
@@ -202,7 +209,9 @@ private final class ServiceConnection: Sendable {
 
   private func sendEmpty(_ request: String) throws(VaultError) {
     let request = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: 0\r\n\r\n".utf8)
-    try unsafe request.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes) }
+    try unsafe request.span.withUnsafeBytes { (bytes) throws(VaultError) in
+      try unsafe send(bytes, or: ServiceConnection.brokenChange)
+    }
   }
 
   private static func parse(_ body: UnsafeRawBufferPointer) throws(VaultError) -> ServiceAnswer {
@@ -219,13 +228,14 @@ private final class ServiceConnection: Sendable {
     return answer
   }
 
-  private func send(_ bytes: UnsafeRawBufferPointer) throws(VaultError) {
+  /// - Parameter broken: the error if the connection ends before everything was sent.
+  private func send(_ bytes: UnsafeRawBufferPointer, or broken: VaultError) throws(VaultError) {
     var rest = unsafe bytes
     while unsafe !rest.isEmpty {
       let sent = unsafe Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
       guard sent > 0 else {
         if sent < 0, errno == EINTR { continue }
-        throw ServiceConnection.broken
+        throw broken
       }
       unsafe rest = UnsafeRawBufferPointer(rebasing: rest[sent...])
     }
@@ -251,7 +261,7 @@ private final class ServiceConnection: Sendable {
   }
 
   /// Reads the head of the answer, and not a byte of its body, which guarded memory must receive.
-  private func receiveHead() throws(VaultError) -> Head {
+  private func receiveHead(or broken: VaultError) throws(VaultError) -> Head {
     var seen = [UInt8](repeating: 0, count: 8_192)
     defer { unsafe explicit_bzero(&seen, seen.count) }
     let start = SystemClock.monotonic()
@@ -260,10 +270,10 @@ private final class ServiceConnection: Sendable {
       let count = unsafe recv(descriptor, &seen, seen.count, Int32(MSG_PEEK))
       guard count > 0 else {
         if count < 0, errno == EINTR { continue }
-        throw ServiceConnection.broken
+        throw broken
       }
       if let end = ServiceConnection.headEnd(seen[..<count]) {
-        guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw ServiceConnection.broken }
+        guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw broken }
         return try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
       }
       guard count < seen.count else { throw ServiceClient.misunderstood }
@@ -271,7 +281,7 @@ private final class ServiceConnection: Sendable {
       if count == known { usleep(1_000) }
       known = count
     }
-    throw ServiceConnection.broken
+    throw broken
   }
 
   private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
@@ -279,7 +289,7 @@ private final class ServiceConnection: Sendable {
     return (3..<bytes.count).first { bytes[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
   }
 
-  private func receive(count: Int) throws(VaultError) -> GuardedBytes {
+  private func receive(count: Int, or broken: VaultError) throws(VaultError) -> GuardedBytes {
     let body = try sealing { () throws(SealingError) in try GuardedBytes(count: count) }
     let start = SystemClock.monotonic()
     try unsafe body.withUnsafeMutableBytes { (memory) throws(VaultError) in
@@ -287,11 +297,11 @@ private final class ServiceConnection: Sendable {
       while unsafe !rest.isEmpty {
         let got = unsafe recv(descriptor, rest.baseAddress, rest.count, 0)
         guard SystemClock.monotonic() - start < .seconds(2 * patience) else {
-          throw ServiceConnection.broken
+          throw broken
         }
         guard got > 0 else {
           if got < 0, errno == EINTR { continue }
-          throw ServiceConnection.broken
+          throw broken
         }
         unsafe rest = UnsafeMutableRawBufferPointer(rebasing: rest[got...])
       }
@@ -299,6 +309,7 @@ private final class ServiceConnection: Sendable {
     return body
   }
 
-  private static let broken = VaultError.service(
-    .busy, "vaultd did not answer in time, or ended; a change may have been made")
+  private static let brokenReading = VaultError.service(.busy, "vaultd did not answer in time, or ended")
+  private static let brokenChange = VaultError.service(
+    .busy, "vaultd did not answer in time, or ended; the change may have been made")
 }

@@ -66,6 +66,7 @@
 
     init(_ refusal: Refusal) {
       self.init(refusal.status, json: ["errors": .array(refusal.messages.map(JSONValue.string))])
+      if let seconds = refusal.retryAfter { headers[.retryAfter] = String(seconds) }
     }
   }
 #endif

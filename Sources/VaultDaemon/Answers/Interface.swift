@@ -12,6 +12,7 @@
   struct Interface: Sendable {
     let seal: Seal
     let limits: Limits
+    let bodies: BodyBudget
     let failures: Failures
     let metrics: DaemonMetrics
     let logger: Logger
@@ -47,15 +48,16 @@
       }
       if let answer = try await changeSeal(request, target, connection) { return answer }
       guard !failures.isBlocked(connection.peer) else {
-        throw Refusal(status: .tooManyRequests, "too many failed requests; wait a minute")
+        throw Refusal(status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
       }
       guard let opened = seal.current else { throw Refusal.sealed }
       var isKnown = false
       do {
         let visit = try await opened.visit(connection, token: connection.token(of: request))
         isKnown = visit.application != nil
-        let body = try await self.body(of: request, upTo: isKnown ? limits.body : limits.strangersBody)
-        return try await dispatch(request, target, body, visit, system)
+        return try await withBody(of: request, upTo: isKnown ? limits.body : limits.strangersBody) { body in
+          try await dispatch(request, target, body, visit, system)
+        }
       } catch {
         // A known application that loses a race for a version attacks nobody.
         let status = Refusal(error).status
@@ -118,14 +120,24 @@
       }
     }
 
-    private func body(of request: Request, upTo limit: Int) async throws -> ByteBuffer {
+    /// Lends the body, which counts among all bodies until the answer is there.
+    private func withBody(
+      of request: Request, upTo limit: Int, _ answer: (ByteBuffer) async throws -> Response
+    ) async throws -> Response {
+      var body = ByteBuffer()
+      defer { bodies.giveBack(body.readableBytes) }
       do {
-        return try await request.body.collect(upTo: limit)
-      } catch is NIOTooManyBytesError {
-        throw limit < limits.body ? Refusal.unknownCaller : Refusal.tooLarge
+        for try await part in request.body {
+          guard body.readableBytes + part.readableBytes <= limit else {
+            throw limit < limits.body ? Refusal.unknownCaller : Refusal.tooLarge
+          }
+          guard bodies.take(part.readableBytes) else { throw Refusal.tooManyBodies }
+          body.writeImmutableBuffer(part)
+        }
       } catch {
-        throw Refusal.invalid("the body is not whole")
+        throw error as? Refusal ?? Refusal.invalid("the body is not whole")
       }
+      return try await answer(body)
     }
   }
 

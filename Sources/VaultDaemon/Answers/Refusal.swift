@@ -8,6 +8,8 @@
     let status: HTTPResponse.Status
     /// Texts for people; none holds a secret, or an item's name that the caller did not send.
     var messages: [String] = []
+    /// In seconds, when it is worth asking again.
+    var retryAfter: Int?
 
     static let notFound = Refusal(status: .notFound)
     static let denied = Refusal(status: .forbidden, "permission denied")
@@ -23,9 +25,13 @@
         status: .notFound, "unsupported path",
         "'\(name)' is no mount: this interface uses the name itself; 'vault get -g \(name)' reads a group of that name")
     }
+    static let tooManyBodies = Refusal(
+      status: .tooManyRequests, retryAfter: 1, "too many large requests at once; try again")
     static let unknownMethod = Refusal(status: .methodNotAllowed, "unsupported operation")
 
-    init(status: HTTPResponse.Status, _ messages: String...) { (self.status, self.messages) = (status, messages) }
+    init(status: HTTPResponse.Status, retryAfter: Int? = nil, _ messages: String...) {
+      (self.status, self.retryAfter, self.messages) = (status, retryAfter, messages)
+    }
 
     static func invalid(_ message: String) -> Refusal { Refusal(status: .badRequest, message) }
 

@@ -97,6 +97,8 @@
       for application: String, _ method: String, if isStillKnown: @escaping @Sendable () throws -> Bool
     ) async throws -> Response {
       let tokens = visit.opened.tokens
+      // Before there is a token, like any other change.
+      try await visit.record(.login, subject: application, detail: method)
       let (text, token) = try await Blocking.write {
         try? tokens.sweep()
         let made = try tokens.issue(for: application, by: method, lasting: Self.lifetime, limit: Self.limit)
@@ -106,7 +108,6 @@
         }
         return made
       }
-      try await visit.record(.login, subject: application, detail: method)
       return .data(.null, auth: Self.auth(token, text))
     }
 
@@ -140,17 +141,19 @@
       let wanted = body["increment"].flatMap(KVDuration.seconds).flatMap(UInt64.init(exactly:)) ?? Self.lifetime
       let seconds = min(wanted == 0 ? Self.lifetime : wanted, Self.limit)
       let tokens = visit.opened.tokens
-      let token = try await Blocking.write { try tokens.renew(text, lasting: seconds) }
-      try await visit.record(.renew, token == nil ? .denied : .allowed)
-      guard let token else { throw Refusal.denied }
+      try await visit.record(.renew)
+      guard let token = try await Blocking.write({ try tokens.renew(text, lasting: seconds) }) else {
+        try await visit.record(.renew, .denied)
+        throw Refusal.denied
+      }
       return .data(.null, auth: Self.auth(token, text))
     }
 
     private func revoke() async throws -> Response {
       let (text, _) = try await held()
       let tokens = visit.opened.tokens
-      try await Blocking.write { try tokens.revoke(text) }
       try await visit.record(.logout)
+      try await Blocking.write { try tokens.revoke(text) }
       return .nothing
     }
 

@@ -13,16 +13,37 @@
 
     /// The answer to `operation`, whose record is durable.
     ///
-    /// - Throws: ``Refusal``, recorded too; `serviceUnavailable` if the record cannot be written.
+    /// A change is recorded before it is made: a value can be withheld when its record fails, a change cannot. If the change
+    /// itself fails, a second record says so.
+    ///
+    /// - Throws: ``Refusal``, recorded too; `serviceUnavailable` if the record cannot be written; nothing is changed then.
     func perform(_ operation: Operation) async throws -> Response {
-      // While the record cannot be written, nothing is changed: a value can be withheld, a change cannot.
-      if operation.needed != .read, opened.recorder.isFailing {
-        try await record(operation.action, group: operation.group, item: operation.item, .init(.storage))
+      let isChange = operation.needed != .read
+      if isChange {
+        let decision = await permission(for: operation)
+        try await record(operation, decision.map(\.outcome) ?? .allowed)
+        if let decision { throw decision }
       }
       let (result, outcome) = await attempt(operation)
+      if !isChange || outcome != .allowed { try await record(operation, outcome) }
+      return try result.get()
+    }
+
+    /// Why the operation is not allowed; `nil` if it is.
+    private func permission(for operation: Operation) async -> Refusal? {
+      guard let application else { return .unknownCaller }
+      let access = opened.access
+      do {
+        _ = try await Blocking.read { try access.group(operation.group, for: application, operation.needed) }
+        return nil
+      } catch {
+        return Refusal(error)
+      }
+    }
+
+    private func record(_ operation: Operation, _ outcome: AuditRecord.Outcome) async throws(Refusal) {
       try await record(
         operation.action, group: operation.group, item: operation.item, version: operation.version, outcome)
-      return try result.get()
     }
 
     private func attempt(_ operation: Operation) async -> (Result<Response, Refusal>, AuditRecord.Outcome) {
@@ -58,7 +79,7 @@
       } catch {
         throw Refusal(
           status: .serviceUnavailable,
-          "the record cannot be written, so nothing is answered; a change may have been made: \(error.message)")
+          "the record cannot be written, so nothing is answered or changed: \(error.message)")
       }
     }
   }

@@ -59,7 +59,7 @@
     ///
     /// - Throws: as ``list(_:)``.
     func present(_ folder: String) throws -> [String] {
-      let names = try group.items(prefix: folder).map(\.name.description).filter { !KVPath.isCompanion($0) }
+      let names = try group.items(prefix: folder).map(\.name).filter { !$0.isCompanion }.map(\.description)
       let entries = KVPath.entries(names, in: folder)
       guard !entries.isEmpty else { throw Refusal.notFound }
       return entries

@@ -5,15 +5,12 @@
   struct KVPath: Equatable {
     let name: String
 
-    /// The end of the names of companion items. No path of an item has an empty component, so no request can name one.
-    private static let ending = mount
-    /// The companion of the mount itself: its settings.
-    static let mount = "//kv"
+    /// The companion of the mount itself: its settings. No path of an item has an empty component, so no request can name
+    /// a companion.
+    static let mount = Item.Name.companionEnding
 
     /// What KV counts differently from the store's history of this item.
-    var companion: String { name + Self.ending }
-
-    static func isCompanion(_ itemName: String) -> Bool { itemName.hasSuffix(ending) }
+    var companion: String { name + Item.Name.companionEnding }
 
     /// - Throws: ``Refusal``.
     init(_ text: String) throws(Refusal) {
@@ -28,7 +25,8 @@
     ///
     /// - Returns: `nil` for a name that is no path.
     init?(itemName: String) {
-      let name = itemName.hasSuffix(Self.ending) ? String(itemName.dropLast(Self.ending.count)) : itemName
+      let ending = Item.Name.companionEnding
+      let name = itemName.hasSuffix(ending) ? String(itemName.dropLast(ending.count)) : itemName
       guard let path = try? KVPath(name) else { return nil }
       self = path
     }
@@ -37,8 +35,7 @@
     ///
     /// - Parameter text: with or without a slash at its end.
     static func folder(_ text: String) throws(Refusal) -> String {
-      let text = text.hasSuffix("/") ? String(text.dropLast()) : text
-      return text.isEmpty ? "" : try KVPath(text).name + "/"
+      text.isEmpty ? "" : try KVPath(text.hasSuffix("/") ? String(text.dropLast()) : text).name + "/"
     }
 
     /// The entries of a folder that holds items of these names: items, and folders with a slash at their ends.

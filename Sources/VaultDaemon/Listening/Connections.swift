@@ -1,6 +1,25 @@
 #if Daemon
   import Synchronization
 
+  /// How many bytes of bodies are held, of all callers together.
+  final class BodyBudget: Sendable {
+    private let limit: Int
+    private let held = Mutex(0)
+
+    init(limit: Int) { self.limit = limit }
+
+    /// - Returns: false if there are too many already; then nothing is taken.
+    func take(_ count: Int) -> Bool {
+      held.withLock { held in
+        guard count <= limit - held else { return false }
+        held += count
+        return true
+      }
+    }
+
+    func giveBack(_ count: Int) { held.withLock { $0 -= count } }
+  }
+
   /// How many connections each user has open, and all together.
   final class Connections: Sendable {
     private struct State {

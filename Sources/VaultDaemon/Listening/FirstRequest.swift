@@ -1,5 +1,21 @@
 #if Daemon
   import NIOCore
+  import NIOHTTP1
+
+  /// Closes the connection after the answer to a request of HTTP/1.0, whose client may wait for the end of the connection.
+  final class FirstVersion: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      guard case .head(var head) = unwrapInboundIn(data), head.version != .http1_1 || !head.isKeepAlive else {
+        return context.fireChannelRead(data)
+      }
+      // The only value that ends the connection further on.
+      head.headers.replaceOrAdd(name: "Connection", value: "close")
+      context.fireChannelRead(wrapInboundOut(.head(head)))
+    }
+  }
 
   /// Lets a connection that was accepted just before the end send its first request: without this, the handlers behind it
   /// would take it for an idle one and close it, and the client would have to ask again.

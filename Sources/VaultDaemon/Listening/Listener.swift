@@ -5,7 +5,9 @@
   import Logging
   import NIOCore
   import NIOExtras
+  import NIOHTTP1
   import NIOHTTPTypes
+  import NIOHTTPTypesHTTP1
   import NIOPosix
   import NIOSSL
   import ServiceLifecycle
@@ -100,7 +102,7 @@
     }
 
     private func accept(_ channel: any Channel, _ connection: Connection) -> EventLoopFuture<Accepted> {
-      let watch = RequestWatch(limits)
+      let watch = RequestWatch(limits, isStranger: connection.isTLS)
       do { try channel.pipeline.syncOperations.addHandlers(FirstRequest(), ListMethod(watch)) } catch {
         return channel.eventLoop.makeFailedFuture(error)
       }
@@ -114,7 +116,11 @@
           let response = await answer(request, connection)
           try await writer.write(response: response.head, body: response.body)
         }, configuration: configuration)
-      return http.setup(channel: channel, logger: logger).map { Accepted(http: http, channel: $0) }
+      return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
+        let codec = try channel.pipeline.syncOperations.handler(type: HTTP1ToHTTPServerCodec.self)
+        try channel.pipeline.syncOperations.addHandler(FirstVersion(), position: .before(codec))
+        return Accepted(http: http, channel: value)
+      }
     }
   }
 
@@ -150,10 +156,14 @@
     var header = 32 * 1_024
     /// In bytes: the largest value, escaped in JSON, fits.
     var body = 8 * 1_024 * 1_024
+    /// In bytes, of the bodies of all callers together, from their arrival to their answers.
+    var bodies = 64 * 1_024 * 1_024
     /// In bytes, of a caller whom nobody knows, who can do no more than log in.
     var strangersBody = 64 * 1_024
     /// How long a connection may be silent between two requests.
     var idle = Duration.seconds(300)
+    /// How long a connection over TCP may take to agree on TLS and begin its first request.
+    var handshake = Duration.seconds(10)
     /// How long a request may take to arrive, and an answer to be taken.
     var transfer = Duration.seconds(30)
 

@@ -12,20 +12,27 @@
     typealias OutboundOut = HTTPResponsePart
 
     private let limits: Limits
+    /// Whether nothing is known about the caller before the first request.
+    private let isStranger: Bool
     private var context: ChannelHandlerContext?
     /// Whether the last byte that was parsed ended a request, or none was parsed yet.
     private(set) var isBetweenRequests = true
     private var bodyCount = 0
     /// How many bytes of the body are still to come, if the head said how long it is.
     private(set) var remainingBody = 0
+    /// Until the first byte of the first request, which with TLS comes after the handshake.
+    private var firstDeadline: NIODeadline?
     private var requestDeadline: NIODeadline?
     private var answerDeadline: NIODeadline?
     private var waitingWrites = 0
     private var timer: Scheduled<Void>?
 
-    init(_ limits: Limits) { self.limits = limits }
+    init(_ limits: Limits, isStranger: Bool = false) { (self.limits, self.isStranger) = (limits, isStranger) }
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerAdded(context: ChannelHandlerContext) {
+      self.context = context
+      if isStranger { firstDeadline = deadline(in: limits.handshake) }
+    }
 
     func handlerRemoved(context: ChannelHandlerContext) {
       self.context = nil
@@ -35,7 +42,8 @@
 
     /// The next byte goes to the parser.
     func willParse() {
-      if isBetweenRequests, requestDeadline == nil { requestDeadline = deadline() }
+      if isBetweenRequests, requestDeadline == nil { requestDeadline = deadline(in: limits.transfer) }
+      firstDeadline = nil
       isBetweenRequests = false
     }
 
@@ -59,19 +67,20 @@
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
       waitingWrites += 1
-      if answerDeadline == nil { answerDeadline = deadline() }
+      if answerDeadline == nil { answerDeadline = deadline(in: limits.transfer) }
       let written = promise ?? context.eventLoop.makePromise()
       let watch = NIOLoopBound(self, eventLoop: context.eventLoop)
       written.futureResult.whenComplete { _ in
         watch.value.waitingWrites -= 1
-        watch.value.answerDeadline = watch.value.waitingWrites == 0 ? nil : watch.value.deadline()
+        watch.value.answerDeadline =
+          watch.value.waitingWrites == 0 ? nil : watch.value.deadline(in: watch.value.limits.transfer)
       }
       context.write(data, promise: written)
     }
 
     /// The end of the time for what begins now.
-    private func deadline() -> NIODeadline {
-      let deadline = NIODeadline.now() + TimeAmount(limits.transfer)
+    private func deadline(in time: Duration) -> NIODeadline {
+      let deadline = NIODeadline.now() + TimeAmount(time)
       if timer == nil { schedule(deadline) }
       return deadline
     }
@@ -85,7 +94,9 @@
     /// One timer serves all requests of the connection: what ended meanwhile needs no timer of its own to be cancelled.
     private func check() {
       timer = nil
-      guard let context, let next = [requestDeadline, answerDeadline].compactMap(\.self).min() else { return }
+      guard let context, let next = [firstDeadline, requestDeadline, answerDeadline].compactMap(\.self).min() else {
+        return
+      }
       if next <= .now() { context.close(promise: nil) } else { schedule(next) }
     }
   }

@@ -97,6 +97,17 @@ import Vault
     #expect(store.run("audit", "verify", "--accept").status == 0)
   }
 
+  @Test func `a record whose end was removed says what is lost, and --accept continues it`() throws {
+    try owner().group("vault.audit").remove("head")
+    let broken = store.run("audit", "verify")
+    #expect(broken.status == 13)
+    #expect(broken.output.contains("removed the item that says where the record ends; batches up to 1 are there"))
+    #expect(broken.errors.contains("vault audit verify --accept"))
+    let repaired = store.run("audit", "verify", "--accept")
+    #expect(repaired.status == 0 && repaired.output.contains("\nrepaired: the record continues after batch 1\n"))
+    #expect(store.run("audit", "verify").output.hasPrefix("records: 2 in 2 batches\n"))
+  }
+
   @Test func `a credential does not read the record`() {
     store.run("service", "enroll", "--output", store.folder.file("c"))
     for arguments in [["audit"], ["audit", "verify"], ["audit", "begin"]] {

@@ -202,6 +202,35 @@ import Testing
     #expect(try findings().isEmpty)
   }
 
+  @Test func `a record whose end was removed takes nothing more until the owner accepts, and then continues`() throws {
+    let last = UInt64(try names().count)
+    try group().remove("head")
+    // In another month no batch has the first number, so a second chain could begin there.
+    let log = try AuditLog(of: fixture.service())
+    #expect(throws: VaultError.self) { try log.append([ServiceFixture.record("x")], at: .month(3)) }
+    #expect(throws: VaultError.self) { try log.requireWritable() }
+    #expect(try findings() == [.endRemoved(last: last)])
+    let report = try fixture.owner().verifyAudit(accepting: true)
+    #expect(report.isTakenUp && report.last == last && report.findings == [.endRemoved(last: last)])
+    try log.append([ServiceFixture.record("y")])
+    #expect(try fixture.records().suffix(3).map { $0.item ?? $0.action.name } == ["item 5", "repair", "y"])
+    #expect(try findings().isEmpty)
+  }
+
+  @Test func `batches that were removed with the end are missed by whoever saw them`() throws {
+    let seen = try fixture.owner().verifyAudit().last
+    try group().destroy(names().last!)
+    try group().remove("head")
+    #expect(try findings() == [.endRemoved(last: seen - 1), .shortened(known: seen)])
+  }
+
+  @Test func `an unreadable end is taken up in the same way`() throws {
+    try group().set("head", to: "broken")
+    #expect(try fixture.owner().verifyAudit(accepting: true).isTakenUp)
+    try AuditLog(of: fixture.service()).append([ServiceFixture.record("y")])
+    #expect(try findings().isEmpty)
+  }
+
   @Test func `an end that names a batch which exists stops appending`() throws {
     let batch = try #require(AuditNames.batch(names()[2]))
     let link = Digest(try bytes(names()[2]).prefix(32))!

@@ -10,10 +10,13 @@ private final class SocketService: Sendable {
   private let listener: CInt
   /// What is written instead of an answer, if anything.
   private let instead: [UInt8]?
+  /// After how many answers every connection ends without one.
+  private let answerLimit: Int
 
-  init(_ store: StoreFixture, writing instead: [UInt8]? = nil) throws {
+  init(_ store: StoreFixture, writing instead: [UInt8]? = nil, endingAfter answerLimit: Int = .max) throws {
     path = store.folder + "/socket"
     self.instead = instead
+    self.answerLimit = answerLimit
     listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
@@ -26,10 +29,14 @@ private final class SocketService: Sendable {
     try #require(bound == 0 && listen(listener, 16) == 0)
     let opened = try store.open()
     Thread.detachNewThread { [self] in
+      var answered = 0
       while true {
         let connection = accept(listener, nil, nil)
         guard connection >= 0 else { return }
-        while answerOne(on: connection, opened) {}
+        while answered < answerLimit, answerOne(on: connection, opened) { answered += 1 }
+        // Takes what was asked, so that the connection ends in an orderly way.
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        if answered == answerLimit { _ = unsafe recv(connection, &bytes, bytes.count, 0) }
         close(connection)
       }
     }
@@ -139,6 +146,33 @@ struct ServiceClientTests {
     #expect(throws: VaultError.denied(.throughService)) { _ = try store.group("default").watch() }
     #expect(throws: VaultError.denied(.ownerOnly)) { try store.createGroup("new") }
     #expect(throws: VaultError.denied(.ownerOnly)) { _ = try store.applications.list() }
+  }
+
+  @Test func `an answer that ends too early says of a change alone that it may have been made`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture, writing: Array("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".utf8))
+    defer { service.end() }
+    #expect(throws: VaultError.service(.busy, "vaultd did not answer in time, or ended")) {
+      _ = try open(service, fixture)
+    }
+    let silent = try StoreFixture()
+    let other = try SocketService(silent, endingAfter: 1)
+    defer { other.end() }
+    let group = try open(other, silent).group("default")
+    #expect(throws: VaultError.service(.busy, "vaultd did not answer in time, or ended; the change may have been made"))
+    {
+      try group.set("a", to: "b")
+    }
+  }
+
+  @Test func `an answer takes no more memory than a value or a list can need`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(
+      fixture, writing: Array("HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n".utf8))
+    defer { service.end() }
+    #expect(throws: VaultError.service(.overLimit, "vaultd sent an answer that is too large")) {
+      _ = try open(service, fixture)
+    }
   }
 
   @Test func `a named socket that nobody listens on is an error, and one that is not named is passed over`() throws {

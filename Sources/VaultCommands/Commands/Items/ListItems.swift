@@ -11,7 +11,8 @@ struct ListItems: Command {
                  [--sort name|changed|expires] [--limit N] [--json]
       """,
     more: """
-      --all lists all groups that can be opened, except those of the store itself. --removed lists what vault restore can bring back. --sort expires \
+      --all lists all groups that can be opened, except those of the store itself, and also the items NAME//kv, in which \
+      vaultd keeps what HashiCorp's interface counts. --removed lists what vault restore can bring back. --sort expires \
       lists only items that expire, the soonest first; --sort changed starts with the newest.
 
       In a pipe there is one item per line, with tabs between name, label, version, day of change, and expiry.
@@ -160,6 +161,9 @@ struct ListRequest: Equatable {
   var json = false
   var key = KeySource()
 
+  /// Whether items that vaultd keeps beside others are listed, too: for whoever asks for everything or for them.
+  private var showsCompanions: Bool { all || prefix.contains("//") }
+
   /// An item and the group that it is in; no tuple, which the runtime would copy and destroy one by one.
   private struct Found {
     let group: AccessGroup
@@ -185,7 +189,9 @@ struct ListRequest: Equatable {
       switch look(in: group, query, session) {
       case .success(let listing):
         found.reserveCapacity(found.count + listing.items.count)
-        for item in listing.items { found.append(Found(group: group, item: item)) }
+        for item in listing.items where showsCompanions || !item.name.isCompanion {
+          found.append(Found(group: group, item: item))
+        }
         guard let row = listing.strange.first else { continue }
         problem = problem ?? ListRequest.strange(row, listing.strange.count, group)
       // A group that this member is not in is not an error.

@@ -169,7 +169,9 @@ struct VerifyAudit: Command {
       all is well, the end of the chain is noted where vaultd cannot write, and the next call finds out if the part up \
       to there was changed. Compare the printed link with those in the journal to prove the part after it.
 
-      Ends with status 13 if anything is wrong. --accept notes the end all the same, once you know why.
+      Ends with status 13 if anything is wrong. --accept notes the end all the same, once you know why. If the item that \
+      says where the record ends was removed, nothing can be recorded; --accept then continues the record after the last \
+      batch that is there.
       """,
     example: """
       vault audit verify
@@ -211,12 +213,15 @@ extension AuditVerification {
     if first > 1 { lines.append("dropped: batches 1 to \(first - 1)") }
     lines.append("link: \(link)")
     if let confirmed { lines.append("unchanged since the last verification: up to batch \(confirmed)") }
-    return lines + findings.map { "wrong: \($0.text)" }
+    lines += findings.map { "wrong: \($0.text)" }
+    if isTakenUp { lines.append("repaired: the record continues after batch \(last)") }
+    return lines
   }
 
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.flag("whole", isWhole)
+      try json.flag("takenUp", isTakenUp)
       try json.number("records", recordCount)
       try json.number("batches", batchCount)
       try json.number("first", first)
@@ -247,6 +252,7 @@ extension AuditFinding {
     case .outside: "outside"
     case .wrongEnd: "wrong-end"
     case .unknownEnd: "unknown-end"
+    case .endRemoved: "end-removed"
     case .strangeItems: "strange-items"
     case .ahead: "ahead"
     case .shortened: "shortened"
@@ -257,7 +263,7 @@ extension AuditFinding {
   fileprivate var batch: UInt64? {
     switch self {
     case .missing(let batch, _), .altered(let batch), .misplaced(let batch), .unreadable(let batch),
-      .outside(let batch), .shortened(let batch), .rewritten(let batch):
+      .outside(let batch), .shortened(let batch), .rewritten(let batch), .endRemoved(let batch):
       batch
     case .wrongEnd, .unknownEnd, .strangeItems, .ahead: nil
     }
@@ -273,6 +279,9 @@ extension AuditFinding {
     case .outside(let batch): "batch \(batch) is outside the chain"
     case .wrongEnd: "the chain ends with another link than the record says"
     case .unknownEnd: "the beginning or the end of the chain is not noted as the format says"
+    case .endRemoved(let last):
+      "somebody who may write to vault.audit removed the item that says where the record ends; batches up to \(last) are "
+        + "there, and later ones, if there were any, are lost"
     case .strangeItems(let count): "\(count) items do not belong to the record"
     case .ahead: "the record has reached a month that has not come"
     case .shortened(let batch): "an earlier verification saw the record up to batch \(batch), and it ends before"

@@ -187,7 +187,30 @@ struct CallerTests {
     let answer = try await daemon.curl("/v1/web/data/a")
     #expect(answer.status == 503)
     #expect(!answer.body.contains("secret"))
+    #expect(try await daemon.curl("/v1/auth/unix/login", "-X", "POST").status == 503)
     try FileManager.default.moveItem(atPath: audit + ".away", toPath: audit)
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)
+    #expect(try daemon.items(of: "vault.tokens").isEmpty)
+  }
+
+  @Test func `a change whose record cannot be written is not made`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "before")
+    let audit = daemon.folder + "/home/groups/vault.audit"
+    try FileManager.default.moveItem(atPath: audit, toPath: audit + ".away")
+    #expect(try await daemon.curl("/v1/web/data/a", "-d", #"{"data":{"value":"after"}}"#).status == 503)
+    #expect(try await daemon.curl("/v1/web/metadata/a", "-X", "DELETE").status == 503)
+    try FileManager.default.moveItem(atPath: audit + ".away", toPath: audit)
+    #expect(try daemon.text("a", in: "web") == "before")
+  }
+
+  @Test func `a change is recorded before it is made, and once more if it fails`() async throws {
+    let daemon = try RunningDaemon()
+    let body = #"{"data":{"value":"1"},"options":{"cas":0}}"#
+    #expect(try await daemon.curl("/v1/web/data/a", "-d", body).status == 200)
+    #expect(try await daemon.curl("/v1/web/data/a", "-d", body).status == 400)
+    #expect(try await daemon.curl("/v1/default/data/a", "-d", body).status == 403)
+    let outcomes = try daemon.records().filter { $0.action == .write }.map(\.outcome)
+    #expect(outcomes == [.allowed, .allowed, .init(.usage), .denied])
   }
 }

@@ -92,6 +92,72 @@ struct HostileClientTests {
     #expect(statuses.contains(429) || statuses == [403, 403, 403, 403, 403])
   }
 
+  @Test func `the bodies of all callers together have a size, and who comes too late is told when to come again`()
+    async throws
+  {
+    let daemon = try RunningDaemon { $0.limits.bodies = 1_000 }
+    let socket = daemon.socket
+    let value = String(repeating: "x", count: 600)
+    let body = #"{"data":{"value":"\#(value)"}}"#
+    let first = try #require(RawClient(socket))
+    first.send(
+      Array(
+        "POST /v1/web/data/a HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body.dropLast())".utf8))
+    // Until the first body is there but for its last byte, the second one finds room.
+    var answer = try await daemon.curl("/v1/web/data/b", "--include", "-d", body)
+    while answer.status == 200 { answer = try await daemon.curl("/v1/web/data/b", "--include", "-d", body) }
+    #expect(answer.status == 429 && answer.body.contains("Retry-After: 1"))
+    #expect(try await daemon.curl("/v1/web/data/b", "-d", #"{"data":{"value":"small"}}"#).status == 200)
+    first.send(Array("}".utf8))
+    #expect(await onThread { first.answer()?.status } == 200)
+    #expect(try await daemon.curl("/v1/web/data/b", "-d", body).status == 200)
+  }
+
+  @Test func `a connection over TCP that says nothing is closed soon`() async throws {
+    let address = try ListeningSocket.tcp("127.0.0.1:0")
+    let port = try #require(address.port)
+    let daemon = try RunningDaemon(others: [address]) {
+      $0.limits.handshake = .milliseconds(200)
+      $0.limits.transfer = .seconds(3_600)
+      $0.limits.idle = .seconds(3_600)
+    }
+    _ = try await daemon.useTLS()
+    for begun in [[], [0x16, 3, 1]] as [[UInt8]] {
+      // It comes back only when the connection is closed.
+      let answer = await onThread { () -> String in
+        guard let client = RawClient(port: port) else { return "nobody listens" }
+        client.send(begun)
+        return client.receiveAll()
+      }
+      #expect(answer.isEmpty)
+    }
+    #expect(try await daemon.status(of: "https://127.0.0.1:\(port)/v1/sys/health", "--insecure") == 200)
+  }
+
+  @Test func `a connection of HTTP 1.0 ends with the answer`() async throws {
+    let daemon = try RunningDaemon { $0.limits.idle = .seconds(3_600) }
+    let socket = daemon.socket
+    for end in ["HTTP/1.0\r\n\r\n", "HTTP/1.1\r\nHost: x\r\nConnection: Close\r\n\r\n"] {
+      let answer = await onThread { () -> String in
+        guard let client = RawClient(socket) else { return "nobody listens" }
+        client.send(Array("GET /v1/sys/health \(end)".utf8))
+        return client.receiveAll()
+      }
+      #expect(answer.contains(" 200 "))
+    }
+  }
+
+  @Test func `a folder has no empty components`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a/b", in: "web", to: "1")
+    for path in ["metadata", "metadata/", "metadata/a", "metadata/a/"] {
+      #expect(try await daemon.curl("/v1/web/\(path)", "-X", "LIST").status == 200)
+    }
+    for path in ["metadata//", "metadata/a//", "metadata//a"] {
+      #expect(try await daemon.curl("/v1/web/\(path)", "-X", "LIST").status == 400)
+    }
+  }
+
   @Test func `bodies and headers have a size`() async throws {
     let daemon = try RunningDaemon {
       $0.limits.body = 1_000

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -15,8 +16,13 @@ struct KillTests {
 
   private static let executable = Bundle.main.executableURL?.deletingLastPathComponent().appending(path: "vaultd")
 
+  /// How many requests are answered in all before the test ends.
+  private static let requests = ProcessInfo.processInfo.environment["VAULT_TEST_FULL"] == "1" ? 10_000 : 600
+
   /// Reads and writes an item of its own until the daemon is gone.
-  private static func work(_ client: Int, from first: Int, on socket: String) -> (written: Int, reads: Int) {
+  private static func work(
+    _ client: Int, from first: Int, on socket: String, _ answered: Answered
+  ) -> (written: Int, reads: Int) {
     var (written, reads) = (first, 0)
     guard let connection = RawClient(socket) else { return (written, reads) }
     while true {
@@ -25,21 +31,45 @@ struct KillTests {
         write.status == 200
       else { return (written, reads) }
       written += 1
+      answered.add()
       guard let read = connection.request("GET", "/v1/web/data/item\(client)"), read.status == 200 else {
         return (written, reads)
       }
       reads += 1
+      answered.add()
     }
   }
 
-  @Test func `no acknowledged write is lost and no read is without its record, whenever the daemon is killed`()
+  /// Counts answers, and kills the process when there are enough.
+  private final class Answered: Sendable {
+    private let left: Mutex<Int>
+    private let process: Int32
+
+    init(killing process: Int32, after count: Int) {
+      self.process = process
+      left = Mutex(count)
+    }
+
+    func add() {
+      let isLast = left.withLock { left in
+        left -= 1
+        return left == 0
+      }
+      if isLast { kill(process, SIGKILL) }
+    }
+  }
+
+  @Test
+  func `no acknowledged write is lost and no read or change is without its record, whenever the daemon is killed`()
     async throws
   {
     let executable = try #require(Self.executable)
     let daemon = try RunningDaemon(serves: false)
-    let clients = 4
+    var random = Numbers(seed: 18)
+    let clients = 16
     var told = Told()
-    for round in 0..<8 {
+    var answered = 0
+    while answered < Self.requests {
       let process = Process()
       process.executableURL = executable
       process.arguments = ["--socket", daemon.socket, "--credential", daemon.folder + "/credential"]
@@ -48,15 +78,16 @@ struct KillTests {
       try process.run()
       while RawClient(daemon.socket) == nil { try await Task.sleep(for: .milliseconds(5)) }
       let socket = daemon.socket
+      let count = Int.random(in: 1...200, using: &random)
+      let counter = Answered(killing: process.processIdentifier, after: count)
       let results = await withTaskGroup(of: (Int, (written: Int, reads: Int)).self) { group in
         for client in 0..<clients {
           let first = told.written[client] ?? 0
-          group.addTask { (client, await onThread { Self.work(client, from: first, on: socket) }) }
+          group.addTask { (client, await onThread { Self.work(client, from: first, on: socket, counter) }) }
         }
-        try? await Task.sleep(for: .milliseconds(30 + 37 * round))
-        kill(process.processIdentifier, SIGKILL)
         return await group.reduce(into: []) { $0.append($1) }
       }
+      answered += count
       await onThread { process.waitUntilExit() }
       for (client, result) in results {
         told.written[client] = result.written
@@ -64,15 +95,15 @@ struct KillTests {
       }
       for client in 0..<clients {
         let acknowledged = told.written[client] ?? 0
-        guard acknowledged > 0 else { continue }
-        let value = try daemon.text("item\(client)", in: "web")
+        let value = Int((try? daemon.text("item\(client)", in: "web")) ?? "0")
         // A write whose answer did not arrive may have been made.
-        #expect([acknowledged, acknowledged + 1].contains(Int(value) ?? -1))
-        told.written[client] = Int(value)
+        #expect([acknowledged, acknowledged + 1].contains(value))
+        told.written[client] = value
       }
     }
-    #expect(told.reads > 0)
-    let recorded = try daemon.records().count { $0.action == .read && $0.outcome == .allowed }
-    #expect(recorded >= told.reads)
+    let records = try daemon.records().filter { $0.outcome == .allowed }
+    #expect(told.reads > 0 && records.count { $0.action == .read } >= told.reads)
+    let changes = Dictionary(grouping: records.filter { $0.action == .write }) { $0.item ?? "" }
+    for (client, written) in told.written { #expect(changes["item\(client)"]?.count ?? 0 >= written) }
   }
 }

@@ -4,6 +4,21 @@ import Foundation
 final class RawClient: @unchecked Sendable {
   private let descriptor: Int32
 
+  /// Connects to a port of this machine.
+  init?(port: UInt16) {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0 else { return nil }
+  }
+
   /// - Returns: `nil` if nobody listens.
   init?(_ path: String) {
     descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -55,7 +70,11 @@ final class RawClient: @unchecked Sendable {
   /// - Returns: the status and the body; `nil` if the connection ended before.
   func request(_ method: String, _ path: String, _ body: String = "") -> (status: Int, body: String)? {
     let head = "\(method) \(path) HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
-    guard send(Array((head + body).utf8)) else { return nil }
+    return send(Array((head + body).utf8)) ? answer() : nil
+  }
+
+  /// Waits for the answer to one request.
+  func answer() -> (status: Int, body: String)? {
     var all = ""
     while true {
       guard let bytes = receive(), !bytes.isEmpty else { return nil }

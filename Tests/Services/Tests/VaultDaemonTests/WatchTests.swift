@@ -45,6 +45,14 @@ struct WatchTests {
     #expect(try await daemon.curl("/metrics").body.contains("vaultd_sealed 1"))
   }
 
+  @Test func `a check tells that the record cannot be written`() throws {
+    let daemon = try RunningDaemon(serves: false)
+    let record = try daemon.owner().group("vault.audit")
+    try record.remove("head")
+    let problems = ConfigurationCheck(daemon.configuration).problems()
+    #expect(problems.count == 1 && problems[0].contains("the record cannot be written"))
+  }
+
   @Test func `a check tells everything that is wrong`() throws {
     let daemon = try RunningDaemon(serves: false)
     var configuration = daemon.configuration
