@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(__file__))
+import cluster
 import daemon
 import peers
 import plot
@@ -190,6 +191,8 @@ class Bench:
                 job()
             if daemon.available():
                 daemon.run(self)
+            if cluster.available():
+                cluster.run(self)
         finally:
             for pid in self.daemons:
                 os.kill(pid, signal.SIGTERM)

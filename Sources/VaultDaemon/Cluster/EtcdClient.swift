@@ -25,21 +25,25 @@
     private let transport: Transport
     private let session = Session()
     /// The index of the server that answered last.
-    private let preferred = Atomic<Int>(0)
+    private let preferred: Atomic<Int>
 
+    /// - Parameter first: the index of the server to begin with; `nil` takes any, so that hosts spread over them.
     /// - Throws: ``EtcdError/untrusted`` if the certificates or the key cannot be read.
-    init(_ remote: Remote, timeLimits: TimeLimits = TimeLimits()) throws(EtcdError) {
+    init(_ remote: Remote, timeLimits: TimeLimits = TimeLimits(), first: Int? = nil) throws(EtcdError) {
       (self.remote, self.timeLimits) = (remote, timeLimits)
+      preferred = Atomic(first ?? Int.random(in: remote.endpoints.indices))
       transport = try Transport(remote)
     }
 
     /// Sends `request` until a server answers or the time limit is over.
     ///
-    /// - Parameter limit: the most bytes of the answer.
+    /// - Parameters:
+    ///   - limit: the most bytes of the answer.
+    ///   - isBulk: whether an answer may take longer than the time limits, as long as it keeps coming.
     func call<Answer: Decodable>(
-      _ path: String, _ request: some Encodable & Sendable, limit: Int = 65_536
+      _ path: String, _ request: some Encodable & Sendable, limit: Int = 65_536, isBulk: Bool = false
     ) async throws(EtcdError) -> Answer {
-      try await exchange(path, request, limit: limit).answer
+      try await exchange(path, request, limit: limit, isBulk: isBulk).answer
     }
 
     /// Sends `request` until a server answers or the time limit is over.
@@ -47,7 +51,7 @@
     /// - Returns: also whether no earlier attempt can have reached a server.
     /// - Throws: ``EtcdError/mayBeDone`` if an attempt before the last one may have reached a server.
     func exchange<Answer: Decodable>(
-      _ path: String, _ request: some Encodable & Sendable, limit: Int
+      _ path: String, _ request: some Encodable & Sendable, limit: Int, isBulk: Bool = false
     ) async throws(EtcdError) -> (answer: Answer, isFirst: Bool) {
       let body = try Self.encode(request)
       let deadline = ContinuousClock.now + timeLimits.call
@@ -57,7 +61,7 @@
         do throws(EtcdError) {
           let token = try await token(until: deadline)
           do throws(EtcdError) {
-            return (try Self.decode(await post(path, body, token, index, limit, deadline)), !wasSent)
+            return (try Self.decode(await post(path, body, token, index, limit, deadline, isBulk)), !wasSent)
           } catch EtcdError.token where renewals < 2 {
             renewals += 1
             session.forget(token)
@@ -112,11 +116,12 @@
 
     private func post(
       _ path: String, _ body: [UInt8], _ token: String?, _ index: Int, _ limit: Int,
-      _ deadline: ContinuousClock.Instant
+      _ deadline: ContinuousClock.Instant, _ isBulk: Bool = false
     ) async throws(EtcdError) -> [UInt8] {
       let address = transport.address(of: remote.endpoints[index], path)
-      let limits = min(timeLimits.attempt, deadline - ContinuousClock.now)
-      let (status, bytes) = try await transport.post(address, body, token, limit: limit, within: limits)
+      let time = min(timeLimits.attempt, deadline - ContinuousClock.now)
+      let (status, bytes) = try await transport.post(
+        address, body, token, limit: limit, within: time, isBulk: isBulk)
       guard status != 200 else { return bytes }
       guard let failure = try? JSONDecoder().decode(EtcdFailure.self, from: Data(bytes)) else { throw .malformed }
       throw EtcdError(failure)

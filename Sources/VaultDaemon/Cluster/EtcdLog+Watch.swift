@@ -204,9 +204,13 @@
         guard !Task.isCancelled else { break }
         guard !queue.isFull else { continue }
         do throws(LogError) {
+          // Before the question: while it is answered, the connection may tell of what comes later.
+          let before = place.value
           let (head, store, cluster) = try await headNow()
+          if store < before.told || before.cluster.map({ cluster != nil && cluster != $0 }) ?? false {
+            return .compacted
+          }
           let known = place.value
-          if store < known.told || known.cluster.map({ cluster != nil && cluster != $0 }) ?? false { return .compacted }
           guard let revision = head?.revision, revision.number > max(known.told, known.begun) else { continue }
           try? await Task.sleep(for: .seconds(1))
           let later = place.value

@@ -65,7 +65,8 @@
         do throws(EtcdError) {
           let range = EtcdRange(key: keys.commit(epoch + 1), rangeEnd: keys.commitsEnd, limit: count)
           let answer: EtcdTransactionAnswer = try await client.call(
-            "kv/txn", EtcdTransaction(success: [.read(keys.head), .read(range)]), limit: Self.severalValues)
+            "kv/txn", EtcdTransaction(success: [.read(keys.head), .read(range)]), limit: Self.severalValues,
+            isBulk: true)
           found = try Answers(answer)
         } catch EtcdError.answerTooLarge where count > 1 {
           count = max(1, count / 8)
@@ -121,7 +122,7 @@
     /// - Returns: `nil` if the part is missing or has other bytes than its name says.
     func part(_ parts: PartList, _ index: Int) async throws(LogError) -> [UInt8]? {
       let key = keys.part(parts.digests[index])
-      let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: key))
+      let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: key), isBulk: true)
       guard let bytes = try Self.onlyPair(of: answer, at: key)?.bytes, bytes.count == parts.byteCount(at: index),
         Hash.digest(.logPart, bytes) == parts.digests[index]
       else { return nil }
@@ -131,10 +132,10 @@
     // MARK: Calls
 
     func read<Answer: Decodable>(
-      _ path: String, _ request: some Encodable & Sendable
+      _ path: String, _ request: some Encodable & Sendable, isBulk: Bool = false
     ) async throws(LogError) -> Answer {
       do throws(EtcdError) {
-        return try await client.call(path, request, limit: Self.oneValue)
+        return try await client.call(path, request, limit: Self.oneValue, isBulk: isBulk)
       } catch {
         throw Self.meaning(of: error, changes: false)
       }

@@ -62,6 +62,12 @@
       }
     }
 
+    /// Removes everything that is stored for the group.
+    func removeLog(of id: [UInt8]) async throws(LogError) {
+      let keys = EtcdKeys(group: id)
+      try await call("kv/deleterange", EtcdDeletion(key: Data(keys.prefix.utf8), rangeEnd: keys.end))
+    }
+
     private struct Name: Encodable, Sendable { let name: String }
     private struct Role: Encodable, Sendable { let role: String }
     private struct Login: Encodable, Sendable {

@@ -5,6 +5,7 @@
   import NIOHTTP1
   import NIOPosix
   import NIOSSL
+  import Synchronization
   import VaultFoundation
 
   extension EtcdClient {
@@ -49,12 +50,23 @@
         "\(security == nil ? "http" : "https")://\(endpoint)/v3/\(path)"
       }
 
+      /// What a network must carry in a second at least, in bytes. Slower ones count as broken.
+      private static let slowest = 131_072
+
+      /// - Parameters:
+      ///   - limit: the most bytes of the answer.
+      ///   - time: for an exchange of a few bytes. What is sent takes longer the more it is.
+      ///   - isBulk: whether an answer may take longer, too, as long as it keeps coming.
       /// - Returns: the status and the body.
       func post(
-        _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration
+        _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration, isBulk: Bool
       ) async throws(EtcdError) -> (Int, [UInt8]) {
         let request = request(address, body, token)
-        return try await Self.limited(to: time) {
+        let received = Received()
+        let end = ContinuousClock.now + time + .seconds(body.count / Self.slowest)
+        return try await Self.limited {
+          isBulk ? end + .seconds(received.byteCount.load(ordering: .relaxed) / Self.slowest) : end
+        } work: {
           let response = try await Self.http.execute(request, deadline: .distantFuture)
           if let length = response.headers.first(name: "content-length").flatMap({ Int($0) }), length > limit {
             throw EtcdError.answerTooLarge
@@ -63,6 +75,7 @@
           for try await buffer in response.body {
             guard bytes.count + buffer.readableBytes <= limit else { throw EtcdError.answerTooLarge }
             bytes.append(contentsOf: buffer.readableBytesView)
+            received.byteCount.store(bytes.count, ordering: .relaxed)
           }
           try Task.checkCancellation()
           return (Int(response.status.code), bytes)
@@ -110,15 +123,20 @@
         return request
       }
 
-      /// The result of `work`, or ``EtcdError/unanswered`` if it takes longer.
+      private final class Received: Sendable {
+        let byteCount = Atomic<Int>(0)
+      }
+
+      /// The result of `work`, or ``EtcdError/unanswered`` if it is not there at its end, which may move.
       private static func limited<Result: Sendable>(
-        to time: Duration, _ work: @escaping @concurrent @Sendable () async throws -> Result
+        to end: @escaping @Sendable () -> ContinuousClock.Instant,
+        work: @escaping @concurrent @Sendable () async throws -> Result
       ) async throws(EtcdError) -> Result {
         do {
           return try await withThrowingTaskGroup(of: Result.self) { tasks in
             tasks.addTask(operation: work)
             tasks.addTask {
-              try await Task.sleep(for: time)
+              while ContinuousClock.now < end() { try await Task.sleep(until: end(), clock: .continuous) }
               throw EtcdError.unanswered
             }
             defer { tasks.cancelAll() }

@@ -69,10 +69,13 @@ struct EtcdAccessTests {
     try await provisioning.revoke(on: group, from: "web")
     await #expect(throws: LogError.refused) { try await log.head() }
     for _ in 0..<2 {
+      try await provisioning.removeLog(of: group)
       try await provisioning.removeUser("web")
       try await provisioning.removeRoles(for: group)
     }
     await #expect(throws: LogError.refused) { try await log.head() }
+    let nothing = try await EtcdLog(provisioning.client, group: group).head()
+    #expect(nothing == nil)
   }
 
   @Test func `a token that the servers forgot is renewed`() async throws {

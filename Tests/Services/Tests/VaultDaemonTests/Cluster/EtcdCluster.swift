@@ -92,13 +92,13 @@ final class EtcdCluster: Sendable {
 
   private func pidFile(_ node: Int) -> String { "\(folder)/n\(node).pid" }
 
-  /// A client of all servers, or of those with `ports`.
+  /// A client of all servers, or of those with `ports`, which begins with the first.
   func client(
     _ ports: [Int]? = nil, timeLimits: EtcdClient.TimeLimits = .init(), user: String? = nil, password: String? = nil
   ) throws -> EtcdClient {
     let remote = try Remote(
       "test", at: address(of: ports ?? self.ports), user: user, password: try password.map { try Secret($0) })
-    return try EtcdClient(remote, timeLimits: timeLimits)
+    return try EtcdClient(remote, timeLimits: timeLimits, first: 0)
   }
 
   /// The log of a group that no other test knows.
