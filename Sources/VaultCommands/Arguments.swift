@@ -42,7 +42,7 @@ extension Command {
 struct Parameter: Equatable {
   /// The kind of its values.
   enum Completion: Equatable {
-    case unknown, files, items, groups, applications, slots
+    case unknown, files, items, groups, applications, slots, remotes
     case words([String])
   }
 

@@ -81,6 +81,7 @@ extension Session {
     case .groups: .words(groupNames)
     case .applications: .words(applicationNames(line))
     case .slots: .words(slotNumbers)
+    case .remotes: .words((try? store(line).remotes().map(\.name)) ?? [])
     case .words(let words): .words(words)
     }
   }

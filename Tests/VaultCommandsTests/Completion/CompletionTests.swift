@@ -64,6 +64,13 @@ import Testing
     #expect(answer("app", "show", "com.example.web", "") == ["words"])
   }
 
+  @Test func `names of remotes are completed`() throws {
+    store.run("remote", "add", "office", "etcd://127.0.0.1:2379")
+    store.run("remote", "add", "home", "etcd://127.0.0.1:2379")
+    #expect(answer("remote", "remove", "") == ["words", "home", "office"])
+    #expect(answer("app", "issue", "com.example.web", "--remote", "o") == ["words", "office"])
+  }
+
   @Test func `completion opens the store with the key in the command line, before or after the command`() throws {
     let credential = store.folder.file("web")
     store.run("app", "issue", "com.example.web", "--output", credential, "--group", "team.shared:read")

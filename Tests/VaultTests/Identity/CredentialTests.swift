@@ -133,6 +133,12 @@ import Testing
     #expect(throws: Never.self) { try parse(hashed(covered)) }
     for count in 90..<covered.count { #expect(throws: VaultError.self) { try parse(hashed(Array(covered[..<count]))) } }
     #expect(throws: VaultError.self) { try parse(hashed(covered + [0])) }
+    let count = try RemoteFixture.full().testBytes().count
+    for other in [UInt8(1), 3] {
+      var miscounted = covered
+      miscounted[covered.count - count - 1] ^= other
+      #expect(throws: VaultError.self) { try parse(hashed(miscounted)) }
+    }
     var plain = covered
     plain[17] = 1
     #expect(throws: VaultError.self) { try parse(hashed(plain)) }

@@ -58,7 +58,8 @@ struct IssueApplication: Command {
     dropUnproved = arguments.flag(
       "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
     remote = arguments.option(
-      "--remote", value: "name", "Write this remote's address and login into the credential, for another machine.")
+      "--remote", value: "name", "Write this remote's address and login into the credential, for another machine.",
+      completes: .remotes)
     passphrase = arguments.flag("--passphrase", "Seal the credential with a passphrase, which is asked for.")
     newPassphraseDescriptor = try arguments.number(
       "--new-passphrase-fd", value: "n", "Seal it with the passphrase on the first line of this descriptor.")

@@ -166,7 +166,7 @@ struct RemoveRemote: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    name = try arguments.argument("name", "The remote's name.")
+    name = try arguments.argument("name", "The remote's name.", completes: .remotes)
     key = try KeySource(&arguments)
   }
 
