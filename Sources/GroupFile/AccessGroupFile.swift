@@ -116,6 +116,15 @@ package final class AccessGroupFile: Sendable {
     return resolved
   }
 
+  /// Brings the file of a published group up to date with its log.
+  ///
+  /// - Throws: `published` if nothing here can reach the log; as `CommitPublishing.catchUp()`.
+  package func catchUp() throws(GroupFileError) {
+    let state = try beginReading().view.state
+    guard let publisher = publisher(PublishedState(state)) else { throw .published }
+    try publisher.catchUp()
+  }
+
   /// Resolves the folder again when it is next used, because another one may have taken its place.
   func forgetPlace() { place.withLock { $0 = nil } }
 

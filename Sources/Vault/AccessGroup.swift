@@ -298,19 +298,35 @@ public final class AccessGroup: Sendable {
     _ body: (WriteTransaction) throws(GroupFileError) -> Result
   ) throws(VaultError) -> Result {
     try observed(.write) { () throws(VaultError) in
-      let file = try file
-      do throws(GroupFileError) {
-        let transaction = try file.beginWriting()
-        defer { transaction.rollback() }
-        let result = try body(transaction)
-        try transaction.commit()
-        notices.post(transaction.view.notices)
-        return result
-      } catch {
-        throw VaultError(error, group: name.description)
+      try inOrder { () throws(VaultError) in
+        let file = try file
+        do throws(GroupFileError) {
+          let transaction = try file.beginWriting()
+          defer { transaction.rollback() }
+          let result = try body(transaction)
+          try transaction.commit()
+          notices.post(transaction.view.notices)
+          return result
+        } catch {
+          throw VaultError(error, group: name.description)
+        }
       }
     }
   }
+
+  /// Makes a change of a published group again, on its newest state, as long as other hosts are faster.
+  func inOrder<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
+    for _ in 0..<AccessGroup.attemptLimit {
+      do { return try change() } catch {
+        guard case .unordered(_, .overtaken)? = error as? VaultError, let file = try? file,
+          (try? file.catchUp()) != nil
+        else { throw error }
+      }
+    }
+    return try change()
+  }
+
+  private static let attemptLimit = 32
 }
 
 /// An item together with its opened secret.

@@ -141,11 +141,13 @@ public final class Edit {
 extension AccessGroup {
   /// Makes all changes of `body` in one transaction, signed and synced once; other writers wait until it ends.
   ///
+  /// In a published group, `body` is called again if another host was faster.
+  ///
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
   @discardableResult
   public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
-    try observed(.write) { try transact(body) }
+    try observed(.write) { try inOrder { try transact(body) } }
   }
 
   private func transact<Result>(_ body: (Edit) throws -> Result) throws -> Result {
@@ -189,7 +191,9 @@ extension AccessGroup {
     count: Int, name nameOfItem: (Int) -> String,
     lend: (Int, (String, SecretKind, UnsafeRawBufferPointer) -> Void) -> Void
   ) throws(VaultError) {
-    try observed(.write) { () throws(VaultError) in unsafe try load(count, nameOfItem, lend) }
+    try observed(.write) { () throws(VaultError) in
+      try inOrder { () throws(VaultError) in unsafe try load(count, nameOfItem, lend) }
+    }
   }
 
   private func load(

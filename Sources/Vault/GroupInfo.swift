@@ -21,6 +21,8 @@ public struct GroupInfo: Sendable {
   public let lifetime: GroupLifetime
   /// Whether the group can be opened only with this machine's device key.
   public let isThisDeviceOnly: Bool
+  /// Whether a cluster orders its changes.
+  public let isPublished: Bool
   /// The Unix group that may use its files; `nil` if only their owner may.
   public let unixGroup: UnixGroup?
   public let members: [Member]
@@ -40,7 +42,8 @@ extension AccessGroup {
       generation: state.manifest.generation, rosterRevision: state.roster.revision,
       itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount, keep: Int(state.roster.keep),
       lifetime: GroupLifetime(state.roster.flags),
-      isThisDeviceOnly: state.roster.flags.contains(.thisDeviceOnly), unixGroup: UnixGroup(shape),
+      isThisDeviceOnly: state.roster.flags.contains(.thisDeviceOnly), isPublished: state.isPublished,
+      unixGroup: UnixGroup(shape),
       members: state.roster.members,
       changed: Timestamp(milliseconds: state.manifest.time))
   }

@@ -40,7 +40,7 @@ public enum BuildVersions {
   public static let vault = "0.1.0"
 
   /// The format version that is written.
-  public static var format: Int { Int(FormatVersion.known.write) }
+  public static var format: Int { Int(FormatVersion.known.read) }
 
   /// libsodium's version.
   public static var sodium: String { LibraryVersions.sodium }

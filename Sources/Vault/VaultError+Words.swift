@@ -54,6 +54,7 @@ extension VaultError: CustomStringConvertible {
     case .notFound(.member): "the application is not a member of this group"
     case .notFound(.slot(let number)): "there is no slot \(number)"
     case .notFound(.record): "this store keeps no record of decisions"
+    case .notFound(.publication): "the group is not published"
     case .notFound(.binding): "the application is not bound by these conditions"
     case .notFound(.remote): "no such remote"
     case .locked(let reason): "locked: \(reason.words)"
@@ -192,6 +193,7 @@ extension VaultError.Existing {
     case .credentialPlace: "a file at the credential's place"
     case .backupPlace: "a file or folder in the backup's place"
     case .remote: "a remote of this name"
+    case .publication: "the publication of the group"
     }
   }
 }

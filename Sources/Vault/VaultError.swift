@@ -106,6 +106,8 @@ public enum VaultError: Error, Sendable, Equatable {
     /// The service knows no application by these conditions.
     case binding
     case remote
+    /// The group is not published.
+    case publication
   }
 
   /// Why something is not allowed.
@@ -199,6 +201,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case file, credentialPlace, backupPlace
     /// A remote of this name.
     case remote
+    /// The group is published.
+    case publication
   }
 }
 

@@ -100,6 +100,8 @@ enum CommandTable {
         Entry("group accept", "NAME", "accept a group's current state", AcceptGroup.self),
         Entry("group compact", "NAME", "delete removed items, and free their space", CompactGroup.self),
         Entry("group rotate", "NAME", "give a group a new key", RotateGroup.self),
+        Entry("group publish", "NAME", "have a cluster order a group's changes", PublishGroup.self),
+        Entry("group unpublish", "NAME", "end that", UnpublishGroup.self),
         Entry("group remove", "NAME", "remove a group with all its items", RemoveGroup.self),
       ]),
     Section(
@@ -121,13 +123,18 @@ enum CommandTable {
         Entry("service enroll", "", "write the credential with which vaultd serves groups", EnrollService.self),
         Entry("service show", "", "show what vaultd serves, and who is bound", ShowService.self),
         Entry("service revoke", "", "take everything away from vaultd", RevokeService.self),
+        Entry("audit", "", "show who read and changed what", ShowAudit.self),
+        Entry("audit verify", "", "prove that no record was dropped or exchanged", VerifyAudit.self),
+        Entry("audit begin", "", "begin the record on a store without vaultd", BeginAudit.self),
+      ]),
+    Section(
+      "Several machines",
+      [
         Entry("remote add", "NAME ADDRESS", "name an etcd cluster that keeps groups", AddRemote.self),
         Entry("remote list", "", "list them, and what is published there", ListRemotes.self),
         Entry("remote remove", "NAME", "forget one", RemoveRemote.self),
         Entry("join", "", "have vaultd fetch an application's groups", JoinApplication.self),
-        Entry("audit", "", "show who read and changed what", ShowAudit.self),
-        Entry("audit verify", "", "prove that no record was dropped or exchanged", VerifyAudit.self),
-        Entry("audit begin", "", "begin the record on a store without vaultd", BeginAudit.self),
+        Entry("sync", "[GROUP]...", "bring copies of published groups up to date", SynchronizeGroups.self),
       ]),
     Section(
       "Keyed archives",

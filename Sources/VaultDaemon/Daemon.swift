@@ -4,6 +4,7 @@
   import Logging
   import NIOCore
   import NIOPosix
+  import Sealing
   import ServiceLifecycle
   import UnixSignals
   import VaultFoundation
@@ -111,10 +112,14 @@
       gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
     ) async throws {
       let connections = Connections(configuration.limits)
+      let (location, joined) = (configuration.location, JoinedStores())
+      let replication = Replication(
+        { [seal] in try (seal.current?.publishedCopies() ?? []) + location.joinedCopies(joined) }, logger,
+        log: { remote, group in EtcdLog(try EtcdClient(remote), group: group.bytes) })
       let answer = Interface(
         seal: seal, limits: configuration.limits, bodies: BodyBudget(limit: configuration.limits.bodies),
         failures: Failures(limit: configuration.limits.failuresPerMinute),
-        metrics: DaemonMetrics(connections), logger: logger
+        metrics: DaemonMetrics(connections), replication: replication, logger: logger
       ).answer
       let services = sockets.filter { $0.name == ListeningSocket.http }.map { socket in
         Listener(
@@ -129,7 +134,7 @@
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: (services as [any Service] + doors + [upkeep, notices]).map { .init(service: $0) }
+          services: (services as [any Service] + doors + [upkeep, notices, replication]).map { .init(service: $0) }
             + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
           gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
       ).run()

@@ -46,6 +46,7 @@ import Vault
         "vault slot add systemd": ["--output", store.folder.file("new")], "vault slot remove": ["1"],
         "vault rotate-value": ["--", "true"], "vault app bind": ["--unit", "b"], "vault app unbind": ["--all"],
         "vault service enroll": ["--output", store.folder.file("credential")], "vault remote add": ["etcd://b:1"],
+        "vault group publish": ["--remote", "b"],
       ]
       let arguments = words + (takesNoName ? [] : ["a"]) + (others[command.path] ?? [])
       let transcript = Transcript(arguments, environment: store.environment)

@@ -11,7 +11,7 @@ package struct GroupDraft: Sendable {
   package let folder: String
   private let target: String
   /// The permissions of the group's files.
-  let fileMode: UInt32
+  package let fileMode: UInt32
 
   /// Makes the draft's folder, with the modes and the Unix group of `target`.
   ///
@@ -39,6 +39,9 @@ package struct GroupDraft: Sendable {
     fileMode = shape.fileMode
     try shape.makeFolder(folder)
   }
+
+  /// The path of the group's file in the draft.
+  package var filePath: String { "\(folder)/\(ContainerPlace.groupFileName)" }
 
   /// Copies `group` into the draft.
   package func fill(from group: RestingGroup, progress: (MaintenanceProgress) -> Void = { _ in }) throws(GroupFileError)

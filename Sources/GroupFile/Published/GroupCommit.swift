@@ -20,6 +20,9 @@ package struct GroupCommit: Sendable, Equatable {
   /// In the order in which they are written.
   let rows: [SealedRow]
 
+  /// Whether members, rights or settings change.
+  package var changesRoster: Bool { roster != nil }
+
   /// A new roster with everything that depends on it.
   struct RosterPart: Sendable, Equatable {
     let header: [UInt8]

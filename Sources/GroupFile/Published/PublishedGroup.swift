@@ -12,10 +12,11 @@ package protocol CommitPublishing: Sendable {
 
   /// Makes the state of the complete file at `path` the group's next one; what the log has of earlier ones may go.
   ///
-  /// - Parameter previous: the state that it follows; `nil` if the group has not been published before.
+  /// - Parameter previous: the state that it follows. A log that knows nothing of the group begins with the file.
   /// - Throws: as `publish(_:)`.
-  func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState?)
-    throws(GroupFileError)
+  func publish(
+    fileAt path: String, holding state: PublishedState, after previous: PublishedState
+  ) throws(GroupFileError)
 
   /// Brings the file up to date with the log; the caller has no transaction open.
   ///
@@ -74,6 +75,16 @@ extension AccessGroupFile {
     return true
   }
 
+  /// Refuses a commit that does not follow the file's state, or that no writer signed. Its rows are not looked at.
+  ///
+  /// - Throws: as `apply(_:)`.
+  package func confirm(_ commit: GroupCommit) throws(GroupFileError) {
+    let state = try beginReading().view.state
+    guard commit.groupID == state.manifest.groupID else { throw .anotherGroup }
+    guard commit.previousLink == state.link else { throw .behind }
+    _ = try commit.state(after: state, as: context)
+  }
+
   /// Puts a complete file that was fetched from a log in the place of the group's file, if its state is a later one.
   ///
   /// Everything in the file is proved first, as it would be in its place.
@@ -107,11 +118,10 @@ extension AccessGroupFile {
   /// Makes the state of the complete file in `draft` the next one for all hosts, if the group is published.
   ///
   /// - Throws: `published`; as `CommitPublishing`.
-  func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: PublishedState?) throws(GroupFileError) {
-    guard state.isPublished || old != nil else { return }
+  func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState) throws(GroupFileError) {
+    guard state.isPublished || old.isPublished else { return }
     guard let publisher = publisher(PublishedState(state)) else { throw .published }
-    try publisher.publish(
-      fileAt: ContainerPlace(folder: draft.folder).path, holding: PublishedState(state), after: old)
+    try publisher.publish(fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
   }
 
   private func provedOutside(_ draft: GroupDraft) throws(GroupFileError) -> PublishedState {
@@ -129,7 +139,7 @@ extension WriteTransaction {
   /// - Throws: `damaged(.commit, …)` if its rows do not make the state that it signs; the errors of reading its parts.
   fileprivate func take(_ commit: GroupCommit) throws(GroupFileError) {
     let state = try commit.state(after: view.state, as: context)
-    for sealed in commit.rows { try take(Row(parsing: sealed.row), sealed.blob) }
+    for sealed in commit.rows { try take(sealed.parsedRow(), sealed.blob) }
     let connection = view.connection
     let root = try storeTree()
     guard
@@ -163,11 +173,26 @@ extension WriteTransaction {
   }
 }
 
+extension GroupCommit.SealedRow {
+  fileprivate func parsedRow() throws(GroupFileError) -> Row {
+    do throws(GroupFileError) { return try Row(parsing: row) } catch { throw .damaged(.commit, "a row's layout") }
+  }
+}
+
 extension GroupCommit {
   /// The state that this commit signs, which must follow `old`.
   ///
   /// - Throws: `damaged(.commit, …)`; the errors of opening a roster and a manifest.
   fileprivate func state(after old: VerifiedState, as context: GroupContext) throws(GroupFileError) -> VerifiedState {
+    do throws(GroupFileError) { return try signedState(after: old, as: context) } catch .damaged(_, let detail) {
+      // Not the file is damaged, but the commit.
+      throw .damaged(.commit, detail)
+    }
+  }
+
+  private func signedState(
+    after old: VerifiedState, as context: GroupContext
+  ) throws(GroupFileError) -> VerifiedState {
     var (signed, member, header, sealedRoster) = (old.signedRoster, old.member, old.header, old.sealedRoster)
     if let roster {
       signed = try SignedRoster(opening: roster.roster, with: old.keys, ownerKey: context.ownerKey)

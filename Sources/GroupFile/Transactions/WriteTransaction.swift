@@ -324,8 +324,7 @@ final class WriteSession {
     guard try !connection.hasMoved() else { throw .moved }
     if let publishing {
       try publishing.publisher.publish(
-        fileAt: ContainerPlace(folder: draft.folder).path, holding: PublishedState(state),
-        after: old.isPublished ? PublishedState(old) : nil)
+        fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
     }
     _ = try draft.takeWhileLocked(keeping: kept)
     isReplaced = true

@@ -146,6 +146,13 @@ extension SecretStore {
     _ name: AccessGroup.Name, _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)? = nil,
     _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
+    try group(name).inOrder { () throws(VaultError) in try changeOnce(name, change, accepting: confirm, progress) }
+  }
+
+  private func changeOnce(
+    _ name: AccessGroup.Name, _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)?,
+    _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
     let file = try group(name).file
     var acceptance: OwnersAcceptance?

@@ -88,6 +88,21 @@ extension SecretStore {
 }
 
 extension StoreLocation {
+  /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the usual ones.
+  ///
+  /// - Throws: ``VaultError/locked(_:)`` if nobody answers.
+  func askService(_ path: String, _ body: [UInt8]) throws(VaultError) -> ServiceAnswer {
+    if let socket = variable("VAULT_SOCKET") {
+      return try ServiceConnection(StoreLocation.absolute(socket)).answer(to: path, body)
+    }
+    for socket in serviceSockets {
+      do { return try ServiceConnection(socket).answer(to: path, body) } catch ServiceConnection.nobodyListens {
+        continue
+      }
+    }
+    throw ServiceConnection.nobodyListens
+  }
+
   /// The places where `vaultd` listens if `VAULT_SOCKET` names none.
   var serviceSockets: [String] {
     [variable("XDG_RUNTIME_DIR").map { $0 + "/vault/socket" }, "/run/vault/socket"].compactMap { $0 }
@@ -163,13 +178,24 @@ private final class ServiceConnection: Sendable {
 
   func answer(to call: ServiceCall, _ value: OpenedSecret?) throws(VaultError) -> ServiceAnswer {
     let fields = try call.encoded()
-    let count = 4 + fields.count + (value?.count ?? 0)
     var writer = ByteWriter()
-    writer.write(
-      Array("POST /vault/1/call HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8))
     writer.writeCounted32(fields)
     let broken = call.operation.isReading ? ServiceConnection.brokenReading : ServiceConnection.brokenChange
-    try unsafe writer.bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
+    return try answer(to: "/vault/1/call", writer.bytes, value, limit: call.answerLimit, or: broken)
+  }
+
+  /// - Parameters:
+  ///   - value: follows the body.
+  ///   - limit: the most bytes of the answer.
+  ///   - broken: the error of a connection that breaks.
+  func answer(
+    to path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, limit: Int = 1 << 16,
+    or broken: VaultError = brokenChange
+  ) throws(VaultError) -> ServiceAnswer {
+    let count = body.count + (value?.count ?? 0)
+    let request = Array("POST \(path) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8)
+    try unsafe (request + body).span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken)
+    }
     if let value {
       try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
     }
@@ -180,7 +206,7 @@ private final class ServiceConnection: Sendable {
     case 503: throw .locked(.service("it is sealed, or cannot write its record"))
     default: throw .locked(.service("it does not answer calls of this version"))
     }
-    guard head.bodySize <= call.answerLimit else {
+    guard head.bodySize <= limit else {
       throw .service(.overLimit, "vaultd sent an answer that is too large")
     }
     let body = try receive(count: head.bodySize, or: broken)
@@ -197,7 +223,7 @@ private final class ServiceConnection: Sendable {
 
   /// Asks `vaultd` to take up joined credentials.
   func join() throws(VaultError) -> [JoinedGroup] {
-    try sendEmpty("POST /v1/vault/join")
+    try sendEmpty("POST /vault/1/join")
     let head = try receiveHead(or: ServiceConnection.brokenChange)
     guard head.bodySize <= JoinedGroup.answerByteLimit else { throw ServiceClient.misunderstood }
     let body = try receive(count: head.bodySize, or: ServiceConnection.brokenChange)

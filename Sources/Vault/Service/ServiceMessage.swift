@@ -188,7 +188,7 @@ extension VaultError {
   /// The errors that a caller of `vaultd` distinguishes, with their numbers in messages.
   private enum ServiceCode: UInt8 {
     case other, noItem, noVersion, noGroup, conflict, notAMember, readOnly, ownerOnly, invalid, overLimit, busy
-    case presentItem
+    case presentItem, overtaken, unreachable, outcomeUnknown
   }
 
   /// `u8 code ‖ u8 status ‖ u64 ‖ u64 ‖ text`. An error without a code of its own keeps its status and its words.
@@ -208,6 +208,9 @@ extension VaultError {
     case .overLimit(let limit): (code, text) = (.overLimit, limit)
     case .busy(let group): (code, text) = (.busy, group ?? "")
     case .contradiction(.presentItem): code = .presentItem
+    case .unordered(let group, .overtaken): (code, text) = (.overtaken, group)
+    case .unordered(_, .unreachable(let reason)): (code, text) = (.unreachable, reason)
+    case .unordered(let group, .outcomeUnknown): (code, text) = (.outcomeUnknown, group)
     default: break
     }
     var writer = ByteWriter()
@@ -239,6 +242,9 @@ extension VaultError {
       case .overLimit: .overLimit(text)
       case .busy: .busy(group: text.isEmpty ? nil : text)
       case .presentItem: .contradiction(.presentItem)
+      case .overtaken: .unordered(group: text, .overtaken)
+      case .unreachable: .unordered(group: "", .unreachable(text))
+      case .outcomeUnknown: .unordered(group: text, .outcomeUnknown)
       }
   }
 }

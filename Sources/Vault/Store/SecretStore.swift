@@ -15,6 +15,8 @@ public final class SecretStore: Sendable {
   /// application, the user who owns the store.
   private let folderOwner: UInt32?
   let notices = NoticeBoard()
+  /// Orders the changes of published groups in the place of `vaultd`: set in `vaultd` itself.
+  private let publishing = Locked<(@Sendable (AccessGroup.Name) -> any CommitPublishing)?>(nil)
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
   /// Called with a group's name before each attempt of ``settled(_:_:)``.
   let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
@@ -135,7 +137,15 @@ public final class SecretStore: Sendable {
         floor: access.floor(of: name),
         deviceKey: { (id) throws(GroupFileError) in try DeviceKeyFile.key(id, in: state) }),
       folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),
-      now: { SystemClock.milliseconds() })
+      publisher: { [location, weak self] _ in
+        if let publisher = self?.publishing.withLock({ $0 }) { return publisher(name) }
+        return ServicePublisher(name.description, at: location)
+      }, now: { SystemClock.milliseconds() })
+  }
+
+  /// Has `publisher` order the changes of published groups, instead of asking `vaultd` to.
+  package func publish(through publisher: @escaping @Sendable (AccessGroup.Name) -> any CommitPublishing) {
+    publishing.withLock { $0 = publisher }
   }
 
   /// For a group that this machine never saw, the owner's registry says which one it is. The seed of the personal

@@ -142,7 +142,13 @@ struct DraftFolder: ~Copyable {
 
   /// Makes the folder in the store at `home`.
   static func make(in home: String) throws(VaultError) -> DraftFolder {
-    do throws(FileFault) { return try DraftFolder(home) } catch { throw VaultError(error, at: .store) }
+    for _ in 0..<100 {
+      do throws(FileFault) { return try DraftFolder(home) } catch {
+        // Another process may remove the empty parent folder at the same moment.
+        guard error == .missing else { throw VaultError(error, at: .store) }
+      }
+    }
+    throw .busy(group: nil)
   }
 
   private init(_ home: String) throws(FileFault) {

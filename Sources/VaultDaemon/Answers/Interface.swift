@@ -15,6 +15,7 @@
     let bodies: BodyBudget
     let failures: Failures
     let metrics: DaemonMetrics
+    let replication: Replication
     let logger: Logger
 
     @Sendable func answer(_ request: Request, over connection: Connection) async -> Response {
@@ -50,6 +51,8 @@
       guard !failures.isBlocked(connection.peer) else {
         throw Refusal(status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
       }
+      let cluster = ClusterAnswers(replication: replication, limits: limits)
+      if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
       var isKnown = false
       do {

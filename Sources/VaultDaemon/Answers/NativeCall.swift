@@ -75,7 +75,7 @@
   }
 
   extension Response {
-    fileprivate init(_ answer: ServiceAnswer) {
+    init(_ answer: ServiceAnswer) {
       let fields = answer.encoded()
       let count = UInt32(fields.count)
       var bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }

@@ -48,8 +48,7 @@
       case .conflict: self = .invalid("check-and-set parameter did not match the current version")
       case .invalid, .overLimit, .otherType, .archive, .contradiction: self = .invalid(error.message)
       case .locked, .noStore, .otherDevice: self = .sealed
-      case .busy: self.init(status: .serviceUnavailable, error.message)
-      case .storage: self.init(status: .serviceUnavailable, error.message)
+      case .busy, .storage, .unordered: self.init(status: .serviceUnavailable, error.message)
       default: self.init(status: .internalServerError, error.message)
       }
     }

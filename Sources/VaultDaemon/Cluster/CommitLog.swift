@@ -54,11 +54,16 @@
       _ base: LogBase, _ consume: @Sendable (_ piece: [UInt8]) async throws(LogError) -> Void
     ) async throws(LogError)
 
-    /// Begins the log of a group that has none: the base becomes its head, too.
+    /// Makes a complete file the base and the head, both or neither: it begins the log of a group, or it is a state that
+    /// no commit can describe, such as one under a new key. Any other base is replaced.
     ///
-    /// - Parameter pieces: see ``putBase(epoch:link:replacing:keeping:pieces:)``.
-    /// - Throws: ``LogError/conflict(_:)`` if there is a head already.
-    func publish(epoch: UInt64, link: CommitLink, pieces: BasePieces) async throws(LogError) -> LogHead
+    /// - Parameters:
+    ///   - head: what must still be the head; `nil` if the group must have no log.
+    ///   - pieces: see ``putBase(epoch:link:replacing:keeping:pieces:)``.
+    /// - Throws: ``LogError/conflict(_:)`` if the head is another one.
+    func publish(
+      epoch: UInt64, link: CommitLink, after head: LogHead?, pieces: BasePieces
+    ) async throws(LogError) -> LogHead
 
     /// Replaces the base by a newer one, then removes the commits that nobody needs any more, and after a day the parts
     /// that nothing names.

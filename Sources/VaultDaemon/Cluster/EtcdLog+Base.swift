@@ -29,17 +29,23 @@
       }
     }
 
-    func publish(epoch: UInt64, link: CommitLink, pieces: BasePieces) async throws(LogError) -> LogHead {
+    func publish(
+      epoch: UInt64, link: CommitLink, after previous: LogHead?, pieces: BasePieces
+    ) async throws(LogError) -> LogHead {
       let head = HeadValue.bytes(epoch: epoch, link: link)
       let (answer, value) = try await putParts(epoch, link, pieces) { value, sweep in
         EtcdTransaction(
-          compare: [.revision(of: keys.head, is: nil), .revision(of: keys.sweep, is: sweep)],
+          compare: [.revision(of: keys.head, is: previous?.revision), .revision(of: keys.sweep, is: sweep)],
           success: [.put(keys.base, value), .put(keys.head, head)],
           failure: [.read(keys.sweep), .read(keys.head), .read(keys.base)])
       } isFinal: { answer throws(LogError) in
-        try answer.changedPair(1, at: keys.head) != nil
+        try answer.changedPair(1, at: keys.head)?.revision != previous?.revision
       }
-      if let made = answer.made { return LogHead(epoch: epoch, link: link, revision: made) }
+      if let made = answer.made {
+        // What stays behind is in nobody's way, and goes with the next base.
+        try? await trim(through: epoch, keeping: 0, under: made)
+        return LogHead(epoch: epoch, link: link, revision: made)
+      }
       let found = try self.head(in: answer.changedPair(1, at: keys.head))
       if let found, try answer.changedPair(1, at: keys.head)?.bytes == head,
         try answer.changedPair(2, at: keys.base)?.bytes == value.bytes

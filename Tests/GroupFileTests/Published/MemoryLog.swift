@@ -24,13 +24,13 @@ final class MemoryLog: Sendable {
   func fail(with fault: Fault) { content.withLock { $0.fault = fault } }
 
   fileprivate func append(
-    _ state: PublishedState, after previous: PublishedState?, _ store: (inout Content) -> Void
+    _ state: PublishedState, after previous: PublishedState, _ store: (inout Content) -> Void
   ) throws(GroupFileError) {
     try content.withLock { (content) throws(GroupFileError) in
       let fault = content.fault
       content.fault = nil
       if fault == .unreachable { throw .unreachable("a test") }
-      guard content.head == previous else { throw .behind }
+      guard content.head == nil || content.head == previous else { throw .behind }
       content.head = state
       store(&content)
       if fault == .lostAnswer { throw .outcomeUnknown }
@@ -86,7 +86,7 @@ final class TestHost: CommitPublishing {
   }
 
   func publish(
-    fileAt path: String, holding state: PublishedState, after previous: PublishedState?
+    fileAt path: String, holding state: PublishedState, after previous: PublishedState
   ) throws(GroupFileError) {
     let bytes = FileManager.default.contents(atPath: path) ?? Data()
     try log.append(state, after: previous) { content in

@@ -171,14 +171,14 @@ extension AccessGroupFile {
     let connection = writer.connection
     var group: GroupRepair
     var offered: OfferedState?
-    var old: PublishedState?
+    let old: VerifiedState
     do throws(GroupFileError) {
       let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
       let index = try SalvageIndex(of: salvage, stored) { progress(.copied(bytes: $0, of: $1)) }
       let (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
         acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
       }
-      old = state.isPublished ? PublishedState(state) : nil
+      old = state
       if let acceptance, isRefused || acceptance.isRemoved {
         let found = offer(salvaged: state, reading, to: acceptance)
         guard acceptance.confirm(found) else { throw .declined }

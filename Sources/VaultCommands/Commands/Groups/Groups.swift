@@ -109,13 +109,26 @@ struct ShowGroup: Command {
   }
 
   func run(in session: Session) throws {
-    let info = try session.openStore(key).group(name).info()
+    let store = try session.openStore(key)
+    let info = try store.group(name).info()
+    let log = info.isPublished ? Result { () throws(VaultError) in try store.logEpoch(of: name) } : nil
     if json {
       var json = JSONWriter(session.output)
-      return try info.write(to: &json)
+      return try info.write(to: &json, log)
     }
-    for (title, text) in info.lines(session.told) {
+    for (title, text) in info.lines(session.told) + (log.map { [("published", $0.text)] } ?? []) {
       try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n")
+    }
+  }
+}
+
+extension Result<UInt64?, VaultError> {
+  /// What is known of the log of a published group.
+  fileprivate var text: String {
+    switch self {
+    case .success(let epoch?): "its cluster has epoch \(epoch)"
+    case .success(nil): "its cluster was not reached yet"
+    case .failure(let error): "not up to date: \(error.message)"
     }
   }
 }
@@ -131,7 +144,7 @@ extension GroupInfo {
     ] + members.map { ("member", "\($0.who.text), may \($0.rights.rawValue)") }
   }
 
-  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+  fileprivate func write(to json: inout JSONWriter, _ log: Result<UInt64?, VaultError>?) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("name", name)
       try json.string("id", id)
@@ -144,6 +157,9 @@ extension GroupInfo {
       try json.string("changed", changed.text)
       try json.string("lifetime", lifetime.rawValue)
       try json.flag("thisDeviceOnly", isThisDeviceOnly)
+      try json.flag("published", isPublished)
+      if case .success(let epoch?)? = log { try json.number("logEpoch", epoch) }
+      if case .failure(let error)? = log { try json.string("notUpToDate", error.message) }
       try unixGroup.write(to: &json)
       try json.array("members") { (json) throws(Failure) in
         for member in members {

@@ -66,10 +66,10 @@ struct BindApplication: Command {
         "an executable alone matches no process, because any process can start it: name --unit or --user too")
     }
     if let user = alternative.user, UnixUser.number(of: user) == nil {
-      session.warn("this machine has no user '\(UTF8Text.onOneLine(user))', so no process matches here yet")
+      session.warn("this machine has no user of this name, so no process matches here yet")
     }
     if let exe = alternative.exe, unsafe access(exe, X_OK) != 0 {
-      session.warn("'\(UTF8Text.onOneLine(exe))' is no program on this machine, so no process matches here yet")
+      session.warn("there is no such program on this machine, so no process matches here yet")
     }
   }
 

@@ -259,8 +259,10 @@ extension Data {
 
 extension CommitLog {
   @discardableResult
-  func publish(_ epoch: UInt64, _ data: Data = Data("base".utf8)) async throws -> LogHead {
-    try await publish(epoch: epoch, link: .test(epoch), pieces: data.pieces)
+  func publish(
+    _ epoch: UInt64, _ data: Data = Data("base".utf8), after head: LogHead? = nil
+  ) async throws -> LogHead {
+    try await publish(epoch: epoch, link: .test(epoch), after: head, pieces: data.pieces)
   }
 
   func putBase(

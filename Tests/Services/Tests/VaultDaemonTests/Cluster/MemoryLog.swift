@@ -225,15 +225,18 @@ final class MemoryLog: CommitLog {
     for piece in PartList.pieces(of: bytes) { try await consume(Array(piece)) }
   }
 
-  func publish(epoch: UInt64, link: CommitLink, pieces: BasePieces) async throws(LogError) -> LogHead {
+  func publish(
+    epoch: UInt64, link: CommitLink, after head: LogHead?, pieces: BasePieces
+  ) async throws(LogError) -> LogHead {
     let bytes = try await Self.bytes(pieces)
     try change { state in
-      guard state.head == nil else { throw LogError.conflict(state.head) }
+      guard state.head == head else { throw LogError.conflict(state.head) }
       let revision = LogRevision(number: state.revision)
       let head = LogHead(epoch: epoch, link: link, revision: revision)
       state.head = head
       state.base = LogBase(epoch: epoch, link: link, byteCount: UInt64(bytes.count), revision: revision)
       state.baseBytes = bytes
+      state.commits = state.commits.filter { $0.key > epoch }
       return [.head(head)]
     }
     return try read { state in

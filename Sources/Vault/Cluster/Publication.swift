@@ -1,0 +1,193 @@
+internal import Glibc
+package import GroupFile
+
+extension SecretStore {
+  /// Publishes a group: from now on, the cluster `remote` orders its changes, and every host that joins the group has a
+  /// copy of it. The group gets a new key, so that the log begins with a complete file.
+  ///
+  /// `vaultd` must serve the group, because it alone talks to the cluster.
+  ///
+  /// - Parameters:
+  ///   - name: the group's name; not one of the store's own groups.
+  ///   - remote: the name of a remote.
+  ///   - progress: called now and then.
+  /// - Throws: ``VaultError/notFound(_:)`` for an unknown group or remote; ``VaultError/exists(_:)`` if the group is
+  ///   published; ``VaultError/unordered(group:_:)``; ``VaultError/denied(_:)`` for anyone but the owner. The group is
+  ///   unchanged then, except that an outcome may be unknown.
+  public func publishGroup(
+    _ name: String, at remote: String, progress: (MaintenanceProgress) -> Void = { _ in }
+  ) throws(VaultError) {
+    let group = try group(name)
+    guard !group.name.isReserved else { throw .invalid("'\(name)' is the store's own group") }
+    let state = try group.reading { (view) throws(GroupFileError) in view.view.state }
+    guard !state.isPublished else { throw .exists(.publication) }
+    guard !state.roster.flags.contains(.thisDeviceOnly) else {
+      throw .invalid("a group of this device only cannot be published")
+    }
+    // `vaultd` finds the remote by this note, so it comes first.
+    try setPublished(name, at: remote)
+    var change = RosterChange()
+    change.publishes = true
+    do throws(VaultError) {
+      try self.change(group.name, change, progress)
+    } catch {
+      // If nobody knows whether the group is published, the note stays, and `vaultd` finds out.
+      if case .unordered(_, .outcomeUnknown) = error { throw error }
+      try clearPublished(name)
+      throw error
+    }
+  }
+
+  /// Ends the publication of a group with a last commit, which the other hosts prove before they write without the
+  /// cluster again. Each of them then has a group of its own.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if the group is not published; otherwise as ``publishGroup(_:at:progress:)``.
+  public func unpublishGroup(_ name: String) throws(VaultError) {
+    let group = try group(name)
+    let state = try group.reading { (view) throws(GroupFileError) in view.view.state }
+    guard state.isPublished else { throw .notFound(.publication) }
+    var change = RosterChange()
+    change.publishes = false
+    try self.change(group.name, change)
+    try clearPublished(name)
+  }
+}
+
+extension SecretStore {
+  /// The names of the published groups that have a copy here, sorted.
+  ///
+  /// - Throws: the error of listing the groups; a group that cannot be read is left out.
+  public func publishedCopies() throws(VaultError) -> [String] {
+    try groupNames().filter { (try? copy(of: $0))?.isPublished == true }
+  }
+
+  /// Has `vaultd` bring the copy of a published group up to date, and waits for that.
+  ///
+  /// - Returns: the epoch of the copy's state.
+  /// - Throws: ``VaultError/unordered(group:_:)``; ``VaultError/notFound(_:)`` for a group that is not published.
+  @discardableResult
+  public func synchronize(_ group: String) throws(VaultError) -> UInt64 {
+    guard let copy = try copy(of: group), copy.isPublished else { throw .notFound(.publication) }
+    let file = try self.group(group).file
+    do { try file.catchUp() } catch { throw VaultError(error, group: group) }
+    return try self.copy(of: group)?.state.epoch ?? copy.state.epoch
+  }
+
+  /// The epoch that the log of a published group had when `vaultd` last heard of it.
+  ///
+  /// - Throws: why the copy was not up to date the last time; ``VaultError/locked(_:)`` if no `vaultd` answers.
+  public func logEpoch(of group: String) throws(VaultError) -> UInt64? {
+    let answer = try location.askService(ClusterRequest.status.path(of: group), [])
+    if let failure = answer.failure { throw failure }
+    return answer.number
+  }
+}
+
+/// The state of a host's copy of a group.
+package struct GroupCopy: Sendable, Equatable {
+  package let state: PublishedState
+  package let isPublished: Bool
+  /// When the state was signed, in milliseconds since 1970-01-01 UTC, as its writer says.
+  package let time: UInt64
+  /// Whether this member may change the group.
+  package let isWriter: Bool
+
+  init(_ state: VerifiedState) {
+    self.state = PublishedState(state)
+    isPublished = state.isPublished
+    time = state.manifest.time
+    isWriter = state.member.rights >= .write
+  }
+}
+
+/// What keeps a copy of a published group up to date.
+extension SecretStore {
+  /// The copy of a group on this host; `nil` if there is none.
+  package func copy(of group: String) throws(VaultError) -> GroupCopy? {
+    do {
+      return try self.group(group).reading { (view) throws(GroupFileError) in
+        GroupCopy(view.view.state)
+      }
+    } catch .notFound(.group), .rolledBack(_, _, _, .vanished) {
+      // A credential names states of groups that were never here, and a copy that is gone can be fetched again.
+      return nil
+    }
+  }
+
+  /// Proves a commit against the group's copy, and makes its state the copy's.
+  ///
+  /// - Returns: `false` if the copy has this state already, or a later one.
+  /// - Throws: ``VaultError/unordered(group:_:)`` with `overtaken` for a commit that follows another state;
+  ///   ``VaultError/damaged(group:level:detail:)`` for one that does not prove. The copy is unchanged then.
+  package func apply(_ commit: [UInt8], to group: String) throws(VaultError) -> Bool {
+    let file = try self.group(group).file
+    do { return try file.apply(GroupCommit(parsing: commit)) } catch { throw VaultError(error, group: group) }
+  }
+
+  /// Refuses a commit that another program wants to publish, unless it follows the copy's state and a writer signed it.
+  ///
+  /// - Throws: as ``apply(_:to:)``.
+  package func confirm(_ commit: GroupCommit, of group: String) throws(VaultError) {
+    let file = try self.group(group).file
+    do { try file.confirm(commit) } catch { throw VaultError(error, group: group) }
+  }
+
+  /// Proves a complete file, and puts it in the place of the group's copy if its state is a later one.
+  ///
+  /// - Parameter write: writes the file to the path that it receives.
+  /// - Returns: whether the file was put in place.
+  /// - Throws: what `write` throws, and the error of the proof; the copy is unchanged then.
+  package func adopt(_ group: String, _ write: (String) throws(VaultError) -> Void) throws(VaultError) -> Bool {
+    let group = try self.group(group)
+    let file = try group.file
+    let drafts = try DraftFolder.make(in: location.home)
+    let places = drafts.places(of: group.name)
+    func run<Result>(_ body: () throws(GroupFileError) -> Result) throws(VaultError) -> Result {
+      do { return try body() } catch { throw VaultError(error, group: group.name.description) }
+    }
+    let draft = try run { () throws(GroupFileError) in try GroupDraft(in: places.draft, for: file.folder) }
+    try write(draft.filePath)
+    guard unsafe chmod(draft.filePath, draft.fileMode) == 0 else { throw .storage(.inputOutput) }
+    let isAdopted = try run { () throws(GroupFileError) in try file.adopt(draft, keeping: places.kept) }
+    if isAdopted { drafts.drop(places.kept) }
+    return isAdopted
+  }
+
+  /// Lends a complete file with the copy's present state, proved.
+  ///
+  /// - Throws: what `body` throws; the error of the proof.
+  package func copyFile<Result>(
+    of group: String, _ body: (_ path: String, _ state: PublishedState) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    let group = try self.group(group)
+    let file = try group.file
+    let drafts = try DraftFolder.make(in: location.home)
+    let folder = drafts.path(of: group.name)
+    let state: PublishedState
+    do throws(GroupFileError) {
+      _ = try GroupDraft(in: folder, for: file.folder)
+      guard try file.backUp(to: folder) != nil else { throw .otherDevice("the group is bound to a device") }
+      state = PublishedState(try RestingGroup(in: folder, file.context).state)
+    } catch {
+      throw VaultError(error, group: group.name.description)
+    }
+    return try body("\(folder)/\(ContainerPlace.groupFileName)", state)
+  }
+
+  /// Proves the complete file at `path`, which another program wants to publish.
+  ///
+  /// - Throws: the error of the proof; ``VaultError/denied(_:)`` if the file is not below this store's folder.
+  package func provedCopy(at path: String, of group: String) throws(VaultError) -> GroupCopy {
+    guard let end = path.lastIndex(of: "/"), path.hasPrefix(location.home + "/"),
+      !path.split(separator: "/").contains("..")
+    else { throw .invalid("the file is not in the store") }
+    let file = try self.group(group).file
+    do {
+      let resting = try RestingGroup(in: String(path[..<end]), file.context)
+      _ = try resting.proved()
+      return GroupCopy(resting.state)
+    } catch {
+      throw VaultError(error, group: group)
+    }
+  }
+}

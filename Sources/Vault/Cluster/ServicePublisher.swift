@@ -1,0 +1,88 @@
+internal import GroupFile
+internal import Sealing
+
+/// Has the `vaultd` of this machine order a group's changes in its cluster.
+struct ServicePublisher: CommitPublishing {
+  private let group: String
+  private let location: StoreLocation
+
+  init(_ group: String, at location: StoreLocation) { (self.group, self.location) = (group, location) }
+
+  func publish(_ commit: GroupCommit) throws(GroupFileError) { try ask(.commit, commit.serialized()) }
+
+  func publish(
+    fileAt path: String, holding state: PublishedState, after previous: PublishedState
+  ) throws(GroupFileError) {
+    try ask(.base, PublishedFile(path: path, previous: previous).encoded())
+  }
+
+  func catchUp() throws(GroupFileError) { try ask(.sync, []) }
+
+  private func ask(_ request: ClusterRequest, _ body: [UInt8]) throws(GroupFileError) {
+    let failure: VaultError?
+    do throws(VaultError) {
+      failure = try location.askService(request.path(of: group), body).failure
+    } catch {
+      switch error {
+      case .locked: throw .published
+      // The request may have reached `vaultd`, and its cluster.
+      case .service(.busy, _): throw request == .sync ? .unreachable("vaultd does not answer") : .outcomeUnknown
+      default: throw .unreachable(error.message)
+      }
+    }
+    switch failure {
+    case nil: return
+    case .unordered(_, .overtaken): throw .behind
+    case .unordered(_, .outcomeUnknown): throw .outcomeUnknown
+    case .unordered(_, .unreachable(let reason)): throw .unreachable(reason)
+    case .denied(.notAMember): throw .notAMember
+    case let failure?: throw .unreachable(failure.message)
+    }
+  }
+}
+
+/// What programs ask `vaultd` about a published group: `POST /vault/1/REQUEST/GROUP`, answered by a ``ServiceAnswer``.
+package enum ClusterRequest: String, Sendable {
+  /// Orders the commit in the body.
+  case commit
+  /// Orders the state of the file that the body names.
+  case base
+  /// Brings the group's copy up to date.
+  case sync
+  /// Asks for the epoch of the log, and for what keeps the copy from being up to date.
+  case status
+
+  func path(of group: String) -> String { "/vault/1/\(rawValue)/\(group)" }
+}
+
+/// The body of a ``ClusterRequest/base``: `u16 ‖ path ‖ group id 32 ‖ u64 epoch ‖ link 32` of the state that it follows.
+package struct PublishedFile: Sendable, Equatable {
+  package let path: String
+  package let previous: PublishedState
+
+  package init(path: String, previous: PublishedState) { (self.path, self.previous) = (path, previous) }
+
+  func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.writeCounted16(Array(path.utf8))
+    writer.write(previous.groupID)
+    writer.write(previous.epoch)
+    writer.write(previous.link)
+    return writer.bytes
+  }
+
+  /// - Throws: ``VaultError/invalid(_:)``.
+  package init(decoding bytes: [UInt8]) throws(VaultError) {
+    do {
+      var reader = ByteReader(bytes)
+      let path = String(validating: try reader.readCounted16(), as: UTF8.self)
+      previous = PublishedState(
+        groupID: try reader.readBytes32(), epoch: try reader.readCounter(), link: try reader.readBytes32())
+      try reader.finish()
+      guard let path else { throw ByteReader.Failure.unexpected(offset: 0) }
+      self.path = path
+    } catch {
+      throw .invalid("a request that does not follow the protocol")
+    }
+  }
+}

@@ -1,0 +1,104 @@
+internal import Glibc
+internal import Vault
+
+/// `vault group publish NAME`
+struct PublishGroup: Command {
+  static let about = About(
+    "Publish a group: a cluster orders its changes, and other machines have copies of it.",
+    usage: "vault group publish NAME --remote REMOTE",
+    more: """
+      From now on, vaultd makes every change of the group's file in the order of the cluster, which sees nothing but \
+      sealed bytes. Reading works as before, without the cluster. The group gets a new key, and vaultd must be a \
+      member of it: vault grant GROUP vault.service --rights write.
+      """,
+    example: """
+      vault group publish team.shared --remote prod
+      """)
+
+  let name: String
+  let remote: String
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The group's name.", completes: .groups)
+    remote = try arguments.required(
+      "--remote", value: "remote", "The remote that orders its changes; see 'remote add'.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    try session.openStore(key).publishGroup(name, at: remote) { session.showProgress("\(name): \($0.text)") }
+    session.endProgress()
+    session.say("'\(name)' is published at '\(remote)'")
+  }
+}
+
+/// `vault group unpublish NAME`
+struct UnpublishGroup: Command {
+  static let about = About(
+    "End the publication of a group; each machine keeps its copy, as a group of its own.",
+    usage: "vault group unpublish NAME",
+    more: """
+      This is the last change that the cluster orders. Every machine proves it before it changes its copy without the \
+      cluster. What they change from then on, the others do not get.
+      """,
+    example: """
+      vault group unpublish team.shared
+      """)
+
+  let name: String
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The group's name.", completes: .groups)
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    try session.openStore(key).unpublishGroup(name)
+    session.say("'\(name)' is no longer published")
+  }
+}
+
+/// `vault sync [GROUP]...`
+struct SynchronizeGroups: Command {
+  static let about = About(
+    "Bring the copies of published groups up to date, through vaultd.",
+    usage: "vault sync [GROUP]... [--watch]",
+    more: """
+      vaultd does this by itself whenever something changes; this command waits until it is done. Without names it \
+      takes all published groups. With --watch it goes on until it is interrupted, and says when a copy changes.
+      """,
+    example: """
+      vault sync team.shared
+      """)
+
+  let names: [String]
+  let watch: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    names = arguments.anyArguments("group", "The groups; all published ones if none is named.", completes: .groups)
+    watch = arguments.flag("--watch", "Go on until interrupted.")
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let store = try session.openStore(key)
+    var known: [String: UInt64] = [:]
+    repeat {
+      var failure: VaultError?
+      for name in try names.isEmpty ? store.publishedCopies() : names {
+        let epoch: UInt64
+        do throws(VaultError) { epoch = try store.synchronize(name) } catch {
+          guard watch, case .unordered = error else { throw error }
+          failure = error
+          continue
+        }
+        if known.updateValue(epoch, forKey: name) != epoch { try session.output.write("\(name): epoch \(epoch)\n") }
+      }
+      if let failure { session.say(failure.message) }
+      if watch { sleep(failure == nil ? 1 : 5) }
+    } while watch
+  }
+}

@@ -1,0 +1,68 @@
+#if Daemon
+  import Exchange
+  import Glibc
+  import GroupFile
+  import HTTPTypes
+  import Hummingbird
+  import HummingbirdCore
+  import NIOCore
+  import VaultFoundation
+
+  /// What programs on this machine ask about published groups: they order their own changes, and have copies brought up to
+  /// date. A commit speaks for itself, because a writer of the group has signed it.
+  struct ClusterAnswers: Sendable {
+    let replication: Replication
+    let limits: Limits
+
+    /// - Returns: `nil` for any other request.
+    func answer(to request: Request, _ target: Target, _ connection: Connection) async throws -> Response? {
+      let parts = target.parts
+      if parts == ["vault", "1", "join"], request.method == .post { return try await join(connection) }
+      guard parts.starts(with: ["vault", "1"]), parts.count > 2, connection.peer.user != nil else { return nil }
+      guard parts.count == 4, let wanted = ClusterRequest(rawValue: parts[2]) else { return nil }
+      guard request.method == .post else { throw Refusal.unknownMethod }
+      do {
+        return Response(ServiceAnswer(number: try await perform(wanted, on: parts[3], request, connection)))
+      } catch let error as VaultError {
+        return Response(ServiceAnswer(failure: error))
+      }
+    }
+
+    private func join(_ connection: Connection) async throws -> Response {
+      guard let user = connection.peer.user, user == 0 || user == geteuid() else { throw Refusal.denied }
+      do {
+        let groups = try await replication.join()
+        return Response(
+          .ok,
+          json: [
+            "groups": .array(groups.map { ["name": .string($0.group), "epoch": .number(Int($0.epoch))] })
+          ])
+      } catch let error as VaultError {
+        return Response(
+          .serviceUnavailable, json: ["errors": [.string(error.message)], "status": .number(Int(error.status))])
+      }
+    }
+
+    /// - Returns: the epoch of the log, as it is known then.
+    private func perform(
+      _ wanted: ClusterRequest, on group: String, _ request: Request, _ connection: Connection
+    ) async throws -> UInt64? {
+      guard let replica = await replication.replica(of: group) else { throw VaultError.notFound(.publication) }
+      let isTrusted = connection.peer.user == 0 || connection.peer.user == geteuid()
+      let body = try await request.body.collect(upTo: isTrusted ? GroupCommit.byteLimit : limits.body)
+      let bytes = Array(body.readableBytesView)
+      switch wanted {
+      case .sync: try await replica.catchUp()
+      case .commit:
+        let commit: GroupCommit
+        do { commit = try GroupCommit(parsing: bytes) } catch { throw VaultError.invalid("not a commit") }
+        try await replica.order(commit)
+      case .base:
+        let file = try PublishedFile(decoding: bytes)
+        try await replica.order(file)
+      case .status: if let problem = replica.lastProblem { throw problem }
+      }
+      return replica.logEpoch
+    }
+  }
+#endif

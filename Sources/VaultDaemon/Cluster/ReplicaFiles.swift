@@ -1,0 +1,56 @@
+#if Daemon
+  import Glibc
+  import GroupFile
+  import VaultFoundation
+
+  /// A complete file, read in the pieces that a log takes.
+  struct FilePieces: Sendable {
+    private let path: String
+
+    init(_ path: String) { self.path = path }
+
+    /// - Returns: `nil` behind the end of the file.
+    func piece(_ index: Int) throws(LogError) -> [UInt8]? {
+      let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+      guard descriptor >= 0 else { throw .stopped }
+      defer { close(descriptor) }
+      var bytes = [UInt8](repeating: 0, count: LogLimits.part)
+      var filled = 0
+      while filled < bytes.count {
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+          unsafe pread(
+            descriptor, UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]).baseAddress, buffer.count - filled,
+            off_t(index * LogLimits.part + filled))
+        }
+        guard count >= 0 || errno == EINTR else { throw .stopped }
+        if count == 0 { break }
+        filled += max(count, 0)
+      }
+      return filled == 0 ? nil : Array(bytes[..<filled])
+    }
+  }
+
+  /// A file that is being fetched.
+  final class NewFile: Sendable {
+    private let descriptor: CInt
+
+    init(_ path: String) throws(VaultError) {
+      descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw .storage(errno == ENOSPC ? .full : .inputOutput) }
+    }
+
+    deinit { close(descriptor) }
+
+    func append(_ piece: [UInt8]) throws(LogError) {
+      var rest = piece[...]
+      while !rest.isEmpty {
+        let count = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+        guard count > 0 else {
+          if count < 0, errno == EINTR { continue }
+          throw .stopped
+        }
+        rest = rest.dropFirst(count)
+      }
+    }
+  }
+#endif

@@ -1,0 +1,170 @@
+#if Daemon
+  import GroupFile
+  import Logging
+  import Sealing
+  import ServiceLifecycle
+  import Synchronization
+  import VaultFoundation
+
+  /// Keeps the copies of all published groups that this daemon serves or has joined.
+  final class Replication: Service {
+    typealias MakeLog = @Sendable (_ remote: Remote, _ group: GroupID) throws -> any CommitLog
+
+    private struct Entry {
+      let replica: Replica
+      let store: SecretStore
+      let task: Task<Void, Never>
+    }
+
+    private let sources: @Sendable () throws -> [ReplicaSource]
+    private let makeLog: MakeLog
+    private let logger: Logger
+    private let entries = Mutex<[String: Entry]>([:])
+
+    /// - Parameters:
+    ///   - sources: the published groups as they are now.
+    ///   - makeLog: connects to a group's log.
+    init(
+      _ sources: @escaping @Sendable () throws -> [ReplicaSource], _ logger: Logger, log makeLog: @escaping MakeLog
+    ) {
+      (self.sources, self.makeLog, self.logger) = (sources, makeLog, logger)
+    }
+
+    func run() async throws {
+      await withTaskGroup(of: Void.self) { tasks in
+        tasks.addTask { [self] in
+          while !Task.isCancelled {
+            await refresh()
+            try? await Task.sleep(for: .seconds(30))
+          }
+        }
+        try? await gracefulShutdown()
+        tasks.cancelAll()
+      }
+      for entry in entries.withLock({ $0.values }) { entry.task.cancel() }
+    }
+
+    /// The copy of `group`; `nil` if the group is not published, or not served here.
+    func replica(of group: String) async -> Replica? {
+      if let known = known(group) { return known }
+      await refresh()
+      return known(group)
+    }
+
+    private func known(_ group: String) -> Replica? { entries.withLock { $0[group]?.replica } }
+
+    /// Takes up credentials that were joined since, and fetches their groups.
+    ///
+    /// - Returns: the epoch of each group that is followed now.
+    func join() async throws -> [(group: String, epoch: UInt64)] {
+      await refresh()
+      var groups: [(String, UInt64)] = []
+      for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } }) {
+        guard try await entry.replica.catchUpIfPublished() else { continue }
+        if let copy = try await entry.replica.copy() { groups.append((entry.replica.group, copy.state.epoch)) }
+      }
+      return groups
+    }
+
+    /// Orders the changes that this process makes in groups of `store`.
+    func orderChanges(of store: SecretStore) {
+      store.publish { [weak self] name in
+        ReplicaPublisher { [weak self] in await self?.replica(of: name.description) }
+      }
+    }
+
+    /// Looks which groups are published, begins to follow new ones and lets go of others.
+    func refresh() async {
+      let found: [ReplicaSource]
+      do { found = try await Blocking.read { [sources] in try sources() } } catch {
+        logger.warning(
+          "the published groups are not known", metadata: ["reason": "\((error as? VaultError)?.message ?? "")"])
+        return
+      }
+      var wanted: [String: ReplicaSource] = [:]
+      for source in found where wanted[source.group] == nil { wanted[source.group] = source }
+      let ended = entries.withLock { entries in
+        let ended = entries.filter { group, entry in wanted[group].map { $0.store !== entry.store } ?? true }
+        for group in ended.keys { entries[group] = nil }
+        return ended
+      }
+      for entry in ended.values { entry.task.cancel() }
+      for source in wanted.values where known(source.group) == nil { begin(source) }
+    }
+
+    private func begin(_ source: ReplicaSource) {
+      let log: any CommitLog
+      do { log = try makeLog(source.remote, source.id) } catch {
+        logger.error(
+          "a remote cannot be used", metadata: ["remote": "\(source.remote.name)", "group": "\(source.group)"])
+        return
+      }
+      orderChanges(of: source.store)
+      let replica = Replica(of: source.group, in: source.store, at: source.remote.name, log, logger)
+      let isNew = entries.withLock { entries in
+        guard entries[source.group] == nil else { return false }
+        entries[source.group] = Entry(
+          replica: replica, store: source.store, task: Task { await replica.follow() })
+        return true
+      }
+      if isNew { logger.info("following a published group", metadata: ["group": "\(source.group)"]) }
+    }
+  }
+
+  extension OpenedStore {
+    /// The published groups that the daemon is a member of.
+    func publishedCopies() throws(VaultError) -> [ReplicaSource] {
+      var remotes: [String: Remote] = [:]
+      for remote in try store.remotes() { remotes[remote.name] = remote }
+      var found: [ReplicaSource] = []
+      for (group, name) in try store.publishedGroups() {
+        guard let remote = remotes[name], let copy = try? store.copy(of: group) else { continue }
+        found.append(ReplicaSource(group: group, id: copy.state.groupID, store: store, remote: remote))
+      }
+      return found
+    }
+  }
+
+  extension StoreLocation {
+    /// The groups of the applications that were joined here, each with a store that its credential opens.
+    ///
+    /// - Parameter known: the sources of before, whose open stores are taken again while the credential stays.
+    func joinedCopies(_ known: JoinedStores) throws(VaultError) -> [ReplicaSource] {
+      var found: [ReplicaSource] = []
+      for application in try joinedApplications() {
+        let path = try joinedCredential(of: application)
+        let credential = try ApplicationCredential(at: path)
+        guard let remote = credential.remote else { continue }
+        let store = try known.store(application, credential.issue) { () throws(VaultError) in
+          try SecretStore.open(at: self, credential: path)
+        }
+        for (group, floor) in credential.floors {
+          found.append(ReplicaSource(group: group, id: floor.groupID, store: store, remote: remote))
+        }
+      }
+      return found
+    }
+  }
+
+  /// The stores that joined credentials have opened.
+  final class JoinedStores: Sendable {
+    private let stores = Mutex<[String: (issue: UInt32, store: SecretStore)]>([:])
+
+    fileprivate func store(
+      _ application: String, _ issue: UInt32, _ open: () throws(VaultError) -> SecretStore
+    ) throws(VaultError) -> SecretStore {
+      if let known = stores.withLock({ $0[application] }), known.issue == issue { return known.store }
+      let store = try open()
+      stores.withLock { $0[application] = (issue, store) }
+      return store
+    }
+  }
+
+  /// A published group, and how this daemon opens its copy.
+  struct ReplicaSource: Sendable {
+    let group: String
+    let id: GroupID
+    let store: SecretStore
+    let remote: Remote
+  }
+#endif
