@@ -4,11 +4,14 @@ import Foundation
 struct Certificates {
   let folder: String
 
+  /// - Parameter subject: has the name as its common name, if it is left out.
   /// - Returns: after `NAME.pem` and `NAME.key` were made; without an authority the certificate signs itself.
-  func make(_ name: String, names: String = "", signedBy authority: String? = nil) async throws {
+  func make(
+    _ name: String, subject: String? = nil, names: String = "", signedBy authority: String? = nil
+  ) async throws {
     var arguments = [
       "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-      "/CN=\(name)", "-keyout", path(name + ".key"), "-out", path(name + ".pem"),
+      subject ?? "/CN=\(name)", "-keyout", path(name + ".key"), "-out", path(name + ".pem"),
     ]
     if !names.isEmpty { arguments += ["-addext", "subjectAltName=\(names)"] }
     if let authority {

@@ -4,7 +4,7 @@ import VaultFoundation
 
 @testable import VaultDaemon
 
-@Suite(.enabled(if: EtcdCluster.isInstalled, "\(EtcdCluster.needsEtcd)"))
+@Suite(.serialized, .enabled(if: EtcdCluster.isInstalled, "\(EtcdCluster.needsEtcd)"))
 struct EtcdAccessTests {
   private static let rootPassword = "the root's password"
 
@@ -147,43 +147,35 @@ struct EtcdAccessTests {
   }
 }
 
-/// An authority of certificates, with one of a server on loopback and one of a client.
-struct TestAuthority {
-  let folder: String
+/// An authority of certificates, with one of a server on loopback and one of a client, in a folder that goes with it.
+private final class TestAuthority: Sendable {
+  private let certificates: Certificates
   let certificate: String
 
   var serverArguments: [String] {
     [
-      "--cert-file", "\(folder)/server.pem", "--key-file", "\(folder)/server.key", "--client-cert-auth",
-      "--trusted-ca-file", "\(folder)/ca.pem",
+      "--cert-file", certificates.path("server.pem"), "--key-file", certificates.path("server.key"),
+      "--client-cert-auth", "--trusted-ca-file", certificates.path("ca.pem"),
     ]
   }
 
   init() async throws {
-    folder = NSTemporaryDirectory() + "authority-\(UUID().uuidString.prefix(8))"
+    let folder = NSTemporaryDirectory() + "authority-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    // The client's certificate has no CN: etcd's gateway refuses all that have one.
-    let script = """
-      set -e; cd "$1"
-      key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
-      openssl req -x509 $key -keyout ca.key -out ca.pem -days 30 -subj "/CN=test authority"
-      printf 'subjectAltName=IP:127.0.0.1,DNS:localhost\\nextendedKeyUsage=serverAuth,clientAuth\\n' >server.ext
-      printf 'extendedKeyUsage=clientAuth\\n' >client.ext
-      openssl req $key -keyout server.key -out server.csr -subj "/O=server"
-      openssl req $key -keyout client.key -out client.csr -subj "/O=vault"
-      for name in server client; do
-        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile $name.ext -out $name.pem
-      done
-      """
-    _ = try await RunningDaemon.output(of: "/bin/sh", ["-c", "(\(script)) 2>/dev/null", "sh", folder])
-    certificate = try String(contentsOfFile: folder + "/ca.pem", encoding: .utf8)
+    certificates = Certificates(folder: folder)
+    try await certificates.make("ca")
+    // etcd's gateway refuses every client's certificate that has a common name, also its own server's.
+    try await certificates.make("server", subject: "/O=server", names: "IP:127.0.0.1", signedBy: "ca")
+    try await certificates.make("client", subject: "/O=vault", signedBy: "ca")
+    certificate = try certificates.text("ca.pem")
   }
+
+  deinit { try? FileManager.default.removeItem(atPath: certificates.folder) }
 
   func remote(at address: String) throws -> Remote {
     try Remote(
-      "test", at: address, authority: certificate,
-      certificate: try String(contentsOfFile: folder + "/client.pem", encoding: .utf8),
-      key: try Secret(try String(contentsOfFile: folder + "/client.key", encoding: .utf8)))
+      "test", at: address, authority: certificate, certificate: try certificates.text("client.pem"),
+      key: try Secret(try certificates.text("client.key")))
   }
 }
 

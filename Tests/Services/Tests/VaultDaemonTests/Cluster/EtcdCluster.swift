@@ -151,24 +151,29 @@ final class EtcdCluster: Sendable {
 
 /// Ports on loopback that nobody uses.
 enum FreePorts {
+  /// Below those that the kernel gives to connections, one of which could take the port of a server that restarts.
+  private static let range = 16_384..<32_768
+
   static func take(_ count: Int) -> [Int] {
-    // All are held until each is known, so that no two are equal.
-    var sockets: [Int32] = []
-    defer { for socket in sockets { close(socket) } }
-    return (0..<count).map { _ in
-      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-      sockets.append(descriptor)
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-      withUnsafeMutablePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          _ = bind(descriptor, $0, size)
-          _ = getsockname(descriptor, $0, &size)
-        }
+    var ports: [Int] = []
+    while ports.count < count {
+      let port = Int.random(in: range)
+      if !ports.contains(port), isFree(port) { ports.append(port) }
+    }
+    return ports
+  }
+
+  private static func isFree(_ port: Int) -> Bool {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = in_port_t(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
       }
-      return Int(UInt16(bigEndian: address.sin_port))
     }
   }
 }

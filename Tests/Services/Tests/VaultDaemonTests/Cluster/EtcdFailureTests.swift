@@ -72,8 +72,10 @@ struct EtcdFailureTests {
     var limits = EtcdClient.TimeLimits()
     limits.call = .seconds(2)
     limits.attempt = .seconds(1)
-    let log = try cluster.log(timeLimits: limits)
-    let head = try await log.publish(1)
+    let group = EtcdCluster.newGroup()
+    let log = EtcdLog(try cluster.client(timeLimits: limits), group: group)
+    let patient = EtcdLog(try cluster.client(), group: group)
+    let head = try await patient.publish(1)
     cluster.kill(1)
     cluster.kill(2)
     // The leader may be the one that is left, and the proposal may be in its log.
@@ -85,8 +87,8 @@ struct EtcdFailureTests {
     #expect(await failure { _ = try await log.append(.test(2), after: head, over: nil) } == .unavailable)
     for node in 0..<3 { try cluster.start(node) }
     let next = try await append(upTo: 2, to: log, from: head)
-    #expect(try await log.head() == next)
-    #expect(try await log.commits(after: 1, limit: 9).map(\.commit) == [.test(2)])
+    #expect(try await patient.head() == next)
+    #expect(try await patient.commits(after: 1, limit: 9).map(\.commit) == [.test(2)])
   }
 
   @Test func `after a restart everything is there, and the watch goes on`() async throws {
