@@ -1,3 +1,5 @@
+internal import KeyedArchives
+
 extension MaskPatterns {
   /// The size in bytes of the largest value that is also searched for in other forms.
   private static let largestWithForms = 65_536
@@ -55,8 +57,6 @@ extension MaskPatterns {
 
   // MARK: Base64
 
-  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
   /// The base64 of the value alone, and those of its characters that stay the same inside a longer encoded text.
   private static func base64(_ value: [UInt8]) -> [[UInt8]] {
     var forms = [base64Characters(value)]
@@ -83,17 +83,8 @@ extension MaskPatterns {
   /// RFC 4648, without the padding.
   private static func base64Characters(_ bytes: [UInt8]) -> [UInt8] {
     var characters: [UInt8] = []
-    var (bits, count) = (0, 0)
-    for byte in bytes {
-      bits = bits << 8 | Int(byte)
-      count += 8
-      while count >= 6 {
-        count -= 6
-        characters.append(alphabet[bits >> count & 63])
-      }
-      bits &= 63
-    }
-    if count > 0 { characters.append(alphabet[bits << (6 - count) & 63]) }
+    Base64.append(encoding: bytes, to: &characters)
+    while characters.last == UInt8(ascii: "=") { characters.removeLast() }
     return characters
   }
 

@@ -1,4 +1,5 @@
 internal import Exchange
+internal import KeyedArchives
 
 /// Reads the XML that exporters write, event by event: elements, attributes, text, CDATA and XML's five entities.
 /// Declarations in the document are refused, so nothing in it can expand.
@@ -144,26 +145,10 @@ struct XMLReader {
     }
     let name = bytes[(position + 1)...].prefix(12).prefix { $0 != UInt8(ascii: ";") }
     guard name.endIndex < bytes.count, bytes[name.endIndex] == UInt8(ascii: ";"),
-      let scalar = Self.scalar(String(decoding: name, as: UTF8.self))
+      let scalar = Unicode.Scalar(xmlEntity: String(decoding: name, as: UTF8.self))
     else { throw fault }
     text += Array(String(Character(scalar)).utf8)
     position = name.endIndex + 1
-  }
-
-  private static func scalar(_ name: String) -> Unicode.Scalar? {
-    switch name {
-    case "lt": return "<"
-    case "gt": return ">"
-    case "amp": return "&"
-    case "quot": return "\""
-    case "apos": return "'"
-    default: break
-    }
-    guard name.hasPrefix("#") else { return nil }
-    let isHexadecimal = name.hasPrefix("#x")
-    let digits = name.dropFirst(isHexadecimal ? 2 : 1)
-    guard digits.first?.isHexDigit == true else { return nil }
-    return UInt32(digits, radix: isHexadecimal ? 16 : 10).flatMap(Unicode.Scalar.init)
   }
 
   private mutating func skip(past end: StaticString) throws(ImportFault) {

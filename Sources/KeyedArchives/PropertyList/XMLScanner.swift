@@ -120,25 +120,9 @@ struct XMLScanner {
     while end < bytes.count, end - start < 12, bytes[end] != UInt8(ascii: ";") { end += 1 }
     guard end < bytes.count, bytes[end] == UInt8(ascii: ";") else { throw broken(.entity) }
     let name = String(decoding: bytes[start..<end], as: UTF8.self)
-    guard let scalar = Self.scalar(name) else { throw broken(.entity) }
+    guard let scalar = Unicode.Scalar(xmlEntity: name) else { throw broken(.entity) }
     texts += Array(String(scalar).utf8)
     position = end + 1
-  }
-
-  private static func scalar(_ name: String) -> Unicode.Scalar? {
-    switch name {
-    case "lt": return "<"
-    case "gt": return ">"
-    case "amp": return "&"
-    case "quot": return "\""
-    case "apos": return "'"
-    default: break
-    }
-    guard name.hasPrefix("#") else { return nil }
-    let isHexadecimal = name.hasPrefix("#x")
-    let digits = name.dropFirst(isHexadecimal ? 2 : 1)
-    guard digits.first?.isHexDigit == true else { return nil }
-    return UInt32(digits, radix: isHexadecimal ? 16 : 10).flatMap { $0 == 0 ? nil : Unicode.Scalar($0) }
   }
 
   /// Skips `<?…?>`; refuses a declared encoding other than UTF-8 or ASCII.
@@ -195,4 +179,24 @@ struct XMLScanner {
 
   private func isNameByte(_ byte: UInt8) -> Bool { byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z") }
   private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
+}
+
+extension Unicode.Scalar {
+  /// The character of `&name;`: one of XML's five entities, or a number.
+  package init?(xmlEntity name: String) {
+    switch name {
+    case "lt": self = "<"
+    case "gt": self = ">"
+    case "amp": self = "&"
+    case "quot": self = "\""
+    case "apos": self = "'"
+    default:
+      guard name.hasPrefix("#") else { return nil }
+      let isHexadecimal = name.hasPrefix("#x")
+      let digits = name.dropFirst(isHexadecimal ? 2 : 1)
+      guard digits.first?.isHexDigit == true, let number = UInt32(digits, radix: isHexadecimal ? 16 : 10), number != 0
+      else { return nil }
+      self.init(number)
+    }
+  }
 }

@@ -18,8 +18,7 @@ struct GenerateItem: Command {
   let name: String
   let field: String?
   let group: String?
-  let length: Int
-  let alphabet: String
+  let random: RandomText
   let replaceFields: Bool
   let show: Bool
   let key: KeySource
@@ -28,17 +27,14 @@ struct GenerateItem: Command {
     name = try arguments.argument("name", "The item's name.", completes: .items)
     field = arguments.field()
     group = arguments.group()
-    length = try arguments.number("--length", value: "n", "The number of characters, 1 to 65,536.", else: 32)
-    alphabet = arguments.option(
-      "--alphabet", value: "set", "The characters to choose from.", else: "safe",
-      completes: .words(Self.alphabets))
+    random = try RandomText(&arguments)
     replaceFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by the value.")
     show = arguments.flag("--show", "Write the value to stdout.")
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
-    let secret = try Secret.random(length: length, of: Self.alphabet(alphabet))
+    let secret = try random.secret()
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
     if let field = place.field {
@@ -52,17 +48,30 @@ struct GenerateItem: Command {
     try unsafe secret.withUnsafeBytes { bytes in try unsafe session.output.write(bytes) }
     if session.output.isTerminal { try session.output.write("\n") }
   }
+}
 
-  static let alphabets = ["safe", "alphanumeric", "printable", "digits", "hexadecimal"]
+/// The options of a new random value.
+struct RandomText {
+  private let length: Int
+  private let alphabet: String
 
-  static func alphabet(_ set: String) throws(VaultError) -> Alphabet {
-    switch set {
-    case "safe": .safe
-    case "alphanumeric": .alphanumeric
-    case "printable": .printable
-    case "digits": .digits
-    case "hexadecimal": .hexadecimal
-    default: try Alphabet(set)
-    }
+  init(_ arguments: inout Arguments, in command: String? = nil) throws(ArgumentFault) {
+    length = try arguments.number("--length", value: "n", "The number of characters, 1 to 65,536.", else: 32)
+    alphabet = arguments.option(
+      "--alphabet", value: "set", "The characters to choose from\(command.map { ", as in \($0)" } ?? "").",
+      else: "safe", completes: .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"]))
+  }
+
+  func secret() throws(VaultError) -> Secret {
+    let alphabet: Alphabet =
+      switch self.alphabet {
+      case "safe": .safe
+      case "alphanumeric": .alphanumeric
+      case "printable": .printable
+      case "digits": .digits
+      case "hexadecimal": .hexadecimal
+      default: try Alphabet(self.alphabet)
+      }
+    return try Secret.random(length: length, of: alphabet)
   }
 }

@@ -25,8 +25,7 @@ struct RotateValue: Command {
   let name: String
   let field: String?
   let group: String?
-  let length: Int
-  let alphabet: String
+  let random: RandomText
   let expires: String?
   let finish: Bool
   let discard: Bool
@@ -37,10 +36,7 @@ struct RotateValue: Command {
     name = try arguments.argument("name", "The item's name.", completes: .items)
     field = arguments.field()
     group = arguments.group()
-    length = try arguments.number("--length", value: "n", "The number of characters, 1 to 65,536.", else: 32)
-    alphabet = arguments.option(
-      "--alphabet", value: "set", "The characters to choose from, as in generate.", else: "safe",
-      completes: .words(GenerateItem.alphabets))
+    random = try RandomText(&arguments, in: "generate")
     expires = arguments.option("--expires", value: "when", "When the new value expires: \(Expiry.forms).")
     finish = arguments.flag("--finish", "The program took the new value: make it the item's value.")
     discard = arguments.flag("--discard", "The program did not take the new value: remove it.")
@@ -59,7 +55,7 @@ struct RotateValue: Command {
     if finish { return try take(staged(of: place, in: group), place, details, in: group) }
     if discard { return try group.remove(staged(of: place, in: group).name.description) }
     let base = try version(of: place, in: group)
-    let secret = try Secret.random(length: length, of: GenerateItem.alphabet(alphabet))
+    let secret = try random.secret()
     details.attributes[Self.target] = place.typed
     let staged = try stage(secret, place, details, in: group)
     let end: ProgramEnd
