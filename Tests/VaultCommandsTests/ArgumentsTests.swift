@@ -48,7 +48,7 @@ import Vault
 
   @Test func `a missing option has its default`() throws {
     let generate: GenerateItem = try parsed("generate a")
-    #expect(generate.length == 32 && generate.alphabet == "safe" && !generate.show)
+    #expect(generate.random.length == 32 && generate.random.alphabet == "safe" && !generate.show)
     #expect(try parsed("env", as: PrintEnvironment.self).shell == .bash)
     #expect(try parsed("list", as: ListItems.self).prefix == "")
     #expect(try parsed("remove --prefix p", as: RemoveItem.self).name == nil)

@@ -252,10 +252,12 @@ extension Clipboard {
   ) throws(Failure) -> (told: String, more: [String]) {
     let milliseconds = try require(length: length)
     let clipboard = try unsafe Clipboard(holding: value, terminal: terminal)
+    // A terminal does not answer, so nobody knows whether it took the value.
+    let done = clipboard.kind.isReadable ? "copied" : "sent to the terminal's clipboard"
     do throws(Failure) {
       try unsafe clipboard.clearLater(value, after: milliseconds / 1_000, terminal: terminal)
     } catch {
-      return ("copied; nothing will clear the clipboard", [error.message])
+      return ("\(done); nothing will clear the clipboard", [error.message])
     }
     var more: [String] = []
     if !clipboard.kind.isReadable {
@@ -264,6 +266,6 @@ extension Clipboard {
     if !clipboard.isMarked {
       more.append("a clipboard history may keep it: \(clipboard.kind.tool) cannot mark it as a password")
     }
-    return ("copied; the clipboard is cleared in \(length)", more)
+    return ("\(done); the clipboard is cleared in \(length)", more)
   }
 }

@@ -75,6 +75,15 @@ import Testing
     #expect(ask(logIn).first?.contains(#""kind":"other""#) == true)
   }
 
+  @Test func `a line that is longer than any request is answered, and nothing after it is read`() {
+    let long = String(repeating: "x", count: (1 << 21) + 1)
+    let answers = answers(long + "\n" + #"{"v":1,"registry":{"index-url":"\#(index)"},\#(get)}"# + "\n", [])
+    #expect(
+      answers == [
+        #"{"Err":{"kind":"other","message":"stdin has a line of more than 2097152 bytes","caused-by":[]}}"#
+      ])
+  }
+
   @Test func `a token that cargo does not give is asked for on the terminal`() throws {
     let terminal = PseudoTerminal()
     let request = #"{"v":1,"registry":{"index-url":"\#(index)"},"kind":"login","login-url":"https://example.com/me"}"#

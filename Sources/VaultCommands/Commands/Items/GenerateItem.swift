@@ -52,8 +52,8 @@ struct GenerateItem: Command {
 
 /// The options of a new random value.
 struct RandomText {
-  private let length: Int
-  private let alphabet: String
+  let length: Int
+  let alphabet: String
 
   init(_ arguments: inout Arguments, in command: String? = nil) throws(ArgumentFault) {
     length = try arguments.number("--length", value: "n", "The number of characters, 1 to 65,536.", else: 32)

@@ -34,9 +34,14 @@ struct AnswerCargo: Command {
     let input = try DescriptorInput(session.streams.input, "stdin")
     var store = Store(session, key, group)
     while true {
-      let line = try input.readLine(limit: Self.limit)
-      guard line.count > 0 else { return }
       var json = JSONWriter(output)
+      let line: WipedBytes
+      do { line = try input.readLine(limit: Self.limit) } catch {
+        // What follows is the rest of the line, and no request.
+        try Self.write(ErrorReport(error), to: &json)
+        return try output.flush()
+      }
+      guard line.count > 0 else { return }
       do {
         let answer = try Self.answer(to: Request(line), &store)
         try json.object { (json) throws(Failure) in
@@ -47,16 +52,19 @@ struct AnswerCargo: Command {
           try json.object("Err") { (json) throws(Failure) in try json.string("kind", refusal.rawValue) }
         }
       } catch {
-        let report = ErrorReport(error)
-        try json.object { (json) throws(Failure) in
-          try json.object("Err") { (json) throws(Failure) in
-            try json.string("kind", "other")
-            try json.string("message", UTF8Text.onOneLine(report.message))
-            try json.array("caused-by") { (_) throws(Failure) in }
-          }
-        }
+        try Self.write(ErrorReport(error), to: &json)
       }
       try output.flush()
+    }
+  }
+
+  private static func write(_ report: ErrorReport, to json: inout JSONWriter) throws(Failure) {
+    try json.object { (json) throws(Failure) in
+      try json.object("Err") { (json) throws(Failure) in
+        try json.string("kind", "other")
+        try json.string("message", UTF8Text.onOneLine(report.message))
+        try json.array("caused-by") { (_) throws(Failure) in }
+      }
     }
   }
 
