@@ -1,3 +1,5 @@
+import CVaultSystem
+import Glibc
 internal import Vault
 
 /// Runs one `vault` command.
@@ -33,4 +35,94 @@ private func perform(_ line: TypedLine, _ session: Session) throws {
   // A terminal narrower than a line would break it anywhere.
   let columns = output.isTerminal ? min(max(Table.width(of: output.descriptor), 60), 100) : 100
   try output.write(Help.page(of: line.command, columns: columns))
+}
+
+/// Runs this process's command on its own streams. A crash leaves no trace of its memory.
+///
+/// The executable's name matters: as `git-credential-vault` it is git's helper.
+///
+/// - Returns: the exit status.
+public func runProcess() -> Int32 {
+  csystem_restore_environment()
+  hardenProcess()
+  guard let arguments = decodedArguments() else {
+    let failure = Failure(.usage, "an argument is not UTF-8")
+    try? Descriptor.write(ErrorReport(failure).words(Style(descriptor: 2, environment: [:])), to: 2)
+    return failure.status.rawValue
+  }
+  return run(arguments: arguments, environment: environmentVariables())
+}
+
+/// `CommandLine.arguments` replaces bytes that are not UTF-8, so two names could become one.
+private func decodedArguments() -> [String]? {
+  var arguments: [String] = []
+  if let program = unsafe csystem_argument(0) {
+    arguments = unsafe ProgramName.command(of: String(cString: program))
+  }
+  for number in 1..<max(1, csystem_argument_count()) {
+    guard let argument = unsafe csystem_argument(number), let text = unsafe String(validatingCString: argument)
+    else { return nil }
+    arguments.append(text)
+  }
+  return arguments
+}
+
+/// Only the environment variables that the command reads, because the rest may be large.
+private func environmentVariables() -> [String: String] {
+  var variables: [String: String] = [:]
+  for name in Session.variables {
+    if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
+  }
+  return variables
+}
+
+/// The executable's name decides what it does, because git, docker and cargo find their helpers by file name.
+enum ProgramName {
+  /// The words of the command that a program with this name runs. Empty for any other name.
+  ///
+  /// - Parameter path: the process's first argument, which is a name or a path that ends in it.
+  static func command(of path: String) -> [String] {
+    // This compares bytes and uses no tables: every process runs it, and initializing types would cost more than the
+    // comparison.
+    let path = path.utf8
+    let name = path.lastIndex(of: UInt8(ascii: "/")).map { path[path.index(after: $0)...] } ?? path[...]
+    if name.count > 15, name.starts(with: "git-credential-".utf8) { return ["credential", "git"] }
+    if name.count > 18, name.starts(with: "docker-credential-".utf8) { return ["credential", "docker"] }
+    if name.count > 17, name.starts(with: "cargo-credential-".utf8) { return ["credential", "cargo"] }
+    return []
+  }
+}
+
+/// The descriptors that a run of the command reads and writes. It uses no other global state of the process, so tests
+/// can run commands in-process.
+public struct Streams: Sendable {
+  public var input: Int32
+  public var output: Int32
+  public var errors: Int32
+
+  /// The path of the terminal for prompts.
+  public var terminal: String
+
+  public init(input: Int32 = 0, output: Int32 = 1, errors: Int32 = 2, terminal: String = "/dev/tty") {
+    self.input = input
+    self.output = output
+    self.errors = errors
+    self.terminal = terminal
+  }
+}
+
+/// The output of `vault --version`: our version, the format's, and those of the libraries in a static build.
+enum Versions {
+  static let vault = BuildVersions.vault
+
+  static func write(to output: Output) throws(Failure) {
+    try output.write(
+      """
+      vault \(vault)
+      format \(BuildVersions.format)
+      libsodium \(BuildVersions.sodium)
+      SQLite \(BuildVersions.sqlite)
+
+      """)
+  }
 }
