@@ -1,0 +1,107 @@
+import Sealing
+
+/// The only writer of a group file: holds the lock and an immediate transaction until it ends.
+final class WriteSession {
+  let connection: Connection
+  private var lease: ConnectionLease?
+  private let known: KnownState
+  private var isOpen = true
+  private var isCommitted = false
+  private var isReplaced = false
+  private var isPublished = false
+  /// Whether the write-ahead log must be emptied, because it holds bytes that were freed.
+  var frees = false
+  /// Whether free pages are returned to the file system when the session ends.
+  var vacuums = false
+  /// Gets each state of a published group before it becomes durable here, with the rows that make it.
+  private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
+
+  init(at place: ContainerPlace, known: KnownState) throws(GroupFileError) {
+    self.known = known
+    let lease = try ConnectionPool.writer(at: place)
+    connection = lease.connection
+    try connection.begin(.immediate)
+    self.lease = consume lease
+  }
+
+  deinit { end() }
+
+  /// From now on, what the session changes goes to `publisher` first.
+  func publish(through publisher: any CommitPublishing) { publishing = (publisher, GroupCommit.Draft()) }
+
+  /// Notes a row that the session writes.
+  func note(_ row: Row, _ blob: [UInt8]?) throws(GroupFileError) { try publishing?.draft.add(row, blob) }
+
+  /// Makes `state`, which the transaction has stored, the group's next state for all hosts, if the group is published.
+  ///
+  /// - Throws: as `CommitPublishing`; nothing is changed then, except that `outcomeUnknown` leaves this unknown.
+  func publish(_ state: VerifiedState, after old: VerifiedState) throws(GroupFileError) {
+    guard let publishing else { return }
+    try publishing.publisher.publish(GroupCommit(from: old, to: state, publishing.draft, connection))
+    isPublished = true
+  }
+
+  /// Signs `manifest` with `seed`, and writes it and its link of the chain.
+  func sign(
+    _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
+  ) throws(GroupFileError) -> VerifiedState {
+    let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys)
+    try connection.storePart(.manifest, sealed)
+    try connection.appendChain(manifest.epoch, manifest.rest())
+    return state.followed(by: manifest, sealed)
+  }
+
+  /// Makes the transaction durable.
+  func commit() throws(GroupFileError) {
+    do throws(GroupFileError) { try connection.commit() } catch {
+      // The other hosts have the change, and this one gets it with the next commits.
+      throw isPublished ? .storage(.unconfirmed) : error
+    }
+    isCommitted = true
+  }
+
+  /// Puts the complete file in `draft` in the place of the group's file, while nobody else can write to that one.
+  ///
+  /// - Parameter kept: an unused path, to which the replaced files are moved.
+  /// - Throws: `denied`, `storage`; the group is unchanged then.
+  func exchange(
+    for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
+  ) throws(GroupFileError) {
+    guard try !connection.hasMoved() else { throw .moved }
+    if let publishing {
+      try publishing.publisher.publish(
+        fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
+    }
+    _ = try draft.takeWhileLocked(keeping: kept)
+    isReplaced = true
+  }
+
+  /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.
+  func end(_ state: VerifiedState? = nil) {
+    guard isOpen else { return }
+    isOpen = false
+    if !isCommitted { connection.rollback() }
+    if let state { known.update(state) }
+    guard !isReplaced else {
+      connection.close()
+      lease = nil
+      return
+    }
+    // Committed changes are durable, and a later writer repeats housekeeping that fails now.
+    if vacuums { try? connection.vacuum() }
+    if frees || vacuums {
+      // A short wait: other writers are waiting, and the reader that holds the log may be waiting for this very thread.
+      try? connection.truncatingCheckpoint(waiting: 500)
+    } else if isCommitted {
+      try? connection.checkpointIfLarge()
+    }
+    lease = nil
+  }
+
+  /// Removes the group's folder with all its files.
+  func removeFiles() throws(GroupFileError) {
+    connection.rollback()
+    try connection.removeFiles()
+    end()
+  }
+}
