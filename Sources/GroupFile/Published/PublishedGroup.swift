@@ -133,6 +133,18 @@ extension AccessGroupFile {
   }
 }
 
+extension Snapshot {
+  /// Whether the chain leads from the state with this epoch and link to this one; `false` if it does not reach back so
+  /// far.
+  package func descends(from epoch: UInt64, _ link: [UInt8]) throws(GroupFileError) -> Bool {
+    guard epoch < state.manifest.epoch, var link = Digest(link) else { return false }
+    for row in try connection.chain(after: epoch) where row.epoch <= state.manifest.epoch {
+      link = Manifest.link(after: link, rest: row.rest)
+    }
+    return link == state.link
+  }
+}
+
 extension WriteTransaction {
   /// Takes the rows and the signed state of a commit of another host.
   ///

@@ -153,6 +153,13 @@ extension SecretStore {
     return isAdopted
   }
 
+  /// Whether the copy's chain leads from the state with this epoch and link to the copy's state.
+  package func copyDescends(from epoch: UInt64, _ link: [UInt8], of group: String) throws(VaultError) -> Bool {
+    try self.group(group).reading { (view) throws(GroupFileError) in
+      try view.view.descends(from: epoch, link)
+    }
+  }
+
   /// Lends a complete file with the copy's present state, proved.
   ///
   /// - Throws: what `body` throws; the error of the proof.

@@ -89,22 +89,39 @@
       }
     }
 
+    /// If it fails, the next change tries again.
+    private func renewBaseIfDue() async {
+      do { try await renewBase() } catch {
+        logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
+      }
+    }
+
     /// Has the log begin with the copy as it is now, if that is due.
     private func renewBase() async throws {
       guard renewal.withLock({ $0.isDue }) else { return }
       let old = try await log.base()
       renewal.withLock { $0.note(base: old?.epoch ?? 0, isNew: false) }
       guard renewal.withLock({ $0.isDue }) else { return }
-      let (group, store, log) = (group, store, log)
-      let base = try await Blocking.write {
+      let log = log
+      let base = try await lendingFile { (state, link, pieces) in
+        try await log.putBase(epoch: state.epoch, link: link, replacing: old, keeping: Renewal.margin, pieces: pieces)
+      }
+      renewal.withLock { $0.note(base: base.epoch) }
+      logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
+    }
+
+    /// Lends a complete file with the copy's state to a call of the log.
+    private func lendingFile<Result: Sendable>(
+      _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
+    ) async throws -> Result {
+      let (group, store) = (group, store)
+      return try await Blocking.write {
         try store.copyFile(of: group) { (path, state) throws(VaultError) in
           let pieces = FilePieces(path)
           guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
           do {
             return try Blocking.wait {
-              try await log.putBase(
-                epoch: state.epoch, link: link, replacing: old, keeping: Renewal.margin
-              ) { index throws(LogError) in try pieces.piece(index) }
+              try await body(state, link) { index throws(LogError) in try pieces.piece(index) }
             }
           } catch let error as LogError {
             throw Replica.meaning(of: error, group, isChange: false)
@@ -113,8 +130,20 @@
           }
         }
       }
-      renewal.withLock { $0.note(base: base.epoch) }
-      logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
+    }
+
+    /// Begins the log anew with the copy's state: the cluster has lost the group, or was set back to an older state.
+    private func restoreLog(_ copy: GroupCopy, after found: LogHead?) async throws {
+      guard copy.isWriter else {
+        throw VaultError.unordered(group: group, .unreachable("its log is gone, until a host that may write is back"))
+      }
+      let log = log
+      let new = try await lendingFile { (state, link, pieces) in
+        try await log.publish(epoch: state.epoch, link: link, after: found, pieces: pieces)
+      }
+      head.withLock { $0 = new }
+      renewal.withLock { $0.note(base: new.epoch) }
+      logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
     }
 
     /// The log's head, if it is the state with `link`.
@@ -163,11 +192,7 @@
         _ = try? await Blocking.write { try store.apply(bytes, to: group) }
       case .head(let new):
         head.withLock { $0 = new }
-        if try await copy()?.state.link.bytes != new.link.bytes { try await catchUp() }
-        // If it fails, the next change tries again.
-        do { try await renewBase() } catch {
-          logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
-        }
+        if try await copy()?.state.link.bytes != new.link.bytes { try await catchUp() } else { await renewBaseIfDue() }
       case .headRemoved, .damaged, .lostPlace: try await catchUp()
       }
     }
@@ -188,6 +213,7 @@
       do {
         try await turns.take { while try await !self.step() {} }
         problem.withLock { $0 = nil }
+        await renewBaseIfDue()
       } catch let error as VaultError {
         throw error
       } catch let error as LogError {
@@ -215,17 +241,22 @@
         // It is about to be published.
         guard let copy else { throw VaultError.notFound(.publication) }
         if !copy.isPublished { return true }
-        throw VaultError.unordered(group: group, .unreachable("its log is gone"))
+        try await restoreLog(copy, after: nil)
+        return true
       }
       guard let copy else { return try await adoptBase() }
       if found.link.bytes == copy.state.link.bytes { return true }
       if found.epoch <= copy.state.epoch {
-        guard found.epoch < copy.state.epoch, copy.isPublished else {
-          throw VaultError.rolledBack(
-            group: group, found: found.epoch, known: copy.state.epoch, reason: .fork)
+        // The copy is read before the head, so honest hosts cannot be the reason.
+        let (group, store) = (group, store)
+        let isDescendant = try await Blocking.read {
+          try store.copyDescends(from: found.epoch, found.link.bytes, of: group)
         }
-        throw VaultError.rolledBack(
-          group: group, found: found.epoch, known: copy.state.epoch, reason: .olderState)
+        guard isDescendant, copy.isPublished else {
+          throw VaultError.rolledBack(group: group, found: found.epoch, known: copy.state.epoch, reason: .fork)
+        }
+        try await restoreLog(copy, after: found)
+        return true
       }
       let commits: [StoredCommit]
       let epoch = copy.state.epoch

@@ -1,0 +1,153 @@
+import Foundation
+import Logging
+import Testing
+import VaultFoundation
+
+@testable import Vault
+@testable import VaultDaemon
+
+/// Hosts that share a published group through a log in memory, with real stores.
+@Suite struct ReplicaTests {
+  /// A store with its own copy of the group, and its way to the log.
+  private final class Host: Sendable {
+    let store: SecretStore
+    let log: MemoryLog
+    let replica: Replica
+
+    init(_ store: SecretStore, _ server: MemoryLogServer) {
+      self.store = store
+      log = MemoryLog(server)
+      replica = Replica(of: "team", in: store, at: "test", log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      store.publish { [replica] _ in ReplicaPublisher { replica } }
+    }
+
+    func set(_ value: String) async throws {
+      _ = try await Blocking.write { [store] in try store.group("team").set("name", to: value) }
+    }
+
+    func value() async throws -> String {
+      try await Blocking.read { [store] in try store.group("team").get("name").exportInsecurelyAsString() ?? "" }
+    }
+  }
+
+  private let daemon: RunningDaemon
+  private let server = MemoryLogServer()
+  private let owner: Host
+  private let other: Host
+
+  /// The owner's host, and one that has joined as an application that may write.
+  init() async throws {
+    daemon = try RunningDaemon(binds: false, serves: false)
+    let store = try daemon.owner()
+    try store.createGroup("team")
+    try await store.group("team").set("name", to: "first")
+    _ = try store.applications.issue("web", to: daemon.folder + "/web")
+    try store.grant(.write, in: "team", to: "web")
+    let location = try StoreLocation(home: daemon.folder + "/other", state: daemon.folder + "/other.state")
+    for path in ["other", "other/groups"] {
+      try FileManager.default.createDirectory(
+        atPath: daemon.folder + "/" + path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    }
+    owner = Host(store, server)
+    other = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    let remote = try Remote("test", at: "etcd://127.0.0.1:1")
+    try store.addRemote(remote)
+    try await Blocking.write { try store.publishGroup("team", at: "test") }
+    try await other.replica.catchUp()
+  }
+
+  @Test func `each host reads what the other one set`() async throws {
+    #expect(try await other.value() == "first")
+    try await owner.set("from the owner")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "from the owner")
+    try await other.set("from the other")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "from the other")
+  }
+
+  @Test func `a host that another one overtook makes its change again`() async throws {
+    try await owner.set("first")
+    // The other host has not heard of it.
+    try await other.set("second")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "second")
+    #expect(try await owner.store.group("team").history("name").count == 3)
+  }
+
+  @Test func `without the cluster reading goes on, and sets end without a trace`() async throws {
+    other.log.isAway = true
+    await #expect(throws: VaultError.unordered(group: "team", .unreachable("no server answers"))) {
+      try await other.set("lost")
+    }
+    #expect(try await other.value() == "first")
+    other.log.isAway = false
+    try await other.set("back")
+    #expect(try await other.value() == "back")
+  }
+
+  @Test func `a change whose answer was lost arrives with the next commits, once`() async throws {
+    other.log.fail(.unknownAfterDoing)
+    await #expect(throws: VaultError.unordered(group: "team", .outcomeUnknown)) { try await other.set("made") }
+    #expect(try await other.value() == "first")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "made")
+    #expect(try await other.store.group("team").history("name").count == 2)
+  }
+
+  @Test func `a commit that does not prove is passed over by the next writer`() async throws {
+    let head = try #require(try await owner.log.head())
+    let forged = LoggedCommit(
+      epoch: head.epoch + 1, link: try #require(CommitLink([UInt8](repeating: 7, count: 32))), bytes: [1, 2, 3])
+    _ = try await owner.log.append(forged, after: head, over: nil)
+    try await other.set("past the forgery")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "past the forgery")
+  }
+
+  @Test func `a reader does not set a head back`() async throws {
+    _ = try daemon.owner().applications.issue("api", to: daemon.folder + "/api")
+    try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: "api") }
+    // Its host puts a file into the log that the new member can begin with.
+    try await owner.replica.catchUp()
+    let location = try StoreLocation(home: daemon.folder + "/other", state: daemon.folder + "/reader.state")
+    let reader = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/api"), server)
+    try await reader.replica.catchUp()
+    let head = try #require(try await owner.log.head())
+    let forged = LoggedCommit(
+      epoch: head.epoch + 1, link: try #require(CommitLink([UInt8](repeating: 7, count: 32))), bytes: [1])
+    let at = try await owner.log.append(forged, after: head, over: nil)
+    await #expect(throws: VaultError.self) { try await reader.replica.catchUp() }
+    #expect(try await owner.log.head() == at)
+  }
+
+  @Test func `what a cluster lost, a host pushes again`() async throws {
+    for value in ["second", "third"] { try await owner.set(value) }
+    try await other.replica.catchUp()
+    let epoch = try #require(try await owner.log.head()).epoch
+    server.roll(back: epoch - 1)
+    try await owner.replica.catchUp()
+    #expect(try await owner.log.head()?.epoch == epoch)
+    try await other.set("fourth")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "fourth")
+  }
+
+  @Test func `two hosts that went on from the same state after a loss are told so`() async throws {
+    try await owner.set("second")
+    let epoch = try #require(try await owner.log.head()).epoch
+    server.roll(back: epoch - 1)
+    try await other.set("another second")
+    await #expect(throws: VaultError.rolledBack(group: "team", found: epoch, known: epoch, reason: .fork)) {
+      try await owner.replica.catchUp()
+    }
+    #expect(try await owner.value() == "second")
+  }
+
+  @Test func `a revoked member reads nothing new, and its host says so`() async throws {
+    try await Blocking.write { [owner] in try owner.store.revoke("web", from: "team") }
+    try await owner.set("secret")
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+    #expect(try await other.value() == "first")
+  }
+}
