@@ -1,7 +1,6 @@
 #if Daemon
   import Exchange
   import Glibc
-  import GroupFile
   import HTTPTypes
   import Hummingbird
   import HummingbirdCore

@@ -1,6 +1,4 @@
 #if Daemon
-  import Dispatch
-  import GroupFile
   import Logging
   import Sealing
   import Synchronization
@@ -12,13 +10,13 @@
   final class Replica: Sendable {
     let group: String
     let remote: String
-    private let store: SecretStore
-    private let log: any CommitLog
-    private let logger: Logger
+    let store: SecretStore
+    let log: any CommitLog
+    let logger: Logger
     /// The head as it was seen last.
-    private let head = Mutex<LogHead?>(nil)
+    let head = Mutex<LogHead?>(nil)
     private let problem = Mutex<VaultError?>(nil)
-    private let renewal = Mutex(Renewal())
+    let renewal = Mutex(Renewal())
     private let turns = Turns()
 
     init(of group: String, in store: SecretStore, at remote: String, _ log: any CommitLog, _ logger: Logger) {
@@ -36,127 +34,6 @@
 
     /// The copy, which others may change meanwhile.
     func copy() async throws -> GroupCopy? { try await Blocking.read { [self] in try store.copy(of: group) } }
-
-    // MARK: Changes of this host
-
-    /// Orders a commit of another process, after looking at its signature.
-    func order(_ commit: GroupCommit) async throws {
-      try await Blocking.read { [self] in try store.confirm(commit, of: group) }
-      try await publish(commit)
-    }
-
-    /// Orders the state of a file of another process, after proving the whole file.
-    func order(_ file: PublishedFile) async throws {
-      let new = try await Blocking.read { [self] in try store.provedCopy(at: file.path, of: group) }
-      try await publish(fileAt: file.path, holding: new.state, after: file.previous)
-    }
-
-    /// Makes `commit` the group's next state. It is durable in the log when the call returns, and not in the copy.
-    func publish(_ commit: GroupCommit) async throws(VaultError) {
-      guard let link = CommitLink(commit.link.bytes) else { throw .unexpected("a link") }
-      let logged = LoggedCommit(epoch: commit.epoch, link: link, bytes: commit.serialized())
-      let previous = try await head(linking: commit.previousLink.bytes)
-      var stranger: LogRevision?
-      while true {
-        do throws(LogError) {
-          let new = try await log.append(logged, after: previous, over: stranger)
-          head.withLock { $0 = new }
-          return renewal.withLock { $0.note(commit) }
-        } catch {
-          // The head does not count a commit that is in its place, so no host has ever taken that.
-          guard case .occupied(let found) = error, stranger == nil else { throw meaning(of: error, isChange: true) }
-          stranger = found.revision
-        }
-      }
-    }
-
-    /// Makes the state of the complete file at `path` the group's next one.
-    func publish(
-      fileAt path: String, holding state: PublishedState, after previous: PublishedState
-    ) async throws(VaultError) {
-      guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
-      let pieces = FilePieces(path)
-      do throws(LogError) {
-        let found = try await log.head()
-        guard found == nil || found?.link.bytes == previous.link.bytes else { throw .conflict(found) }
-        let new = try await log.publish(epoch: state.epoch, link: link, after: found) { index throws(LogError) in
-          try pieces.piece(index)
-        }
-        head.withLock { $0 = new }
-        renewal.withLock { $0.note(base: new.epoch) }
-      } catch {
-        throw meaning(of: error, isChange: true)
-      }
-    }
-
-    /// If it fails, the next change tries again.
-    private func renewBaseIfDue() async {
-      do { try await renewBase() } catch {
-        logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
-      }
-    }
-
-    /// Has the log begin with the copy as it is now, if that is due.
-    private func renewBase() async throws {
-      guard renewal.withLock({ $0.isDue }) else { return }
-      let old = try await log.base()
-      renewal.withLock { $0.note(base: old?.epoch ?? 0, isNew: false) }
-      guard renewal.withLock({ $0.isDue }) else { return }
-      let log = log
-      let base = try await lendingFile { (state, link, pieces) in
-        try await log.putBase(epoch: state.epoch, link: link, replacing: old, keeping: Renewal.margin, pieces: pieces)
-      }
-      renewal.withLock { $0.note(base: base.epoch) }
-      logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
-    }
-
-    /// Lends a complete file with the copy's state to a call of the log.
-    private func lendingFile<Result: Sendable>(
-      _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
-    ) async throws -> Result {
-      let (group, store) = (group, store)
-      return try await Blocking.write {
-        try store.copyFile(of: group) { (path, state) throws(VaultError) in
-          let pieces = FilePieces(path)
-          guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
-          do {
-            return try Blocking.wait {
-              try await body(state, link) { index throws(LogError) in try pieces.piece(index) }
-            }
-          } catch let error as LogError {
-            throw Replica.meaning(of: error, group, isChange: false)
-          } catch {
-            throw .unexpected("an error of a log")
-          }
-        }
-      }
-    }
-
-    /// Begins the log anew with the copy's state: the cluster has lost the group, or was set back to an older state.
-    private func restoreLog(_ copy: GroupCopy, after found: LogHead?) async throws {
-      guard copy.isWriter else {
-        throw VaultError.unordered(group: group, .unreachable("its log is gone, until a host that may write is back"))
-      }
-      let log = log
-      let new = try await lendingFile { (state, link, pieces) in
-        try await log.publish(epoch: state.epoch, link: link, after: found, pieces: pieces)
-      }
-      head.withLock { $0 = new }
-      renewal.withLock { $0.note(base: new.epoch) }
-      logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
-    }
-
-    /// The log's head, if it is the state with `link`.
-    private func head(linking link: [UInt8]) async throws(VaultError) -> LogHead {
-      if let known = head.withLock({ $0 }), known.link.bytes == link { return known }
-      let found: LogHead?
-      do throws(LogError) { found = try await log.head() } catch { throw meaning(of: error, isChange: false) }
-      head.withLock { $0 = found }
-      guard let found, found.link.bytes == link else { throw .unordered(group: group, .overtaken) }
-      return found
-    }
-
-    // MARK: Changes of other hosts
 
     /// Follows the log until the task is cancelled, or until the group is no longer published.
     func follow() async {
@@ -344,11 +221,11 @@
       return false
     }
 
-    private func meaning(of error: LogError, isChange: Bool) -> VaultError {
+    func meaning(of error: LogError, isChange: Bool) -> VaultError {
       Replica.meaning(of: error, group, isChange: isChange)
     }
 
-    private static func meaning(of error: LogError, _ group: String, isChange: Bool) -> VaultError {
+    static func meaning(of error: LogError, _ group: String, isChange: Bool) -> VaultError {
       switch error {
       case .conflict, .occupied, .baseReplaced: .unordered(group: group, .overtaken)
       case .outcomeUnknown: .unordered(group: group, .outcomeUnknown)
@@ -377,86 +254,6 @@
       }
       last = Task { _ = await task.result }
       try await task.value
-    }
-  }
-
-  /// When a host that adds commits to a log puts a new complete file under them.
-  private struct Renewal {
-    /// The most commits that a host has to take one by one.
-    private static let commitLimit: UInt64 = 512
-    /// How many commits stay for hosts that are a little behind.
-    static let margin: UInt64 = 64
-
-    private var base: UInt64 = 0
-    private var newest: UInt64 = 0
-    /// Members whom the old file does not name cannot begin with it.
-    private var hasNewMembers = false
-
-    var isDue: Bool { hasNewMembers || newest >= base + Renewal.commitLimit }
-
-    mutating func note(_ commit: GroupCommit) {
-      newest = commit.epoch
-      hasNewMembers = hasNewMembers || commit.changesRoster
-    }
-
-    mutating func note(base epoch: UInt64, isNew: Bool = true) {
-      base = max(base, epoch)
-      if isNew { hasNewMembers = false }
-    }
-  }
-
-  /// Orders the changes that this process makes itself.
-  struct ReplicaPublisher: CommitPublishing {
-    /// Finds the replica, which may have been made after the publisher.
-    let replica: @Sendable () async -> Replica?
-
-    func publish(_ commit: GroupCommit) throws(GroupFileError) {
-      try run { try await $0.publish(commit) }
-    }
-
-    func publish(
-      fileAt path: String, holding state: PublishedState, after previous: PublishedState
-    ) throws(GroupFileError) {
-      try run { try await $0.publish(fileAt: path, holding: state, after: previous) }
-    }
-
-    func catchUp() throws(GroupFileError) { try run { try await $0.catchUp() } }
-
-    private func run(_ body: @escaping @Sendable (Replica) async throws -> Void) throws(GroupFileError) {
-      do {
-        try Blocking.wait {
-          guard let replica = await replica() else { throw GroupFileError.published }
-          try await body(replica)
-        }
-      } catch let error as GroupFileError {
-        throw error
-      } catch VaultError.unordered(_, let disorder) {
-        switch disorder {
-        case .overtaken: throw .behind
-        case .outcomeUnknown: throw .outcomeUnknown
-        case .unreachable(let reason): throw .unreachable(reason)
-        default: throw .published
-        }
-      } catch {
-        throw .unreachable((error as? VaultError)?.message ?? "\(type(of: error))")
-      }
-    }
-  }
-
-  extension Blocking {
-    /// Waits in a thread that may block until an asynchronous call has ended.
-    static func wait<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
-      let done = DispatchSemaphore(value: 0)
-      let outcome = Mutex<Swift.Result<Result, any Error>?>(nil)
-      Task.detached {
-        let result: Swift.Result<Result, any Error>
-        do { result = .success(try await body()) } catch { result = .failure(error) }
-        outcome.withLock { $0 = result }
-        done.signal()
-      }
-      done.wait()
-      guard let result = outcome.withLock({ $0 }) else { throw CancellationError() }
-      return try result.get()
     }
   }
 #endif

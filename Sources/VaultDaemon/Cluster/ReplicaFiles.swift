@@ -1,6 +1,5 @@
 #if Daemon
   import Glibc
-  import GroupFile
   import VaultFoundation
 
   /// A complete file, read in the pieces that a log takes.

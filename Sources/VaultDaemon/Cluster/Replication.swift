@@ -1,5 +1,4 @@
 #if Daemon
-  import GroupFile
   import Logging
   import Sealing
   import ServiceLifecycle

@@ -43,17 +43,23 @@ import VaultFoundation
     try await store.group("team").set("name", to: "first")
     _ = try store.applications.issue("web", to: daemon.folder + "/web")
     try store.grant(.write, in: "team", to: "web")
-    let location = try StoreLocation(home: daemon.folder + "/other", state: daemon.folder + "/other.state")
-    for path in ["other", "other/groups"] {
-      try FileManager.default.createDirectory(
-        atPath: daemon.folder + "/" + path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    }
+    let location = try ReplicaTests.place("other", in: daemon)
     owner = Host(store, server)
     other = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
     let remote = try Remote("test", at: "etcd://127.0.0.1:1")
     try store.addRemote(remote)
     try await Blocking.write { try store.publishGroup("team", at: "test") }
     try await other.replica.catchUp()
+  }
+
+  /// A store without an owner, as `vault join` makes it.
+  private static func place(_ name: String, in daemon: RunningDaemon) throws -> StoreLocation {
+    let home = daemon.folder + "/" + name
+    for path in [home, home + "/groups"] {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    }
+    return try StoreLocation(home: home, state: home + ".state")
   }
 
   @Test func `each host reads what the other one set`() async throws {
@@ -110,7 +116,7 @@ import VaultFoundation
     try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: "api") }
     // Its host puts a file into the log that the new member can begin with.
     try await owner.replica.catchUp()
-    let location = try StoreLocation(home: daemon.folder + "/other", state: daemon.folder + "/reader.state")
+    let location = try ReplicaTests.place("reader", in: daemon)
     let reader = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/api"), server)
     try await reader.replica.catchUp()
     let head = try #require(try await owner.log.head())
@@ -134,6 +140,8 @@ import VaultFoundation
   }
 
   @Test func `two hosts that went on from the same state after a loss are told so`() async throws {
+    try await owner.set("first of both")
+    try await other.replica.catchUp()
     try await owner.set("second")
     let epoch = try #require(try await owner.log.head()).epoch
     server.roll(back: epoch - 1)

@@ -1,0 +1,151 @@
+#if Daemon
+  import Logging
+  import Sealing
+  import Synchronization
+  import VaultFoundation
+
+  // The changes of this host, and the complete files that a log begins with.
+  extension Replica {
+    /// Orders a commit of another process, after looking at its signature.
+    func order(_ commit: GroupCommit) async throws {
+      try await Blocking.read { [self] in try store.confirm(commit, of: group) }
+      try await publish(commit)
+    }
+
+    /// Orders the state of a file of another process, after proving the whole file.
+    func order(_ file: PublishedFile) async throws {
+      let new = try await Blocking.read { [self] in try store.provedCopy(at: file.path, of: group) }
+      try await publish(fileAt: file.path, holding: new.state, after: file.previous)
+    }
+
+    /// Makes `commit` the group's next state. It is durable in the log when the call returns, and not in the copy.
+    func publish(_ commit: GroupCommit) async throws(VaultError) {
+      guard let link = CommitLink(commit.link.bytes) else { throw .unexpected("a link") }
+      let logged = LoggedCommit(epoch: commit.epoch, link: link, bytes: commit.serialized())
+      let previous = try await head(linking: commit.previousLink.bytes)
+      var stranger: LogRevision?
+      while true {
+        do throws(LogError) {
+          let new = try await log.append(logged, after: previous, over: stranger)
+          head.withLock { $0 = new }
+          return renewal.withLock { $0.note(commit) }
+        } catch {
+          // The head does not count a commit that is in its place, so no host has ever taken that.
+          guard case .occupied(let found) = error, stranger == nil else { throw meaning(of: error, isChange: true) }
+          stranger = found.revision
+        }
+      }
+    }
+
+    /// Makes the state of the complete file at `path` the group's next one.
+    func publish(
+      fileAt path: String, holding state: PublishedState, after previous: PublishedState
+    ) async throws(VaultError) {
+      guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
+      let pieces = FilePieces(path)
+      do throws(LogError) {
+        let found = try await log.head()
+        guard found == nil || found?.link.bytes == previous.link.bytes else { throw .conflict(found) }
+        let new = try await log.publish(epoch: state.epoch, link: link, after: found) { index throws(LogError) in
+          try pieces.piece(index)
+        }
+        head.withLock { $0 = new }
+        renewal.withLock { $0.note(base: new.epoch) }
+      } catch {
+        throw meaning(of: error, isChange: true)
+      }
+    }
+
+    /// If it fails, the next change tries again.
+    func renewBaseIfDue() async {
+      do { try await renewBase() } catch {
+        logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
+      }
+    }
+
+    /// Has the log begin with the copy as it is now, if that is due.
+    private func renewBase() async throws {
+      guard renewal.withLock({ $0.isDue }) else { return }
+      let old = try await log.base()
+      renewal.withLock { $0.note(base: old?.epoch ?? 0, isNew: false) }
+      guard renewal.withLock({ $0.isDue }) else { return }
+      let log = log
+      let base = try await lendingFile { (state, link, pieces) in
+        try await log.putBase(epoch: state.epoch, link: link, replacing: old, keeping: Renewal.margin, pieces: pieces)
+      }
+      renewal.withLock { $0.note(base: base.epoch) }
+      logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
+    }
+
+    /// Lends a complete file with the copy's state to a call of the log.
+    private func lendingFile<Result: Sendable>(
+      _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
+    ) async throws -> Result {
+      let (group, store) = (group, store)
+      return try await Blocking.write {
+        try store.copyFile(of: group) { (path, state) throws(VaultError) in
+          let pieces = FilePieces(path)
+          guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
+          do {
+            return try Blocking.wait {
+              try await body(state, link) { index throws(LogError) in try pieces.piece(index) }
+            }
+          } catch let error as LogError {
+            throw Replica.meaning(of: error, group, isChange: false)
+          } catch {
+            throw .unexpected("an error of a log")
+          }
+        }
+      }
+    }
+
+    /// Begins the log anew with the copy's state: the cluster has lost the group, or was set back to an older state.
+    func restoreLog(_ copy: GroupCopy, after found: LogHead?) async throws {
+      guard copy.isWriter else {
+        throw VaultError.unordered(group: group, .unreachable("its log is gone, until a host that may write is back"))
+      }
+      let log = log
+      let new = try await lendingFile { (state, link, pieces) in
+        try await log.publish(epoch: state.epoch, link: link, after: found, pieces: pieces)
+      }
+      head.withLock { $0 = new }
+      renewal.withLock { $0.note(base: new.epoch) }
+      logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
+    }
+
+    /// The log's head, if it is the state with `link`.
+    private func head(linking link: [UInt8]) async throws(VaultError) -> LogHead {
+      if let known = head.withLock({ $0 }), known.link.bytes == link { return known }
+      let found: LogHead?
+      do throws(LogError) { found = try await log.head() } catch { throw meaning(of: error, isChange: false) }
+      head.withLock { $0 = found }
+      guard let found, found.link.bytes == link else { throw .unordered(group: group, .overtaken) }
+      return found
+    }
+  }
+
+  /// When a host that adds commits to a log puts a new complete file under them.
+  struct Renewal {
+    /// The most commits that a host has to take one by one.
+    private static let commitLimit: UInt64 = 512
+    /// How many commits stay for hosts that are a little behind.
+    static let margin: UInt64 = 64
+
+    private var base: UInt64 = 0
+    private var newest: UInt64 = 0
+    /// Members whom the old file does not name cannot begin with it.
+    private var hasNewMembers = false
+
+    var isDue: Bool { hasNewMembers || newest >= base + Renewal.commitLimit }
+
+    mutating func note(_ commit: GroupCommit) {
+      newest = commit.epoch
+      hasNewMembers = hasNewMembers || commit.changesRoster
+    }
+
+    mutating func note(base epoch: UInt64, isNew: Bool = true) {
+      base = max(base, epoch)
+      if isNew { hasNewMembers = false }
+    }
+  }
+#endif

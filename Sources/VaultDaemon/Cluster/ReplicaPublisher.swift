@@ -1,0 +1,60 @@
+#if Daemon
+  import Foundation
+  import Synchronization
+  import VaultFoundation
+
+  /// Orders the changes that this process makes itself.
+  struct ReplicaPublisher: CommitPublishing {
+    /// Finds the replica, which may have been made after the publisher.
+    let replica: @Sendable () async -> Replica?
+
+    func publish(_ commit: GroupCommit) throws(GroupFileError) {
+      try run { try await $0.publish(commit) }
+    }
+
+    func publish(
+      fileAt path: String, holding state: PublishedState, after previous: PublishedState
+    ) throws(GroupFileError) {
+      try run { try await $0.publish(fileAt: path, holding: state, after: previous) }
+    }
+
+    func catchUp() throws(GroupFileError) { try run { try await $0.catchUp() } }
+
+    private func run(_ body: @escaping @Sendable (Replica) async throws -> Void) throws(GroupFileError) {
+      do {
+        try Blocking.wait {
+          guard let replica = await replica() else { throw GroupFileError.published }
+          try await body(replica)
+        }
+      } catch let error as GroupFileError {
+        throw error
+      } catch VaultError.unordered(_, let disorder) {
+        switch disorder {
+        case .overtaken: throw .behind
+        case .outcomeUnknown: throw .outcomeUnknown
+        case .unreachable(let reason): throw .unreachable(reason)
+        default: throw .published
+        }
+      } catch {
+        throw .unreachable((error as? VaultError)?.message ?? "\(type(of: error))")
+      }
+    }
+  }
+
+  extension Blocking {
+    /// Waits in a thread that may block until an asynchronous call has ended.
+    static func wait<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
+      let done = DispatchSemaphore(value: 0)
+      let outcome = Mutex<Swift.Result<Result, any Error>?>(nil)
+      Task.detached {
+        let result: Swift.Result<Result, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        outcome.withLock { $0 = result }
+        done.signal()
+      }
+      done.wait()
+      guard let result = outcome.withLock({ $0 }) else { throw CancellationError() }
+      return try result.get()
+    }
+  }
+#endif
