@@ -55,6 +55,9 @@ enum CommandTable {
         Entry("env", "", "write a group as variables for a shell or an env file", PrintEnvironment.self),
         Entry("watch", "[GROUP] -- COMMAND", "run a program whenever something in a group changes", WatchGroup.self),
         Entry("totp", "NAME", "write the current one-time code", ShowOneTimeCode.self),
+        Entry("ssh generate", "NAME", "make an SSH key for vaultd's agent", GenerateSSHKey.self),
+        Entry("ssh add", "FILE", "store an SSH key from a file", AddSSHKey.self),
+        Entry("ssh list", "", "list the public parts of SSH keys", ListSSHKeys.self),
         Entry("credential git", "OPERATION", "be git's credential helper", AnswerGit.self),
         Entry("credential docker", "OPERATION", "be docker's credential helper", AnswerDocker.self),
         Entry("credential cargo", "", "be cargo's credential provider", AnswerCargo.self),
@@ -166,6 +169,9 @@ enum CommandTable {
         docker-credential-vault or cargo-credential-vault; tools/install links them.
         """,
       example: "git config --global credential.helper vault"),
+    Family(
+      "ssh", "Keep SSH keys, with which vaultd's agent signs for the programs that it knows.",
+      example: "vault ssh generate ssh/github"),
     Family("passphrase", "Change the passphrase that opens the store.", example: "vault passphrase change"),
     Family(
       "slot", "Show and change what opens the store.",

@@ -6,6 +6,8 @@
   struct Configuration: Sendable {
     /// The path of the Unix socket; `nil` if systemd passes sockets, or if only TCP is wanted.
     var socket: String?
+    /// The path of the socket of the SSH agent, if there is one.
+    var agent: String?
     /// The address for HTTP with TLS, such as `127.0.0.1:8200`.
     var address: String?
     /// The file of the daemon's own credential.
@@ -31,6 +33,7 @@
       usesPeerDescriptors = environment["VAULTD_NO_PEER_DESCRIPTORS"] == nil
       credential = environment["CREDENTIALS_DIRECTORY"].map { $0 + "/vault.credential" }
       var rest = arguments[...]
+      var hasAgent = false
       while let option = rest.popFirst() {
         func value() throws(Problem) -> String {
           guard let value = rest.popFirst(), !value.isEmpty else { throw .missingValue(option) }
@@ -41,6 +44,7 @@
         case "--listen": address = try value()
         case "--credential": credential = try value()
         case "--check": isCheck = true
+        case "--ssh-agent": hasAgent = true
         default: throw Problem.unknownOption
         }
       }
@@ -48,6 +52,9 @@
       if socket == nil, address == nil, !isActivated {
         guard user == 0 || runtime != nil else { throw Problem.noPlaceForSocket }
         socket = (user == 0 ? "/run" : runtime ?? "") + "/vault/socket"
+      }
+      if hasAgent, let place = socket ?? (user == 0 ? "/run/vault/socket" : runtime.map { $0 + "/vault/socket" }) {
+        agent = place.lastIndex(of: "/").map { place[...$0] + "ssh-agent" } ?? "ssh-agent"
       }
     }
 
@@ -66,13 +73,14 @@
     }
 
     static let usage = """
-      usage: vaultd [--socket PATH] [--listen ADDRESS:PORT] [--credential FILE] [--check]
+      usage: vaultd [--socket PATH] [--listen ADDRESS:PORT] [--credential FILE] [--ssh-agent] [--check]
 
       Answers HashiCorp's KV interface for callers that the kernel knows, and records every answer.
 
         --socket PATH          the Unix socket; by default /run/vault/socket, or that of systemd
         --listen ADDRESS:PORT  TCP with TLS; certificate and key are items of the group vault.service
         --credential FILE      the daemon's own credential, which 'vault service enroll' writes
+        --ssh-agent            be an SSH agent, too, on the socket ssh-agent in the same folder
         --check                tell what is wrong with the configuration, and end
         --help, --version
 

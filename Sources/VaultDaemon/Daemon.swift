@@ -93,11 +93,12 @@
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
       var sockets = ListeningSocket.activated(by: { environment[$0] })
       // After a handover the sockets are there already.
-      if let path = configuration.socket {
+      for (path, name) in [(configuration.socket, ListeningSocket.http), (configuration.agent, ListeningSocket.agent)] {
+        guard let path else { continue }
         if let index = sockets.firstIndex(where: { $0.isBound(to: path) }) {
           sockets[index].path = path
         } else {
-          sockets.append(try .unix(at: path))
+          sockets.append(try .unix(at: path, name: name))
         }
       }
       if let address = configuration.address, !sockets.contains(where: { $0.kind == .tcp }) {
@@ -130,11 +131,17 @@
       let doors = sockets.filter { $0.name == ListeningSocket.credentials && $0.kind == .unix }.map { socket in
         CredentialsDoor(socket: socket, manager: configuration.manager, logger: logger, answer: credentials.value)
       }
+      let agents = sockets.filter { $0.name == ListeningSocket.agent && $0.kind == .unix }.map { socket in
+        AgentDoor(
+          socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
+          connections: connections, answer: SSHAgent(seal: seal).answer)
+      }
       let notices = SystemdNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: (services as [any Service] + doors + [upkeep, notices, replication]).map { .init(service: $0) }
+          services: (services as [any Service] + doors + agents + [upkeep, notices, replication])
+            .map { .init(service: $0) }
             + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
           gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
       ).run()

@@ -18,7 +18,7 @@ extension NamedCommand {
         "vault info", "vault history", "vault restore", "vault remove", "vault expiring", "vault rotate-value",
         "vault copy", "vault move",
         "vault unlock", "vault lock", "vault run", "vault allow", "vault read", "vault inject", "vault env",
-        "vault watch", "vault totp",
+        "vault watch", "vault totp", "vault ssh generate", "vault ssh add", "vault ssh list",
         "vault credential git", "vault credential docker", "vault credential cargo", "vault credential aws",
         "vault import", "vault export",
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",

@@ -33,7 +33,7 @@ import Vault
         "vault slot add systemd", "vault slot remove", "vault recovery create", "vault identity show", "vault run",
         "vault read", "vault unlock", "vault lock", "vault import", "vault export", "vault inject",
         "vault env", "vault expiring", "vault service enroll", "vault service show", "vault service revoke",
-        "vault audit", "vault audit verify", "vault audit begin", "vault remote list",
+        "vault audit", "vault audit verify", "vault audit begin", "vault remote list", "vault ssh list",
       ].contains(command.path)
       let others = [
         "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],

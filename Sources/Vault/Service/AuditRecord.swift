@@ -123,6 +123,8 @@ extension AuditRecord.Action {
   public static let stop = Self(rawValue: 13)
   /// To drop months of the record.
   public static let dropMonths = Self(rawValue: 14)
+  /// To sign with a key, which does not leave the service.
+  public static let sign = Self(rawValue: 15)
 
   // What the owner signs.
   public static let issue = Self(rawValue: 64)
@@ -154,7 +156,7 @@ extension AuditRecord.Action {
   fileprivate static let names: [Self: String] = [
     .read: "read", .list: "list", .write: "write", .remove: "remove", .restore: "restore", .destroy: "destroy",
     .inspect: "inspect", .login: "login", .renew: "renew", .logout: "logout", .watch: "watch", .start: "start",
-    .stop: "stop", .dropMonths: "drop-months", .issue: "issue", .replace: "replace", .grant: "grant",
+    .stop: "stop", .dropMonths: "drop-months", .sign: "sign", .issue: "issue", .replace: "replace", .grant: "grant",
     .revoke: "revoke", .rotate: "rotate", .share: "share", .unshare: "unshare", .uninstall: "uninstall",
     .bind: "bind", .unbind: "unbind", .enroll: "enroll", .accept: "accept", .repair: "repair",
     .createGroup: "create-group", .removeGroup: "remove-group", .addSlot: "add-slot", .changeSlot: "change-slot",

@@ -21,6 +21,8 @@
     static let http = "http"
     /// The name of sockets that answer systemd's `LoadCredential=`.
     static let credentials = "credentials"
+    /// The name of sockets for SSH.
+    static let agent = "ssh-agent"
     private static let backlog: CInt = 1_024
 
     /// Listens on a Unix socket that everyone may connect to: the caller decides what they may do, and not a file's mode.
@@ -28,7 +30,7 @@
     /// A socket that nobody listens on any more is replaced.
     ///
     /// - Throws: ``Problem``.
-    static func unix(at path: String) throws(Problem) -> ListeningSocket {
+    static func unix(at path: String, name: String = http) throws(Problem) -> ListeningSocket {
       let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       guard descriptor >= 0 else { throw .system("socket", errno) }
       do throws(Problem) {
@@ -38,7 +40,7 @@
         }
         guard unsafe chmod(path, 0o666) == 0 else { throw .system("chmod", errno) }
         guard listen(descriptor, backlog) == 0 else { throw .system("listen", errno) }
-        return ListeningSocket(descriptor: descriptor, kind: .unix, name: http, path: path)
+        return ListeningSocket(descriptor: descriptor, kind: .unix, name: name, path: path)
       } catch {
         close(descriptor)
         throw error

@@ -95,7 +95,10 @@ struct HostileClientTests {
   @Test func `the bodies of all callers together have a size, and who comes too late is told when to come again`()
     async throws
   {
-    let daemon = try RunningDaemon { $0.limits.bodies = 1_000 }
+    let daemon = try RunningDaemon {
+      $0.limits.bodies = 1_000
+      $0.limits.transfer = .seconds(3_600)
+    }
     let socket = daemon.socket
     let value = String(repeating: "x", count: 600)
     let body = #"{"data":{"value":"\#(value)"}}"#

@@ -1,0 +1,118 @@
+internal import Glibc
+internal import Vault
+
+/// `vault ssh add FILE`
+struct AddSSHKey: Command {
+  static let about = About(
+    "Store an SSH key from a file, for vaultd's agent.",
+    usage: "vault ssh add FILE [--name NAME] [-g GROUP]",
+    more: """
+      The key must be ed25519 and have no passphrase: the store protects it instead. Without --name, the item is named \
+      after the file. The file stays; remove it when ssh works through the agent.
+      """,
+    example: """
+      vault ssh add ~/.ssh/id_ed25519 --name ssh/github
+      """)
+
+  let file: String
+  let name: String?
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    file = try arguments.argument("file", "The private key's file.", completes: .files)
+    name = arguments.option("--name", value: "name", "The item's name.", completes: .items)
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let group = try session.openGroup(group, key)
+    let bytes = try contents()
+    let name = name ?? String(file.split(separator: "/").last ?? "")
+    let added = try unsafe bytes.withUnsafeBytes { bytes in
+      var copy = unsafe Array(bytes)
+      defer { unsafe explicit_bzero(&copy, copy.count) }
+      return try SSHKey(parsing: copy)
+    }
+    try added.store(name, in: group)
+    try session.output.write("\(added.publicText) \(name)\n")
+  }
+
+  private func contents() throws(Failure) -> WipedBytes {
+    let source = "the key's file"
+    let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
+    defer { close(descriptor) }
+    return try ValueInput.limited(DescriptorInput(descriptor, source).readAll(limit: ValueInput.limit))
+  }
+}
+
+/// `vault ssh generate NAME`
+struct GenerateSSHKey: Command {
+  static let about = About(
+    "Make an SSH key for vaultd's agent, and show its public part.",
+    usage: "vault ssh generate NAME [-g GROUP]",
+    more: """
+      The line on stdout belongs into ~/.ssh/authorized_keys of the machine to log in to, or into the settings of a \
+      server for git. The private part stays in the store.
+      """,
+    example: """
+      vault ssh generate ssh/github
+      """)
+
+  let name: String
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The new item's name.")
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let made = try SSHKey.random(comment: name)
+    try made.store(name, in: session.openGroup(group, key))
+    try session.output.write("\(made.publicText) \(name)\n")
+  }
+}
+
+/// `vault ssh list`
+struct ListSSHKeys: Command {
+  static let about = About(
+    "List the public parts of SSH keys, as for authorized_keys.",
+    usage: "vault ssh list [-g GROUP]",
+    example: """
+      vault ssh list
+      """)
+
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    for item in try session.openGroup(group, key).items() {
+      guard let text = item.attributes[SSHKey.attribute] else { continue }
+      try session.output.write(UTF8Text.onOneLine("\(text) \(item.name)") + "\n")
+    }
+  }
+}
+
+extension SSHKey {
+  /// Stores the key as a new item.
+  ///
+  /// - Throws: `conflict` if there is such an item: whoever replaced a key by mistake would be locked out.
+  fileprivate borrowing func store(_ name: String, in group: AccessGroup) throws {
+    var file = serialized()
+    defer { unsafe explicit_bzero(&file, file.count) }
+    let secret = try unsafe file.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes)
+    }
+    try group.set(
+      name, to: secret, kind: .string, Details(attributes: [SSHKey.attribute: publicText]), ifVersion: 0)
+  }
+}

@@ -1,0 +1,118 @@
+#if Daemon
+  import Glibc
+  import Hummingbird
+  import NIOCore
+  import Synchronization
+  import VaultFoundation
+
+  /// The agent of SSH (draft-miller-ssh-agent): lists and signs with the keys in the groups that the caller may read. No
+  /// private key leaves the process.
+  struct SSHAgent: Sendable {
+    let seal: Seal
+
+    /// The numbers of messages.
+    private enum Message {
+      static let failure: UInt8 = 5
+      static let identities: (UInt8, UInt8) = (11, 12)
+      static let sign: (UInt8, UInt8) = (13, 14)
+    }
+
+    /// The most keys that one answer lists.
+    private static let keyLimit = 1_024
+
+    /// The answer to one message, whose record is durable.
+    func answer(_ message: ByteBuffer, _ peer: Peer) async -> ByteBuffer {
+      var message = message
+      do {
+        guard let opened = seal.current else { throw Refusal.sealed }
+        let visit = try await opened.visit(Connection(peer: peer), token: nil)
+        switch message.readInteger(as: UInt8.self) {
+        case Message.identities.0: return try await identities(visit)
+        case Message.sign.0:
+          guard let key = message.readCounted(), let data = message.readCounted() else { throw Refusal.notFound }
+          return try await signature(of: data, by: key, visit)
+        default: throw Refusal.unknownMethod
+        }
+      } catch {
+        return ByteBuffer(integer: Message.failure)
+      }
+    }
+
+    private struct Found: Sendable {
+      let group: String
+      let item: String
+      let key: [UInt8]
+    }
+
+    private static func keys(of application: String, _ access: Access) throws -> [Found] {
+      var found: [Found] = []
+      for group in try access.groups(of: application) {
+        for item in try access.store.group(group.name).items() {
+          guard let text = item.attributes[SSHKey.attribute], let key = SSHKey.publicBlob(of: text) else { continue }
+          found.append(Found(group: group.name, item: item.name.description, key: key))
+        }
+      }
+      return found
+    }
+
+    private func identities(_ visit: Visit) async throws -> ByteBuffer {
+      guard let application = visit.application else {
+        try await visit.record(.list, .denied, detail: "ssh")
+        throw Refusal.unknownCaller
+      }
+      let access = visit.opened.access
+      let keys = try await Blocking.read { try Self.keys(of: application, access) }.prefix(Self.keyLimit)
+      try await visit.record(.list, detail: "ssh")
+      var answer = ByteBuffer(integer: Message.identities.1)
+      answer.writeInteger(UInt32(keys.count))
+      for key in keys {
+        answer.writeCounted(key.key)
+        answer.writeCounted(Array(key.item.utf8))
+      }
+      return answer
+    }
+
+    private func signature(of data: [UInt8], by key: [UInt8], _ visit: Visit) async throws -> ByteBuffer {
+      let access = visit.opened.access
+      let found = try await Blocking.read {
+        try visit.application.flatMap { try Self.keys(of: $0, access).first { $0.key == key } }
+      }
+      guard let found else {
+        try await visit.record(.sign, visit.application == nil ? .denied : .init(.notFound), detail: "ssh")
+        throw Refusal.notFound
+      }
+      let signature = Mutex<[UInt8]>([])
+      _ = try await visit.perform(
+        Operation(action: .sign, group: found.group, item: found.item) { group in
+          let made = try Self.signature(of: data, with: try group.open(found.item).secret, by: key)
+          signature.withLock { $0 = made }
+          return .nothing
+        })
+      var answer = ByteBuffer(integer: Message.sign.1)
+      answer.writeCounted(signature.withLock { $0 })
+      return answer
+    }
+
+    private static func signature(
+      of data: [UInt8], with secret: borrowing Secret, by key: [UInt8]
+    ) throws -> [UInt8] {
+      var file = unsafe secret.withUnsafeBytes { unsafe Array($0) }
+      defer { unsafe explicit_bzero(&file, file.count) }
+      let own = try SSHKey(parsing: file)
+      // The attribute is what the writer says; the key itself decides.
+      guard own.publicBlob == key else { throw Refusal.notFound }
+      return own.signature(of: data)
+    }
+  }
+
+  extension ByteBuffer {
+    fileprivate mutating func readCounted() -> [UInt8]? {
+      readInteger(as: UInt32.self).flatMap { readBytes(length: Int(clamping: $0)) }
+    }
+
+    fileprivate mutating func writeCounted(_ bytes: [UInt8]) {
+      writeInteger(UInt32(bytes.count))
+      writeBytes(bytes)
+    }
+  }
+#endif

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// The agent as OpenSSH's own programs use it.
+struct SSHAgentTests {
+  private let daemon: RunningDaemon
+  private let socket: String
+
+  init() throws {
+    let path = NSTemporaryDirectory() + "agent-\(UUID().uuidString.prefix(8))"
+    socket = path
+    daemon = try RunningDaemon(others: [try .unix(at: path, name: ListeningSocket.agent)])
+  }
+
+  private func run(_ words: String...) async throws -> String {
+    try await RunningDaemon.output(
+      of: "/usr/bin/env", ["SSH_AUTH_SOCK=\(socket)", "LC_ALL=C", "sh", "-c", words.joined(separator: " ") + " 2>&1"])
+  }
+
+  /// Makes a key with ssh-keygen and stores it as `vault ssh add` does.
+  private func makeKey(_ name: String, in group: String) async throws -> String {
+    let path = daemon.folder + "/" + name.filter(\.isLetter)
+    _ = try await run("ssh-keygen -q -t ed25519 -N '' -f \(path)")
+    let text = try String(contentsOfFile: path + ".pub", encoding: .utf8).split(separator: " ").prefix(2)
+      .joined(separator: " ")
+    let file = try String(contentsOfFile: path, encoding: .utf8)
+    try await daemon.owner().group(group).set(name, to: file, Details(attributes: ["ssh-public-key": text]))
+    return text
+  }
+
+  @Test func `ssh-add lists the keys of the caller's groups and no others`() async throws {
+    defer { unlink(socket) }
+    _ = try await makeKey("elsewhere", in: "default")
+    #expect(try await run("ssh-add -l").contains("no identities"))
+    let text = try await makeKey("ssh/mine", in: "web")
+    let listed = try await run("ssh-add -L")
+    #expect(listed == "\(text) ssh/mine\n")
+    #expect(try await run("ssh-add -l").hasSuffix(" ssh/mine (ED25519)\n"))
+  }
+
+  @Test func `ssh-keygen signs with a key that stays in the daemon, and the signature is in the record`() async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", in: "web")
+    let folder = daemon.folder
+    try "me \(text)\n".write(toFile: folder + "/signers", atomically: true, encoding: .utf8)
+    try "\(text)\n".write(toFile: folder + "/mine.pub", atomically: true, encoding: .utf8)
+    try "signed\n".write(toFile: folder + "/text", atomically: true, encoding: .utf8)
+    let signed = try await run("ssh-keygen -Y sign -n file -f \(folder)/mine.pub \(folder)/text")
+    let verified = try await run(
+      "ssh-keygen -Y verify -n file -I me -f \(folder)/signers -s \(folder)/text.sig < \(folder)/text")
+    #expect(verified.contains("Good \"file\" signature for me"), "\(signed)")
+    let record = try #require(try daemon.records().last { $0.action == .sign })
+    #expect(record.outcome == .allowed && record.group == "web" && record.item == "ssh/mine")
+  }
+
+  @Test func `a key of another group signs nothing, and neither does one whose item says something else`() async throws
+  {
+    defer { unlink(socket) }
+    let other = try await makeKey("elsewhere", in: "default")
+    let mine = try await makeKey("ssh/mine", in: "web")
+    let folder = daemon.folder
+    try await daemon.owner().group("web").change("ssh/mine", Details(attributes: ["ssh-public-key": other]))
+    for text in [other, mine] {
+      try "\(text)\n".write(toFile: folder + "/key.pub", atomically: true, encoding: .utf8)
+      try "signed\n".write(toFile: folder + "/text", atomically: true, encoding: .utf8)
+      _ = try await run("ssh-keygen -Y sign -n file -f \(folder)/key.pub \(folder)/text")
+      #expect(!FileManager.default.fileExists(atPath: folder + "/text.sig"))
+    }
+  }
+
+  @Test func `nonsense gets a failure or a closed connection`() async throws {
+    defer { unlink(socket) }
+    let path = socket
+    let answers = await onThread { () -> [[UInt8]] in
+      let messages: [[UInt8]] = [
+        [0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 1, 99], [0, 0, 0, 5, 13, 0xFF, 0xFF, 0xFF, 0xFF],
+      ]
+      return messages.map { bytes in
+        guard let client = RawClient(path) else { return [1] }
+        client.send(bytes)
+        return client.receive() ?? []
+      }
+    }
+    #expect(answers == [[], [], [0, 0, 0, 1, 5], [0, 0, 0, 1, 5]])
+    #expect(try await run("ssh-add -l").contains("no identities"))
+  }
+}
