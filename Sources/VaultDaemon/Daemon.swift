@@ -117,6 +117,7 @@
       let replication = Replication(
         { [seal] in try (seal.current?.publishedCopies() ?? []) + location.joinedCopies(joined) }, logger,
         log: { remote, group in EtcdLog(try EtcdClient(remote), group: group.bytes) })
+      seal.prepareStores { [weak replication] in replication?.orderChanges(of: $0) }
       let answer = Interface(
         seal: seal, limits: configuration.limits, bodies: BodyBudget(limit: configuration.limits.bodies),
         failures: Failures(limit: configuration.limits.failuresPerMinute),

@@ -6,6 +6,7 @@
   final class Seal: Sendable {
     private let open: @Sendable () throws(VaultError) -> SecretStore
     private let opened = Mutex<OpenedStore?>(nil)
+    private let preparation = Mutex<(@Sendable (SecretStore) -> Void)?>(nil)
 
     /// - Parameter open: opens the store with the daemon's credential.
     init(opening open: @escaping @Sendable () throws(VaultError) -> SecretStore) { self.open = open }
@@ -32,7 +33,15 @@
 
     /// Opens the store anew, with the credential as it is now. If that fails, the store that is open stays open.
     func reopen() throws(VaultError) {
-      exchange(try OpenedStore(try open()))
+      let store = try open()
+      preparation.withLock { $0 }?(store)
+      exchange(try OpenedStore(store))
+    }
+
+    /// Has `prepare` called with each store before anything uses it, and with the one that is open.
+    func prepareStores(_ prepare: @escaping @Sendable (SecretStore) -> Void) {
+      preparation.withLock { $0 = prepare }
+      if let current { prepare(current.store) }
     }
 
     /// Lets go of the store. Its keys are wiped when the calls that have begun end; streams of changes end now.

@@ -21,6 +21,7 @@
   enum Blocking {
     private static let readers = started(8)
     private static let writers = started(8)
+    private static let appliers = started(4)
 
     private static func started(_ count: Int) -> NIOThreadPool {
       let pool = NIOThreadPool(numberOfThreads: count)
@@ -35,6 +36,11 @@
     /// Writers wait for each other, so they have threads of their own.
     static func write<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await writers.runIfActive(body)
+    }
+
+    /// For what other hosts changed: writers wait for it if they were overtaken.
+    static func apply<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+      try await appliers.runIfActive(body)
     }
   }
 

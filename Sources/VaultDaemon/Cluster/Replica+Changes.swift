@@ -82,7 +82,7 @@
       _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
     ) async throws -> Result {
       let (group, store) = (group, store)
-      return try await Blocking.write {
+      return try await Blocking.apply {
         try store.copyFile(of: group) { (path, state) throws(VaultError) in
           let pieces = FilePieces(path)
           guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }

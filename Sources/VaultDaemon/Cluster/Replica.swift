@@ -66,7 +66,7 @@
       case .commit(let stored):
         let (bytes, group, store) = (stored.commit.bytes, group, store)
         // What does not follow or prove is looked at when the head names it.
-        _ = try? await Blocking.write { try store.apply(bytes, to: group) }
+        _ = try? await Blocking.apply { try store.apply(bytes, to: group) }
       case .head(let new):
         head.withLock { $0 = new }
         if try await copy()?.state.link.bytes != new.link.bytes { try await catchUp() } else { await renewBaseIfDue() }
@@ -161,7 +161,7 @@
     private func apply(_ stored: StoredCommit, at found: LogHead) async throws -> Bool {
       let (bytes, group, store) = (stored.commit.bytes, group, store)
       do {
-        _ = try await Blocking.write {
+        _ = try await Blocking.apply {
           _ = try store.apply(bytes, to: group)
         }
         return true
@@ -196,7 +196,7 @@
       guard let base = try await log.base() else { throw VaultError.notFound(.publication) }
       let before = try await copy()
       let (group, store, log) = (group, store, log)
-      let isAdopted = try await Blocking.write {
+      let isAdopted = try await Blocking.apply {
         try store.adopt(group) { (path) throws(VaultError) in
           let file = try NewFile(path)
           do {
