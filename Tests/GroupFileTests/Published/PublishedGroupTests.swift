@@ -176,4 +176,32 @@ import Testing
     #expect(try second.group.beginReading().view.state.link == before)
     #expect(try second.group.apply(GroupCommit(parsing: bytes)))
   }
+
+  @Test func `a log shows no name and no value`() throws {
+    let (_, log, first) = try published()
+    try first.group.set(["fresh name": "short value", "another": String(repeating: "large value", count: 1_000)])
+    let content = log.content.withLock { $0 }
+    let base = try #require(content.base)
+    for bytes in [Data(base.bytes)] + content.commits.map({ Data($0) }) {
+      for text in ["item/7", "value 7", "fresh name", "another", "short value", "large value", "com.example"] {
+        #expect(bytes.range(of: Data(text.utf8)) == nil)
+      }
+    }
+  }
+
+  @Test func `a commit without the signature of a writer is not confirmed for the log`() throws {
+    let (group, log, first) = try published()
+    let second = try TestHost(group, log)
+    try second.catchUp()
+    try first.group.set(["item/1": "one"])
+    try first.group.set(["item/1": "two"])
+    let commits = log.content.withLock { $0.commits }
+    var altered = commits[0]
+    altered[GroupCommit.requestIDRange.upperBound + 100] ^= 1
+    altered.replaceSubrange((altered.count - 32)..., with: GroupCommit.checksum(of: altered.dropLast(32)))
+    #expect(throws: GroupFileError.self) { try second.group.confirm(GroupCommit(parsing: altered)) }
+    #expect(throws: GroupFileError.behind) { try second.group.confirm(GroupCommit(parsing: commits[1])) }
+    try second.group.confirm(GroupCommit(parsing: commits[0]))
+    #expect(try second.group.value("item/1") == "value 1")
+  }
 }
