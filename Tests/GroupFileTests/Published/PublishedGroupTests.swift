@@ -178,7 +178,7 @@ import Testing
   }
 
   @Test func `a log shows no name and no value`() throws {
-    let (_, log, first) = try published()
+    let (group, log, first) = try published()
     try first.group.set(["fresh name": "short value", "another": String(repeating: "large value", count: 1_000)])
     let content = log.content.withLock { $0 }
     let base = try #require(content.base)
@@ -187,6 +187,7 @@ import Testing
         #expect(bytes.range(of: Data(text.utf8)) == nil)
       }
     }
+    #expect(try group.value("fresh name") == "short value")
   }
 
   @Test func `a commit without the signature of a writer is not confirmed for the log`() throws {
