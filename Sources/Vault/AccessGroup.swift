@@ -313,20 +313,6 @@ public final class AccessGroup: Sendable {
       }
     }
   }
-
-  /// Makes a change of a published group again, on its newest state, as long as other hosts are faster.
-  func inOrder<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
-    for _ in 0..<AccessGroup.attemptLimit {
-      do { return try change() } catch {
-        guard case .unordered(_, .overtaken)? = error as? VaultError, let file = try? file,
-          (try? file.catchUp()) != nil
-        else { throw error }
-      }
-    }
-    return try change()
-  }
-
-  private static let attemptLimit = 32
 }
 
 /// An item together with its opened secret.

@@ -48,7 +48,7 @@ extension AccessGroupFile {
 /// used.
 package final class RestingGroup {
   private let connection: Connection
-  private let view: Snapshot
+  let view: Snapshot
 
   package var state: VerifiedState { view.state }
 

@@ -185,6 +185,21 @@ extension WriteTransaction {
   }
 }
 
+extension GroupCommit {
+  /// Whether the manifest opens with the key of `state`.
+  package func isSealed(as state: VerifiedState) -> Bool {
+    groupID == state.manifest.groupID && SignedManifest.isSealed(manifest, with: state.keys)
+  }
+}
+
+extension RestingGroup {
+  /// Whether the file's chain leads from `previous` to its state.
+  package func descends(from previous: PublishedState) throws(GroupFileError) -> Bool {
+    guard previous.groupID == state.manifest.groupID else { return false }
+    return try view.descends(from: previous.epoch, previous.link.bytes)
+  }
+}
+
 extension GroupCommit.SealedRow {
   fileprivate func parsedRow() throws(GroupFileError) -> Row {
     do throws(GroupFileError) { return try Row(parsing: row) } catch { throw .damaged(.commit, "a row's layout") }

@@ -113,6 +113,11 @@ enum SignedManifest {
     return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)
   }
 
+  /// Whether a stored manifest opens with `keys`.
+  static func isSealed(_ stored: [UInt8], with keys: GroupKeys) -> Bool {
+    keys.openMeta(stored, .manifestBinding) != nil
+  }
+
   /// Opens a stored manifest and checks it against the roster that it names: ids, digest, the writer's right and the
   /// signature. The versions in it are not checked.
   ///

@@ -83,6 +83,24 @@ extension SecretStore {
   }
 }
 
+extension AccessGroup {
+  /// Makes a change of a published group again, on its newest state, as long as other hosts are faster.
+  func inOrder<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
+    for _ in 0..<AccessGroup.attemptLimit {
+      do { return try change() } catch {
+        guard case .unordered(_, .overtaken)? = error as? VaultError, let file = try? file else { throw error }
+        do throws(GroupFileError) { try file.catchUp() } catch let reason {
+          // Why the newest state is not here says more than that there is one.
+          throw VaultError(reason, group: name.description) as? Failure ?? error
+        }
+      }
+    }
+    return try change()
+  }
+
+  private static let attemptLimit = 32
+}
+
 /// The state of a host's copy of a group.
 package struct GroupCopy: Sendable, Equatable {
   package let state: PublishedState
@@ -153,6 +171,12 @@ extension SecretStore {
     return isAdopted
   }
 
+  /// Whether somebody who has the group's key made a commit; its signature is not looked at.
+  package func isSealed(_ commit: [UInt8], of group: String) throws(VaultError) -> Bool {
+    guard let commit = try? GroupCommit(parsing: commit) else { return false }
+    return try self.group(group).reading { (view) throws(GroupFileError) in commit.isSealed(as: view.view.state) }
+  }
+
   /// Whether the copy's chain leads from the state with this epoch and link to the copy's state.
   package func copyDescends(from epoch: UInt64, _ link: [UInt8], of group: String) throws(VaultError) -> Bool {
     try self.group(group).reading { (view) throws(GroupFileError) in
@@ -183,15 +207,20 @@ extension SecretStore {
 
   /// Proves the complete file at `path`, which another program wants to publish.
   ///
-  /// - Throws: the error of the proof; ``VaultError/denied(_:)`` if the file is not below this store's folder.
-  package func provedCopy(at path: String, of group: String) throws(VaultError) -> GroupCopy {
-    guard let end = path.lastIndex(of: "/"), path.hasPrefix(location.home + "/"),
+  /// - Parameter previous: the state that the file's state must descend from.
+  /// - Throws: the error of the proof; ``VaultError/invalid(_:)`` if the file is no draft of this store, or does not
+  ///   descend from `previous`.
+  package func provedCopy(
+    at path: String, of group: String, after previous: PublishedState
+  ) throws(VaultError) -> GroupCopy {
+    guard let end = path.lastIndex(of: "/"), path.hasPrefix("\(location.home)/\(DraftFolder.parentName)/"),
       !path.split(separator: "/").contains("..")
     else { throw .invalid("the file is not in the store") }
     let file = try self.group(group).file
-    do {
+    do throws(GroupFileError) {
       let resting = try RestingGroup(in: String(path[..<end]), file.context)
       _ = try resting.proved()
+      guard try resting.descends(from: previous) else { throw .behind }
       return GroupCopy(resting.state)
     } catch {
       throw VaultError(error, group: group)

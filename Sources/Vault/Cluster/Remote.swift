@@ -104,6 +104,19 @@ public struct Remote: Sendable {
     return Secret(openedPassword)
   }
 
+  /// Whether both lead to the same servers with the same login.
+  package func isSame(as other: Remote) -> Bool {
+    func isSame(_ left: OpenedSecret?, _ right: OpenedSecret?) -> Bool {
+      guard let left, let right else { return left == nil && right == nil }
+      return unsafe left.withUnsafeBytes { left in
+        unsafe right.withUnsafeBytes { unsafe left.elementsEqual($0) }
+      }
+    }
+    return endpoints == other.endpoints && usesTLS == other.usesTLS && authority == other.authority
+      && certificate == other.certificate && user == other.user && isSame(openedKey, other.openedKey)
+      && isSame(openedPassword, other.openedPassword)
+  }
+
   /// As the owner may write it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are encrypted.
   public var address: String {
     (usesTLS ? Scheme.tls : .plain).rawValue + endpoints.map(\.description).joined(separator: ",")

@@ -21,7 +21,7 @@ struct ServicePublisher: CommitPublishing {
   private func ask(_ request: ClusterRequest, _ body: [UInt8]) throws(GroupFileError) {
     let failure: VaultError?
     do throws(VaultError) {
-      failure = try location.askService(request.path(of: group), body).failure
+      failure = try location.askService(request.path(of: group), body, patience: request == .base ? 600 : 30).failure
     } catch {
       switch error {
       case .locked: throw .published

@@ -91,12 +91,14 @@ extension StoreLocation {
   /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the usual ones.
   ///
   /// - Throws: ``VaultError/locked(_:)`` if nobody answers.
-  func askService(_ path: String, _ body: [UInt8]) throws(VaultError) -> ServiceAnswer {
+  func askService(_ path: String, _ body: [UInt8], patience: Int = 30) throws(VaultError) -> ServiceAnswer {
     if let socket = variable("VAULT_SOCKET") {
-      return try ServiceConnection(StoreLocation.absolute(socket)).answer(to: path, body)
+      return try ServiceConnection(StoreLocation.absolute(socket), patience: patience).answer(to: path, body)
     }
     for socket in serviceSockets {
-      do { return try ServiceConnection(socket).answer(to: path, body) } catch ServiceConnection.nobodyListens {
+      do { return try ServiceConnection(socket, patience: patience).answer(to: path, body) } catch ServiceConnection
+        .nobodyListens
+      {
         continue
       }
     }

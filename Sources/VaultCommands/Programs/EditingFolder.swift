@@ -30,7 +30,7 @@ final class EditingFolder {
       guard unsafe mkdtemp(&template) != nil else { throw Self.failure(errno) }
       let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
       let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-      if descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+      if descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0, Self.isStillThere(path, descriptor) {
         (self.path, self.descriptor) = (path, descriptor)
         return
       }
@@ -80,6 +80,13 @@ final class EditingFolder {
     else { return false }
     // A world-writable folder is safe only with the sticky bit.
     return status.st_uid == geteuid() || status.st_mode & S_ISVTX != 0
+  }
+
+  /// Whether a folder that was locked was not removed just before.
+  private static func isStillThere(_ path: String, _ descriptor: Int32) -> Bool {
+    var (atPath, opened) = (stat(), stat())
+    return unsafe lstat(path, &atPath) == 0 && fstat(descriptor, &opened) == 0 && atPath.st_ino == opened.st_ino
+      && atPath.st_dev == opened.st_dev
   }
 
   private static func removeAbandoned(in place: String) {

@@ -48,7 +48,14 @@
     ) async throws -> UInt64? {
       guard let replica = await replication.replica(of: group) else { throw VaultError.notFound(.publication) }
       let isTrusted = connection.peer.user == 0 || connection.peer.user == geteuid()
-      let body = try await request.body.collect(upTo: isTrusted ? GroupCommit.byteLimit : limits.body)
+      // Only the owner makes complete files, and the daemon is the store's user.
+      guard wanted != .base || isTrusted else { throw VaultError.denied(.ownerOnly) }
+      let limit =
+        switch wanted {
+        case .commit: isTrusted ? GroupCommit.byteLimit : limits.body
+        case .base, .sync, .status: limits.strangersBody
+        }
+      let body = try await request.body.collect(upTo: limit)
       let bytes = Array(body.readableBytesView)
       switch wanted {
       case .sync: try await replica.catchUp()

@@ -176,8 +176,11 @@
       } else if let epoch = log.keys.epoch(of: pair.key) {
         if !isRemoval { try await tellCommit(pair, epoch) }
       } else {
-        // The range is shared with no key of ours but these.
-        throw .malformed
+        // Somebody's own key below the group's prefix says nothing, and must not keep us from the next event.
+        let (first, end) = log.keys.watched
+        guard !pair.key.lexicographicallyPrecedes(first), pair.key.lexicographicallyPrecedes(end) else {
+          throw .malformed
+        }
       }
       // An event that waited for room until the connection was given up was not told.
       guard !Task.isCancelled else { throw .unreachable }

@@ -80,7 +80,7 @@
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.singleValueContainer()
-      guard let value = Value(try container.decode(String.self)), value >= 0 else {
+      guard let value = Value(try container.decode(String.self)), value >= 0, value < .max else {
         throw DecodingError.dataCorruptedError(in: container, debugDescription: "no number")
       }
       self.value = value

@@ -14,7 +14,9 @@
 
     /// Orders the state of a file of another process, after proving the whole file.
     func order(_ file: PublishedFile) async throws {
-      let new = try await Blocking.read { [self] in try store.provedCopy(at: file.path, of: group) }
+      let new = try await Blocking.read { [self] in
+        try store.provedCopy(at: file.path, of: group, after: file.previous)
+      }
       try await publish(fileAt: file.path, holding: new.state, after: file.previous)
     }
 
@@ -31,8 +33,10 @@
           return renewal.withLock { $0.note(commit) }
         } catch {
           // The head does not count a commit that is in its place, so no host has ever taken that.
-          guard case .occupied(let found) = error, stranger == nil else { throw meaning(of: error, isChange: true) }
-          stranger = found.revision
+          guard stranger == nil, let found = error.stranger(at: commit.epoch) else {
+            throw meaning(of: error, isChange: true)
+          }
+          stranger = found
         }
       }
     }
@@ -43,9 +47,22 @@
     ) async throws(VaultError) {
       guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
       let pieces = FilePieces(path)
+      let isAncestor: Bool
+      let found: LogHead?
+      do throws(LogError) { found = try await log.head() } catch { throw meaning(of: error, isChange: false) }
+      do {
+        // The log may have ended with a state from which the group went on without it.
+        isAncestor =
+          try found.map { found in
+            try found.link.bytes == previous.link.bytes
+              || store.copyDescends(from: found.epoch, found.link.bytes, of: group)
+                && store.copy(of: group)?.isPublished == false
+          } ?? true
+      } catch {
+        throw error as? VaultError ?? .unexpected("an error of a store")
+      }
+      guard isAncestor, state.epoch > found?.epoch ?? 0 else { throw .unordered(group: group, .overtaken) }
       do throws(LogError) {
-        let found = try await log.head()
-        guard found == nil || found?.link.bytes == previous.link.bytes else { throw .conflict(found) }
         let new = try await log.publish(epoch: state.epoch, link: link, after: found) { index throws(LogError) in
           try pieces.piece(index)
         }
@@ -66,7 +83,7 @@
     /// Has the log begin with the copy as it is now, if that is due.
     private func renewBase() async throws {
       guard renewal.withLock({ $0.isDue }) else { return }
-      let old = try await log.base()
+      let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
       renewal.withLock { $0.note(base: old?.epoch ?? 0, isNew: false) }
       guard renewal.withLock({ $0.isDue }) else { return }
       let log = log
@@ -124,6 +141,25 @@
     }
   }
 
+  extension LogError {
+    /// The revision of what is in the place of a commit of `epoch` and cannot be one.
+    fileprivate func stranger(at epoch: UInt64) -> LogRevision? {
+      if case .occupied(let found) = self { return found.revision }
+      if case .damaged(let found) = self, found.place == .commit(epoch: epoch) { return found.revision }
+      return nil
+    }
+  }
+
+  extension Result<LogBase?, LogError> {
+    /// The base, or what stands for one that cannot be read.
+    fileprivate func replaceable() throws(LogError) -> LogBase? {
+      guard case .failure(.damaged(let damage)) = self,
+        let link = CommitLink([UInt8](repeating: 0, count: CommitLink.byteCount))
+      else { return try get() }
+      return LogBase(epoch: 0, link: link, byteCount: 0, revision: damage.revision)
+    }
+  }
+
   /// When a host that adds commits to a log puts a new complete file under them.
   struct Renewal {
     /// The most commits that a host has to take one by one.
@@ -136,7 +172,7 @@
     /// Members whom the old file does not name cannot begin with it.
     private var hasNewMembers = false
 
-    var isDue: Bool { hasNewMembers || newest >= base + Renewal.commitLimit }
+    var isDue: Bool { hasNewMembers || newest > base && newest - base >= Renewal.commitLimit }
 
     mutating func note(_ commit: GroupCommit) {
       newest = commit.epoch
@@ -144,7 +180,8 @@
     }
 
     mutating func note(base epoch: UInt64, isNew: Bool = true) {
-      base = max(base, epoch)
+      // A base above the newest commit is nobody's.
+      base = isNew || epoch <= newest ? epoch : 0
       if isNew { hasNewMembers = false }
     }
   }

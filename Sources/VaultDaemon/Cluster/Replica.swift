@@ -45,7 +45,6 @@
           pause = .milliseconds(200)
           for try await event in log.watch(after: head.withLock { $0 }) {
             try await take(event)
-            if try await copy()?.isPublished == false { return }
           }
         } catch is CancellationError {
           return
@@ -110,7 +109,7 @@
       case .success(let head): found = head
       case .failure(.damaged(let damage)):
         try await replaceHead(at: damage.revision, by: copy)
-        return true
+        return false
       case .failure(let error): throw error
       }
       head.withLock { $0 = found }
@@ -129,9 +128,11 @@
         let isDescendant = try await Blocking.read {
           try store.copyDescends(from: found.epoch, found.link.bytes, of: group)
         }
-        guard isDescendant, copy.isPublished else {
+        guard isDescendant else {
           throw VaultError.rolledBack(group: group, found: found.epoch, known: copy.state.epoch, reason: .fork)
         }
+        // It was changed without the log since its publication ended.
+        guard copy.isPublished else { return true }
         try await restoreLog(copy, after: found)
         return true
       }
@@ -140,18 +141,18 @@
       switch await Replica.result({ () async throws(LogError) in try await self.log.commits(after: epoch, limit: 256) })
       {
       case .success(let following): commits = following
-      case .failure(.baseNeeded): return try await adoptBase()
+      case .failure(.baseNeeded): return try await adoptBase(under: found)
       case .failure(.damaged(let damage)) where damage.place == .commit(epoch: epoch + 1):
-        try await replaceHead(at: found.revision, by: copy)
-        return true
+        try await replaceHead(at: found, by: copy, because: "a commit cannot be read")
+        return false
       case .failure(let error): throw error
       }
-      guard !commits.isEmpty else { return try await adoptBase() }
-      for stored in commits where try await !apply(stored, at: found) { return true }
+      guard !commits.isEmpty else { return try await adoptBase(under: found) }
+      for stored in commits where try await !apply(stored, at: found) { return false }
       return false
     }
 
-    private static func result<Success>(
+    static func result<Success>(
       _ body: () async throws(LogError) -> Success
     ) async -> Result<Success, LogError> {
       do throws(LogError) { return .success(try await body()) } catch { return .failure(error) }
@@ -167,10 +168,7 @@
         return true
       } catch VaultError.damaged(_, .commit, let detail) {
         logger.error("a commit does not prove", metadata: ["epoch": "\(stored.commit.epoch)", "reason": "\(detail)"])
-        guard let copy = try await copy(), copy.isWriter else {
-          throw VaultError.damaged(group: group, level: .commit, detail: detail)
-        }
-        try await replaceHead(at: found.revision, by: copy)
+        try await replaceHead(at: found, by: try await copy(), because: detail)
         return false
       } catch VaultError.unordered(_, .overtaken) {
         // The commit follows another state than the copy's.
@@ -178,6 +176,39 @@
           group: group, found: stored.commit.epoch, known: stored.commit.epoch, reason: .fork)
       }
     }
+
+    /// Sets the head to the copy's state, because the commits that lead to it cannot be anybody's.
+    ///
+    /// - Throws: `damaged` if one of them was made by somebody who has the group's key: then the log has states that this
+    ///   host does not have, and only a host that has them can mend it.
+    private func replaceHead(at found: LogHead, by copy: GroupCopy?, because detail: String) async throws {
+      let damage = VaultError.damaged(group: group, level: .commit, detail: detail)
+      guard let copy, copy.isWriter, copy.state.epoch < found.epoch else { throw damage }
+      let (group, store) = (group, store)
+      var epoch = copy.state.epoch
+      let end = min(found.epoch, epoch + Replica.searchedCommits)
+      while epoch < end {
+        let place = epoch
+        let following = await Replica.result { () async throws(LogError) in
+          try await self.log.commits(after: place, limit: 1)
+        }
+        switch following {
+        case .success(let commits):
+          if let bytes = commits.first?.commit.bytes,
+            try await Blocking.read({ try store.isSealed(bytes, of: group) })
+          {
+            throw damage
+          }
+        case .failure(.damaged), .failure(.baseNeeded): break
+        case .failure(let error): throw error
+        }
+        epoch += 1
+      }
+      try await replaceHead(at: found.revision, by: copy)
+    }
+
+    /// How many commits are looked at before a head counts as forged.
+    private static let searchedCommits: UInt64 = 64
 
     /// Sets the head to the copy's state, because what it named cannot be anybody's state.
     private func replaceHead(at revision: LogRevision?, by copy: GroupCopy?) async throws {
@@ -192,7 +223,7 @@
     /// Fetches the newest complete file.
     ///
     /// - Returns: `false`, because commits may follow it.
-    private func adoptBase() async throws -> Bool {
+    private func adoptBase(under found: LogHead? = nil) async throws -> Bool {
       guard let base = try await log.base() else { throw VaultError.notFound(.publication) }
       let before = try await copy()
       let (group, store, log) = (group, store, log)
@@ -214,8 +245,10 @@
           guard try await copy() == before else { return false }
           try await Task.sleep(for: .milliseconds(50))
         }
-        throw VaultError.damaged(
-          group: group, level: .commit, detail: "commits are missing, and no complete file follows")
+        let detail = "commits are missing, and no complete file follows"
+        guard let found else { throw VaultError.damaged(group: group, level: .commit, detail: detail) }
+        try await replaceHead(at: found, by: before, because: detail)
+        return false
       }
       logger.info("a complete file was taken from the log", metadata: ["epoch": "\(base.epoch)"])
       return false

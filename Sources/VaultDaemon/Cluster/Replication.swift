@@ -12,6 +12,8 @@
     private struct Entry {
       let replica: Replica
       let store: SecretStore
+      let id: GroupID
+      let remote: Remote
       let task: Task<Void, Never>
     }
 
@@ -58,10 +60,17 @@
     func join() async throws -> [(group: String, epoch: UInt64)] {
       await refresh()
       var groups: [(String, UInt64)] = []
+      var failure: (any Error)?
       for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } }) {
-        guard try await entry.replica.catchUpIfPublished() else { continue }
+        do {
+          guard try await entry.replica.catchUpIfPublished() else { continue }
+        } catch {
+          failure = failure ?? error
+          continue
+        }
         if let copy = try await entry.replica.copy() { groups.append((entry.replica.group, copy.state.epoch)) }
       }
+      if groups.isEmpty, let failure { throw failure }
       return groups
     }
 
@@ -83,7 +92,10 @@
       var wanted: [String: ReplicaSource] = [:]
       for source in found where wanted[source.group] == nil { wanted[source.group] = source }
       let ended = entries.withLock { entries in
-        let ended = entries.filter { group, entry in wanted[group].map { $0.store !== entry.store } ?? true }
+        let ended = entries.filter { group, entry in
+          wanted[group].map { $0.store !== entry.store || $0.id != entry.id || !$0.remote.isSame(as: entry.remote) }
+            ?? true
+        }
         for group in ended.keys { entries[group] = nil }
         return ended
       }
@@ -103,7 +115,8 @@
       let isNew = entries.withLock { entries in
         guard entries[source.group] == nil else { return false }
         entries[source.group] = Entry(
-          replica: replica, store: source.store, task: Task { await replica.follow() })
+          replica: replica, store: source.store, id: source.id, remote: source.remote,
+          task: Task { await replica.follow() })
         return true
       }
       if isNew { logger.info("following a published group", metadata: ["group": "\(source.group)"]) }
@@ -132,11 +145,12 @@
       var found: [ReplicaSource] = []
       for application in try joinedApplications() {
         let path = try joinedCredential(of: application)
-        let credential = try ApplicationCredential(at: path)
-        guard let remote = credential.remote else { continue }
-        let store = try known.store(application, credential.issue) { () throws(VaultError) in
-          try SecretStore.open(at: self, credential: path)
-        }
+        // One that cannot be used must not keep the others' groups from being followed.
+        guard let credential = try? ApplicationCredential(at: path), let remote = credential.remote,
+          let store = try? known.store(
+            application, credential.issue, { () throws(VaultError) in try SecretStore.open(at: self, credential: path) }
+          )
+        else { continue }
         for (group, floor) in credential.floors {
           found.append(ReplicaSource(group: group, id: floor.groupID, store: store, remote: remote))
         }

@@ -2,6 +2,7 @@
   import HTTPTypes
   import NIOCore
   import NIOHTTPTypes
+  import VaultFoundation
 
   /// Watches the requests and answers of one connection: knows where a request ends, and closes the connection if a request
   /// is too long or arrives too slowly, or if its answer is not taken.
@@ -18,6 +19,7 @@
     /// Whether the last byte that was parsed ended a request, or none was parsed yet.
     private(set) var isBetweenRequests = true
     private var bodyCount = 0
+    private var takesCommit = false
     /// How many bytes of the body are still to come, if the head said how long it is.
     private(set) var remainingBody = 0
     /// Until the first byte of the first request, which with TLS comes after the handshake.
@@ -51,12 +53,14 @@
       switch unwrapInboundIn(data) {
       case .head(let head):
         bodyCount = 0
+        takesCommit = head.path?.hasPrefix("/vault/1/commit/") ?? false
         remainingBody = head.headerFields[.contentLength].flatMap { Int($0) } ?? 0
       case .body(let bytes):
         bodyCount += bytes.readableBytes
         remainingBody -= bytes.readableBytes
         // An answer says that a body is too long; this is for clients that do not stop.
-        if bodyCount > 2 * limits.body { return context.close(promise: nil) }
+        let limit = takesCommit ? max(limits.body, GroupCommit.byteLimit) : limits.body
+        if bodyCount > 2 * limit { return context.close(promise: nil) }
       case .end:
         isBetweenRequests = true
         remainingBody = 0

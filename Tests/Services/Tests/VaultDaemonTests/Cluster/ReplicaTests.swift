@@ -158,4 +158,57 @@ import VaultFoundation
     await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
     #expect(try await other.value() == "first")
   }
+
+  @Test func `a host that is behind does not set back a head that others have proved`() async throws {
+    let first = try #require(try await owner.log.head())
+    for value in ["second", "third", "fourth"] { try await owner.set(value) }
+    let head = try #require(try await owner.log.head())
+    let stored = try #require(try await owner.log.commits(after: first.epoch, limit: 1).first)
+    let junk = LoggedCommit(epoch: first.epoch + 1, link: stored.commit.link, bytes: [1, 2, 3])
+    _ = try await owner.log.replace(junk, at: stored.revision, under: head)
+    await #expect(throws: VaultError.self) { try await other.replica.catchUp() }
+    await #expect(throws: VaultError.self) { try await other.set("over the others") }
+    #expect(try await owner.log.head() == head)
+  }
+
+  @Test func `garbage in the place of the next commit stops no writer`() async throws {
+    let head = try #require(try await owner.log.head())
+    let link = try #require(CommitLink([UInt8](repeating: 9, count: 32)))
+    _ = try await owner.log.replace(
+      LoggedCommit(epoch: head.epoch + 1, link: link, bytes: [1]), at: nil, under: head)
+    try await other.set("in its place")
+    #expect(try await other.value() == "in its place")
+  }
+
+  @Test func `a group that went on without the log can be published again`() async throws {
+    try await Blocking.write { [owner] in
+      try owner.store.unpublishGroup("team")
+      try owner.store.group("team").set("name", to: "without the log")
+      try owner.store.publishGroup("team", at: "test")
+    }
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "without the log")
+    try await other.set("with the log")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "with the log")
+  }
+
+  @Test func `the live file of a group is not taken for its next state`() async throws {
+    try await owner.set("second")
+    let head = try #require(try await owner.log.head())
+    let copy = try #require(try await other.replica.copy())
+    let file = PublishedFile(path: daemon.folder + "/other/groups/team/group.vault", previous: copy.state)
+    await #expect(throws: VaultError.self) { try await other.replica.order(file) }
+    #expect(try await owner.log.head() == head)
+  }
+
+  @Test func `a base with the number of a later state is replaced, and ends nothing`() async throws {
+    let link = try #require(CommitLink([UInt8](repeating: 9, count: 32)))
+    let base = try await owner.log.base()
+    _ = try await owner.log.putBase(epoch: .max, link: link, replacing: base, keeping: 0) { $0 == 0 ? [1] : nil }
+    _ = try daemon.owner().applications.issue("api", to: daemon.folder + "/api")
+    try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: "api") }
+    try await owner.replica.catchUp()
+    #expect(try await owner.log.base()?.epoch == owner.log.head()?.epoch)
+  }
 }
