@@ -162,7 +162,7 @@ struct ListRequest: Equatable {
   var key = KeySource()
 
   /// Whether items that vaultd keeps beside others are listed, too: for whoever asks for everything or for them.
-  private var showsCompanions: Bool { all || prefix.contains("//") }
+  private var showsCompanions: Bool { all || prefix.holds("//") }
 
   /// An item and the group that it is in; no tuple, which the runtime would copy and destroy one by one.
   private struct Found {
