@@ -8,7 +8,9 @@ public struct ApplicationCredential: Sendable {
 
   /// Reads a credential.
   ///
-  /// - Parameter passphrase: gives the passphrase of a sealed credential; called only for one.
+  /// - Parameters:
+  ///   - path: the credential's file.
+  ///   - passphrase: gives the passphrase of a sealed credential; called only for one.
   /// - Throws: ``VaultError/locked(_:)`` if the file is missing or unsuitable, or if it is sealed and nothing gives the
   ///   passphrase; ``VaultError/wrongKey(_:)``; ``VaultError/damaged(group:level:detail:)``;
   ///   ``VaultError/newerFormat(read:write:)``; ``VaultError/storage(_:)``.

@@ -35,7 +35,9 @@ extension SecretStore {
 
   /// Keeps a remote. The groups `vault.service` and `vault.audit` are made if they are missing.
   ///
-  /// - Parameter isReplacing: whether a remote of the same name exists, and is replaced.
+  /// - Parameters:
+  ///   - remote: the remote, with its login.
+  ///   - isReplacing: whether a remote of the same name exists, and is replaced.
   /// - Throws: ``VaultError/exists(_:)``; ``VaultError/notFound(_:)`` if there is nothing to replace;
   ///   ``VaultError/denied(_:)`` for anyone but the owner.
   public func addRemote(_ remote: Remote, replacing isReplacing: Bool = false) throws(VaultError) {
