@@ -128,7 +128,7 @@ extension VaultError.Disorder {
   /// What keeps a change from being ordered: lower case, no full stop.
   var words: String {
     switch self {
-    case .notHere(let why): "only vaultd makes its changes: \(why)"
+    case .notHere: "only vaultd makes its changes, and none answers here"
     case .overtaken: "other hosts changed it at the same time, again and again"
     case .unreachable(let why): "its cluster cannot be reached: \(why)"
     case .outcomeUnknown: "its cluster did not confirm the change in time, which may have been made or not"

@@ -81,8 +81,8 @@ public enum VaultError: Error, Sendable, Equatable {
   /// Why a change of a published group was not ordered among its hosts.
   @nonexhaustive
   public enum Disorder: Sendable, Equatable {
-    /// Only `vaultd` orders changes, and it was not asked; the payload says why, for people.
-    case notHere(String)
+    /// Only `vaultd` orders changes, and none answers here.
+    case notHere
     /// Other hosts were faster, again and again.
     case overtaken
     /// The cluster cannot be reached; the payload says why, for people.
@@ -238,7 +238,7 @@ extension VaultError {
     case .superseded: self = .contradiction(.superseded)
     case .overLimit(let limit): self = .overLimit(limit)
     case .statesPerRoster: self = .tooManyStates
-    case .published: self = .unordered(group: group, .notHere("nothing here can ask it"))
+    case .published: self = .unordered(group: group, .notHere)
     case .behind: self = .unordered(group: group, .overtaken)
     case .unreachable(let reason): self = .unordered(group: group, .unreachable(reason))
     case .outcomeUnknown: self = .unordered(group: group, .outcomeUnknown)

@@ -14,6 +14,20 @@ package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
   return true
 }
 
+/// The number of waiters for a lock of the file with this inode, according to the kernel. Its list can miss a line while
+/// other processes lock and unlock.
+package func lockWaiterCount(inode: UInt64) -> Int {
+  let locks = unsafe open("/proc/locks", O_RDONLY | O_CLOEXEC)
+  defer { close(locks) }
+  var text: [UInt8] = []
+  var page = [UInt8](repeating: 0, count: 65_536)
+  // One call returns a page of it at most.
+  while case let count = unsafe read(locks, &page, page.count), count > 0 { text += page[..<count] }
+  return String(decoding: text, as: UTF8.self).split(separator: "\n").count {
+    $0.contains(" -> ") && $0.contains(":\(inode) ")
+  }
+}
+
 /// Runs `body` on `count` threads at once, with the numbers from 0, and waits for all of them.
 ///
 /// `DispatchQueue.concurrentPerform` uses no more threads than there are cores, so most of its calls never run at the

@@ -6,8 +6,8 @@ extension AccessGroupFile {
   /// A member could read what was written before their removal, and can keep copies of it.
   ///
   /// - Parameter isName: whether a name is valid for an item.
-  /// - Returns: the items with the removed members that could read them, sorted by name, and whether all rows could be examined; rows that a writer signed but that are not valid
-  ///   items are skipped.
+  /// - Returns: the items with the removed members that could read them, sorted by name, and whether all rows could be
+  ///   examined. Rows that a writer signed but that are not valid items are skipped.
   /// - Throws: the errors of a reader's checks.
   package func exposure(
     isName: (String) -> Bool = { _ in true }

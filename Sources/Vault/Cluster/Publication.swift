@@ -105,15 +105,12 @@ extension AccessGroup {
 package struct GroupCopy: Sendable, Equatable {
   package let state: PublishedState
   package let isPublished: Bool
-  /// When the state was signed, in milliseconds since 1970-01-01 UTC, as its writer says.
-  package let time: UInt64
   /// Whether this member may change the group.
   package let isWriter: Bool
 
   init(_ state: VerifiedState) {
     self.state = PublishedState(state)
     isPublished = state.isPublished
-    time = state.manifest.time
     isWriter = state.member.rights >= .write
   }
 }

@@ -1,6 +1,5 @@
 #if Daemon
   import Exchange
-  import Glibc
   import HTTPTypes
   import Hummingbird
   import HummingbirdCore
@@ -28,7 +27,7 @@
     }
 
     private func join(_ connection: Connection) async throws -> Response {
-      guard let user = connection.peer.user, user == 0 || user == geteuid() else { throw Refusal.denied }
+      guard connection.peer.isDaemonsUser else { throw Refusal.denied }
       do {
         let groups = try await replication.join()
         return Response(
@@ -47,7 +46,7 @@
       _ wanted: ClusterRequest, on group: String, _ request: Request, _ connection: Connection
     ) async throws -> UInt64? {
       guard let replica = await replication.replica(of: group) else { throw VaultError.notFound(.publication) }
-      let isTrusted = connection.peer.user == 0 || connection.peer.user == geteuid()
+      let isTrusted = connection.peer.isDaemonsUser
       // Only the owner makes complete files, and the daemon is the store's user.
       guard wanted != .base || isTrusted else { throw VaultError.denied(.ownerOnly) }
       let limit =

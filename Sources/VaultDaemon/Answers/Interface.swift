@@ -78,7 +78,7 @@
       guard target.parts.count == 3, target.parts.starts(with: ["v1", "sys"]),
         ["seal", "unseal"].contains(target.parts[2]), request.method == .put || request.method == .post
       else { return nil }
-      guard let user = connection.peer.user, user == 0 || user == geteuid() else { throw Refusal.denied }
+      guard connection.peer.isDaemonsUser else { throw Refusal.denied }
       if target.parts[2] == "unseal" {
         try await Blocking.read { try seal.unseal() }
         return SystemAnswers(seal: seal).sealStatus

@@ -11,6 +11,8 @@
   struct Peer: Sendable, Equatable {
     /// The uid; `nil` over TCP.
     var user: UInt32?
+    /// Whether it is root or the daemon's own user, who could also end the daemon.
+    var isDaemonsUser: Bool { user == 0 || user == geteuid() }
     var process: Int32?
     /// The unit of the manager that the daemon belongs to.
     var unit: String?

@@ -47,18 +47,9 @@
     ) async throws(VaultError) {
       guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
       let pieces = FilePieces(path)
+      let found = try await newestHead()
       let isAncestor: Bool
-      let found: LogHead?
-      do throws(LogError) { found = try await log.head() } catch { throw meaning(of: error, isChange: false) }
-      do {
-        // The log may have ended with a state from which the group went on without it.
-        isAncestor =
-          try found.map { found in
-            try found.link.bytes == previous.link.bytes
-              || store.copyDescends(from: found.epoch, found.link.bytes, of: group)
-                && store.copy(of: group)?.isPublished == false
-          } ?? true
-      } catch {
+      do { isAncestor = try found.map { try precedes($0, previous) } ?? true } catch {
         throw error as? VaultError ?? .unexpected("an error of a store")
       }
       guard isAncestor, state.epoch > found?.epoch ?? 0 else { throw .unordered(group: group, .overtaken) }
@@ -71,6 +62,18 @@
       } catch {
         throw meaning(of: error, isChange: true)
       }
+    }
+
+    private func newestHead() async throws(VaultError) -> LogHead? {
+      do throws(LogError) { return try await log.head() } catch { throw meaning(of: error, isChange: false) }
+    }
+
+    /// Whether a new file may follow the head `found`: that is `previous`, or a state from which the group went on without
+    /// the log after its publication had ended.
+    private func precedes(_ found: LogHead, _ previous: PublishedState) throws -> Bool {
+      if found.link.bytes == previous.link.bytes { return true }
+      return try store.copyDescends(from: found.epoch, found.link.bytes, of: group)
+        && store.copy(of: group)?.isPublished == false
     }
 
     /// If it fails, the next change tries again.
@@ -133,8 +136,7 @@
     /// The log's head, if it is the state with `link`.
     private func head(linking link: [UInt8]) async throws(VaultError) -> LogHead {
       if let known = head.withLock({ $0 }), known.link.bytes == link { return known }
-      let found: LogHead?
-      do throws(LogError) { found = try await log.head() } catch { throw meaning(of: error, isChange: false) }
+      let found = try await newestHead()
       head.withLock { $0 = found }
       guard let found, found.link.bytes == link else { throw .unordered(group: group, .overtaken) }
       return found

@@ -9,7 +9,6 @@
   /// The log is not trusted: what comes from it is proved against the copy before it changes anything.
   final class Replica: Sendable {
     let group: String
-    let remote: String
     let store: SecretStore
     let log: any CommitLog
     let logger: Logger
@@ -19,8 +18,8 @@
     let renewal = Mutex(Renewal())
     private let turns = Turns()
 
-    init(of group: String, in store: SecretStore, at remote: String, _ log: any CommitLog, _ logger: Logger) {
-      (self.group, self.remote, self.store, self.log) = (group, remote, store, log)
+    init(of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger) {
+      (self.group, self.store, self.log) = (group, store, log)
       var logger = logger
       logger[metadataKey: "group"] = "\(group)"
       self.logger = logger

@@ -111,7 +111,7 @@
         return
       }
       orderChanges(of: source.store)
-      let replica = Replica(of: source.group, in: source.store, at: source.remote.name, log, logger)
+      let replica = Replica(of: source.group, in: source.store, log, logger)
       let isNew = entries.withLock { entries in
         guard entries[source.group] == nil else { return false }
         entries[source.group] = Entry(

@@ -50,15 +50,7 @@ import Testing
   private func isWaitedFor(_ descriptor: Int32) -> Bool {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { return false }
-    // One call would return a page of it.
-    let locks = unsafe open("/proc/locks", O_RDONLY)
-    defer { close(locks) }
-    var text: [UInt8] = []
-    var page = [UInt8](repeating: 0, count: 65_536)
-    while case let count = unsafe read(locks, &page, page.count), count > 0 { text += page[..<count] }
-    return String(decoding: text, as: UTF8.self).split(separator: "\n").contains {
-      $0.contains(" -> ") && $0.contains(":\(status.st_ino) ")
-    }
+    return lockWaiterCount(inode: UInt64(status.st_ino)) > 0
   }
 
   @Test func `a credential signed by another owner opens nothing here`() throws {

@@ -17,7 +17,7 @@ import VaultFoundation
     init(_ store: SecretStore, _ server: MemoryLogServer) {
       self.store = store
       log = MemoryLog(server)
-      replica = Replica(of: "team", in: store, at: "test", log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      replica = Replica(of: "team", in: store, log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
       store.publish { [replica] _ in ReplicaPublisher { replica } }
     }
 
