@@ -62,6 +62,9 @@ enum CommandTable {
         Entry("credential docker", "OPERATION", "be docker's credential helper", AnswerDocker.self),
         Entry("credential cargo", "", "be cargo's credential provider", AnswerCargo.self),
         Entry("credential aws", "NAME", "write an access key for the AWS tools", AnswerAWS.self),
+        Entry("askpass", "PROMPT", "answer a prompt of ssh, git or sudo", AskPass.self),
+        Entry("askpass add", "NAME PROMPT", "let an item answer a prompt", AddAskPassRule.self),
+        Entry("askpass list", "", "list the prompts that items answer", ListAskPassRules.self),
       ]),
     Section(
       "Other programs' files",

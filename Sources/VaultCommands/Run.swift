@@ -76,7 +76,8 @@ private func environmentVariables() -> [String: String] {
   return variables
 }
 
-/// The executable's name decides what it does, because git, docker and cargo find their helpers by file name.
+/// The executable's name decides what it does, because git, docker and cargo find their helpers by file name, and
+/// ssh and sudo run one without further words.
 enum ProgramName {
   /// The words of the command that a program with this name runs. Empty for any other name.
   ///
@@ -88,6 +89,7 @@ enum ProgramName {
     let name = path.lastIndex(of: UInt8(ascii: "/")).map { path[path.index(after: $0)...] } ?? path[...]
     if name.count > 15, name.starts(with: "git-credential-".utf8) { return ["credential", "git"] }
     if name.count > 18, name.starts(with: "docker-credential-".utf8) { return ["credential", "docker"] }
+    if name.count > 8, name.suffix(8).elementsEqual("-askpass".utf8) { return ["askpass", "--"] }
     if name.count > 17, name.starts(with: "cargo-credential-".utf8) { return ["credential", "cargo"] }
     return []
   }

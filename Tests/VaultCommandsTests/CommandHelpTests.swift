@@ -20,6 +20,7 @@ extension NamedCommand {
         "vault unlock", "vault lock", "vault run", "vault allow", "vault read", "vault inject", "vault env",
         "vault watch", "vault totp", "vault ssh generate", "vault ssh add", "vault ssh list",
         "vault credential git", "vault credential docker", "vault credential cargo", "vault credential aws",
+        "vault askpass", "vault askpass add", "vault askpass list",
         "vault import", "vault export",
         "vault init", "vault status", "vault verify", "vault paths", "vault passphrase change",
         "vault slot list", "vault slot add passphrase", "vault slot add key-file", "vault slot add recovery",

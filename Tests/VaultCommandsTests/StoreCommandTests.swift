@@ -34,6 +34,7 @@ import Vault
         "vault read", "vault unlock", "vault lock", "vault import", "vault export", "vault inject",
         "vault env", "vault expiring", "vault service enroll", "vault service show", "vault service revoke",
         "vault audit", "vault audit verify", "vault audit begin", "vault remote list", "vault ssh list",
+        "vault askpass list",
       ].contains(command.path)
       let others = [
         "vault grant": ["b", "--rights", "read"], "vault revoke": ["b"], "vault group share": ["--private"],
@@ -46,7 +47,7 @@ import Vault
         "vault slot add systemd": ["--output", store.folder.file("new")], "vault slot remove": ["1"],
         "vault rotate-value": ["--", "true"], "vault app bind": ["--unit", "b"], "vault app unbind": ["--all"],
         "vault service enroll": ["--output", store.folder.file("credential")], "vault remote add": ["etcd://b:1"],
-        "vault group publish": ["--remote", "b"],
+        "vault group publish": ["--remote", "b"], "vault askpass add": ["b"],
       ]
       let arguments = words + (takesNoName ? [] : ["a"]) + (others[command.path] ?? [])
       let transcript = Transcript(arguments, environment: store.environment)

@@ -97,10 +97,15 @@ final class Terminal {
     throw Failure(.usage, "the two differ")
   }
 
+  /// Asks for one line with echo, for an answer that is no secret.
+  func askAloud(_ prompt: String) throws(Failure) -> WipedBytes {
+    try show(prompt)
+    return try DescriptorInput(descriptor, "the terminal").readLine(limit: Self.lineLimit)
+  }
+
   /// Asks a question that is answered by `yes`, with echo.
   func confirm(_ question: String) throws(Failure) -> Bool {
-    try show(question)
-    let line = try DescriptorInput(descriptor, "the terminal").readLine(limit: Self.lineLimit)
+    let line = try askAloud(question)
     return unsafe line.withUnsafeBytes { unsafe $0.elementsEqual("yes".utf8) }
   }
 

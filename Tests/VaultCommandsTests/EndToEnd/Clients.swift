@@ -10,6 +10,7 @@ extension TestStore {
     for helper in ["git-credential-", "docker-credential-", "cargo-credential-"] {
       unsafe symlink(Executable.path, folder.file("bin/\(helper)\(name)"))
     }
+    unsafe symlink(Executable.path, folder.file("bin/\(name)-askpass"))
   }
 
   /// The folder of the package.

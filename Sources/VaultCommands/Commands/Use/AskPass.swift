@@ -1,0 +1,185 @@
+internal import Exchange
+import Glibc
+internal import KeyedArchives
+internal import Vault
+
+/// `vault askpass PROMPT`
+struct AskPass: Command {
+  static let about = About(
+    "Answer ssh, git or sudo, which run this with the text of their prompt.",
+    usage: "vault askpass PROMPT [-g GROUP]",
+    more: """
+      The executable does this under the name vault-askpass, which tools/install links: set SSH_ASKPASS, GIT_ASKPASS or \
+      SUDO_ASKPASS to its path. A prompt that exactly one item answers (vault askpass add) gets that item's value. Any \
+      other prompt is asked on the terminal, and so is every question to be answered by yes or no.
+      """,
+    example: """
+      export SUDO_ASKPASS=/usr/local/bin/vault-askpass
+      sudo -A true
+      """)
+
+  let prompt: String
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    prompt = try arguments.argument("prompt", "The text that a program would show.")
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    switch session.variable("SSH_ASKPASS_PROMPT") {
+    case "confirm":
+      guard try terminal(session).confirm(shown + " (yes/no) ") else {
+        throw Failure(.denied, "the answer was not yes")
+      }
+    // ssh tells something and waits for no answer.
+    case "none": session.say(prompt)
+    default:
+      if let answer = try storedAnswer(session) { return try write(answer, session) }
+      let answer = try isAnsweredAloud ? terminal(session).askAloud(shown) : terminal(session).ask(shown)
+      try write(unsafe answer.withUnsafeBytes { unsafe Array($0) }, session)
+    }
+  }
+
+  /// Every line of the prompt as text that a terminal shows as it is, because a server may have chosen parts of it.
+  private var shown: String {
+    prompt.split(separator: "\n", omittingEmptySubsequences: false).map { UTF8Text.onOneLine(String($0)) }
+      .joined(separator: "\n")
+  }
+
+  /// Whether the answer is no secret: git's question for a name, and ssh's for a host's key.
+  private var isAnsweredAloud: Bool { prompt.hasPrefix("Username for ") || prompt.holds("(yes/no") }
+
+  /// The value of the only item that answers the prompt.
+  private func storedAnswer(_ session: Session) throws -> [UInt8]? {
+    let text = AskPassRule.text(of: prompt)
+    let group = try session.openGroup(group, key)
+    let rules = try AskPassRule.all(in: group).filter { $0.prompt == text }
+    guard let rule = rules.first, rules.count == 1 else {
+      if rules.count > 1 { session.warn("more than one item answers this prompt; see: vault askpass list") }
+      return nil
+    }
+    let opened = try group.open(rule.item)
+    guard !opened.item.hasExpired else {
+      session.warn("the item that answers this prompt has expired, so it is asked")
+      return nil
+    }
+    let login = Login(opened)
+    guard let answer = rule.isForUsername ? login.username : login.secrets.password else {
+      throw Failure(.conflict, "the item that answers this prompt has no field for it", hint: "see: vault askpass list")
+    }
+    // The program would take the first line alone.
+    guard !answer.contains(0x0A), !answer.contains(0) else {
+      throw Failure(.conflict, "the item that answers this prompt has a value of several lines")
+    }
+    return answer
+  }
+
+  private func terminal(_ session: Session) throws -> Terminal {
+    if let terminal = Terminal(path: session.streams.terminal) { return terminal }
+    throw Failure(
+      .locked, "no item answers the prompt '\(UTF8Text.onOneLine(prompt))', and there is no terminal to ask",
+      hint: "name the item that does: vault askpass add NAME PROMPT")
+  }
+
+  private func write(_ answer: [UInt8], _ session: Session) throws {
+    var line = answer + [0x0A]
+    defer { unsafe explicit_bzero(&line, line.count) }
+    try unsafe line.withUnsafeBytes { bytes in
+      try unsafe session.output.requireTextIfTerminal(bytes, hint: "let ssh, git or sudo run it")
+      try unsafe session.output.write(bytes)
+    }
+  }
+}
+
+/// `vault askpass add NAME PROMPT`
+struct AddAskPassRule: Command {
+  static let about = About(
+    "Let an item answer a prompt of ssh, git or sudo.",
+    usage: "vault askpass add NAME PROMPT [--username] [-g GROUP]",
+    more: """
+      The prompt is matched as a whole, without the spaces at its ends; there are no patterns. The item answers with its \
+      value, or with the field password of a value of type json; --username is for the prompt that asks for its field \
+      username. An empty PROMPT ends it.
+      """,
+    example: """
+      vault askpass add sudo/web1 '[sudo] password for ann: '
+      vault askpass add git/https/example.com/ann "Password for 'https://ann@example.com': "
+      """)
+
+  let name: String
+  let prompt: String
+  let isForUsername: Bool
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The item's name.", completes: .items)
+    prompt = try arguments.argument("prompt", "The prompt that it answers.")
+    isForUsername = arguments.flag("--username", "The prompt asks for the field username.")
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let text = AskPassRule.text(of: prompt)
+    let key = isForUsername ? AskPassRule.usernameAttribute : AskPassRule.attribute
+    try session.openGroup(group, self.key).change(name, Details(attributes: [key: text.isEmpty ? nil : text]))
+  }
+}
+
+/// `vault askpass list`
+struct ListAskPassRules: Command {
+  static let about = About(
+    "List the prompts that items answer.", usage: "vault askpass list [-g GROUP]",
+    example: """
+      vault askpass list
+      """)
+
+  let group: String?
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    var table = Table("PROMPT", "ITEM", "FIELD")
+    for rule in try AskPassRule.all(in: session.openGroup(group, key)) {
+      table.add(rule.prompt, rule.item, rule.isForUsername ? "username" : "password")
+    }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+}
+
+/// A prompt that an item answers: an attribute of the item.
+private struct AskPassRule {
+  let prompt: String
+  let item: String
+  let isForUsername: Bool
+
+  static let attribute = "askpass"
+  static let usernameAttribute = "askpass-username"
+
+  /// What of a prompt is compared. Most end with a space, which is easily forgotten.
+  static func text(of prompt: String) -> String {
+    var text = prompt[...]
+    while text.last == " " { text.removeLast() }
+    while text.first == " " { text.removeFirst() }
+    return String(text)
+  }
+
+  static func all(in group: AccessGroup) throws(VaultError) -> [AskPassRule] {
+    var rules: [AskPassRule] = []
+    for item in try group.items() {
+      for (key, isForUsername) in [(attribute, false), (usernameAttribute, true)] {
+        guard let prompt = item.attributes[key] else { continue }
+        rules.append(AskPassRule(prompt: prompt, item: item.name.description, isForUsername: isForUsername))
+      }
+    }
+    return rules
+  }
+}

@@ -1,0 +1,95 @@
+import Testing
+
+@testable import VaultCommands
+
+/// The prompts of ssh, git and sudo, and the items that answer them.
+@Suite struct AskPassTests {
+  private let store: TestStore
+
+  init() throws {
+    store = try TestStore()
+    store.run("set", "web", input: "s3cret")
+  }
+
+  private func add(_ name: String, _ prompt: String, _ more: String...) {
+    #expect(Transcript(["askpass", "add", name, prompt] + more, environment: store.environment).status == 0)
+  }
+
+  @Test func `an item answers exactly the prompt that it was given`() {
+    add("web", "[sudo] password for ann: ")
+    #expect(store.run("askpass", "[sudo] password for ann: ").output == "s3cret\n")
+    #expect(store.run("askpass", "[sudo] password for ann:").output == "s3cret\n")
+    for other in ["[sudo] password for bob: ", "[sudo] password for ann", "x [sudo] password for ann: ", ""] {
+      let refused = store.run("askpass", other)
+      #expect(refused.status == 11 && refused.output.isEmpty && refused.errors.contains("no terminal to ask"))
+    }
+    #expect(store.run("askpass", "list").output == "[sudo] password for ann:\tweb\tpassword\n")
+    add("web", "")
+    #expect(store.run("askpass", "[sudo] password for ann: ").status == 11)
+    #expect(store.run("askpass", "list").output.isEmpty)
+  }
+
+  @Test func `a login answers with its password and, where asked, its user name`() {
+    store.run("set", "git", "--type", "json", input: #"{"username":"ann","password":"t0ken"}"#)
+    add("git", "Password for 'https://ann@host': ")
+    add("git", "Username for 'https://host': ", "--username")
+    #expect(store.run("askpass", "Password for 'https://ann@host': ").output == "t0ken\n")
+    #expect(store.run("askpass", "Username for 'https://host': ").output == "ann\n")
+    add("web", "Username for 'https://other': ", "--username")
+    #expect(store.run("askpass", "Username for 'https://other': ").status == 18)
+  }
+
+  @Test func `a prompt that two items answer, or an expired one, is asked`() {
+    add("web", "Password: ")
+    store.run("set", "other", "--attribute", "askpass=Password:", input: "else")
+    let terminal = PseudoTerminal()
+    terminal.type("typed\n")
+    #expect(store.run(["askpass", "Password: "], on: terminal).status == 0)
+    #expect(terminal.shown().contains("typed") && !terminal.shown().contains("s3cret"))
+    store.run("set", "other", "--attribute", "askpass=", "--expires", "2001-01-01", input: "else")
+    store.run("set", "web", "--attribute", "askpass=", input: "x")
+    store.run("set", "late", "--attribute", "askpass=Password:", "--expires", "2001-01-01", input: "old")
+    let expired = store.run("askpass", "Password: ")
+    #expect(expired.status == 11 && expired.errors.contains("expired"))
+  }
+
+  @Test func `a value of several lines answers nothing`() {
+    store.run("set", "web", "--attribute", "askpass=Password:", input: "one\ntwo")
+    #expect(store.run("askpass", "Password:").status == 18)
+  }
+
+  @Test func `a question of yes or no is answered by a person, whatever an item says`() {
+    add("web", "Allow use of key?")
+    store.environment["SSH_ASKPASS_PROMPT"] = "confirm"
+    for (typed, status) in [("yes", 0), ("no", 12), ("", 12)] {
+      let terminal = PseudoTerminal()
+      terminal.type(typed + "\n")
+      #expect(store.run(["askpass", "Allow use of key?"], on: terminal).status == status)
+      #expect(!terminal.shown().contains("s3cret"))
+    }
+    #expect(store.run("askpass", "Allow use of key?").status == 11)
+    store.environment["SSH_ASKPASS_PROMPT"] = "none"
+    let told = store.run("askpass", "Confirm user presence")
+    #expect(told.status == 0 && told.output.isEmpty && told.errors == "Confirm user presence\n")
+  }
+
+  @Test func `a prompt cannot steer the terminal`() {
+    let terminal = PseudoTerminal()
+    terminal.type("x\n")
+    #expect(store.run(["askpass", "a\u{1B}[2J\nb: "], on: terminal).status == 0)
+    #expect(!terminal.shown().contains("\u{1B}"))
+  }
+
+  @Test func `git and ssh-keygen get their answers from the executable's own name`() {
+    store.linkHelpers()
+    store.run("set", "key", "--attribute", "askpass=Enter passphrase:", input: "a phrase")
+    store.run("set", "git", "--attribute", "askpass=Password for 'https://ann@example.com':", input: "t0ken")
+    let result = store.client(
+      """
+      ssh-keygen -q -t ed25519 -N 'a phrase' -f "$folder/id" &&
+      SSH_ASKPASS="$folder/bin/vault-askpass" SSH_ASKPASS_REQUIRE=force ssh-keygen -y -f "$folder/id" | cut -c 1-11
+      GIT_ASKPASS="$folder/bin/vault-askpass" git -c credential.helper= credential fill | grep password
+      """, input: "url=https://ann@example.com\n")
+    #expect(result.output == "ssh-ed25519\npassword=t0ken\n", "\(result)")
+  }
+}
