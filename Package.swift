@@ -11,8 +11,8 @@ import PackageDescription
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
 //             KeychainItems -> VaultFoundation
 //             VaultServices -> { VaultFoundation, the packages of the traits that are enabled }
-//   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, Sealing, and with the trait Daemon
-//             SwiftNIO, Hummingbird, AsyncHTTPClient }
+//   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, Sealing, CGcrypt, and with the trait
+//             Daemon SwiftNIO, Hummingbird, AsyncHTTPClient }
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
 // VaultFoundation and SecureCoding. Without traits, which none is by default, no package is fetched.
@@ -106,7 +106,7 @@ let package = Package(
     .target(
       name: "VaultDaemon",
       dependencies: [
-        "VaultFoundation", "Vault", "Exchange", "Sealing", "CVaultSystem",
+        "VaultFoundation", "Vault", "Exchange", "Sealing", "CVaultSystem", "CGcrypt",
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Daemon"])),
         .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Daemon"])),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Daemon"])),

@@ -30,6 +30,8 @@ import Testing
     #expect(try output("ssh-keygen -y -f \(path)") == made.output)
     #expect(store.run("ssh", "list").output == made.output)
     #expect(store.run("ssh", "generate", "ssh/github").status != 0)
+    #expect(store.run("ssh", "generate", "ssh/short", "--expires", "2001-01-01").status == 0)
+    #expect(store.run("expiring").output.contains("ssh/short"))
   }
 
   @Test func `a key from a file of ssh-keygen is stored, and others are refused`() throws {
@@ -38,19 +40,43 @@ import Testing
     let added = store.run("ssh", "add", path, "--name", "mine")
     let text = try String(contentsOfFile: path + ".pub", encoding: .utf8).split(separator: " ").prefix(2)
     #expect(added.status == 0 && added.output == text.joined(separator: " ") + " mine\n")
-    _ = try output("ssh-keygen -q -t ed25519 -N word -f \(path).locked; ssh-keygen -q -t ecdsa -N '' -f \(path).ecdsa")
+    _ = try output(
+      "ssh-keygen -q -t ed25519 -N word -f \(path).locked; ssh-keygen -q -t rsa -b 1024 -N '' -f \(path).short")
     let locked = store.run("ssh", "add", path + ".locked")
     #expect(locked.status == 64 && locked.errors.contains("has a passphrase"))
-    #expect(store.run("ssh", "add", path + ".ecdsa").errors.contains("only ed25519"))
+    #expect(store.run("ssh", "add", path + ".short").errors.contains("2048"))
     #expect(store.run("ssh", "add", path + ".pub").status == 64)
     #expect(store.run("ssh", "list").output == added.output)
   }
 
-  @Test func `no cut and no flipped byte of a key's file traps`() throws {
-    store.run("ssh", "generate", "a")
-    let file = Array(store.run("get", "a").output.utf8)
-    for length in stride(from: 0, to: file.count, by: 3) { check(Array(file[..<length])) }
-    for index in file.indices {
+  @Test(arguments: ["rsa -b 2048", "ecdsa -b 256", "ecdsa -b 384", "ecdsa -b 521"])
+  func `RSA and ECDSA keys are stored as ssh-keygen wrote them`(kind: String) throws {
+    let path = store.folder.file("id")
+    _ = try output("ssh-keygen -q -t \(kind) -N '' -C me@here -f \(path)")
+    let added = store.run("ssh", "add", path, "--name", "mine")
+    let text = try String(contentsOfFile: path + ".pub", encoding: .utf8).split(separator: " ").prefix(2)
+    #expect(added.status == 0 && added.output == text.joined(separator: " ") + " mine\n", "\(added)")
+    let kept = store.folder.write("kept", Array(store.run("get", "mine").output.utf8), mode: 0o600)
+    #expect(try output("ssh-keygen -y -f \(kept)") == String(contentsOfFile: path + ".pub", encoding: .utf8))
+  }
+
+  @Test func `a file of an older format is refused with the way to convert it`() throws {
+    let path = store.folder.file("id")
+    _ = try output("ssh-keygen -q -t rsa -b 2048 -m PEM -N '' -f \(path)")
+    let refused = store.run("ssh", "add", path)
+    #expect(refused.status == 64 && refused.errors.contains("ssh-keygen -p -f"))
+    _ = try output("ssh-keygen -q -p -N '' -f \(path)")
+    #expect(store.run("ssh", "add", path).status == 0)
+  }
+
+  @Test(arguments: ["ed25519", "rsa -b 2048", "ecdsa"]) func `no cut and no flipped byte of a key's file traps`(
+    kind: String
+  ) throws {
+    let path = store.folder.file("whole")
+    _ = try output("ssh-keygen -q -t \(kind) -N '' -f \(path)")
+    let file = store.folder.read("whole")
+    for length in stride(from: 0, to: file.count, by: 9) { check(Array(file[..<length])) }
+    for index in stride(from: 0, to: file.count, by: 1 + file.count / 400) {
       var changed = file
       changed[index] ^= 0x41
       check(changed)

@@ -2,43 +2,149 @@ internal import Glibc
 internal import KeyedArchives
 internal import Sealing
 
-/// An ed25519 key of SSH. Its item holds the file that OpenSSH would have written (PROTOCOL.key in OpenSSH's source).
+/// A private key of SSH. Its item holds the file that OpenSSH would have written (PROTOCOL.key in OpenSSH's source).
 package struct SSHKey: ~Copyable, Sendable {
-  private let seed: Key
-  private let signing: SigningKey
+  /// What a key signs with, by its name in the protocols of SSH.
+  package enum Algorithm: String, Sendable {
+    case ed25519 = "ssh-ed25519"
+    case rsa = "ssh-rsa"
+    case p256 = "ecdsa-sha2-nistp256"
+    case p384 = "ecdsa-sha2-nistp384"
+    case p521 = "ecdsa-sha2-nistp521"
+
+    /// How many counted fields a private key has between its name and its comment.
+    fileprivate var fieldCount: Int {
+      switch self {
+      case .ed25519: 2
+      case .rsa: 6
+      case .p256, .p384, .p521: 3
+      }
+    }
+
+    /// The number of bytes of a coordinate; of a curve only.
+    fileprivate var coordinateByteCount: Int {
+      switch self {
+      case .p256: 32
+      case .p384: 48
+      case .p521: 66
+      case .ed25519, .rsa: 0
+      }
+    }
+  }
+
+  package let algorithm: Algorithm
   package let comment: String
+  /// The public key, as the protocols of SSH send it.
+  package let publicBlob: [UInt8]
+  /// The fields of the private key, each with its length before it.
+  private let fields: Secret
 
   /// The attribute of an item with a key: the key's public part, as in `authorized_keys`.
   package static let attribute = "ssh-public-key"
 
-  private static let type = Array("ssh-ed25519".utf8)
+  /// In bits, the sizes of RSA keys that are taken.
+  private static let rsaSizes = 2_048...16_384
   private static let magic = Array("openssh-key-v1\0".utf8)
   private static let begin = "-----BEGIN OPENSSH PRIVATE KEY-----\n"
   private static let end = "-----END OPENSSH PRIVATE KEY-----\n"
-  private static let byteLimit = 16_384
+  private static let byteLimit = 32_768
 
-  private init(_ seed: consuming Key, _ comment: String) throws(SealingError) {
-    signing = try SigningKey(seed: seed)
-    self.seed = seed
-    self.comment = comment
-  }
-
-  /// Makes a new key.
+  /// Makes a new ed25519 key.
   ///
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   package static func random(comment: String) throws(VaultError) -> SSHKey {
-    try sealing { () throws(SealingError) in try SSHKey(Key.random(), comment) }
+    var pair = Randomness.bytes(32)
+    defer { unsafe explicit_bzero(&pair, pair.count) }
+    let publicKey = try publicKey(ofSeed: pair)
+    pair += publicKey
+    return try SSHKey(.ed25519, [publicKey, pair], comment)
+  }
+
+  private static func publicKey(ofSeed pair: [UInt8]) throws(VaultError) -> [UInt8] {
+    try sealing { () throws(SealingError) in try SigningKey(seed: Key(seedOf: pair)).publicKey.bytes }
+  }
+
+  private init(_ algorithm: Algorithm, _ fields: [[UInt8]], _ comment: String) throws(VaultError) {
+    let blob = try Self.publicBlob(algorithm, fields)
+    var kept = ByteWriter(reservingCapacity: Self.byteLimit)
+    for field in fields { kept.writeCounted32(field) }
+    var bytes = kept.bytes
+    defer { unsafe explicit_bzero(&bytes, bytes.count) }
+    let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
+      try unsafe Secret(copying: bytes)
+    }
+    (self.algorithm, self.comment, publicBlob) = (algorithm, comment, blob)
+    self.fields = secret
+  }
+
+  /// Checks the fields of a private key as far as that takes no arithmetic of RSA or curves, and makes the public key.
+  ///
+  /// - Parameter fields: in OpenSSH's order: of ed25519 the public key and the seed with the public key after it; of RSA
+  ///   n, e, d, the inverse of q modulo p, p and q; of ECDSA the curve, the point and the number.
+  private static func publicBlob(_ algorithm: Algorithm, _ fields: [[UInt8]]) throws(VaultError) -> [UInt8] {
+    let shown: [[UInt8]]
+    switch algorithm {
+    case .ed25519:
+      guard fields[0].count == 32, fields[1].count == 64, try publicKey(ofSeed: fields[1]) == fields[0] else {
+        throw malformed
+      }
+      shown = [fields[0]]
+    case .rsa:
+      guard fields.allSatisfy({ ($0.first ?? 0xFF) < 0x80 }) else { throw malformed }
+      let number = fields[0].drop { $0 == 0 }
+      guard rsaSizes.contains(number.count * 8 - (number.first ?? 0).leadingZeroBitCount) else {
+        throw .invalid("an RSA key has 2048 to 16384 bits; a good new key: vault ssh generate NAME")
+      }
+      shown = [fields[1], fields[0]]
+    case .p256, .p384, .p521:
+      let count = algorithm.coordinateByteCount
+      guard fields[0] == Array(algorithm.rawValue.utf8.suffix(8)), fields[1].count == 1 + 2 * count,
+        fields[1][0] == 4, (1...count + 1).contains(fields[2].count), fields[2][0] < 0x80
+      else { throw malformed }
+      shown = [fields[0], fields[1]]
+    }
+    var blob = ByteWriter()
+    blob.writeCounted32(Array(algorithm.rawValue.utf8))
+    for field in shown { blob.writeCounted32(field) }
+    return blob.bytes
+  }
+
+  /// Lends the fields of the private key, in OpenSSH's order, and wipes them afterwards.
+  package borrowing func withFields<Result, Failure>(
+    _ body: ([[UInt8]]) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    var bytes = unsafe fields.withUnsafeBytes { unsafe Array($0) }
+    var reader = ByteReader(bytes)
+    var list: [[UInt8]] = []
+    while let field = try? reader.readCounted32(limit: Self.byteLimit) { list.append(field) }
+    defer {
+      unsafe explicit_bzero(&bytes, bytes.count)
+      for index in list.indices { unsafe explicit_bzero(&list[index], list[index].count) }
+    }
+    return try body(list)
+  }
+
+  /// The 64 bytes of an ed25519 key's signature.
+  ///
+  /// - Throws: ``VaultError/storage(_:)`` if memory is short.
+  package borrowing func ed25519Signature(of message: [UInt8]) throws(VaultError) -> [UInt8] {
+    try withFields { (fields) throws(VaultError) in
+      try sealing { () throws(SealingError) in try SigningKey(seed: Key(seedOf: fields[1])).sign(message) }
+    }
   }
 
   // MARK: Bytes
 
   /// Reads a file of OpenSSH. The caller wipes the original.
   ///
-  /// - Throws: ``VaultError/invalid(_:)`` for anything but one ed25519 key without a passphrase.
+  /// - Throws: ``VaultError/invalid(_:)`` for anything but one key of a known algorithm, without a passphrase.
   package init(parsing file: [UInt8]) throws(VaultError) {
     guard file.count <= Self.byteLimit, let text = String(validating: file, as: UTF8.self),
       let start = text.utf8.firstRange(of: Self.begin), let stop = text.utf8.firstRange(of: Self.end.dropLast())
-    else { throw .invalid("an SSH key is a file that begins with \(Self.begin.dropLast())") }
+    else {
+      throw .invalid(
+        "an SSH key is a file that begins with \(Self.begin.dropLast()); convert a copy: ssh-keygen -p -f FILE")
+    }
     guard start.upperBound <= stop.lowerBound else { throw Self.malformed }
     var base64 = Array(text.utf8[start.upperBound..<stop.lowerBound])
     var bytes: [UInt8] = []
@@ -79,49 +185,43 @@ package struct SSHKey: ~Copyable, Sendable {
 
   private static func key(in secret: [UInt8]) throws(VaultError) -> SSHKey {
     var reader = ByteReader(secret)
-    var pair: [UInt8] = []
-    defer { unsafe explicit_bzero(&pair, pair.count) }
-    let publicKey: [UInt8]
+    var fields: [[UInt8]] = []
+    defer { for index in fields.indices { unsafe explicit_bzero(&fields[index], fields[index].count) } }
+    let algorithm: Algorithm
     let comment: String
     do {
       guard try reader.read(UInt32.self) == reader.read(UInt32.self) else { throw malformed }
-      guard try reader.readCounted32(limit: 64) == type else {
-        throw VaultError.invalid("only ed25519 keys are supported; make one: vault ssh generate NAME")
+      guard let known = Algorithm(rawValue: String(decoding: try reader.readCounted32(limit: 64), as: UTF8.self)) else {
+        throw VaultError.invalid("only ed25519, RSA and ECDSA keys are supported; make one: vault ssh generate NAME")
       }
-      publicKey = try reader.readCounted32(limit: 32)
-      pair = try reader.readCounted32(limit: 64)
+      algorithm = known
+      for _ in 0..<known.fieldCount { fields.append(try reader.readCounted32(limit: byteLimit)) }
       guard let text = String(validating: try reader.readCounted32(limit: 1_024), as: UTF8.self) else {
         throw malformed
       }
       comment = text
-      guard publicKey.count == 32, pair.count == 64 else { throw malformed }
     } catch let error as VaultError {
       throw error
     } catch {
       throw malformed
     }
-    let key = try sealing { () throws(SealingError) in try SSHKey(Key(seedOf: pair), comment) }
-    guard key.signing.publicKey.bytes == publicKey else { throw malformed }
-    return key
+    return try SSHKey(algorithm, fields, comment)
   }
 
   /// The file of OpenSSH. The caller wipes it.
   package borrowing func serialized() -> [UInt8] {
-    var secret = ByteWriter(reservingCapacity: 512)
+    var secret = ByteWriter(reservingCapacity: Self.byteLimit)
     let check = Randomness.bytes(4)
     secret.write(check + check)
-    secret.writeCounted32(Self.type)
-    secret.writeCounted32(signing.publicKey.bytes)
-    secret.write(UInt32(64))
-    unsafe seed.withUnsafeBytes { unsafe secret.write($0) }
-    secret.write(signing.publicKey.bytes)
+    secret.writeCounted32(Array(algorithm.rawValue.utf8))
+    unsafe fields.withUnsafeBytes { unsafe secret.write($0) }
     secret.writeCounted32(Array(comment.utf8))
     var padding: UInt8 = 1
     while secret.bytes.count % 8 != 0 {
       secret.write(padding)
       padding += 1
     }
-    var writer = ByteWriter(reservingCapacity: 1_024)
+    var writer = ByteWriter(reservingCapacity: Self.byteLimit)
     writer.write(Self.magic)
     for text in ["none", "none", ""] { writer.writeCounted32(Array(text.utf8)) }
     writer.write(UInt32(1))
@@ -137,36 +237,23 @@ package struct SSHKey: ~Copyable, Sendable {
     return file + Self.end.utf8
   }
 
-  /// The public key, as the protocols of SSH send it.
-  package var publicBlob: [UInt8] {
-    var writer = ByteWriter()
-    writer.writeCounted32(Self.type)
-    writer.writeCounted32(signing.publicKey.bytes)
-    return writer.bytes
-  }
-
   /// The public key as in `authorized_keys`, without a comment.
   package var publicText: String {
     var base64: [UInt8] = []
     Base64.append(encoding: publicBlob, to: &base64)
-    return String(decoding: Self.type, as: UTF8.self) + " " + String(decoding: base64, as: UTF8.self)
+    return algorithm.rawValue + " " + String(decoding: base64, as: UTF8.self)
   }
 
   /// The public key that such a text holds, as the protocols of SSH send it; `nil` for any other text.
   package static func publicBlob(of text: String) -> [UInt8]? {
     let words = text.split(separator: " ")
     var blob: [UInt8] = []
-    guard words.count >= 2, words[0].utf8.elementsEqual(type), Base64.append(decoding: Array(words[1].utf8), to: &blob)
+    guard words.count >= 2, let algorithm = Algorithm(rawValue: String(words[0])),
+      Base64.append(decoding: Array(words[1].utf8), to: &blob)
     else { return nil }
+    var reader = ByteReader(blob)
+    guard (try? reader.readCounted32(limit: 64)) == Array(algorithm.rawValue.utf8) else { return nil }
     return blob
-  }
-
-  /// The signature of `message`, as the protocols of SSH send it.
-  package borrowing func signature(of message: [UInt8]) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.writeCounted32(Self.type)
-    writer.writeCounted32(signing.sign(message))
-    return writer.bytes
   }
 }
 

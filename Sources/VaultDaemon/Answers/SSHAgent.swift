@@ -30,7 +30,8 @@
         case Message.identities.0: return try await identities(visit)
         case Message.sign.0:
           guard let key = message.readCounted(), let data = message.readCounted() else { throw Refusal.notFound }
-          return try await signature(of: data, by: key, visit)
+          let flags = message.readInteger(as: UInt32.self) ?? 0
+          return try await signature(of: data, by: key, flags: flags, visit)
         default: throw Refusal.unknownMethod
         }
       } catch {
@@ -48,7 +49,9 @@
       var found: [Found] = []
       for group in try access.groups(of: application) {
         for item in try access.store.group(group.name).items() {
-          guard let text = item.attributes[SSHKey.attribute], let key = SSHKey.publicBlob(of: text) else { continue }
+          guard item.expires.map({ $0 > .now }) ?? true, let text = item.attributes[SSHKey.attribute],
+            let key = SSHKey.publicBlob(of: text)
+          else { continue }
           found.append(Found(group: group.name, item: item.name.description, key: key))
         }
       }
@@ -72,7 +75,9 @@
       return answer
     }
 
-    private func signature(of data: [UInt8], by key: [UInt8], _ visit: Visit) async throws -> ByteBuffer {
+    private func signature(
+      of data: [UInt8], by key: [UInt8], flags: UInt32, _ visit: Visit
+    ) async throws -> ByteBuffer {
       let access = visit.opened.access
       let found = try await Blocking.read {
         try visit.application.flatMap { try Self.keys(of: $0, access).first { $0.key == key } }
@@ -84,7 +89,7 @@
       let signature = Mutex<[UInt8]>([])
       _ = try await visit.perform(
         Operation(action: .sign, group: found.group, item: found.item) { group in
-          let made = try Self.signature(of: data, with: try group.open(found.item).secret, by: key)
+          let made = try Self.signature(of: data, with: try group.open(found.item).secret, by: key, flags: flags)
           signature.withLock { $0 = made }
           return .nothing
         })
@@ -94,14 +99,14 @@
     }
 
     private static func signature(
-      of data: [UInt8], with secret: borrowing Secret, by key: [UInt8]
+      of data: [UInt8], with secret: borrowing Secret, by key: [UInt8], flags: UInt32
     ) throws -> [UInt8] {
       var file = unsafe secret.withUnsafeBytes { unsafe Array($0) }
       defer { unsafe explicit_bzero(&file, file.count) }
       let own = try SSHKey(parsing: file)
       // The attribute is what the writer says; the key itself decides.
       guard own.publicBlob == key else { throw Refusal.notFound }
-      return own.signature(of: data)
+      return try own.signature(of: data, flags: flags)
     }
   }
 

@@ -5,10 +5,11 @@ internal import Vault
 struct AddSSHKey: Command {
   static let about = About(
     "Store an SSH key from a file, for vaultd's agent.",
-    usage: "vault ssh add FILE [--name NAME] [-g GROUP]",
+    usage: "vault ssh add FILE [--name NAME] [--expires WHEN] [-g GROUP]",
     more: """
-      The key must be ed25519 and have no passphrase: the store protects it instead. Without --name, the item is named \
-      after the file. The file stays; remove it when ssh works through the agent.
+      The key is one of ed25519, ECDSA, or RSA of at least 2048 bits. It must have no passphrase: the store protects it \
+      instead. Without --name, the item is named after the file. The file stays; remove it when ssh works through the \
+      agent.
       """,
     example: """
       vault ssh add ~/.ssh/id_ed25519 --name ssh/github
@@ -16,12 +17,14 @@ struct AddSSHKey: Command {
 
   let file: String
   let name: String?
+  let expires: String?
   let group: String?
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     file = try arguments.argument("file", "The private key's file.", completes: .files)
     name = arguments.option("--name", value: "name", "The item's name.", completes: .items)
+    expires = arguments.option("--expires", value: "when", "When the agent stops using it: \(Expiry.forms).")
     group = arguments.group()
     key = try KeySource(&arguments)
   }
@@ -35,7 +38,7 @@ struct AddSSHKey: Command {
       defer { unsafe explicit_bzero(&copy, copy.count) }
       return try SSHKey(parsing: copy)
     }
-    try added.store(name, in: group)
+    try added.store(name, expires: expires, in: group)
     try session.output.write("\(added.publicText) \(name)\n")
   }
 
@@ -52,7 +55,7 @@ struct AddSSHKey: Command {
 struct GenerateSSHKey: Command {
   static let about = About(
     "Make an SSH key for vaultd's agent, and show its public part.",
-    usage: "vault ssh generate NAME [-g GROUP]",
+    usage: "vault ssh generate NAME [--expires WHEN] [-g GROUP]",
     more: """
       The line on stdout belongs into ~/.ssh/authorized_keys of the machine to log in to, or into the settings of a \
       server for git. The private part stays in the store.
@@ -62,18 +65,20 @@ struct GenerateSSHKey: Command {
       """)
 
   let name: String
+  let expires: String?
   let group: String?
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The new item's name.")
+    expires = arguments.option("--expires", value: "when", "When the agent stops using it: \(Expiry.forms).")
     group = arguments.group()
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     let made = try SSHKey.random(comment: name)
-    try made.store(name, in: session.openGroup(group, key))
+    try made.store(name, expires: expires, in: session.openGroup(group, key))
     try session.output.write("\(made.publicText) \(name)\n")
   }
 }
@@ -107,12 +112,13 @@ extension SSHKey {
   /// Stores the key as a new item.
   ///
   /// - Throws: `conflict` if there is such an item: whoever replaced a key by mistake would be locked out.
-  fileprivate borrowing func store(_ name: String, in group: AccessGroup) throws {
+  fileprivate borrowing func store(_ name: String, expires: String?, in group: AccessGroup) throws {
     var file = serialized()
     defer { unsafe explicit_bzero(&file, file.count) }
     let secret = try unsafe file.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes)
     }
-    try group.set(
-      name, to: secret, kind: .string, Details(attributes: [SSHKey.attribute: publicText]), ifVersion: 0)
+    var details = Details(attributes: [SSHKey.attribute: publicText])
+    if let expires { details.expires = try Expiry.change(expires, now: .now) }
+    try group.set(name, to: secret, kind: .string, details, ifVersion: 0)
   }
 }

@@ -21,13 +21,16 @@ struct SSHAgentTests {
   }
 
   /// Makes a key with ssh-keygen and stores it as `vault ssh add` does.
-  private func makeKey(_ name: String, in group: String) async throws -> String {
+  private func makeKey(
+    _ name: String, _ kind: String = "ed25519", in group: String, expires: Timestamp? = nil
+  ) async throws -> String {
     let path = daemon.folder + "/" + name.filter(\.isLetter)
-    _ = try await run("ssh-keygen -q -t ed25519 -N '' -f \(path)")
+    _ = try await run("ssh-keygen -q -t \(kind) -N '' -f \(path)")
     let text = try String(contentsOfFile: path + ".pub", encoding: .utf8).split(separator: " ").prefix(2)
       .joined(separator: " ")
     let file = try String(contentsOfFile: path, encoding: .utf8)
-    try await daemon.owner().group(group).set(name, to: file, Details(attributes: ["ssh-public-key": text]))
+    try await daemon.owner().group(group).set(
+      name, to: file, Details(attributes: ["ssh-public-key": text], expires: expires.map { .to($0) } ?? .keep))
     return text
   }
 
@@ -41,19 +44,59 @@ struct SSHAgentTests {
     #expect(try await run("ssh-add -l").hasSuffix(" ssh/mine (ED25519)\n"))
   }
 
-  @Test func `ssh-keygen signs with a key that stays in the daemon, and the signature is in the record`() async throws {
-    defer { unlink(socket) }
-    let text = try await makeKey("ssh/mine", in: "web")
+  /// What ssh-keygen says of its own signature with a key of the agent.
+  private func signAndVerify(_ key: String) async throws -> String {
     let folder = daemon.folder
-    try "me \(text)\n".write(toFile: folder + "/signers", atomically: true, encoding: .utf8)
-    try "\(text)\n".write(toFile: folder + "/mine.pub", atomically: true, encoding: .utf8)
+    try "me \(key)\n".write(toFile: folder + "/signers", atomically: true, encoding: .utf8)
+    try "\(key)\n".write(toFile: folder + "/key.pub", atomically: true, encoding: .utf8)
     try "signed\n".write(toFile: folder + "/text", atomically: true, encoding: .utf8)
-    let signed = try await run("ssh-keygen -Y sign -n file -f \(folder)/mine.pub \(folder)/text")
-    let verified = try await run(
+    unlink(folder + "/text.sig")
+    return try await run(
+      "ssh-keygen -Y sign -n file -f \(folder)/key.pub \(folder)/text;",
       "ssh-keygen -Y verify -n file -I me -f \(folder)/signers -s \(folder)/text.sig < \(folder)/text")
-    #expect(verified.contains("Good \"file\" signature for me"), "\(signed)")
+  }
+
+  @Test(arguments: ["ed25519", "rsa -b 2048", "rsa -b 3072", "ecdsa -b 256", "ecdsa -b 384", "ecdsa -b 521"])
+  func `ssh-keygen signs with a key that stays in the daemon, and the signature is in the record`(kind: String)
+    async throws
+  {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", kind, in: "web")
+    // Numbers that begin with a zero byte are one in 256.
+    for _ in 0..<4 {
+      let said = try await signAndVerify(text)
+      #expect(said.contains("Good \"file\" signature for me"), "\(said)")
+    }
     let record = try #require(try daemon.records().last { $0.action == .sign })
     #expect(record.outcome == .allowed && record.group == "web" && record.item == "ssh/mine")
+  }
+
+  @Test func `an expired key is neither listed nor used`() async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/old", in: "web", expires: Timestamp(milliseconds: 1_000))
+    #expect(try await run("ssh-add -l").contains("no identities"))
+    #expect(try await !signAndVerify(text).contains("Good"))
+  }
+
+  @Test func `RSA signs nothing with SHA-1`() async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", "rsa -b 2048", in: "web")
+    let blob = try #require(Data(base64Encoded: String(text.split(separator: " ")[1])))
+    let path = socket
+    func counted(_ bytes: [UInt8]) -> [UInt8] { [0, 0, UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes }
+    let requests = [UInt8]([0, 2, 4]).map { flag in
+      let fields = counted(Array(blob)) + counted([1, 2, 3])
+      return counted([13] + fields + [0, 0, 0, flag])
+    }
+    let answers = await onThread { () -> [[UInt8]] in
+      requests.map { request in
+        guard let client = RawClient(path) else { return [] }
+        client.send(request)
+        return client.receive() ?? []
+      }
+    }
+    #expect(answers[0] == [0, 0, 0, 1, 5])
+    #expect(answers[1].count > 256 && answers[2].count > 256)
   }
 
   @Test func `a key of another group signs nothing, and neither does one whose item says something else`() async throws
