@@ -15,7 +15,7 @@ package final class AccessGroupFile: Sendable {
   // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
   private let place = Locked<ContainerPlace?>(nil)
   /// Finds what orders the group's states among its hosts, if it is published.
-  let publisher: @Sendable (PublishedState) -> (any CommitPublishing)?
+  let publisher: @Sendable () -> (any CommitPublishing)?
   /// The clock, in milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
@@ -26,7 +26,7 @@ package final class AccessGroupFile: Sendable {
   package init(
     folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
     confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? = nil,
-    publisher: @escaping @Sendable (PublishedState) -> (any CommitPublishing)? = { _ in nil },
+    publisher: @escaping @Sendable () -> (any CommitPublishing)? = { nil },
     now: @escaping @Sendable () -> UInt64
   ) {
     self.confirm = confirm
@@ -97,7 +97,7 @@ package final class AccessGroupFile: Sendable {
     _ session: WriteSession, after state: VerifiedState, publishing isWanted: Bool = false
   ) throws(GroupFileError) {
     guard state.isPublished || isWanted else { return }
-    guard let publisher = publisher(PublishedState(state)) else { throw .published }
+    guard let publisher = publisher() else { throw .published }
     session.publish(through: publisher)
   }
 
@@ -116,12 +116,11 @@ package final class AccessGroupFile: Sendable {
     return resolved
   }
 
-  /// Brings the file of a published group up to date with its log.
+  /// Brings the file of a published group up to date with its log. The file may be missing, or too old to be read.
   ///
   /// - Throws: `published` if nothing here can reach the log; as `CommitPublishing.catchUp()`.
   package func catchUp() throws(GroupFileError) {
-    let state = try beginReading().view.state
-    guard let publisher = publisher(PublishedState(state)) else { throw .published }
+    guard let publisher = publisher() else { throw .published }
     try publisher.catchUp()
   }
 

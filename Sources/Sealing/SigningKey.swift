@@ -107,6 +107,28 @@ package struct Bytes32: Hashable, Sendable, Comparable {
     )
   }
 
+  /// Reads 64 lower-case hexadecimal digits; `nil` for anything else.
+  package init?(hexadecimal text: Substring) {
+    let digits = Array(text.utf8)
+    guard digits.count == 64 else { return nil }
+    var bytes: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = Bytes32.value(of: digits[index]), let low = Bytes32.value(of: digits[index + 1]) else {
+        return nil
+      }
+      bytes.append(high << 4 | low)
+    }
+    self.init(bytes)
+  }
+
+  private static func value(of digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    default: nil
+    }
+  }
+
   private init?(_ value: Bytes32?) {
     guard let value else { return nil }
     self = value

@@ -34,7 +34,7 @@ extension NamedCommand {
         "vault grant", "vault revoke", "vault exposure",
         "vault service enroll", "vault service show", "vault service revoke",
         "vault audit", "vault audit verify", "vault audit begin",
-        "vault remote add", "vault remote list", "vault remote remove",
+        "vault remote add", "vault remote list", "vault remote provision", "vault remote remove",
         "vault join", "vault sync",
         "vault archive show", "vault archive check", "vault archive convert",
         "vault completions",

@@ -85,26 +85,34 @@ extension AccessGroupFile {
     _ = try commit.state(after: state, as: context)
   }
 
-  /// Puts a complete file that was fetched from a log in the place of the group's file, if its state is a later one.
+  /// Puts a complete file that was fetched from a log in the place of the group's file, with the commits that follow it,
+  /// if the state that they lead to is a later one.
   ///
-  /// Everything in the file is proved first, as it would be in its place.
+  /// Everything is proved first, as it would be in its place. The file itself may be older than what this machine has
+  /// seen; the state after the commits may not.
   ///
   /// - Parameters:
   ///   - draft: holds the file.
   ///   - kept: an unused path, to which the replaced files are moved.
+  ///   - following: returns the next commits after a state, and none at the end.
   /// - Returns: whether the file was put in place.
-  /// - Throws: the errors of a reader, and of the proof; the group is unchanged then.
-  package func adopt(_ draft: GroupDraft, keeping kept: String) throws(GroupFileError) -> Bool {
+  /// - Throws: what `following` throws, the errors of a reader, and of the proof; the group is unchanged then.
+  package func adopt(
+    _ draft: GroupDraft, keeping kept: String,
+    following: (PublishedState) throws(GroupFileError) -> [[UInt8]] = { _ in [] }
+  ) throws(GroupFileError) -> Bool {
     let state: PublishedState
-    do throws(GroupFileError) { state = try provedOutside(draft) } catch {
-      // A log may keep a complete file from long ago.
-      if case .rolledBack(let found, let known, _) = error, found < known { return false }
+    do throws(GroupFileError) { state = try provedOutside(draft, following) } catch {
+      // A log may keep a complete file from long ago, which is no news to whoever has a later one.
+      if case .rolledBack(let found, let known, _) = error, found < known, (try? beginReading()) != nil { return false }
       throw error
     }
     if AccessGroupFile.exists(in: folder) {
       let lock = try WriterLock(at: resolvedPlace())
-      // Nobody else can raise the witness now.
-      if case .valid(let record) = witness.read(), record.epoch >= state.epoch { return false }
+      // Nobody else can raise the witness now. A file that it refuses is older than what it has seen.
+      if case .valid(let record) = witness.read(), record.epoch >= state.epoch, (try? beginReading()) != nil {
+        return false
+      }
       _ = try draft.take(keeping: kept, holding: lock)
     } else {
       _ = try draft.take(keeping: kept)
@@ -120,16 +128,49 @@ extension AccessGroupFile {
   /// - Throws: `published`; as `CommitPublishing`.
   func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState) throws(GroupFileError) {
     guard state.isPublished || old.isPublished else { return }
-    guard let publisher = publisher(PublishedState(state)) else { throw .published }
+    guard let publisher = publisher() else { throw .published }
     try publisher.publish(fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
   }
 
-  private func provedOutside(_ draft: GroupDraft) throws(GroupFileError) -> PublishedState {
+  private func provedOutside(
+    _ draft: GroupDraft, _ following: (PublishedState) throws(GroupFileError) -> [[UInt8]]
+  ) throws(GroupFileError) -> PublishedState {
+    let fetched = AccessGroupFile(
+      folder: draft.folder, context: context.withoutFloor, witness: NoWitness(), now: now)
+    let state = try fetched.fullyProvedState()
+    try fetched.follow(following, from: state)
     let outside = AccessGroupFile(
       folder: draft.folder, context: context, witness: UnraisedWitness(witness: witness), confirm: confirm, now: now)
-    let transaction = try outside.beginReading()
+    return PublishedState(try outside.beginReading().view.state)
+  }
+
+  private func fullyProvedState() throws(GroupFileError) -> PublishedState {
+    let transaction = try beginReading()
     _ = try FullProof.run(transaction.view)
     return PublishedState(transaction.view.state)
+  }
+
+  /// Applies what follows a state, up to the first commit that does not follow or prove.
+  private func follow(
+    _ following: (PublishedState) throws(GroupFileError) -> [[UInt8]], from state: PublishedState
+  ) throws(GroupFileError) {
+    var state = state
+    do throws(GroupFileError) {
+      while true {
+        let before = state.epoch
+        for bytes in try following(state) {
+          let commit = try GroupCommit(parsing: bytes)
+          _ = try apply(commit)
+          state = PublishedState(groupID: commit.groupID, epoch: commit.epoch, link: commit.link)
+        }
+        guard state.epoch > before else { return }
+      }
+    } catch {
+      switch error {
+      case .damaged(.commit, _), .behind, .rolledBack, .anotherGroup: return
+      default: throw error
+      }
+    }
   }
 }
 

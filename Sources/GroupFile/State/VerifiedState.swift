@@ -205,7 +205,7 @@ package struct GroupContext: Sendable {
   /// The kind that the roster must give to that member: the owner opens as the owner, an application as an application.
   package let kind: Member.Kind
   /// The credential's floor for the group; `nil` for the owner.
-  package let floor: Floor?
+  package private(set) var floor: Floor?
   /// Finds the key of a device by its id; throws `otherDevice` with the reason if it is not here.
   package let deviceKey: @Sendable ([UInt8]) throws(GroupFileError) -> Key
 
@@ -221,5 +221,12 @@ package struct GroupContext: Sendable {
     self.kind = kind
     self.floor = floor
     self.deviceKey = deviceKey
+  }
+
+  /// For a file whose state is not compared with what was seen.
+  var withoutFloor: GroupContext {
+    var context = self
+    context.floor = nil
+    return context
   }
 }

@@ -38,6 +38,8 @@ extension Applications {
   ///   - lifetime: what happens to the private group at uninstallation; by default it survives.
   ///   - remote: the name of the remote that the credential tells a machine without these groups; older programs report a
   ///     newer format for such a credential.
+  ///   - hasOwnLogin: whether the credential gets an etcd user of its own instead of the remote's, as
+  ///     ``SecretStore/provision(_:as:password:)`` then makes it.
   ///   - passphrase: seals the credential, which then opens only with this passphrase.
   ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as
@@ -52,18 +54,20 @@ extension Applications {
   ///   ``VaultError/contradiction(_:)``; ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
-    lifetime: GroupLifetime? = nil, remote: String? = nil, sealedBy passphrase: consuming Secret? = nil,
-    droppingUnproved isDroppingUnproved: Bool = false,
+    lifetime: GroupLifetime? = nil, remote: String? = nil, hasOwnLogin: Bool = false,
+    sealedBy passphrase: consuming Secret? = nil, droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
+    let isReplacing = if case .replacing = issuance { true } else { false }
     let issued = try issue(
       name, to: path, issuance, grants: grants, lifetime: lifetime,
-      remote: try remote.map { (name) throws(VaultError) in try store.remote(name) },
+      remote: try remote.map { (name) throws(VaultError) in
+        try store.remote(name, for: id, own: hasOwnLogin, renewing: isReplacing)
+      },
       sealedBy: try Applications.guarded(passphrase),
       droppingUnproved: isDroppingUnproved, accepting: confirm, progress: progress)
-    let isReplacing = if case .replacing = issuance { true } else { false }
     store.record(
       isReplacing ? .replace : .issue, subject: id,
       detail: grants.map { "\($0.group)=\($0.rights.rawValue)" }.joined(separator: " "))

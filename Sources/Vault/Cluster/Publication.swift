@@ -7,6 +7,8 @@ extension SecretStore {
   ///
   /// `vaultd` must serve the group, because it alone talks to the cluster.
   ///
+  /// A published group that a backup has brought back is followed again, if nothing says where its log is.
+  ///
   /// - Parameters:
   ///   - name: the group's name; not one of the store's own groups.
   ///   - remote: the name of a remote.
@@ -20,12 +22,19 @@ extension SecretStore {
     let group = try group(name)
     guard !group.name.isReserved else { throw .invalid("'\(name)' is the store's own group") }
     let state = try group.reading { (view) throws(GroupFileError) in view.view.state }
-    guard !state.isPublished else { throw .exists(.publication) }
+    let id = state.manifest.groupID
+    guard !state.isPublished else {
+      guard try publications().allSatisfy({ $0.group != name }) else { throw .exists(.publication) }
+      // A backup has brought back the group, and not the note where its log is.
+      try setPublished(name, id, at: remote)
+      try synchronize(name)
+      return
+    }
     guard !state.roster.flags.contains(.thisDeviceOnly) else {
       throw .invalid("a group of this device only cannot be published")
     }
     // `vaultd` finds the remote by this note, so it comes first.
-    try setPublished(name, at: remote)
+    try setPublished(name, id, at: remote)
     var change = RosterChange()
     change.publishes = true
     do throws(VaultError) {
@@ -54,11 +63,13 @@ extension SecretStore {
 }
 
 extension SecretStore {
-  /// The names of the published groups that have a copy here, sorted.
+  /// The names of the published groups that have a copy here, and of those that the owner has published, sorted.
   ///
   /// - Throws: the error of listing the groups; a group that cannot be read is left out.
   public func publishedCopies() throws(VaultError) -> [String] {
-    try groupNames().filter { (try? copy(of: $0))?.isPublished == true }
+    let copies = try groupNames().filter { (try? copy(of: $0))?.isPublished == true }
+    guard access.isOwners else { return copies }
+    return try Set(copies).union(publishedGroups().keys).sorted()
   }
 
   /// Has `vaultd` bring the copy of a published group up to date, and waits for that.
@@ -67,10 +78,21 @@ extension SecretStore {
   /// - Throws: ``VaultError/unordered(group:_:)``; ``VaultError/notFound(_:)`` for a group that is not published.
   @discardableResult
   public func synchronize(_ group: String) throws(VaultError) -> UInt64 {
-    guard let copy = try copy(of: group), copy.isPublished else { throw .notFound(.publication) }
+    if let copy = try copy(of: group) {
+      guard copy.isPublished else { throw .notFound(.publication) }
+    } else {
+      guard try isExpected(group) else { throw .notFound(.group) }
+    }
     let file = try self.group(group).file
     do { try file.catchUp() } catch { throw VaultError(error, group: group) }
-    return try self.copy(of: group)?.state.epoch ?? copy.state.epoch
+    guard let copy = try copy(of: group) else { throw .notFound(.group) }
+    return copy.state.epoch
+  }
+
+  /// Whether a log may have a group that is not here.
+  private func isExpected(_ group: String) throws(VaultError) -> Bool {
+    if case .application(let credential) = access { return credential.floors.contains { $0.group == group } }
+    return access.isOwners ? try publishedGroups()[group] != nil : false
   }
 
   /// The epoch that the log of a published group had when `vaultd` last heard of it.
@@ -117,15 +139,21 @@ package struct GroupCopy: Sendable, Equatable {
 
 /// What keeps a copy of a published group up to date.
 extension SecretStore {
-  /// The copy of a group on this host; `nil` if there is none.
+  /// The copy of a group on this host; `nil` if there is none, or an older one than this machine has seen.
+  ///
+  /// A credential names states of groups that were never here. A copy that is gone, or that a backup has set back, can be
+  /// fetched again.
   package func copy(of group: String) throws(VaultError) -> GroupCopy? {
     do {
       return try self.group(group).reading { (view) throws(GroupFileError) in
         GroupCopy(view.view.state)
       }
-    } catch .notFound(.group), .rolledBack(_, _, _, .vanished) {
-      // A credential names states of groups that were never here, and a copy that is gone can be fetched again.
-      return nil
+    } catch {
+      switch error {
+      case .notFound(.group): return nil
+      case .rolledBack(_, _, _, let reason) where reason != .broughtBack: return nil
+      default: throw error
+      }
     }
   }
 
@@ -147,24 +175,42 @@ extension SecretStore {
     do { try file.confirm(commit) } catch { throw VaultError(error, group: group) }
   }
 
-  /// Proves a complete file, and puts it in the place of the group's copy if its state is a later one.
+  /// Proves a complete file and the commits that follow it, and puts it in the place of the group's copy if the state that
+  /// they lead to is a later one. A copy that this machine refused as too old is kept aside.
   ///
-  /// - Parameter write: writes the file to the path that it receives.
+  /// - Parameters:
+  ///   - write: writes the file to the path that it receives.
+  ///   - following: returns the next commits after a state, and none at the end.
   /// - Returns: whether the file was put in place.
-  /// - Throws: what `write` throws, and the error of the proof; the copy is unchanged then.
-  package func adopt(_ group: String, _ write: (String) throws(VaultError) -> Void) throws(VaultError) -> Bool {
+  /// - Throws: what `write` and `following` throw, and the error of the proof; the copy is unchanged then.
+  package func adopt(
+    _ group: String, _ write: (String) throws(VaultError) -> Void,
+    following: (PublishedState) throws(VaultError) -> [[UInt8]]
+  ) throws(VaultError) -> Bool {
+    let isReadable = (try? copy(of: group)) != nil
     let group = try self.group(group)
     let file = try group.file
     let drafts = try DraftFolder.make(in: location.home)
     let places = drafts.places(of: group.name)
-    func run<Result>(_ body: () throws(GroupFileError) -> Result) throws(VaultError) -> Result {
-      do { return try body() } catch { throw VaultError(error, group: group.name.description) }
+    let draft: GroupDraft
+    do { draft = try GroupDraft(in: places.draft, for: file.folder) } catch {
+      throw VaultError(error, group: group.name.description)
     }
-    let draft = try run { () throws(GroupFileError) in try GroupDraft(in: places.draft, for: file.folder) }
     try write(draft.filePath)
     guard unsafe chmod(draft.filePath, draft.fileMode) == 0 else { throw .storage(.inputOutput) }
-    let isAdopted = try run { () throws(GroupFileError) in try file.adopt(draft, keeping: places.kept) }
-    if isAdopted { drafts.drop(places.kept) }
+    var failure: VaultError?
+    let isAdopted: Bool
+    do throws(GroupFileError) {
+      isAdopted = try file.adopt(draft, keeping: places.kept) { (state) throws(GroupFileError) in
+        do throws(VaultError) { return try following(state) } catch {
+          failure = error
+          throw .unreachable(error.message)
+        }
+      }
+    } catch {
+      throw failure ?? VaultError(error, group: group.name.description)
+    }
+    if isAdopted, isReadable { drafts.drop(places.kept) }
     return isAdopted
   }
 

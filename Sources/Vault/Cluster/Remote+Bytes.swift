@@ -34,27 +34,7 @@ extension Remote {
   }
 
   func serializedBytes() throws(VaultError) -> GuardedBytes {
-    let open = openFields
-    let secrets = [openedKey, openedPassword]
-    let count = open.count + 12 + secrets.reduce(0) { $0 + ($1?.count ?? 0) }
-    let bytes = try sealing { () throws(SealingError) in try GuardedBytes(count: count) }
-    unsafe bytes.withUnsafeMutableBytes { bytes in
-      var offset = 0
-      func append(_ part: UnsafeRawBufferPointer) {
-        unsafe bytes.storeBytes(of: UInt32(part.count).bigEndian, toByteOffset: offset, as: UInt32.self)
-        unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(offset + 4)...]).copyMemory(from: part)
-        offset += 4 + part.count
-      }
-      unsafe open.withUnsafeBytes { unsafe append($0) }
-      for secret in secrets {
-        if let secret {
-          unsafe secret.withUnsafeBytes { unsafe append($0) }
-        } else {
-          unsafe append(.init(start: nil, count: 0))
-        }
-      }
-    }
-    return bytes
+    try CountedParts.joined([openFields], [openedKey, openedPassword])
   }
 
   /// Reads a serialized form, every byte of it.
@@ -63,7 +43,9 @@ extension Remote {
   /// - Throws: `damage`; ``VaultError/newerFormat(read:write:)`` for a field that a newer version added;
   ///   ``VaultError/storage(_:)`` if memory is short.
   package init(parsing bytes: UnsafeRawBufferPointer, orThrow damage: VaultError) throws(VaultError) {
-    guard let parts = unsafe Remote.parts(bytes) else { throw damage }
+    guard bytes.count <= Remote.byteLimit, let parts = unsafe CountedParts.ranges(bytes), parts.count == 3 else {
+      throw damage
+    }
     let fields: OpenFields
     do { fields = try OpenFields(unsafe Array(bytes[parts[0]])) } catch VaultError.newerFormat {
       throw .newerFormat(read: nil, write: nil)
@@ -79,22 +61,6 @@ extension Remote {
     } catch {
       throw damage
     }
-  }
-
-  /// The places of the open fields, the key and the password; `nil` if the bytes are not exactly three counted parts.
-  private static func parts(_ bytes: UnsafeRawBufferPointer) -> [Range<Int>]? {
-    guard bytes.count <= byteLimit else { return nil }
-    var parts: [Range<Int>] = []
-    var offset = 0
-    while parts.count < 3 {
-      guard bytes.count - offset >= 4 else { return nil }
-      let count = Int(UInt32(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
-      offset += 4
-      guard count <= bytes.count - offset else { return nil }
-      parts.append(offset..<offset + count)
-      offset += count
-    }
-    return offset == bytes.count ? parts : nil
   }
 
   private static func secret(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> OpenedSecret? {

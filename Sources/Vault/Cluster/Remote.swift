@@ -117,6 +117,13 @@ public struct Remote: Sendable {
       && isSame(openedPassword, other.openedPassword)
   }
 
+  /// The same servers with another login.
+  func loggingIn(as user: String, _ password: OpenedSecret) throws(VaultError) -> Remote {
+    try Remote(
+      name, endpoints, usesTLS: usesTLS, authority: authority, certificate: certificate, key: openedKey, user: user,
+      password: password)
+  }
+
   /// As the owner may write it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are encrypted.
   public var address: String {
     (usesTLS ? Scheme.tls : .plain).rawValue + endpoints.map(\.description).joined(separator: ",")

@@ -1,4 +1,5 @@
 internal import GroupFile
+package import Sealing
 
 /// The remotes, and the groups that are published at them: items of `vault.service`, which the owner writes and the
 /// service reads.
@@ -74,32 +75,39 @@ extension SecretStore {
 
   /// The name of the remote at which each published group is. The owner and the service can read it.
   public func publishedGroups() throws(VaultError) -> [String: String] {
-    guard hasGroup(.service) else { return [:] }
     var found: [String: String] = [:]
-    for (item, bytes) in try ownersItems(prefix: SecretStore.publishedPrefix) {
-      guard let group = try? AccessGroup.Name(String(item.dropFirst(SecretStore.publishedPrefix.count))),
-        let text = String(validating: bytes, as: UTF8.self), let remote = try? Remote.name(text)
-      else {
-        throw .damaged(
-          group: AccessGroup.Name.service.description, level: .row,
-          detail: "the remote of a published group does not follow the format")
-      }
-      found[group.description] = remote
-    }
+    for publication in try publications() { found[publication.group] = publication.remote }
     return found
   }
 
-  /// Notes that `group` is published at the remote `name`; an earlier note is replaced.
+  /// Where each published group's log is. The owner and the service can read it, also without a copy of the group.
+  package func publications() throws(VaultError) -> [Publication] {
+    guard hasGroup(.service) else { return [] }
+    return try ownersItems(prefix: SecretStore.publishedPrefix).map { (item, bytes) throws(VaultError) in
+      let text = String(validating: bytes, as: UTF8.self) ?? ""
+      let words = text.split(separator: " ", omittingEmptySubsequences: false)
+      guard let group = try? AccessGroup.Name(String(item.dropFirst(SecretStore.publishedPrefix.count))),
+        words.count == 2, let remote = try? Remote.name(String(words[0])), let id = GroupID(hexadecimal: words[1])
+      else {
+        throw .damaged(
+          group: AccessGroup.Name.service.description, level: .row,
+          detail: "the note of a published group does not follow the format")
+      }
+      return Publication(group: group.description, remote: remote, id: id)
+    }
+  }
+
+  /// Notes that `group`, which has this id, is published at the remote `name`; an earlier note is replaced.
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there is no such remote; ``VaultError/denied(_:)`` for anyone but the owner.
-  package func setPublished(_ group: String, at name: String) throws(VaultError) {
+  package func setPublished(_ group: String, _ id: GroupID, at name: String) throws(VaultError) {
     _ = try owner()
     let group = try AccessGroup.Name(group).description
     let remote = SecretStore.remotePrefix + (try Remote.name(name))
     guard hasGroup(.service) else { throw .notFound(.remote) }
     try changeServiceGroup { (edit) throws(VaultError) in
       guard try edit.state.isPresent(remote) else { throw .notFound(.remote) }
-      edit.set(SecretStore.publishedPrefix + group, to: name)
+      edit.set(SecretStore.publishedPrefix + group, to: name + " " + id.hexadecimal)
     }
     record(.publish, group: group, subject: name)
   }
@@ -123,6 +131,14 @@ extension SecretStore {
       throw error as? VaultError ?? .unexpected("an error of a transaction")
     }
   }
+}
+
+/// Where the log of a published group is.
+package struct Publication: Sendable, Equatable {
+  package let group: String
+  /// The name of the remote.
+  package let remote: String
+  package let id: GroupID
 }
 
 extension OneState {

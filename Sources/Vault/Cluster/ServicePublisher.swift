@@ -51,6 +51,8 @@ package enum ClusterRequest: String, Sendable {
   case sync
   /// Asks for the epoch of the log, and for what keeps the copy from being up to date.
   case status
+  /// Makes the users and permissions of a remote in etcd; instead of a group, the remote is named.
+  case provision
 
   func path(of group: String) -> String { "/vault/1/\(rawValue)/\(group)" }
 }

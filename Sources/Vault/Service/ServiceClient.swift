@@ -90,15 +90,18 @@ extension SecretStore {
 extension StoreLocation {
   /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the usual ones.
   ///
+  /// - Parameter value: follows the body.
   /// - Throws: ``VaultError/locked(_:)`` if nobody answers.
-  func askService(_ path: String, _ body: [UInt8], patience: Int = 30) throws(VaultError) -> ServiceAnswer {
+  func askService(
+    _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30
+  ) throws(VaultError) -> ServiceAnswer {
     if let socket = variable("VAULT_SOCKET") {
-      return try ServiceConnection(StoreLocation.absolute(socket), patience: patience).answer(to: path, body)
+      return try ServiceConnection(StoreLocation.absolute(socket), patience: patience).answer(to: path, body, value)
     }
     for socket in serviceSockets {
-      do { return try ServiceConnection(socket, patience: patience).answer(to: path, body) } catch ServiceConnection
-        .nobodyListens
-      {
+      do {
+        return try ServiceConnection(socket, patience: patience).answer(to: path, body, value)
+      } catch ServiceConnection.nobodyListens {
         continue
       }
     }

@@ -105,6 +105,8 @@ extension SecretStore {
   ///   group that fails verification.
   public func removeGroup(_ name: String) throws(VaultError) {
     try remove(try group(name))
+    // Otherwise vaultd would go on asking for its log.
+    if (try? publishedGroups())?[name] != nil { try clearPublished(name) }
     record(.removeGroup, group: name)
   }
 

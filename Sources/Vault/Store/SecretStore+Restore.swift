@@ -14,6 +14,9 @@ extension SecretStore {
   /// its revision, generation and epoch rise by 1,024, because the lost machine may have used the next numbers already.
   /// Members must then accept it.
   ///
+  /// A published group gets no new key: its log has the states that follow the backup, and `vaultd` fetches them, at once
+  /// if it is running.
+  ///
   /// Each group is restored completely or not at all. Repeating an interrupted call finishes it.
   ///
   /// - Parameters:
@@ -48,6 +51,7 @@ extension SecretStore {
     defer { folder.file.unlock() }
     for index in steps.indices { steps[index].place(in: self, drafts) }
     noteRestored(&steps)
+    for index in steps.indices { steps[index].followLog(in: self) }
     record(.restoreBackup, detail: names.map(\.description).joined(separator: " "))
     return StoreRestoration(
       groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
@@ -135,6 +139,7 @@ struct Restoration {
   private var prepared: Prepared?
   /// The id of the group that was put in place; `nil` if none was.
   private(set) var restoredID: GroupID?
+  private var isPublished = false
 
   private struct Prepared {
     let draft: GroupDraft
@@ -210,6 +215,7 @@ struct Restoration {
     let isRenewed: Bool
     switch witness {
     case .unavailable: throw .storage(.stateFolder)
+    case .absent where source.state.isPublished: isRenewed = false
     case .absent:
       isRenewed = true
       // No group's name contains a plus sign.
@@ -234,6 +240,14 @@ struct Restoration {
     }
   }
 
+  /// Has `vaultd` bring a published group up to date with its log. If that fails, it does so later.
+  mutating func followLog(in store: SecretStore) {
+    guard isPublished, case .restored(let restored) = outcome,
+      let epoch = try? store.synchronize(name.description)
+    else { return }
+    outcome = .restored(restored.followed(to: epoch))
+  }
+
   /// Replaces the outcome by `error`.
   mutating func fail(_ error: VaultError) {
     if case .failed = outcome { return }
@@ -248,6 +262,7 @@ struct Restoration {
       let isKept = try prepared.draft.take(keeping: kept)
       let state = prepared.state
       restoredID = state.manifest.groupID
+      isPublished = state.isPublished
       if prepared.isRenewed {
         _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord(sequence: 1) : nil }
       }
@@ -318,12 +333,18 @@ public struct StoreRestoration: Sendable {
     /// The number of current items.
     public let items: UInt64
     /// The number of the state that is in place now.
-    public let epoch: UInt64
+    public private(set) var epoch: UInt64
     /// The folder that now holds the replaced files; `nil` if there were none.
     public let keptAside: String?
     /// Whether it got a new roster and a new key, because this machine knew nothing about the group.
     public let isRenewed: Bool
     /// The members that can open it, the owner included.
     public let members: [Member]
+
+    func followed(to epoch: UInt64) -> Restored {
+      var restored = self
+      restored.epoch = epoch
+      return restored
+    }
   }
 }

@@ -137,7 +137,7 @@ public final class SecretStore: Sendable {
         floor: access.floor(of: name),
         deviceKey: { (id) throws(GroupFileError) in try DeviceKeyFile.key(id, in: state) }),
       folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),
-      publisher: { [location, weak self] _ in
+      publisher: { [location, weak self] in
         if let publisher = self?.publishing.withLock({ $0 }) { return publisher(name) }
         return ServicePublisher(name.description, at: location)
       }, now: { SystemClock.milliseconds() })

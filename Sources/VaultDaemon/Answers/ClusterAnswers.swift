@@ -20,6 +20,10 @@
       guard parts.count == 4, let wanted = ClusterRequest(rawValue: parts[2]) else { return nil }
       guard request.method == .post else { throw Refusal.unknownMethod }
       do {
+        if wanted == .provision {
+          try await provision(request, connection)
+          return Response(ServiceAnswer())
+        }
         return Response(ServiceAnswer(number: try await perform(wanted, on: parts[3], request, connection)))
       } catch let error as VaultError {
         return Response(ServiceAnswer(failure: error))
@@ -52,7 +56,7 @@
       let limit =
         switch wanted {
         case .commit: isTrusted ? GroupCommit.byteLimit : limits.body
-        case .base, .sync, .status: limits.strangersBody
+        case .base, .sync, .status, .provision: limits.strangersBody
         }
       let body = try await request.body.collect(upTo: limit)
       let bytes = Array(body.readableBytesView)
@@ -66,8 +70,17 @@
         let file = try PublishedFile(decoding: bytes)
         try await replica.order(file)
       case .status: if let problem = replica.lastProblem { throw problem }
+      case .provision: break
       }
       return replica.logEpoch
+    }
+
+    /// Makes users and permissions in etcd, with a login that comes with the request and goes with it.
+    private func provision(_ request: Request, _ connection: Connection) async throws {
+      guard connection.peer.isDaemonsUser else { throw VaultError.denied(.ownerOnly) }
+      let body = try await request.body.collect(upTo: limits.body)
+      let plan = try unsafe body.withUnsafeReadableBytes { try unsafe ProvisioningPlan(decoding: $0) }
+      try await EtcdProvisioning.carryOut(plan)
     }
   }
 #endif

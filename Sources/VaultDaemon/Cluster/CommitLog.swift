@@ -85,15 +85,9 @@
       at revision: LogRevision?, with epoch: UInt64, link: CommitLink
     ) async throws(LogError) -> LogHead
 
-    /// Replaces a commit at or below the head that does not prove or cannot be read, or writes one that was lost.
-    ///
-    /// - Parameters:
-    ///   - revision: of the commit that was found; `nil` if there was none.
-    ///   - head: what must still be the head.
-    /// - Throws: ``LogError/conflict(_:)`` if the head is another one by now, ``LogError/occupied(_:)`` if the commit is.
-    func replace(
-      _ commit: LoggedCommit, at revision: LogRevision?, under head: LogHead
-    ) async throws(LogError) -> StoredCommit
+    /// Whether each commit above `epoch` up to `head` is there, and was written once: after the one before it, and not after
+    /// the head. Their contents are not looked at.
+    func isWhole(from epoch: UInt64, to head: LogHead) async throws(LogError) -> Bool
   }
 
   /// The bytes of a base, piece by piece: piece 0, 1 and so on, each of ``LogLimits/part`` bytes except the last, then `nil`.
@@ -151,6 +145,8 @@
     /// A commit was written. One at the head is followed by ``head(_:)`` with the same revision.
     case commit(StoredCommit)
     case head(LogHead)
+    /// A commit was removed, as a new base does with those that nobody needs any more.
+    case commitRemoved(epoch: UInt64)
     /// Somebody removed the head.
     case headRemoved
     /// A head or a commit was written that cannot be read.

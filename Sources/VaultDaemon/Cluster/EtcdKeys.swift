@@ -35,16 +35,7 @@
 
     /// - Returns: `nil` if `key` is not that of a part.
     func digest(of key: Data) -> Digest? {
-      guard let text = text(of: key, after: "part/") else { return nil }
-      var bytes: [UInt8] = []
-      var rest = text[...]
-      while rest.count >= 2 {
-        guard let byte = UInt8(rest.prefix(2), radix: 16) else { return nil }
-        bytes.append(byte)
-        rest = rest.dropFirst(2)
-      }
-      guard let digest = Digest(bytes), part(digest) == key else { return nil }
-      return digest
+      text(of: key, after: "part/").flatMap { Digest(hexadecimal: $0[...]) }
     }
 
     private func number(in key: Data, after name: String) -> UInt64? {

@@ -7,20 +7,13 @@
       _ commit: LoggedCommit, after head: LogHead, over occupant: LogRevision?
     ) async throws(LogError) -> LogHead {
       guard commit.epoch > head.epoch else { throw .conflict(head) }
-      let stored = try await store(commit, over: occupant, at: head, becomesHead: true)
+      let stored = try await store(commit, over: occupant, at: head)
       return LogHead(epoch: commit.epoch, link: commit.link, revision: stored)
-    }
-
-    func replace(
-      _ commit: LoggedCommit, at revision: LogRevision?, under head: LogHead
-    ) async throws(LogError) -> StoredCommit {
-      let stored = try await store(commit, over: revision, at: head, becomesHead: false)
-      return StoredCommit(commit: commit, revision: stored)
     }
 
     /// - Returns: the revision that the commit has.
     private func store(
-      _ commit: LoggedCommit, over occupant: LogRevision?, at head: LogHead, becomesHead: Bool
+      _ commit: LoggedCommit, over occupant: LogRevision?, at head: LogHead
     ) async throws(LogError) -> LogRevision {
       guard commit.bytes.count <= LogLimits.commit else { throw .tooLarge(limit: LogLimits.commit) }
       let isLarge = commit.bytes.count > LogLimits.part
@@ -43,9 +36,7 @@
         } else if occupant != nil {
           transaction.success.append(.delete(keys.large(commit.epoch)))
         }
-        if becomesHead {
-          transaction.success.append(.put(keys.head, HeadValue.bytes(epoch: commit.epoch, link: commit.link)))
-        }
+        transaction.success.append(.put(keys.head, HeadValue.bytes(epoch: commit.epoch, link: commit.link)))
         let answer = try await change(transaction)
         if let made = answer.made { return made }
         let found = try answer.changedPair(1, at: key)
@@ -60,7 +51,7 @@
         let isThere = found?.bytes == value
         if isThere, let revision = found?.revision {
           // Ours, by an attempt whose answer was lost.
-          if !becomesHead || (foundHead?.epoch ?? 0) >= commit.epoch { return revision }
+          if (foundHead?.epoch ?? 0) >= commit.epoch { return revision }
           // The same bytes, but no transaction of ours put them there.
           if foundHead == head {
             occupant = revision

@@ -155,7 +155,7 @@
       return named
     }
 
-    private func everyPage(
+    func everyPage(
       _ start: Data, _ end: Data, keysOnly: Bool, _ consume: ([EtcdPair]) async throws(LogError) -> Void
     ) async throws(LogError) {
       var start = start

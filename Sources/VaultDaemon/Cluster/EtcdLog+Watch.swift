@@ -174,7 +174,7 @@
           throw .malformed
         }
       } else if let epoch = log.keys.epoch(of: pair.key) {
-        if !isRemoval { try await tellCommit(pair, epoch) }
+        if isRemoval { await queue.add(.commitRemoved(epoch: epoch)) } else { try await tellCommit(pair, epoch) }
       } else {
         // Somebody's own key below the group's prefix says nothing, and must not keep us from the next event.
         let (first, end) = log.keys.watched
@@ -236,7 +236,7 @@
       switch self {
       case .head(let head): head.revision
       case .damaged(let damage): damage.revision
-      case .commit, .headRemoved, .lostPlace: nil
+      case .commit, .commitRemoved, .headRemoved, .lostPlace: nil
       }
     }
   }

@@ -102,6 +102,20 @@
       return commits
     }
 
+    func isWhole(from epoch: UInt64, to head: LogHead) async throws(LogError) -> Bool {
+      guard epoch < head.epoch, head.epoch < UInt64.max else { return epoch == head.epoch }
+      var (next, last, isWhole) = (epoch + 1, Int64(0), true)
+      try await everyPage(keys.commit(next), keys.commit(head.epoch + 1), keysOnly: true) { pairs throws(LogError) in
+        for pair in pairs {
+          guard let epoch = keys.epoch(of: pair.key) else { continue }
+          guard let revision = pair.revision?.number else { throw .malformed }
+          isWhole = isWhole && epoch == next && revision > last && revision <= head.revision.number
+          (next, last) = (epoch + 1, revision)
+        }
+      }
+      return isWhole && next == head.epoch + 1
+    }
+
     func commit(in pair: EtcdPair, _ epoch: UInt64) async throws(LogError) -> StoredCommit {
       guard let revision = pair.revision else { throw .malformed }
       let damage = LogError.damaged(LogDamage(place: .commit(epoch: epoch), revision: revision))

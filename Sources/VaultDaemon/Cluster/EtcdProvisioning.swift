@@ -1,5 +1,6 @@
 #if Daemon
   import Foundation
+  import Sealing
   import VaultFoundation
 
   /// Users, roles and permissions in etcd. Each call can be repeated.
@@ -66,6 +67,34 @@
     func removeLog(of id: [UInt8]) async throws(LogError) {
       let keys = EtcdKeys(group: id)
       try await call("kv/deleterange", EtcdDeletion(key: Data(keys.prefix.utf8), rangeEnd: keys.end))
+    }
+
+    /// Makes all users, roles and permissions of a plan.
+    static func carryOut(_ plan: ProvisioningPlan) async throws(VaultError) {
+      do throws(LogError) {
+        let client: EtcdClient
+        do throws(EtcdError) { client = try EtcdClient(plan.remote) } catch { throw LogError.untrusted }
+        let provisioning = EtcdProvisioning(client: client)
+        for user in plan.users { try await provisioning.provision(user) }
+      } catch {
+        guard error != .refused else {
+          throw .service(.denied, "the cluster refuses the login, or does not permit it to change users")
+        }
+        throw Replica.meaning(of: error, "", isChange: true)
+      }
+    }
+
+    private func provision(_ user: ProvisioningPlan.User) async throws(LogError) {
+      if let password = user.givenPassword() { try await addUser(user.name, password: password) }
+      for grant in user.grants {
+        let id = grant.id.bytes
+        guard grant.access != .none else {
+          try await revoke(on: id, from: user.name)
+          continue
+        }
+        try await addRoles(for: id)
+        try await self.grant(grant.access == .read ? .read : .write, on: id, to: user.name)
+      }
     }
 
     private struct Name: Encodable, Sendable { let name: String }

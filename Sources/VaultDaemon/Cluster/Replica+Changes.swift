@@ -83,12 +83,25 @@
       }
     }
 
-    /// Has the log begin with the copy as it is now, if that is due.
+    /// Has the log begin with the copy as it is now, if that is due, or if commits between the complete file and the head
+    /// are missing or were written a second time.
     private func renewBase() async throws {
-      guard renewal.withLock({ $0.isDue }) else { return }
+      let isSuspected = renewal.withLock { $0.takeSuspicion() }
+      guard isSuspected || renewal.withLock({ $0.isDue }) else { return }
       let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
       renewal.withLock { $0.note(base: old?.epoch ?? 0, isNew: false) }
-      guard renewal.withLock({ $0.isDue }) else { return }
+      if renewal.withLock({ !$0.isDue }) {
+        guard isSuspected, let copy = try await copy(), copy.isWriter, copy.isPublished,
+          let head = head.withLock({ $0 })
+        else { return }
+        guard head.link.bytes == copy.state.link.bytes else {
+          // A change is on its way. Its head looks again.
+          return renewal.withLock { _ = $0.suspect() }
+        }
+        let start = old.map { $0.epoch <= head.epoch ? $0.epoch : 0 } ?? 0
+        guard try await !log.isWhole(from: start, to: head) else { return }
+        logger.warning("commits in the log are missing or were changed", metadata: ["epoch": "\(head.epoch)"])
+      }
       let log = log
       let base = try await lendingFile { (state, link, pieces) in
         try await log.putBase(epoch: state.epoch, link: link, replacing: old, keeping: Renewal.margin, pieces: pieces)
@@ -173,8 +186,21 @@
     private var newest: UInt64 = 0
     /// Members whom the old file does not name cannot begin with it.
     private var hasNewMembers = false
+    /// Whether something happened that may have taken commits from hosts that are behind.
+    private var isSuspected = false
 
     var isDue: Bool { hasNewMembers || newest > base && newest - base >= Renewal.commitLimit }
+
+    /// - Returns: whether nobody has suspected anything since it was looked at last.
+    mutating func suspect() -> Bool {
+      defer { isSuspected = true }
+      return !isSuspected
+    }
+
+    mutating func takeSuspicion() -> Bool {
+      defer { isSuspected = false }
+      return isSuspected
+    }
 
     mutating func note(_ commit: GroupCommit) {
       newest = commit.epoch

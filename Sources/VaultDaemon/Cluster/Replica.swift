@@ -42,7 +42,12 @@
           // A group that is not published yet may be so later.
           _ = try await catchUpIfPublished()
           pause = .milliseconds(200)
-          for try await event in log.watch(after: head.withLock { $0 }) {
+          let known = head.withLock { $0 }
+          var newest = known?.epoch ?? 0
+          await suspect()
+          for try await event in log.watch(after: known) {
+            if event.changesThePast(of: newest) { await suspect() }
+            if case .head(let head) = event { newest = head.epoch }
             try await take(event)
           }
         } catch is CancellationError {
@@ -68,6 +73,7 @@
       case .head(let new):
         head.withLock { $0 = new }
         if try await copy()?.state.link.bytes != new.link.bytes { try await catchUp() } else { await renewBaseIfDue() }
+      case .commitRemoved: break
       case .headRemoved, .damaged, .lostPlace: try await catchUp()
       }
     }
@@ -119,7 +125,12 @@
         try await restoreLog(copy, after: nil)
         return true
       }
-      guard let copy else { return try await adoptBase() }
+      guard let copy else {
+        guard try await adoptBase(over: nil) else {
+          throw VaultError.damaged(group: group, level: .commit, detail: "no complete file is in its log")
+        }
+        return false
+      }
       if found.link.bytes == copy.state.link.bytes { return true }
       if found.epoch <= copy.state.epoch {
         // The copy is read before the head, so honest hosts cannot be the reason.
@@ -140,13 +151,15 @@
       switch await Replica.result({ () async throws(LogError) in try await self.log.commits(after: epoch, limit: 256) })
       {
       case .success(let following): commits = following
-      case .failure(.baseNeeded): return try await adoptBase(under: found)
+      case .failure(.baseNeeded): commits = []
       case .failure(.damaged(let damage)) where damage.place == .commit(epoch: epoch + 1):
-        try await replaceHead(at: found, by: copy, because: "a commit cannot be read")
+        try await pass(copy, to: found, because: "a commit cannot be read")
         return false
       case .failure(let error): throw error
       }
-      guard !commits.isEmpty else { return try await adoptBase(under: found) }
+      if commits.isEmpty {
+        try await pass(copy, to: found, because: "commits are missing, and no complete file follows")
+      }
       for stored in commits where try await !apply(stored, at: found) { return false }
       return false
     }
@@ -167,7 +180,7 @@
         return true
       } catch VaultError.damaged(_, .commit, let detail) {
         logger.error("a commit does not prove", metadata: ["epoch": "\(stored.commit.epoch)", "reason": "\(detail)"])
-        try await replaceHead(at: found, by: try await copy(), because: detail)
+        if let copy = try await copy() { try await pass(copy, to: found, because: detail) }
         return false
       } catch VaultError.unordered(_, .overtaken) {
         // The commit follows another state than the copy's.
@@ -176,13 +189,15 @@
       }
     }
 
-    /// Sets the head to the copy's state, because the commits that lead to it cannot be anybody's.
+    /// Goes on from a later complete file, because the next commit is of no use. If there is none, sets the head to the
+    /// copy's state, because the commits that lead to it cannot be anybody's.
     ///
     /// - Throws: `damaged` if one of them was made by somebody who has the group's key: then the log has states that this
-    ///   host does not have, and only a host that has them can mend it.
-    private func replaceHead(at found: LogHead, by copy: GroupCopy?, because detail: String) async throws {
+    ///   host does not have. A host that may write and has them puts a complete file there.
+    private func pass(_ copy: GroupCopy, to found: LogHead, because detail: String) async throws {
+      if try await adoptBase(over: copy) { return }
       let damage = VaultError.damaged(group: group, level: .commit, detail: detail)
-      guard let copy, copy.isWriter, copy.state.epoch < found.epoch else { throw damage }
+      guard copy.isWriter, copy.state.epoch < found.epoch else { throw damage }
       let (group, store) = (group, store)
       var epoch = copy.state.epoch
       let end = min(found.epoch, epoch + Replica.searchedCommits)
@@ -219,38 +234,69 @@
       logger.notice("the head of the log was set to the copy's state", metadata: ["epoch": "\(copy.state.epoch)"])
     }
 
-    /// Fetches the newest complete file.
+    /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.
     ///
-    /// - Returns: `false`, because commits may follow it.
-    private func adoptBase(under found: LogHead? = nil) async throws -> Bool {
-      guard let base = try await log.base() else { throw VaultError.notFound(.publication) }
-      let before = try await copy()
+    /// - Returns: `false` if the copy stays as it is.
+    private func adoptBase(over copy: GroupCopy?) async throws -> Bool {
+      guard let base = try await log.base(), base.epoch > copy?.state.epoch ?? 0 else { return false }
       let (group, store, log) = (group, store, log)
       let isAdopted = try await Blocking.apply {
-        try store.adopt(group) { (path) throws(VaultError) in
-          let file = try NewFile(path)
-          do {
-            try Blocking.wait { try await log.readBase(base) { piece throws(LogError) in try file.append(piece) } }
-          } catch let error as LogError {
-            throw Replica.meaning(of: error, group, isChange: false)
-          } catch {
-            throw .unexpected("an error of a log")
-          }
-        }
+        try store.adopt(
+          group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
+          following: { (state) throws(VaultError) in try Replica.commits(after: state.epoch, of: group, from: log) })
       }
-      guard isAdopted else {
-        // A change of this machine may come first.
-        for _ in 0..<20 {
-          guard try await copy() == before else { return false }
-          try await Task.sleep(for: .milliseconds(50))
-        }
-        let detail = "commits are missing, and no complete file follows"
-        guard let found else { throw VaultError.damaged(group: group, level: .commit, detail: detail) }
-        try await replaceHead(at: found, by: before, because: detail)
-        return false
+      if isAdopted {
+        logger.info("a complete file was taken from the log", metadata: ["epoch": "\(base.epoch)"])
+        return true
       }
-      logger.info("a complete file was taken from the log", metadata: ["epoch": "\(base.epoch)"])
+      // A change of this machine may come first.
+      for _ in 0..<20 {
+        guard try await self.copy() == copy else { return true }
+        try await Task.sleep(for: .milliseconds(50))
+      }
       return false
+    }
+
+    private static func fetch(
+      _ base: LogBase, of group: String, from log: any CommitLog, to path: String
+    ) throws(VaultError) {
+      let file = try NewFile(path)
+      do {
+        try Blocking.wait { try await log.readBase(base) { piece throws(LogError) in try file.append(piece) } }
+      } catch let error as LogError {
+        throw file.isFull ? .storage(.full) : meaning(of: error, group, isChange: false)
+      } catch {
+        throw .unexpected("an error of a log")
+      }
+    }
+
+    /// The commits that follow a complete file; none if the next one is missing or cannot be read.
+    private static func commits(
+      after epoch: UInt64, of group: String, from log: any CommitLog
+    ) throws(VaultError) -> [[UInt8]] {
+      let found: Result<[StoredCommit], LogError>
+      do {
+        found = try Blocking.wait {
+          await result { () async throws(LogError) in try await log.commits(after: epoch, limit: 256) }
+        }
+      } catch {
+        throw .unexpected("an error of a log")
+      }
+      switch found {
+      case .success(let commits): return commits.map(\.commit.bytes)
+      case .failure(.baseNeeded), .failure(.damaged): return []
+      case .failure(let error): throw meaning(of: error, group, isChange: false)
+      }
+    }
+
+    /// Puts a complete file under the log soon, if hosts that are behind cannot come to its head without one.
+    private func suspect() async {
+      guard renewal.withLock({ $0.suspect() }) else { return }
+      Task { [weak self] in
+        // A new complete file removes many commits at once.
+        try? await Task.sleep(for: .milliseconds(200))
+        await self?.renewBaseIfDue()
+      }
     }
 
     func meaning(of error: LogError, isChange: Bool) -> VaultError {
@@ -270,6 +316,19 @@
       case .baseNeeded: .notFound(.publication)
       case .damaged: .damaged(group: group, level: .commit, detail: "its log")
       case .stopped: .storage(.inputOutput)
+      }
+    }
+  }
+
+  extension LogEvent {
+    /// Whether something happened to a commit that was in its place when the log's newest one was `epoch`.
+    fileprivate func changesThePast(of epoch: UInt64) -> Bool {
+      switch self {
+      case .commit(let stored): stored.commit.epoch <= epoch
+      case .commitRemoved(let removed): removed <= epoch
+      case .damaged(let damage): if case .commit(let spoilt) = damage.place { spoilt <= epoch } else { false }
+      case .lostPlace: true
+      case .head, .headRemoved: false
       }
     }
   }

@@ -1,5 +1,6 @@
 #if Daemon
   import Glibc
+  import Synchronization
   import VaultFoundation
 
   /// A complete file, read in the pieces that a log takes.
@@ -32,10 +33,14 @@
   /// A file that is being fetched.
   final class NewFile: Sendable {
     private let descriptor: CInt
+    private let wasFull = Atomic(false)
+
+    /// Whether the disk, or the user's share of it, was used up.
+    var isFull: Bool { wasFull.load(ordering: .relaxed) }
 
     init(_ path: String) throws(VaultError) {
       descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw .storage(errno == ENOSPC ? .full : .inputOutput) }
+      guard descriptor >= 0 else { throw .storage(errno == ENOSPC || errno == EDQUOT ? .full : .inputOutput) }
     }
 
     deinit { close(descriptor) }
@@ -46,6 +51,7 @@
         let count = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
         guard count > 0 else {
           if count < 0, errno == EINTR { continue }
+          if errno == ENOSPC || errno == EDQUOT { wasFull.store(true, ordering: .relaxed) }
           throw .stopped
         }
         rest = rest.dropFirst(count)

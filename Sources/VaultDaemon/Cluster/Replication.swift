@@ -124,16 +124,24 @@
   }
 
   extension OpenedStore {
-    /// The published groups that the daemon is a member of.
+    /// The published groups, without those that are here and that the daemon is no member of.
     func publishedCopies() throws(VaultError) -> [ReplicaSource] {
       var remotes: [String: Remote] = [:]
       for remote in try store.remotes() { remotes[remote.name] = remote }
-      var found: [ReplicaSource] = []
-      for (group, name) in try store.publishedGroups() {
-        guard let remote = remotes[name], let copy = try? store.copy(of: group) else { continue }
-        found.append(ReplicaSource(group: group, id: copy.state.groupID, store: store, remote: remote))
+      return try store.publications().compactMap { publication in
+        guard let remote = remotes[publication.remote], store.mayFollow(publication.group) else { return nil }
+        return ReplicaSource(group: publication.group, id: publication.id, store: store, remote: remote)
       }
-      return found
+    }
+  }
+
+  extension SecretStore {
+    /// Whether the daemon can open its copy, or has none: another source may be a member.
+    fileprivate func mayFollow(_ group: String) -> Bool {
+      do throws(VaultError) { _ = try copy(of: group) } catch {
+        if case .denied = error { return false }
+      }
+      return true
     }
   }
 

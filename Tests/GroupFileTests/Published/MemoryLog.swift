@@ -73,7 +73,7 @@ final class TestHost: CommitPublishing {
       seed: try application.map { try group.seed($0) } ?? group.seed,
       kind: application == nil ? .owner : .application)
     let file = AccessGroupFile(
-      folder: folder, context: context, witness: witness, publisher: { [weak self] _ in self }, now: { 3_000 })
+      folder: folder, context: context, witness: witness, publisher: { [weak self] in self }, now: { 3_000 })
     self.file.withLock { $0 = file }
   }
 

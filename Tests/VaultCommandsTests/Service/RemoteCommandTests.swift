@@ -76,6 +76,17 @@ import Testing
     #expect(refused.status == 64 && !refused.errors.contains(password))
   }
 
+  @Test func `users in etcd are made through vaultd alone, and the password is in no output`() {
+    #expect(addOffice().status == 0)
+    let provisioned = Transcript(
+      ["remote", "provision", "office", "--root-password-fd", descriptor(password + "\n")],
+      environment: store.environment)
+    #expect(provisioned.status == 11 && provisioned.output.isEmpty, "\(provisioned.errors)")
+    #expect(!provisioned.errors.contains(password))
+    #expect(store.run("remote", "provision", "office").status == 11)
+    #expect(issue("web", "unused", "--own-login").status == 64)
+  }
+
   // MARK: Joining
 
   private func issue(_ app: String, _ file: String, _ options: String...) -> Transcript {

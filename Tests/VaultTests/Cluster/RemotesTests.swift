@@ -1,20 +1,34 @@
 import Foundation
+import Sealing
 import Testing
 
 @testable import Vault
 
 /// Remotes and published groups in the group `vault.service`.
 @Suite struct RemotesTests {
+  private static let id = GroupID([UInt8](0..<32))!
+
   @Test func `the service finds the remotes and published groups that the owner has named`() throws {
     let fixture = try ServiceFixture()
     let owner = try fixture.owner()
     try owner.addRemote(RemoteFixture.full("b"))
     try owner.addRemote(RemoteFixture.plain("a"))
-    try owner.setPublished("team.shared", at: "b")
+    try owner.setPublished("team.shared", RemotesTests.id, at: "b")
     let service = try fixture.service()
     #expect(try service.remotes().map(\.name) == ["a", "b"])
     #expect(try service.remote("b").password()?.exportInsecurelyAsString() == "correct horse")
     #expect(try service.publishedGroups() == ["team.shared": "b"])
+    #expect(try service.publications() == [Publication(group: "team.shared", remote: "b", id: RemotesTests.id)])
+  }
+
+  @Test(arguments: [
+    "a", "a ", "a 00", " " + String(repeating: "0", count: 64), "a " + String(repeating: "A", count: 64),
+  ])
+  func `a note that does not name remote and group is refused`(_ note: String) throws {
+    let fixture = try ServiceFixture(enrolled: false)
+    try fixture.owner().addRemote(RemoteFixture.plain("a"))
+    try fixture.owner().group("vault.service").set("published/default", to: note)
+    #expect(throws: VaultError.self) { try fixture.owner().publishedGroups() }
   }
 
   @Test func `a store without a service has no remotes, and the first one makes its groups`() throws {
@@ -22,7 +36,7 @@ import Testing
     #expect(try store.open().remotes().isEmpty && store.open().publishedGroups().isEmpty)
     #expect(throws: VaultError.notFound(.remote)) { try store.open().remote("a") }
     #expect(throws: VaultError.notFound(.remote)) { try store.open().removeRemote("a") }
-    #expect(throws: VaultError.notFound(.remote)) { try store.open().setPublished("default", at: "a") }
+    #expect(throws: VaultError.notFound(.remote)) { try store.open().setPublished("default", RemotesTests.id, at: "a") }
     try store.open().clearPublished("default")
     try store.open().addRemote(RemoteFixture.plain("a"))
     #expect(try store.open().remotes().map(\.name) == ["a"])
@@ -43,10 +57,10 @@ import Testing
   @Test func `a remote is removed only when no group is published there`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     for name in ["a", "b"] { try fixture.owner().addRemote(RemoteFixture.plain(name)) }
-    try fixture.owner().setPublished("default", at: "a")
+    try fixture.owner().setPublished("default", RemotesTests.id, at: "a")
     #expect(throws: VaultError.contradiction(.publishedGroup("default"))) { try fixture.owner().removeRemote("a") }
     try fixture.owner().removeRemote("b")
-    try fixture.owner().setPublished("other", at: "a")
+    try fixture.owner().setPublished("other", RemotesTests.id, at: "a")
     try fixture.owner().clearPublished("default")
     #expect(throws: VaultError.contradiction(.publishedGroup("other"))) { try fixture.owner().removeRemote("a") }
     try fixture.owner().clearPublished("other")
@@ -66,7 +80,9 @@ import Testing
 
   @Test func `a group is published only at a remote that is there`() throws {
     let fixture = try ServiceFixture(enrolled: false)
-    #expect(throws: VaultError.notFound(.remote)) { try fixture.owner().setPublished("default", at: "a") }
+    #expect(throws: VaultError.notFound(.remote)) {
+      try fixture.owner().setPublished("default", RemotesTests.id, at: "a")
+    }
     #expect(try fixture.owner().publishedGroups().isEmpty)
   }
 
@@ -76,7 +92,7 @@ import Testing
     for store in try [fixture.service(), fixture.store.issue("com.example.web")] {
       #expect(throws: VaultError.denied(.ownerOnly)) { try store.addRemote(RemoteFixture.plain("b")) }
       #expect(throws: VaultError.denied(.ownerOnly)) { try store.removeRemote("a") }
-      #expect(throws: VaultError.denied(.ownerOnly)) { try store.setPublished("default", at: "a") }
+      #expect(throws: VaultError.denied(.ownerOnly)) { try store.setPublished("default", RemotesTests.id, at: "a") }
       #expect(throws: VaultError.denied(.ownerOnly)) { try store.clearPublished("default") }
     }
   }
@@ -100,7 +116,7 @@ import Testing
     let fixture = try ServiceFixture(enrolled: false)
     let owner = try fixture.owner()
     try owner.addRemote(RemoteFixture.full("a"))
-    try owner.setPublished("default", at: "a")
+    try owner.setPublished("default", RemotesTests.id, at: "a")
     try owner.clearPublished("default")
     try owner.removeRemote("a")
     let records = try fixture.records().dropFirst()

@@ -6,9 +6,9 @@ struct IssueApplication: Command {
     "Write a credential for an application, which opens only that application's groups.",
     usage: """
       vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged] [--passphrase]
-                          [--remote NAME]
+                          [--remote NAME [--own-login]]
       vault app issue APP --output FILE --again | --replace [--accept] [--drop-unproved] [--group GROUP:read|write]...
-                          [--remote NAME]
+                          [--remote NAME [--own-login]]
       """,
     more: """
       The application gets a private group with its own name. After a reinstall, or if the credential was lost, \
@@ -22,7 +22,10 @@ struct IssueApplication: Command {
       --passphrase seals the credential with a new passphrase, for a colleague: vault asks for it when the credential \
       is used.
 
-      --remote writes where the application's groups are published into the credential, with the login for that place,       for 'vault join' on another machine. An older vault says that such a credential is of a newer format (status 17).
+      --remote writes where the application's groups are published into the credential, with the login for that place, \
+      for 'vault join' on another machine. An older vault says that such a credential is of a newer format (status 17). \
+      With --own-login the application has an etcd user of its own, vault-APP, which 'vault remote provision' makes in \
+      etcd and 'vault revoke' shuts out there.
       """,
     example: """
       vault app issue com.example.api --output api.credential --group team.shared:read
@@ -37,6 +40,7 @@ struct IssueApplication: Command {
   let accept: Bool
   let dropUnproved: Bool
   let remote: String?
+  let ownLogin: Bool
   let passphrase: Bool
   let newPassphraseDescriptor: Int32?
   let commonPassphrase: Bool
@@ -60,6 +64,7 @@ struct IssueApplication: Command {
     remote = arguments.option(
       "--remote", value: "name", "Write this remote's address and login into the credential, for another machine.",
       completes: .remotes)
+    ownLogin = arguments.flag("--own-login", "With --remote: an etcd user of the application's own.")
     passphrase = arguments.flag("--passphrase", "Seal the credential with a passphrase, which is asked for.")
     newPassphraseDescriptor = try arguments.number(
       "--new-passphrase-fd", value: "n", "Seal it with the passphrase on the first line of this descriptor.")
@@ -71,6 +76,7 @@ struct IssueApplication: Command {
     guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
     guard replace || !dropUnproved else { throw Failure.usage("--drop-unproved needs --replace") }
     guard replace || !accept else { throw Failure.usage("--accept needs --replace") }
+    guard remote != nil || !ownLogin else { throw Failure.usage("--own-login needs --remote") }
     let lifetime = try lifetime.map(LifetimeArgument.parse)
     let grants = try groups.map(RightsArgument.grant)
     guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
@@ -78,7 +84,7 @@ struct IssueApplication: Command {
     let applications = store.applications
     let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
-      remote: remote, sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved,
+      remote: remote, hasOwnLogin: ownLogin, sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved,
       accepting: accept ? session.takes : nil
     ) { session.showProgress("\($0): \($1.text)") }
     session.endProgress()

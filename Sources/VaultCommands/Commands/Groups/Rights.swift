@@ -50,6 +50,9 @@ struct RevokeRights: Command {
       another branch, --accept says what that brings back and accepts it in the same step, so that nobody can act in \
       between.
 
+      If the group is published and the application's credential has a login for etcd, its permission there is taken, \
+      too. If the cluster does not allow that to vaultd, the command ends with status 12 and says what to run.
+
       The application may have copied what it could read. To list the values that are still unchanged: vault exposure
       """,
     example: """
@@ -71,13 +74,26 @@ struct RevokeRights: Command {
   }
 
   func run(in session: Session) throws {
-    try session.openStore(key).revoke(
+    let store = try session.openStore(key)
+    try store.revoke(
       app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
     ) {
       session.showProgress("\(group): \($0.text)")
     }
     session.endProgress()
     session.say("'\(app)' is no longer a member of '\(group)'; to see what it could read: vault exposure")
+    switch try store.withdrawLogin(of: app, from: group) {
+    case .notNeeded: break
+    case .withdrawn: session.say("its etcd user has no access to the group's commits any more")
+    case .refused(let remote):
+      throw Failure(
+        .denied, "its etcd user still has access to the group's commits, which it cannot open",
+        hint: "take it away: vault remote provision \(remote)")
+    case .shared(let remote, let user):
+      throw Failure(
+        .denied, "it still has the login of '\(remote)', with access to the group's commits, which it cannot open",
+        hint: "change the password of '\(UTF8Text.onOneLine(user))' in etcd, then: vault remote add --replace")
+    }
   }
 }
 

@@ -67,8 +67,10 @@ struct CommitLogCheck: Sendable, CustomTestStringConvertible {
       #expect(try await log.head() == third)
     },
     CommitLogCheck("a commit that the head does not count is replaced only by its revision") { log in
-      let head = try await log.publish(1)
-      let stray = try await log.replace(.test(2, "stray"), at: nil, under: head)
+      let first = try await log.publish(1)
+      let head = try await log.replaceHead(
+        at: log.append(.test(2, "stray"), after: first, over: nil).revision, with: 1, link: .test(1))
+      let stray = try #require(try await log.stray(2, after: head))
       #expect(try await log.commits(after: 1, limit: 9).isEmpty)
       await #expect(throws: LogError.occupied(stray)) { try await log.append(.test(2), after: head, over: nil) }
       let next = try await log.append(.test(2), after: head, over: stray.revision)
@@ -86,26 +88,34 @@ struct CommitLogCheck: Sendable, CustomTestStringConvertible {
       await #expect(throws: LogError.conflict(second)) { try await log.replaceHead(at: nil, with: 8, link: .test(8)) }
       await #expect(throws: LogError.conflict(second)) { try await log.append(.test(2), after: first, over: nil) }
     },
-    CommitLogCheck("a commit below the head is replaced only by its revision and under its head") { log in
-      let first = try await log.publish(1)
-      let second = try await log.append(.test(2), after: first, over: nil)
-      let third = try await log.append(.test(3), after: second, over: nil)
-      let found = try #require(try await log.commits(after: 1, limit: 1).first)
-      await #expect(throws: LogError.conflict(third)) {
-        try await log.replace(.test(2, "new"), at: found.revision, under: second)
-      }
-      await #expect(throws: LogError.occupied(found)) { try await log.replace(.test(2, "new"), at: nil, under: third) }
-      let replaced = try await log.replace(.test(2, "new"), at: found.revision, under: third)
-      #expect(try await log.commits(after: 1, limit: 9).map(\.commit) == [.test(2, "new"), .test(3)])
-      #expect(replaced.commit == .test(2, "new"))
-    },
-    CommitLogCheck("a lost commit is a gap, and can be written again") { log in
+    CommitLogCheck("a lost commit is a gap") { log in
       let first = try await log.publish(1)
       let third = try await log.append(.test(3), after: first, over: nil)
       await #expect(throws: LogError.baseNeeded) { try await log.commits(after: 1, limit: 9) }
       #expect(try await log.commits(after: 2, limit: 9).map(\.commit) == [.test(3)])
-      _ = try await log.replace(.test(2), at: nil, under: third)
-      #expect(try await log.commits(after: 1, limit: 9).map(\.commit) == [.test(2), .test(3)])
+      #expect(try await !log.isWhole(from: 1, to: third))
+      #expect(try await log.isWhole(from: 2, to: third))
+    },
+    CommitLogCheck("a log is whole until a commit in it is written a second time") { log in
+      let first = try await log.publish(1)
+      #expect(try await log.isWhole(from: 1, to: first))
+      var head = first
+      for epoch in UInt64(2)...70 { head = try await log.append(.test(epoch), after: head, over: nil) }
+      #expect(try await log.isWhole(from: 1, to: head))
+      let back = try await log.replaceHead(at: head.revision, with: 1, link: .test(1))
+      let stored = try #require(try await log.stray(2, after: back))
+      head = try await log.append(.test(2, "other"), after: back, over: stored.revision)
+      head = try await log.replaceHead(at: head.revision, with: 70, link: .test(70))
+      #expect(try await !log.isWhole(from: 1, to: head))
+      #expect(try await log.isWhole(from: 2, to: head))
+    },
+    CommitLogCheck("a watch tells which commits are gone") { log in
+      var head = try await log.publish(1)
+      for epoch in UInt64(2)...4 { head = try await log.append(.test(epoch), after: head, over: nil) }
+      var events = log.watch(after: head).makeAsyncIterator()
+      _ = try await log.putBase(3, Data(), replacing: try await log.base(), keeping: 0)
+      #expect(try await events.next() == .commitRemoved(epoch: 2))
+      #expect(try await events.next() == .commitRemoved(epoch: 3))
     },
     CommitLogCheck("a commit of several parts comes back whole") { log in
       let head = try await log.publish(1)
@@ -269,6 +279,15 @@ extension CommitLog {
     _ epoch: UInt64, _ data: Data, replacing base: LogBase?, keeping margin: UInt64
   ) async throws -> LogBase {
     try await putBase(epoch: epoch, link: .test(epoch), replacing: base, keeping: margin, pieces: data.pieces)
+  }
+
+  /// A commit that the head does not count.
+  func stray(_ epoch: UInt64, after head: LogHead) async throws -> StoredCommit? {
+    do { _ = try await append(.test(epoch, "in its place"), after: head, over: nil) } catch LogError.occupied(let found)
+    {
+      return found
+    }
+    return nil
   }
 
   func bytes(of base: LogBase) async throws -> Data {

@@ -2,6 +2,8 @@ import Foundation
 import Testing
 import VaultFoundation
 
+@testable import Sealing
+@testable import Vault
 @testable import VaultDaemon
 
 @Suite(.serialized, .enabled(if: EtcdCluster.isInstalled, "\(EtcdCluster.needsEtcd)"))
@@ -76,6 +78,41 @@ struct EtcdAccessTests {
     await #expect(throws: LogError.refused) { try await log.head() }
     let nothing = try await EtcdLog(provisioning.client, group: group).head()
     #expect(nothing == nil)
+  }
+
+  @Test func `a plan of the owner makes users that may do what their applications may, and shuts them out`()
+    async throws
+  {
+    let (cluster, provisioning) = try await protectedCluster()
+    let daemon = try RunningDaemon(binds: false, serves: false)
+    let owner = try daemon.owner()
+    _ = try owner.createGroup("team")
+    let address = "etcd://127.0.0.1:\(cluster.ports[0])"
+    try owner.addRemote(Remote("office", at: address, user: "vault", password: try Secret("of the remote")))
+    let id = [UInt8](repeating: 7, count: 32)
+    try owner.setPublished("team", try #require(GroupID(id)), at: "office")
+    let path = daemon.folder + "/web"
+    _ = try owner.applications.issue(
+      "web", to: path, grants: [.init(.read, in: "team")], remote: "office", hasOwnLogin: true)
+    let web = try #require(try ApplicationCredential(at: path).remote)
+    for _ in 0..<2 {
+      let (plan, _) = try owner.provisioningPlan("office", as: "root", password: try Secret(Self.rootPassword))
+      try await EtcdProvisioning.carryOut(plan)
+    }
+    let head = try await EtcdLog(try EtcdClient(owner.remote("office")), group: id).publish(1)
+    let log = EtcdLog(try EtcdClient(web), group: id)
+    #expect(try await log.head() == head)
+    await #expect(throws: LogError.refused) { try await log.append(.test(2), after: head, over: nil) }
+    try await Blocking.write { try owner.revoke("web", from: "team") }
+    // The user of the remote is no root, so somebody who is must do it.
+    let (weak, _) = try owner.provisioningPlan("office", as: "vault", password: try Secret("of the remote"))
+    await #expect(throws: VaultError.self) { try await EtcdProvisioning.carryOut(weak) }
+    #expect(try await log.head() == head)
+    let (plan, permissions) = try owner.provisioningPlan("office", as: "root", password: try Secret(Self.rootPassword))
+    #expect(permissions.map(\.access) == [.write, .none])
+    try await EtcdProvisioning.carryOut(plan)
+    await #expect(throws: LogError.refused) { try await log.head() }
+    withExtendedLifetime(provisioning) {}
   }
 
   @Test func `a token that the servers forgot is renewed`() async throws {

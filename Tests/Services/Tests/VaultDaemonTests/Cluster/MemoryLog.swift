@@ -236,8 +236,7 @@ final class MemoryLog: CommitLog {
       state.head = head
       state.base = LogBase(epoch: epoch, link: link, byteCount: UInt64(bytes.count), revision: revision)
       state.baseBytes = bytes
-      state.commits = state.commits.filter { $0.key > epoch }
-      return [.head(head)]
+      return [.head(head)] + Self.remove(through: epoch, in: &state)
     }
     return try read { state in
       guard let head = state.head else { throw LogError.malformed }
@@ -254,8 +253,7 @@ final class MemoryLog: CommitLog {
       state.base = LogBase(
         epoch: epoch, link: link, byteCount: UInt64(bytes.count), revision: LogRevision(number: state.revision))
       state.baseBytes = bytes
-      if epoch >= margin { state.commits = state.commits.filter { $0.key > epoch - margin } }
-      return []
+      return epoch >= margin ? Self.remove(through: epoch - margin, in: &state) : []
     }
     return try read { state in
       guard let base = state.base else { throw LogError.malformed }
@@ -287,6 +285,36 @@ final class MemoryLog: CommitLog {
     }
   }
 
+  func isWhole(from epoch: UInt64, to head: LogHead) async throws(LogError) -> Bool {
+    try read { state in
+      var last: Int64 = 0
+      for epoch in epoch + 1..<max(epoch, head.epoch) + 1 {
+        guard let number = state.commits[epoch]?.revision.number, number > last, number <= head.revision.number else {
+          return false
+        }
+        last = number
+      }
+      return true
+    }
+  }
+
+  private static func remove(through epoch: UInt64, in state: inout State) -> [LogEvent] {
+    let removed = state.commits.keys.filter { $0 <= epoch }.sorted()
+    for epoch in removed { state.commits[epoch] = nil }
+    return removed.map { .commitRemoved(epoch: $0) }
+  }
+
+  // MARK: What others do
+
+  /// Removes a commit, as whoever may write to the server can.
+  func remove(_ epoch: UInt64) throws {
+    try change { state in
+      state.commits[epoch] = nil
+      return [.commitRemoved(epoch: epoch)]
+    }
+  }
+
+  /// Writes over a commit, or into a place where none is.
   func replace(
     _ commit: LoggedCommit, at revision: LogRevision?, under head: LogHead
   ) async throws(LogError) -> StoredCommit {

@@ -211,4 +211,108 @@ import VaultFoundation
     try await owner.replica.catchUp()
     #expect(try await owner.log.base()?.epoch == owner.log.head()?.epoch)
   }
+
+  @Test func `a host that has lost its copy fetches the complete file and what follows it`() async throws {
+    for value in ["second", "third"] { try await owner.set(value) }
+    try await other.replica.catchUp()
+    try FileManager.default.removeItem(atPath: daemon.folder + "/other/groups/team")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "third")
+    try await other.set("fourth")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "fourth")
+  }
+
+  @Test func `a lost copy does not come back from a log that is older than what was seen`() async throws {
+    for value in ["first", "second"] { try await owner.set(value) }
+    try await other.replica.catchUp()
+    let epoch = try #require(try await owner.log.head()).epoch
+    server.roll(back: epoch - 1)
+    try FileManager.default.removeItem(atPath: daemon.folder + "/other/groups/team")
+    await #expect(throws: VaultError.rolledBack(group: "team", found: epoch - 1, known: epoch, reason: .olderState)) {
+      try await other.replica.catchUp()
+    }
+    #expect(!FileManager.default.fileExists(atPath: daemon.folder + "/other/groups/team/group.vault"))
+    // The host that has it pushes it again.
+    try await owner.replica.catchUp()
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "second")
+  }
+
+  @Test func `a backup that replaces a published group is brought up to date at once`() async throws {
+    let backup = daemon.folder + "/backup"
+    try await Blocking.write { [owner] in _ = try owner.store.backUp(to: backup) }
+    try await owner.set("after the backup")
+    let restoration = try await Blocking.write { [owner] in
+      try owner.store.restoreBackup(from: backup, groups: ["team"], replacing: true)
+    }
+    guard case .restored(let restored)? = restoration.groups.first?.outcome else {
+      Issue.record("not restored")
+      return
+    }
+    #expect(try await owner.log.head()?.epoch == restored.epoch)
+    #expect(try await owner.value() == "after the backup")
+    try await owner.set("and on")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "and on")
+  }
+
+  @Test func `a machine that is recovered from a backup goes on from the log`() async throws {
+    let (folder, server) = (daemon.folder, server)
+    let backup = folder + "/backup"
+    try await Blocking.write { [owner] in _ = try owner.store.backUp(to: backup) }
+    try await owner.set("after the backup")
+    let location = try StoreLocation(home: folder + "/new", state: folder + "/new.state")
+    let recovered = try await Blocking.write {
+      let recovery = try StoreRecovery(from: backup, at: location) { _ in .keyFile(folder + "/key") }
+      return try recovery.makeStore(with: nil)
+    }
+    for group in recovered.restoration.groups {
+      if case .failed(let error) = group.outcome { Issue.record(error) }
+    }
+    #expect(try recovered.store.publishedGroups() == ["team": "test"])
+    let host = Host(recovered.store, server)
+    try await host.replica.catchUp()
+    #expect(try await host.value() == "after the backup")
+    try await host.set("from the new machine")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "from the new machine")
+  }
+
+  /// Waits until the owner's host has put its copy under the log.
+  private func waitForBase(following body: () async throws -> Void) async throws {
+    let (before, replica) = (try await owner.log.base(), owner.replica)
+    let following = Task { await replica.follow() }
+    defer { following.cancel() }
+    try await body()
+    while try await owner.log.base() == before { try await Task.sleep(for: .milliseconds(20)) }
+  }
+
+  @Test(arguments: [false, true])
+  func `a writer puts a complete file where a commit was removed`(_ isWatching: Bool) async throws {
+    let first = try #require(try await owner.log.head())
+    for value in ["second", "third"] { try await owner.set(value) }
+    if !isWatching { try owner.log.remove(first.epoch + 1) }
+    try await waitForBase { if isWatching { try owner.log.remove(first.epoch + 1) } }
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "third")
+  }
+
+  @Test func `a writer puts a complete file over a commit that was overwritten`() async throws {
+    let first = try #require(try await owner.log.head())
+    for value in ["second", "third"] { try await owner.set(value) }
+    let head = try #require(try await owner.log.head())
+    let stored = try #require(try await owner.log.commits(after: first.epoch, limit: 1).first)
+    let junk = LoggedCommit(epoch: first.epoch + 1, link: stored.commit.link, bytes: [1, 2, 3])
+    try await waitForBase { _ = try await owner.log.replace(junk, at: stored.revision, under: head) }
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "third")
+  }
+
+  @Test func `a published group that is removed is not followed any more`() async throws {
+    try await Blocking.write { [owner] in try owner.store.removeGroup("team") }
+    #expect(try owner.store.publishedGroups().isEmpty)
+    await #expect(throws: VaultError.self) { try await owner.replica.catchUp() }
+    #expect(!FileManager.default.fileExists(atPath: daemon.folder + "/home/groups/team/group.vault"))
+  }
 }

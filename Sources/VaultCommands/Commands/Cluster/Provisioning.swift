@@ -1,0 +1,74 @@
+internal import Vault
+
+/// `vault remote provision NAME`
+struct ProvisionRemote: Command {
+  static let about = About(
+    "Make the users, roles and permissions of a remote in etcd.",
+    usage: "vault remote provision NAME [--root-user USER] [--root-password-fd N] [--json]",
+    more: """
+      The user of the remote may then read and write the keys of the groups that are published there, and no others. The \
+      user of each application whose credential was issued with --own-login may do what the application may do: with the \
+      right to read, read. Whoever is not a member of a group gets no access to its keys. Run it again after each change of \
+      members; it changes only these users and roles.
+
+      It needs the login of an etcd user with the role root, whose password is asked for, or read from a descriptor. vaultd \
+      uses it for this one request, and nobody keeps it. Permissions count once 'etcdctl auth enable' was run.
+      """,
+    example: """
+      vault remote provision office
+      """)
+
+  let name: String
+  let user: String?
+  let passwordDescriptor: Int32?
+  let json: Bool
+  let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    name = try arguments.argument("name", "The remote's name.", completes: .remotes)
+    user = arguments.option("--root-user", value: "user", "The etcd user with the role root (else root).")
+    passwordDescriptor = try arguments.number(
+      "--root-password-fd", value: "n", "Read the password of that user from the first line of this descriptor.")
+    json = arguments.json()
+    key = try KeySource(&arguments)
+  }
+
+  func run(in session: Session) throws {
+    let user = user ?? "root"
+    let permissions = try session.openStore(key).provision(name, as: user, password: password(of: user, in: session))
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for permission in permissions {
+          try json.object { (json) throws(Failure) in
+            try json.string("user", permission.user)
+            try json.string("group", permission.group)
+            try json.string("access", permission.access.word)
+          }
+        }
+      }
+    }
+    var table = Table("USER", "GROUP", "ACCESS")
+    for permission in permissions { table.add(permission.user, permission.group, permission.access.word) }
+    try table.write(to: session.output, style: session.outputStyle)
+  }
+
+  private func password(of user: String, in session: Session) throws -> Secret {
+    if let passwordDescriptor {
+      return try KeySource.firstLine(of: passwordDescriptor, namedBy: "--root-password-fd").secret()
+    }
+    return try session.askSecret(
+      "password of the etcd user \(UTF8Text.onOneLine(user)): ",
+      else: "there is no terminal to ask for the password on; name a descriptor: --root-password-fd")
+  }
+}
+
+extension EtcdPermission.Access {
+  fileprivate var word: String {
+    switch self {
+    case .none: "none"
+    case .read: "read"
+    case .write: "readwrite"
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import GroupFile
+import Sealing
+import Testing
+
+@testable import Vault
+
+/// Logins of applications for etcd, and what the owner has `vaultd` make there.
+@Suite struct LoginsTests {
+  private let fixture: ServiceFixture
+  private let id = GroupID([UInt8](0..<32))!
+
+  init() throws {
+    fixture = try ServiceFixture(enrolled: false)
+    let owner = try fixture.owner()
+    try owner.addRemote(RemoteFixture.full("office"))
+    try owner.createGroup("team")
+    try owner.setPublished("team", id, at: "office")
+  }
+
+  private func issue(
+    _ application: String, own: Bool, _ rights: MemberRights, _ issuance: Applications.Issuance = .first
+  ) throws -> ApplicationCredential {
+    let path = fixture.store.folder + "/\(application)-\(UUID().uuidString)"
+    _ = try fixture.owner().applications.issue(
+      application, to: path, issuance, grants: [.init(rights, in: "team")], remote: "office", hasOwnLogin: own)
+    return try ApplicationCredential(at: path)
+  }
+
+  private func plan() throws -> (ProvisioningPlan, [EtcdPermission]) {
+    try fixture.owner().provisioningPlan("office", as: "root", password: Secret("of the root"))
+  }
+
+  @Test func `an application with a login of its own has it in its credential, again and again`() throws {
+    let first = try issue("web", own: true, .read)
+    #expect(try first.remote?.user == "vault-web" && first.remote?.address == RemoteFixture.full("office").address)
+    let password = first.remote?.password()?.exportInsecurelyAsString()
+    #expect(password?.utf8.count == 64)
+    let again = try issue("web", own: true, .read, .again)
+    #expect(again.remote?.password()?.exportInsecurelyAsString() == password)
+    let replaced = try issue("web", own: true, .read, .replacing)
+    #expect(replaced.remote?.user == "vault-web")
+    #expect(replaced.remote?.password()?.exportInsecurelyAsString() != password)
+  }
+
+  @Test func `a plan gives each user the rights that the application has`() throws {
+    _ = try issue("reader", own: true, .read)
+    _ = try issue("writer", own: true, .write)
+    _ = try issue("shared", own: false, .write)
+    let (plan, permissions) = try plan()
+    #expect(plan.remote.user == "root" && plan.remote.password()?.exportInsecurelyAsString() == "of the root")
+    #expect(plan.users.map(\.name) == ["web", "vault-reader", "vault-writer"])
+    #expect(plan.users.map { $0.grants.map(\.id) } == [[id], [id], [id]])
+    #expect(permissions.map(\.access) == [.write, .read, .write])
+    #expect(permissions.allSatisfy { $0.group == "team" })
+    try fixture.owner().revoke("writer", from: "team")
+    #expect(try self.plan().1.map(\.access) == [.write, .read, .none])
+  }
+
+  @Test func `a plan comes back from its bytes, and from no others`() throws {
+    _ = try issue("writer", own: true, .write)
+    let (plan, _) = try plan()
+    let secret = try plan.serialized()
+    let bytes = unsafe secret.withUnsafeBytes { unsafe Array($0) }
+    let decoded = try unsafe bytes.withUnsafeBytes { try unsafe ProvisioningPlan(decoding: $0) }
+    #expect(decoded.remote.isSame(as: plan.remote))
+    #expect(decoded.users.map(\.name) == plan.users.map(\.name))
+    #expect(decoded.users.map { $0.grants.map(\.access) } == [[.write], [.write]])
+    for (one, other) in zip(decoded.users, plan.users) {
+      #expect(one.givenPassword()?.exportInsecurelyAsString() == other.givenPassword()?.exportInsecurelyAsString())
+    }
+    for count in 0..<bytes.count {
+      #expect(throws: VaultError.self) {
+        try unsafe bytes[..<count].withUnsafeBytes { try unsafe ProvisioningPlan(decoding: $0) }
+      }
+    }
+    #expect(throws: VaultError.self) {
+      try unsafe (bytes + [0]).withUnsafeBytes { try unsafe ProvisioningPlan(decoding: $0) }
+    }
+  }
+
+  @Test func `whether a permission in etcd has to be taken depends on the login`() throws {
+    _ = try issue("own", own: true, .read)
+    _ = try issue("shared", own: false, .read)
+    let owner = try fixture.owner()
+    #expect(try owner.withdrawLogin(of: "nobody", from: "team") == .notNeeded)
+    #expect(try owner.withdrawLogin(of: "own", from: "default") == .notNeeded)
+    #expect(try owner.withdrawLogin(of: "shared", from: "team") == .shared(remote: "office", user: "web"))
+    #expect(try owner.withdrawLogin(of: "own", from: "team") == .refused(remote: "office"))
+  }
+
+  @Test func `a remote without a user has no logins`() throws {
+    try fixture.owner().addRemote(RemoteFixture.plain("open"))
+    let path = fixture.store.folder + "/credential"
+    #expect(throws: VaultError.self) {
+      try fixture.owner().applications.issue("web", to: path, remote: "open", hasOwnLogin: true)
+    }
+    _ = try fixture.owner().applications.issue("web", to: path, remote: "open")
+    #expect(throws: VaultError.self) {
+      try fixture.owner().provisioningPlan("open", as: "root", password: Secret("x"))
+    }
+  }
+}
