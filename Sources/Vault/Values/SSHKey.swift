@@ -42,6 +42,9 @@ package struct SSHKey: ~Copyable, Sendable {
   /// The attribute of an item with a key: the key's public part, as in `authorized_keys`.
   package static let attribute = "ssh-public-key"
 
+  /// The attribute of an item whose key signs only after a person agreed; its value does not matter.
+  package static let confirmAttribute = "ssh-confirm"
+
   /// In bits, the sizes of RSA keys that are taken.
   private static let rsaSizes = 2_048...16_384
   private static let magic = Array("openssh-key-v1\0".utf8)

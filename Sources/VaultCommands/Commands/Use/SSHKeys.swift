@@ -5,7 +5,7 @@ internal import Vault
 struct AddSSHKey: Command {
   static let about = About(
     "Store an SSH key from a file, for vaultd's agent.",
-    usage: "vault ssh add FILE [--name NAME] [--expires WHEN] [-g GROUP]",
+    usage: "vault ssh add FILE [--name NAME] [--expires WHEN] [--confirm] [-g GROUP]",
     more: """
       The key is one of ed25519, ECDSA, or RSA of at least 2048 bits. It must have no passphrase: the store protects it \
       instead. Without --name, the item is named after the file. The file stays; remove it when ssh works through the \
@@ -17,20 +17,16 @@ struct AddSSHKey: Command {
 
   let file: String
   let name: String?
-  let expires: String?
-  let group: String?
-  let key: KeySource
+  let place: KeyPlace
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     file = try arguments.argument("file", "The private key's file.", completes: .files)
     name = arguments.option("--name", value: "name", "The item's name.", completes: .items)
-    expires = arguments.option("--expires", value: "when", "When the agent stops using it: \(Expiry.forms).")
-    group = arguments.group()
-    key = try KeySource(&arguments)
+    place = try KeyPlace(&arguments)
   }
 
   func run(in session: Session) throws {
-    let group = try session.openGroup(group, key)
+    let group = try place.open(session)
     let bytes = try contents()
     let name = name ?? String(file.split(separator: "/").last ?? "")
     let added = try unsafe bytes.withUnsafeBytes { bytes in
@@ -38,7 +34,7 @@ struct AddSSHKey: Command {
       defer { unsafe explicit_bzero(&copy, copy.count) }
       return try SSHKey(parsing: copy)
     }
-    try added.store(name, expires: expires, in: group)
+    try place.store(added, name, in: group)
     try session.output.write("\(added.publicText) \(name)\n")
   }
 
@@ -55,7 +51,7 @@ struct AddSSHKey: Command {
 struct GenerateSSHKey: Command {
   static let about = About(
     "Make an SSH key for vaultd's agent, and show its public part.",
-    usage: "vault ssh generate NAME [--expires WHEN] [-g GROUP]",
+    usage: "vault ssh generate NAME [--expires WHEN] [--confirm] [-g GROUP]",
     more: """
       The line on stdout belongs into ~/.ssh/authorized_keys of the machine to log in to, or into the settings of a \
       server for git. The private part stays in the store.
@@ -65,20 +61,16 @@ struct GenerateSSHKey: Command {
       """)
 
   let name: String
-  let expires: String?
-  let group: String?
-  let key: KeySource
+  let place: KeyPlace
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The new item's name.")
-    expires = arguments.option("--expires", value: "when", "When the agent stops using it: \(Expiry.forms).")
-    group = arguments.group()
-    key = try KeySource(&arguments)
+    place = try KeyPlace(&arguments)
   }
 
   func run(in session: Session) throws {
     let made = try SSHKey.random(comment: name)
-    try made.store(name, expires: expires, in: session.openGroup(group, key))
+    try place.store(made, name, in: place.open(session))
     try session.output.write("\(made.publicText) \(name)\n")
   }
 }
@@ -108,16 +100,32 @@ struct ListSSHKeys: Command {
   }
 }
 
-extension SSHKey {
+/// Where a new key is stored, and how the agent may use it.
+struct KeyPlace {
+  private let expires: String?
+  private let confirm: Bool
+  private let group: String?
+  private let key: KeySource
+
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    expires = arguments.option("--expires", value: "when", "When the agent stops using it: \(Expiry.forms).")
+    confirm = arguments.flag("--confirm", "The agent asks a person before each signature.")
+    group = arguments.group()
+    key = try KeySource(&arguments)
+  }
+
+  func open(_ session: Session) throws -> AccessGroup { try session.openGroup(group, key) }
+
   /// Stores the key as a new item.
   ///
   /// - Throws: `conflict` if there is such an item: whoever replaced a key by mistake would be locked out.
-  fileprivate borrowing func store(_ name: String, expires: String?, in group: AccessGroup) throws {
-    var file = serialized()
+  func store(_ made: borrowing SSHKey, _ name: String, in group: AccessGroup) throws {
+    var file = made.serialized()
     defer { unsafe explicit_bzero(&file, file.count) }
     let secret = try unsafe file.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes)
     }
-    var details = Details(attributes: [SSHKey.attribute: publicText])
+    var details = Details(attributes: [SSHKey.attribute: made.publicText])
+    if confirm { details.attributes[SSHKey.confirmAttribute] = "yes" }
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
     try group.set(name, to: secret, kind: .string, details, ifVersion: 0)
   }
