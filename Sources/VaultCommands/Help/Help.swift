@@ -94,7 +94,8 @@ enum Help {
   /// A label, followed by its text from a given column on. A long label gets a separate line.
   private static func row(_ label: String, _ text: String, column: Int, columns: Int) -> String {
     let margin = String(repeating: " ", count: column)
-    let text = wrapped(text, columns - column).exchanging("\n", for: "\n" + margin)
+    let lines = wrapped(text, columns - column)
+    let text = lines.utf8.contains(UInt8(ascii: "\n")) ? lines.exchanging("\n", for: "\n" + margin) : lines
     let isLong = label.count + 3 > column
     return "  " + label + (isLong ? "\n" + margin : String(repeating: " ", count: column - 2 - label.count)) + text
   }
@@ -107,7 +108,9 @@ enum Help {
 
   /// Wraps lines between words.
   private static func wrapped(_ text: String, _ columns: Int) -> String {
-    text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+    // Most texts are one line that fits.
+    if text.utf8.count < columns, !text.utf8.contains(UInt8(ascii: "\n")) { return text }
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       var lines: [String] = []
       for word in line.split(separator: " ") {
         if let last = lines.last, last.count + 1 + word.count < columns {
