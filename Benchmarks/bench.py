@@ -185,14 +185,17 @@ class Bench:
         transaction = self.json([IN_PROCESS, "transaction", self.store(10_000)[0], "10000"])["perSecond"]
         self.row("transaction of 10,000 sets", transaction, "per s", (">=", 40_000))
 
-    def run(self):
+    # In the order in which they run.
+    JOBS = ["cold_gets", "cold_sets", "lists", "in_process", "in_process_sets", "archives", "daemon", "cluster"]
+
+    def run(self, jobs):
+        others = {"daemon": daemon, "cluster": cluster}
         try:
-            for job in (self.cold_gets, self.cold_sets, self.lists, self.in_process, self.in_process_sets, self.archives):
-                job()
-            if daemon.available():
-                daemon.run(self)
-            if cluster.available():
-                cluster.run(self)
+            for job in jobs:
+                if job not in others:
+                    getattr(self, job)()
+                elif others[job].available():
+                    others[job].run(self)
         finally:
             for pid in self.daemons:
                 os.kill(pid, signal.SIGTERM)
@@ -210,6 +213,7 @@ def main():
     parser = argparse.ArgumentParser(prog="tools/bench")
     parser.add_argument("--install-peers", action="store_true")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--job", action="append", choices=Bench.JOBS)
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--svg", metavar="FILE")
     options = parser.parse_args()
@@ -220,7 +224,7 @@ def main():
         print(f"bench: not here, so not measured: {', '.join(absent)} (tools/bench --install-peers)", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="vault-bench-") as folder:
         bench = Bench(folder, options.quick)
-        bench.run()
+        bench.run(options.job or Bench.JOBS)
     print(bench.table())
     record = dict(
         date=datetime.date.today().isoformat(), machine=f"{platform.machine()}, {os.cpu_count()} cores", absent=absent, rows=bench.rows)
