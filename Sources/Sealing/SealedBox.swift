@@ -233,7 +233,10 @@ package enum Padding {
     let count = Int(UInt32(bigEndian: unsafe padded.loadUnaligned(as: UInt32.self)))
     guard Padding.padded(count: count) == padded.count else { throw .wrongPadding }
     let text = lengthByteCount..<lengthByteCount + count
-    guard unsafe padded[text.upperBound...].allSatisfy({ $0 == 0 }) else { throw .wrongPadding }
+    // A loop over numbers: each row of a list comes here, and `allSatisfy` over a slice is not specialized.
+    for index in text.upperBound..<padded.count {
+      guard unsafe padded[index] == 0 else { throw .wrongPadding }
+    }
     return text
   }
 

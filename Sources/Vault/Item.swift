@@ -147,7 +147,10 @@ extension Item {
     /// The end of the names of items that the service keeps beside others.
     package static let companionEnding = "//kv"
 
-    package var isCompanion: Bool { description.hasSuffix(Name.companionEnding) }
+    package var isCompanion: Bool {
+      // A list asks this of each item, and the last byte is enough for most.
+      description.utf8.last == Name.companionEnding.utf8.last && description.hasSuffix(Name.companionEnding)
+    }
 
     /// Checks a stored name, which must already be in the form that a lookup uses.
     ///
@@ -166,7 +169,13 @@ extension Item {
     private static func isPlain(_ text: String) -> Bool {
       guard (1...1_024).contains(text.utf8.count) else { return false }
       var text = text
-      return text.withUTF8 { unsafe $0.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
+      return text.withUTF8 { bytes in
+        // A loop over numbers: each item of a list comes here, and `allSatisfy` is not specialized.
+        for index in bytes.indices {
+          guard unsafe (0x20..<0x7F).contains(bytes[index]) else { return false }
+        }
+        return true
+      }
     }
 
     private static func composed(_ text: String) -> String {

@@ -15,6 +15,8 @@ public struct ItemQuery: Sendable, Equatable {
   }
   /// Only items that expire at this moment or earlier.
   public var expiresBy: Timestamp?
+  /// Whether items that the service keeps beside others are left out.
+  package var skipsCompanions = false
   private var lowercased: String?
 
   public init(
@@ -26,7 +28,9 @@ public struct ItemQuery: Sendable, Equatable {
 
   /// Whether an item, whose name begins with the prefix, fulfils the rest of the query.
   package func accepts(_ item: Item) -> Bool {
-    guard hasAttributes(item), expiresBy.map({ item.expires ?? .never <= $0 }) ?? true else { return false }
+    guard !skipsCompanions || !item.name.isCompanion, hasAttributes(item),
+      expiresBy.map({ item.expires ?? .never <= $0 }) ?? true
+    else { return false }
     guard let lowercased else { return true }
     let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
     return texts.contains { $0.lowercased().holds(lowercased) }
@@ -284,27 +288,33 @@ extension AccessGroup {
   public func listing(
     prefix: String = "", removed: Bool = false, progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
-    try observed(.read) { () throws(VaultError) in
-      try all(prefix: prefix, removed: removed, progress: progress)
-    }
+    try listing(ItemQuery(prefix: prefix), removed: removed, progress: progress)
   }
 
-  /// As ``listing(prefix:removed:progress:)``, but no observer hears of it.
-  func all(
-    prefix: String = "", removed: Bool = false, progress: (Int) -> Void = { _ in }
+  /// As ``listing(prefix:removed:progress:)``, of the items that match `query`.
+  package func listing(
+    _ query: ItemQuery, removed: Bool, progress: (Int) -> Void
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
-    let list = try list(ItemQuery(prefix: prefix), removed: removed)
+    try observed(.read) { () throws(VaultError) in try all(query, removed: removed, progress: progress) }
+  }
+
+  /// As ``listing(_:removed:progress:)``, but no observer hears of it.
+  func all(
+    _ query: ItemQuery = ItemQuery(), removed: Bool = false, progress: (Int) -> Void = { _ in }
+  ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
+    let list = try list(query, removed: removed)
     var items: [Item] = []
     while let item = try list.nextItem() {
       items.append(item)
       if items.count % 1_024 == 0 { progress(items.count) }
     }
-    return (sortedByName(items), list.strangeRows)
+    sortByName(&items)
+    return (items, list.strangeRows)
   }
 
-  /// The items sorted by the bytes of their names. The eight bytes after the common beginning decide nearly always.
-  private func sortedByName(_ items: [Item]) -> [Item] {
-    guard let first = items.first?.name.description.utf8 else { return [] }
+  /// Sorts the items by the bytes of their names. The eight bytes after the common beginning decide nearly always.
+  private func sortByName(_ items: inout [Item]) {
+    guard let first = items.first?.name.description.utf8 else { return }
     var shared = first.count
     for item in items { shared = zip(first.prefix(shared), item.name.description.utf8).prefix { $0 == $1 }.count }
     var places = items.indices.map { (key: items[$0].name.description.word(after: shared), index: $0) }
@@ -313,7 +323,18 @@ extension AccessGroup {
       // Strings in NFC compare in the order of their bytes.
       return items[$0.index].name.description < items[$1.index].name.description
     }
-    return places.map { items[$0.index] }
+    // Each item moves to its place, cycle by cycle. A copy of the array would count one more reference of each, and
+    // most are in no cache by then.
+    for start in places.indices {
+      var place = start
+      while places[place].index != start {
+        let next = places[place].index
+        items.swapAt(place, next)
+        places[place].index = place
+        place = next
+      }
+      places[place].index = place
+    }
   }
 }
 

@@ -92,6 +92,8 @@ import Testing
   @Test func `a list can be sorted and limited`() {
     #expect(names("list", "--all", "--sort", "expires") == ["team web/mail", "team api/key"])
     #expect(names("list", "--all", "--sort", "changed", "--limit", "1") == ["team web/mail"])
+    #expect(names("list", "--all", "--limit", "3") == ["default db/password", "default db/user", "team api/key"])
+    #expect(names("list", "--all", "--limit", "1") == ["default db/password"])
     #expect(store.run("list", "--sort", "size").status == 64)
     #expect(store.run("list", "--limit", "0").status == 64)
   }

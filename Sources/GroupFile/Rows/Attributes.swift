@@ -149,8 +149,9 @@ extension Attributes {
   }
 
   private static func text(_ field: ArraySlice<UInt8>) throws -> String {
-    guard let text = String(validating: field, as: UTF8.self) else { throw GroupFileError.damaged(.row, "text") }
-    return text
+    // `String(validating:as:)` is not specialized for a slice.
+    guard let text = try? UTF8Span(validating: field.span) else { throw GroupFileError.damaged(.row, "text") }
+    return String(copying: text)
   }
 
   private static func decodePairs(_ field: ArraySlice<UInt8>) throws -> [String: String] {

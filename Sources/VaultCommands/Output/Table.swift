@@ -16,8 +16,6 @@ struct Table {
     self.kept = header.firstIndex(of: kept)
   }
 
-  mutating func reserve(_ count: Int) { rows.reserveCapacity(count) }
-
   mutating func add(_ cells: String...) { add(cells) }
 
   mutating func add(_ cells: [String]) {

@@ -18,7 +18,12 @@ enum UTF8Text {
   /// Whether the text is printable ASCII, as nearly every text in a table is.
   static func isPrintableASCII(_ text: String) -> Bool {
     var text = text
-    return text.withUTF8 { unsafe $0.allSatisfy { $0 >= 0x20 && $0 < 0x7F } }
+    return text.withUTF8 { bytes in
+      for index in bytes.indices {
+        guard unsafe (0x20..<0x7F).contains(bytes[index]) else { return false }
+      }
+      return true
+    }
   }
 
   /// C0, DEL and C1.

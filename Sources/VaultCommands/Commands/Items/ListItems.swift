@@ -164,10 +164,10 @@ struct ListRequest: Equatable {
   /// Whether items that vaultd keeps beside others are listed, too: for whoever asks for everything or for them.
   private var showsCompanions: Bool { all || prefix.holds("//") }
 
-  /// An item and the group that it is in; no tuple, which the runtime would copy and destroy one by one.
-  private struct Found {
+  /// Items of one group, in the order of the list.
+  private struct Section {
     let group: AccessGroup
-    let item: Item
+    var items: [Item]
   }
 
   /// - Returns: the number of listed items.
@@ -182,16 +182,13 @@ struct ListRequest: Equatable {
     let store = try session.openStore(key)
     let names =
       all ? try store.location.itemGroupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
-    var found: [Found] = []
+    var sections: [Section] = []
     var problem: (any Error)?
     for name in names {
       let group = try store.group(name)
       switch look(in: group, query, session) {
       case .success(let listing):
-        found.reserveCapacity(found.count + listing.items.count)
-        for item in listing.items where showsCompanions || !item.name.isCompanion {
-          found.append(Found(group: group, item: item))
-        }
+        sections.append(Section(group: group, items: listing.items))
         guard let row = listing.strange.first else { continue }
         problem = problem ?? ListRequest.strange(row, listing.strange.count, group)
       // A group that this member is not in is not an error.
@@ -203,18 +200,22 @@ struct ListRequest: Equatable {
       }
     }
     session.endProgress()
-    if found.isEmpty, !all { try sayWhatWasMeant(store, in: session) }
-    let shown = sorted(found, by: order)
-    try write(shown, in: session)
+    if !all, sections.allSatisfy(\.items.isEmpty) { try sayWhatWasMeant(store, in: session) }
+    sort(&sections, by: order)
+    if let limit { cut(&sections, to: limit) }
+    let count = sections.reduce(0) { $0 + $1.items.count }
+    try write(&sections, in: session)
     if let problem { throw problem }
-    return shown.count
+    return count
   }
 
   private func look(
     in group: AccessGroup, _ query: ItemQuery, _ session: Session
   ) -> Result<(items: [Item], strange: [StrangeRow]), VaultError> {
     Result { () throws(VaultError) in
-      let listing = try group.listing(prefix: prefix, removed: removed) { session.showProgress("\($0) items read") }
+      var named = ItemQuery(prefix: prefix)
+      named.skipsCompanions = !showsCompanions
+      let listing = try group.listing(named, removed: removed) { session.showProgress("\($0) items read") }
       for row in listing.strange { session.warn("row \(row.token) was skipped: \(row.reason)") }
       if query == ItemQuery() { return listing }
       var items: [Item] = []
@@ -236,16 +237,27 @@ struct ListRequest: Equatable {
     }
   }
 
-  private func sorted(_ found: [Found], by order: Order) -> [Found] {
+  /// Orders the sections, whose items are sorted by name, across groups.
+  private func sort(_ sections: inout [Section], by order: Order) {
+    guard order != .name else { return }
+    let all = sections.flatMap { section in section.items.map { (group: section.group, item: $0) } }
     let sorted =
       switch order {
-      case .name: found
-      case .changed: found.sorted { $0.item.changed > $1.item.changed }
+      case .name: all
+      case .changed: all.sorted { $0.item.changed > $1.item.changed }
       case .expires:
-        found.compactMap { found in found.item.expires.map { (found, $0) } }
+        all.compactMap { found in found.item.expires.map { (found, $0) } }
           .sorted { $0.1 < $1.1 }.map(\.0)
       }
-    return limit.map { Array(sorted.prefix($0)) } ?? sorted
+    sections = sorted.map { Section(group: $0.group, items: [$0.item]) }
+  }
+
+  private func cut(_ sections: inout [Section], to limit: Int) {
+    var rest = limit
+    for index in sections.indices {
+      sections[index].items.removeLast(max(0, sections[index].items.count - rest))
+      rest -= sections[index].items.count
+    }
   }
 
   /// A group's name given as a prefix usually matches no item.
@@ -262,11 +274,19 @@ struct ListRequest: Equatable {
     return failure
   }
 
-  private func write(_ found: [Found], in session: Session) throws(Failure) {
+  /// Writes the items and removes each from its section: an item is freed while the processor still has it in its cache.
+  private func write(_ sections: inout [Section], in session: Session) throws(Failure) {
+    func take(_ body: (AccessGroup, Item) throws(Failure) -> Void) throws(Failure) {
+      sections.reverse()
+      while var section = sections.popLast() {
+        section.items.reverse()
+        while let item = section.items.popLast() { try body(section.group, item) }
+      }
+    }
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
-        for found in found { try found.item.write(to: &json, group: found.group.name) }
+        try take { (group, item) throws(Failure) in try item.write(to: &json, group: group.name) }
       }
     }
     func cells(_ group: AccessGroup, _ item: Item) -> [String] {
@@ -277,13 +297,11 @@ struct ListRequest: Equatable {
       return all ? [group.name.description] + cells : cells
     }
     guard session.output.isTerminal else {
-      for found in found { try Table.writeLine(cells(found.group, found.item), to: session.output) }
-      return
+      return try take { (group, item) throws(Failure) in try Table.writeLine(cells(group, item), to: session.output) }
     }
     let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
     var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
-    table.reserve(found.count)
-    for found in found { table.add(cells(found.group, found.item)) }
+    try take { (group, item) throws(Failure) in table.add(cells(group, item)) }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
