@@ -147,7 +147,7 @@ let package = Package(
     .testTarget(name: "VaultFoundationTests", dependencies: ["VaultFoundation"], swiftSettings: settings),
     .testTarget(
       name: "VaultCommandsTests",
-      dependencies: ["VaultCommands", "Vault", "GroupFile", "KeyedArchives", "TestSupport"],
+      dependencies: ["VaultCommands", "Vault", "GroupFile", "KeyedArchives", "Sealing", "TestSupport"],
       swiftSettings: settings),
   ]
 )

@@ -1,4 +1,5 @@
 import Foundation
+import Sealing
 import Testing
 
 @testable import VaultCommands
@@ -60,6 +61,24 @@ import Testing
     #expect(try output("ssh-keygen -y -f \(kept)") == String(contentsOfFile: path + ".pub", encoding: .utf8))
   }
 
+  /// The places in n, e, d, the inverse, p and q, and a number to put there.
+  @Test(arguments: [
+    (4, [0]), (5, [1]), (4, [2]), (0, [0]), (2, []), (1, [4]), (3, [0x80]), (5, [UInt8](repeating: 7, count: 5_000)),
+  ])
+  func `an RSA key whose numbers cannot be one is refused`(place: Int, number: [UInt8]) throws {
+    let path = store.folder.file("id")
+    _ = try output("ssh-keygen -q -t rsa -b 2048 -N '' -C '' -f \(path)")
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    let lines = text.split(separator: "\n").dropFirst().dropLast()
+    var file = OpenSSHFile(try #require(Data(base64Encoded: lines.joined())).map(\.self))
+    #expect(file.fields.count == 7)
+    let whole = store.folder.write("whole", Array(file.text.utf8))
+    #expect(store.run("ssh", "add", whole, "--name", "whole").status == 0)
+    file.fields[place] = number
+    let changed = store.folder.write("changed", Array(file.text.utf8))
+    #expect(store.run("ssh", "add", changed, "--name", "changed").status == 64)
+  }
+
   @Test func `a file of an older format is refused with the way to convert it`() throws {
     let path = store.folder.file("id")
     _ = try output("ssh-keygen -q -t rsa -b 2048 -m PEM -N '' -f \(path)")
@@ -89,5 +108,37 @@ import Testing
     let status = store.run("ssh", "add", path, "--name", "x").status
     #expect([0, 64].contains(status))
     if status == 0 { store.run("remove", "x") }
+  }
+}
+
+/// The file of one RSA key without a passphrase, in its parts.
+private struct OpenSSHFile {
+  private let head: [UInt8]
+  private let check: [UInt8]
+  /// The numbers, and the comment.
+  var fields: [[UInt8]]
+
+  init(_ bytes: [UInt8]) {
+    var reader = ByteReader(bytes)
+    _ = try? reader.read(count: 15)
+    for _ in 0..<3 { _ = try? reader.readCounted32(limit: 99) }
+    _ = try? reader.read(UInt32.self)
+    _ = try? reader.readCounted32(limit: 9_999)
+    head = Array(bytes[..<reader.offset])
+    var secret = ByteReader((try? reader.readCounted32(limit: 9_999)) ?? [])
+    check = (try? secret.read(count: 8)).map(Array.init) ?? []
+    _ = try? secret.readCounted32(limit: 99)
+    fields = (0..<7).compactMap { _ in try? secret.readCounted32(limit: 9_999) }
+  }
+
+  var text: String {
+    var secret = ByteWriter()
+    secret.write(check)
+    for field in [Array("ssh-rsa".utf8)] + fields { secret.writeCounted32(field) }
+    var file = ByteWriter()
+    file.write(head)
+    file.writeCounted32(secret.bytes)
+    let base64 = Data(file.bytes).base64EncodedString()
+    return "-----BEGIN OPENSSH PRIVATE KEY-----\n\(base64)\n-----END OPENSSH PRIVATE KEY-----\n"
   }
 }

@@ -93,11 +93,18 @@ package struct SSHKey: ~Copyable, Sendable {
       }
       shown = [fields[0]]
     case .rsa:
-      guard fields.allSatisfy({ ($0.first ?? 0xFF) < 0x80 }) else { throw malformed }
-      let number = fields[0].drop { $0 == 0 }
-      guard rsaSizes.contains(number.count * 8 - (number.first ?? 0).leadingZeroBitCount) else {
+      // Of numbers that do not belong together, a library may divide by zero or calculate for ever.
+      let numbers = fields.map { $0.drop { $0 == 0 } }
+      let bits = numbers[0].count * 8 - (numbers[0].first ?? 0).leadingZeroBitCount
+      guard rsaSizes.contains(bits) else {
         throw .invalid("an RSA key has 2048 to 16384 bits; a good new key: vault ssh generate NAME")
       }
+      let half = numbers[0].count / 2
+      guard fields.allSatisfy({ ($0.first ?? 0xFF) < 0x80 }), (1...8).contains(numbers[1].count),
+        (1...numbers[0].count).contains(numbers[2].count), (1...half + 1).contains(numbers[3].count),
+        numbers[4...].allSatisfy({ (half - 1...half + 1).contains($0.count) }),
+        [0, 1, 4, 5].allSatisfy({ numbers[$0].last.map { $0 & 1 } == 1 })
+      else { throw malformed }
       shown = [fields[1], fields[0]]
     case .p256, .p384, .p521:
       let count = algorithm.coordinateByteCount

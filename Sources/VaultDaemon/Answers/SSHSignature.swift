@@ -111,7 +111,9 @@
       let value = Self.list([Array("hash".utf8), Array(hash.utf8), digest])
       let data = try Expression(Self.list(["data"], Self.list(["flags", flags]) + value))
       var made: gcry_sexp_t?
-      guard unsafe gcry_pk_sign(&made, data.handle, handle) == 0, let made = unsafe made else {
+      guard unsafe gcry_pk_testkey(handle) == 0, unsafe gcry_pk_sign(&made, data.handle, handle) == 0,
+        let made = unsafe made
+      else {
         throw Refusal.invalid("the key's numbers do not belong together")
       }
       return unsafe Expression(adopting: made)
