@@ -89,6 +89,8 @@ package enum GroupFileError: Error, Equatable, Sendable {
   case unreachable(String)
   /// The log was asked to take a change and did not answer in time: the change may have been made or not.
   case outcomeUnknown
+  /// The group is published, and its newest proved state is older than its log's settings permit.
+  case tooOld(seconds: UInt64, limit: UInt64)
   /// An application's state would be too far above the roster's first one; a new roster resets the limit.
   case statesPerRoster
 

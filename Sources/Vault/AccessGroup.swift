@@ -14,6 +14,10 @@ public final class AccessGroup: Sendable {
   public let name: Name
   private let place: Place
   let notices: NoticeBoard
+  /// Shares commits among the threads that change a published group.
+  let sharing = SharedWriting()
+  /// Whether the group was published when it was last changed here.
+  let isOrdered = Locked(false)
   private let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
 
   /// Where the group is: in a file that this process opens, or behind `vaultd`.
@@ -22,12 +26,20 @@ public final class AccessGroup: Sendable {
     case service(ServiceClient)
   }
 
-  init(_ name: Name, _ file: AccessGroupFile, _ notices: NoticeBoard) {
+  /// Refuses a state that is too old to be read.
+  let requireRecent: @Sendable (VerifiedState) throws(GroupFileError) -> Void
+
+  init(
+    _ name: Name, _ file: AccessGroupFile, _ notices: NoticeBoard,
+    requireRecent: @escaping @Sendable (VerifiedState) throws(GroupFileError) -> Void = { _ in }
+  ) {
     (self.name, place, self.notices) = (name, .file(file), notices)
+    self.requireRecent = requireRecent
   }
 
   init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
     (self.name, place, self.notices) = (name, .service(service), notices)
+    requireRecent = { _ in }
   }
 
   /// The group's file.
@@ -88,7 +100,7 @@ public final class AccessGroup: Sendable {
   ) throws(VaultError) -> (item: StoredItem, state: VerifiedState, secret: OpenedSecret) {
     let name = try Item.Name(name).description
     return try observed(.read) { () throws(VaultError) in
-      try reading { (view) throws(GroupFileError) in
+      try readingItems { (view) throws(GroupFileError) in
         let item = if let version { try view.present(name, version: version) } else { try view.present(name) }
         return (item, view.view.state, try view.view.secret(of: item.row))
       }
@@ -107,7 +119,7 @@ public final class AccessGroup: Sendable {
     }
     let name = try Item.Name(name).description
     let (item, state) = try observed(.read) { () throws(VaultError) in
-      try reading { (view) throws(GroupFileError) in (try view.present(name), view.view.state) }
+      try readingItems { (view) throws(GroupFileError) in (try view.present(name), view.view.state) }
     }
     return try Item(item, in: state)
   }
@@ -123,7 +135,7 @@ public final class AccessGroup: Sendable {
     let name = try Item.Name(name).description
     var items: [Item] = []
     let (versions, state) = try observed(.read) { () throws(VaultError) in
-      try reading { (view) throws(GroupFileError) in (try view.history(name), view.view.state) }
+      try readingItems { (view) throws(GroupFileError) in (try view.history(name), view.view.state) }
     }
     for version in versions { items.append(try Item(version, in: state)) }
     return items
@@ -300,8 +312,11 @@ public final class AccessGroup: Sendable {
     try observed(.write) { () throws(VaultError) in
       try inOrder { () throws(VaultError) in
         let file = try file
+        if isOrderedByLog {
+          do { return try inSharedCommit(of: file) { try body($0) } } catch { throw meaning(of: error) }
+        }
         do throws(GroupFileError) {
-          let transaction = try file.beginWriting()
+          let transaction = try beginWriting(file)
           defer { transaction.rollback() }
           let result = try body(transaction)
           try transaction.commit()

@@ -153,14 +153,24 @@ extension AccessGroup {
   private func transact<Result>(_ body: (Edit) throws -> Result) throws -> Result {
     let transaction: WriteTransaction
     let file = try file
-    do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
+    if isOrderedByLog {
+      do { return try inSharedCommit(of: file) { try changes(of: $0, body) } } catch {
+        throw error is GroupFileError ? meaning(of: error) : error
+      }
+    }
+    do { transaction = try beginWriting(file) } catch { throw VaultError(error, group: name.description) }
     defer { transaction.rollback() }
+    let result = try changes(of: transaction, body)
+    do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }
+    notices.post(transaction.view.notices)
+    return result
+  }
+
+  private func changes<Result>(of transaction: WriteTransaction, _ body: (Edit) throws -> Result) throws -> Result {
     let edit = Edit(transaction, group: name.description)
     defer { edit.end() }
     let result = try body(edit)
     if let failure = edit.failure { throw failure }
-    do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }
-    notices.post(transaction.view.notices)
     return result
   }
 }

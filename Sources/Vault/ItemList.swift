@@ -265,7 +265,12 @@ extension AccessGroup {
     }
     let transaction: ReadTransaction
     let file = try file
-    do { transaction = try file.beginReading() } catch { throw VaultError(error, group: name.description) }
+    do throws(GroupFileError) {
+      transaction = try file.beginReading()
+      try requireRecent(transaction.view.state)
+    } catch {
+      throw VaultError(error, group: name.description)
+    }
     notices.post(transaction.view.notices)
     return try ItemList(transaction, query, removed: removed, group: name.description)
   }

@@ -57,7 +57,7 @@ extension AccessGroup {
   /// The current state, for several reads. It is released with the last use of the result.
   package func state() throws(VaultError) -> OneState {
     let transaction = try observed(.read) { () throws(VaultError) in
-      try reading { (transaction) throws(GroupFileError) in transaction }
+      try readingItems { (transaction) throws(GroupFileError) in transaction }
     }
     return OneState(transaction, group: name.description)
   }

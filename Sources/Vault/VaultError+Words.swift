@@ -10,6 +10,7 @@ extension VaultError: CustomStringConvertible {
     case .denied: .denied
     case .damaged, .unproved, .anotherGroup, .strangeRows, .witnessUnavailable: .damaged
     case .rolledBack: .rolledBack
+    case .unordered(_, .tooOld): .denied
     case .busy, .unordered: .busy
     case .wrongKey, .mistypedCode: .wrongKey
     case .newerFormat: .newerFormat
@@ -132,6 +133,8 @@ extension VaultError.Disorder {
     case .overtaken: "other hosts changed it at the same time, again and again"
     case .unreachable(let why): "its cluster cannot be reached: \(why)"
     case .outcomeUnknown: "its cluster did not confirm the change in time, which may have been made or not"
+    case .tooOld(let seconds, let limit):
+      "its newest proved state is \(seconds) seconds old, where its remote permits \(limit)"
     }
   }
 }

@@ -78,7 +78,7 @@ public enum VaultError: Error, Sendable, Equatable {
   public typealias Level = VerificationLevel
   public typealias RollbackReason = GroupFile.RollbackReason
 
-  /// Why a change of a published group was not ordered among its hosts.
+  /// Why a change of a published group was not ordered among its hosts, or why its copy is not read.
   @nonexhaustive
   public enum Disorder: Sendable, Equatable {
     /// Only `vaultd` orders changes, and none answers here.
@@ -89,6 +89,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case unreachable(String)
     /// The cluster did not confirm the change in time: it may have been made or not.
     case outcomeUnknown
+    /// The newest proved state is older than the remote permits: its changes may be withheld, or nobody makes any.
+    case tooOld(seconds: UInt64, limit: UInt64)
   }
 
   /// The kind of thing that was not found.
@@ -242,6 +244,7 @@ extension VaultError {
     case .behind: self = .unordered(group: group, .overtaken)
     case .unreachable(let reason): self = .unordered(group: group, .unreachable(reason))
     case .outcomeUnknown: self = .unordered(group: group, .outcomeUnknown)
+    case .tooOld(let seconds, let limit): self = .unordered(group: group, .tooOld(seconds: seconds, limit: limit))
     }
   }
 

@@ -42,7 +42,7 @@ def remote(data, level):
     cursor = Cursor(data, level)
     open_part, key, password = (cursor.take(cursor.number(4)) for _ in range(3))
     cursor.end()
-    found = fields(open_part, level, highest=6, limit=65_536)
+    found = fields(open_part, level, highest=8, limit=65_536)
     require(found.keys() >= {1, 2, 3} and found[2] in (b"\1", b"\2"), level, "fields of a remote")
     texts = {tag: utf8(found[tag], level) if tag in found else None for tag in (1, 4, 5, 6)}
     require(is_folder_name(texts[1]), level, "name of a remote")
@@ -58,8 +58,10 @@ def remote(data, level):
     require((5 in found) == bool(key) and (not key or is_private_key(key)), level, "key of a client")
     require((6 in found) == bool(password) and len(password) <= 1_024, level, "password")
     require(texts[6] is None or is_user(texts[6]), level, "user")
+    times = {tag: int.from_bytes(found[tag]) if tag in found else None for tag in (7, 8)}
+    require(all(len(found.get(tag, b"1234")) == 4 and times[tag] != 0 for tag in (7, 8)), level, "length of time")
     return dict(
-        name=texts[1], usesTLS=found[2] == b"\2", endpoints=endpoints, authority=texts[4], certificate=texts[5],
+        name=texts[1], maxAge=times[7], heartbeat=times[8], usesTLS=found[2] == b"\2", endpoints=endpoints, authority=texts[4], certificate=texts[5],
         user=texts[6], key=utf8(key, level) or None, password=utf8(password, level) or None)
 
 

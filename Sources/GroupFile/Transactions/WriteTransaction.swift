@@ -19,6 +19,8 @@ package final class WriteTransaction: ItemReading {
   private(set) var itemCount: UInt64
   private(set) var versionRowCount: UInt64
   private var isChanged = false
+  /// How many changes were begun.
+  package private(set) var changeCount = 0
   /// The error of a row that could not be written; after it, the transaction cannot be committed.
   private var failure: GroupFileError?
 
@@ -71,6 +73,7 @@ package final class WriteTransaction: ItemReading {
     _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token, keepsValue: Bool = false,
     droppingBelow lowest: UInt64 = 0
   ) throws(GroupFileError) -> UInt64 {
+    changeCount += 1
     var version: UInt64 = 1
     var oldest: UInt64 = 1
     if let old {
@@ -116,6 +119,7 @@ package final class WriteTransaction: ItemReading {
 
   /// Ends an item's history: writes a tombstone that keeps nothing, and deletes the older versions.
   package func destroy(_ name: String) throws(GroupFileError) {
+    changeCount += 1
     let token = view.state.keys.token(of: name)
     guard let item = try stored(name) else { throw .noItem }
     let old = item.row
@@ -181,6 +185,12 @@ package final class WriteTransaction: ItemReading {
         break
       }
     }
+  }
+
+  /// Has the transaction sign a new state, even if no item changes.
+  package func renew() {
+    changeCount += 1
+    isChanged = true
   }
 
   /// Signs the new state, makes it durable, raises the witness and admits the next writer.

@@ -129,11 +129,14 @@ package struct GroupCopy: Sendable, Equatable {
   package let isPublished: Bool
   /// Whether this member may change the group.
   package let isWriter: Bool
+  /// When the state was signed, by its writer's clock: milliseconds since 1970.
+  package let time: UInt64
 
   init(_ state: VerifiedState) {
     self.state = PublishedState(state)
     isPublished = state.isPublished
     isWriter = state.member.rights >= .write
+    time = state.manifest.time
   }
 }
 
@@ -173,6 +176,19 @@ extension SecretStore {
   package func confirm(_ commit: GroupCommit, of group: String) throws(VaultError) {
     let file = try self.group(group).file
     do { try file.confirm(commit) } catch { throw VaultError(error, group: group) }
+  }
+
+  /// Signs an empty change of a published group if its newest state is at least as old as this.
+  ///
+  /// - Parameter time: the present, in milliseconds since 1970.
+  /// - Throws: as every change.
+  package func renew(_ group: String, olderThan seconds: UInt32, at time: UInt64) throws(VaultError) {
+    try self.group(group).writing { (transaction) throws(GroupFileError) in
+      let state = transaction.view.state
+      // Another host may have been faster.
+      guard state.isPublished, time >= state.manifest.time + UInt64(seconds) * 1_000 else { return }
+      transaction.renew()
+    }
   }
 
   /// Proves a complete file and the commits that follow it, and puts it in the place of the group's copy if the state that

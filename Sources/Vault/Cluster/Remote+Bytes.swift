@@ -5,7 +5,7 @@ internal import Sealing
 extension Remote {
   private enum Tag: UInt8 {
     case name = 1
-    case transport, endpoints, authority, certificate, user
+    case transport, endpoints, authority, certificate, user, maxAge, heartbeat
   }
 
   /// The fields that are not secret.
@@ -22,6 +22,12 @@ extension Remote {
     if let authority { fields.write(Tag.authority.rawValue, Array(authority.utf8)) }
     if let certificate { fields.write(Tag.certificate.rawValue, Array(certificate.utf8)) }
     if let user { fields.write(Tag.user.rawValue, Array(user.utf8)) }
+    for (tag, seconds) in [(Tag.maxAge, maxAge), (.heartbeat, heartbeat)] {
+      guard let seconds else { continue }
+      var bytes = ByteWriter()
+      bytes.write(seconds)
+      fields.write(tag.rawValue, bytes.bytes)
+    }
     return fields.bytes
   }
 
@@ -57,7 +63,8 @@ extension Remote {
     do {
       try self.init(
         fields.name, fields.endpoints, usesTLS: fields.usesTLS, authority: fields.authority,
-        certificate: fields.certificate, key: key, user: fields.user, password: password)
+        certificate: fields.certificate, key: key, user: fields.user, password: password, maxAge: fields.maxAge,
+        heartbeat: fields.heartbeat)
     } catch {
       throw damage
     }
@@ -76,6 +83,8 @@ extension Remote {
     var authority: String?
     var certificate: String?
     var user: String?
+    var maxAge: UInt32?
+    var heartbeat: UInt32?
 
     private enum Defect: Error { case field }
 
@@ -100,9 +109,18 @@ extension Remote {
         case .authority: authority = try OpenFields.text(field)
         case .certificate: certificate = try OpenFields.text(field)
         case .user: user = try OpenFields.text(field)
+        case .maxAge: maxAge = try OpenFields.seconds(field)
+        case .heartbeat: heartbeat = try OpenFields.seconds(field)
         }
       }
       guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw Defect.field }
+    }
+
+    private static func seconds(_ field: ArraySlice<UInt8>) throws -> UInt32 {
+      var reader = ByteReader(Array(field))
+      let seconds = try reader.read(UInt32.self)
+      try reader.finish()
+      return seconds
     }
 
     private static func text(_ field: ArraySlice<UInt8>) throws -> String {

@@ -18,6 +18,10 @@ public struct Remote: Sendable {
   public let certificate: String?
   /// The etcd user.
   public let user: String?
+  /// After how many seconds the newest proved state of a group counts as too old to be read; `nil` for never.
+  public let maxAge: UInt32?
+  /// After how many seconds without a change a host that may write signs an empty one; `nil` for never.
+  public let heartbeat: UInt32?
   let openedKey: OpenedSecret?
   let openedPassword: OpenedSecret?
 
@@ -45,21 +49,25 @@ public struct Remote: Sendable {
   ///   - key: the private key of the certificate, in PEM.
   ///   - user: the etcd user, of 1 to 256 bytes, which needs a `password`.
   ///   - password: 1 to 1,024 bytes of UTF-8.
+  ///   - maxAge: in seconds, above 0.
+  ///   - heartbeat: in seconds, above 0.
   /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/overLimit(_:)`` beyond 64 KiB in all; ``VaultError/storage(_:)``
   ///   if memory is short.
   public init(
     _ name: String, at address: String, authority: String? = nil, certificate: String? = nil,
-    key: consuming Secret? = nil, user: String? = nil, password: consuming Secret? = nil
+    key: consuming Secret? = nil, user: String? = nil, password: consuming Secret? = nil, maxAge: UInt32? = nil,
+    heartbeat: UInt32? = nil
   ) throws(VaultError) {
     let (scheme, endpoints) = try Remote.parse(address)
     try self.init(
       name, endpoints, usesTLS: scheme == .tls || authority != nil || certificate != nil, authority: authority,
-      certificate: certificate, key: Remote.opened(key), user: user, password: Remote.opened(password))
+      certificate: certificate, key: Remote.opened(key), user: user, password: Remote.opened(password), maxAge: maxAge,
+      heartbeat: heartbeat)
   }
 
   init(
     _ name: String, _ endpoints: [Endpoint], usesTLS: Bool, authority: String?, certificate: String?,
-    key: OpenedSecret?, user: String?, password: OpenedSecret?
+    key: OpenedSecret?, user: String?, password: OpenedSecret?, maxAge: UInt32?, heartbeat: UInt32?
   ) throws(VaultError) {
     self.name = try Remote.name(name)
     guard (1...Remote.endpointLimit).contains(endpoints.count), Set(endpoints).count == endpoints.count else {
@@ -79,6 +87,8 @@ public struct Remote: Sendable {
       throw .invalid("a user has 1 to 256 bytes without control characters")
     }
     guard password.map(Remote.isPassword) ?? true else { throw .invalid("a password has 1 to 1,024 bytes of UTF-8") }
+    guard maxAge != 0, heartbeat != 0 else { throw .invalid("a length of time is 1 second or more") }
+    (self.maxAge, self.heartbeat) = (maxAge, heartbeat)
     (self.endpoints, self.usesTLS, self.authority) = (endpoints, usesTLS, authority)
     (self.certificate, self.user) = (certificate, user)
     (openedKey, openedPassword) = (key, password)
@@ -104,7 +114,7 @@ public struct Remote: Sendable {
     return Secret(openedPassword)
   }
 
-  /// Whether both lead to the same servers with the same login.
+  /// Whether both lead to the same servers with the same login, and say the same of empty changes.
   package func isSame(as other: Remote) -> Bool {
     func isSame(_ left: OpenedSecret?, _ right: OpenedSecret?) -> Bool {
       guard let left, let right else { return left == nil && right == nil }
@@ -113,7 +123,8 @@ public struct Remote: Sendable {
       }
     }
     return endpoints == other.endpoints && usesTLS == other.usesTLS && authority == other.authority
-      && certificate == other.certificate && user == other.user && isSame(openedKey, other.openedKey)
+      && certificate == other.certificate && user == other.user && heartbeat == other.heartbeat
+      && isSame(openedKey, other.openedKey)
       && isSame(openedPassword, other.openedPassword)
   }
 
@@ -121,7 +132,7 @@ public struct Remote: Sendable {
   func loggingIn(as user: String, _ password: OpenedSecret) throws(VaultError) -> Remote {
     try Remote(
       name, endpoints, usesTLS: usesTLS, authority: authority, certificate: certificate, key: openedKey, user: user,
-      password: password)
+      password: password, maxAge: maxAge, heartbeat: heartbeat)
   }
 
   /// As the owner may write it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are encrypted.

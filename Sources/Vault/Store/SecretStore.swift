@@ -18,6 +18,8 @@ public final class SecretStore: Sendable {
   /// Orders the changes of published groups in the place of `vaultd`: set in `vaultd` itself.
   private let publishing = Locked<(@Sendable (AccessGroup.Name) -> any CommitPublishing)?>(nil)
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
+  /// How old the states of published groups may be.
+  let ages = KnownAges()
   /// Called with a group's name before each attempt of ``settled(_:_:)``.
   let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
 
@@ -114,7 +116,10 @@ public final class SecretStore: Sendable {
       if let group = groups[name] { return group }
       let group =
         switch source {
-        case .files(let member): AccessGroup(name, file(name, as: member), notices)
+        case .files(let member):
+          AccessGroup(name, file(name, as: member), notices) { [weak self] (state) throws(GroupFileError) in
+            try self?.requireRecent(state, name)
+          }
         case .service(let service): AccessGroup(name, service, notices)
         }
       groups[name] = group

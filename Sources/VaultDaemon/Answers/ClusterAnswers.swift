@@ -11,6 +11,7 @@
   struct ClusterAnswers: Sendable {
     let replication: Replication
     let limits: Limits
+    let failures: Failures
 
     /// - Returns: `nil` for any other request.
     func answer(to request: Request, _ target: Target, _ connection: Connection) async throws -> Response? {
@@ -18,20 +19,26 @@
       if parts == ["vault", "1", "join"], request.method == .post { return try await join(connection) }
       guard parts.starts(with: ["vault", "1"]), parts.count > 2, connection.peer.user != nil else { return nil }
       guard parts.count == 4, let wanted = ClusterRequest(rawValue: parts[2]) else { return nil }
-      guard request.method == .post else { throw Refusal.unknownMethod }
       do {
+        guard request.method == .post else { throw Refusal.unknownMethod }
         if wanted == .provision {
           try await provision(request, connection)
           return Response(ServiceAnswer())
         }
         return Response(ServiceAnswer(number: try await perform(wanted, on: parts[3], request, connection)))
-      } catch let error as VaultError {
+      } catch {
+        // The cluster's failures, and a lost race, are nobody's fault here.
+        if !connection.peer.isDaemonsUser, !error.isOfTheCluster { failures.count(connection.peer) }
+        guard let error = error as? VaultError else { throw error }
         return Response(ServiceAnswer(failure: error))
       }
     }
 
     private func join(_ connection: Connection) async throws -> Response {
-      guard connection.peer.isDaemonsUser else { throw Refusal.denied }
+      guard connection.peer.isDaemonsUser else {
+        failures.count(connection.peer)
+        throw Refusal.denied
+      }
       do {
         let groups = try await replication.join()
         return Response(
@@ -81,6 +88,15 @@
       let body = try await request.body.collect(upTo: limits.body)
       let plan = try unsafe body.withUnsafeReadableBytes { try unsafe ProvisioningPlan(decoding: $0) }
       try await EtcdProvisioning.carryOut(plan)
+    }
+  }
+
+  extension Error {
+    fileprivate var isOfTheCluster: Bool {
+      switch self as? VaultError {
+      case .unordered, .busy, .storage: true
+      default: false
+      }
     }
   }
 #endif

@@ -20,7 +20,7 @@
   /// Threads that may wait for disks and locks, so that those that answer clients never do.
   enum Blocking {
     private static let readers = started(8)
-    private static let writers = started(8)
+    private static let writers = started(32)
     private static let appliers = started(4)
 
     private static func started(_ count: Int) -> NIOThreadPool {
@@ -33,7 +33,7 @@
       try await readers.runIfActive(body)
     }
 
-    /// Writers wait for each other, so they have threads of their own.
+    /// Writers wait for each other, so they have threads of their own: as many as can share a commit of a published group.
     static func write<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await writers.runIfActive(body)
     }

@@ -1,4 +1,5 @@
 #if Daemon
+  import Foundation
   import Logging
   import Sealing
   import Synchronization
@@ -18,6 +19,33 @@
         try store.provedCopy(at: file.path, of: group, after: file.previous)
       }
       try await publish(fileAt: file.path, holding: new.state, after: file.previous)
+    }
+
+    /// Signs an empty change whenever none was made for `seconds`, until the task is cancelled. So whoever reads can tell a
+    /// quiet group from one whose changes are withheld.
+    func beat(every seconds: UInt32?) async {
+      guard let seconds else { return }
+      while !Task.isCancelled {
+        let length = Int64(seconds) * 1_000
+        var pause = length
+        if let copy = try? await copy(), copy.isPublished, copy.isWriter {
+          let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
+          let age = now > copy.time ? Int64(clamping: now - copy.time) : 0
+          if age >= length {
+            let (group, store) = (group, store)
+            do {
+              _ = try await Blocking.write { try store.renew(group, olderThan: seconds, at: now) }
+            } catch {
+              logger.warning(
+                "no empty change was made", metadata: ["reason": "\((error as? VaultError)?.message ?? "")"])
+            }
+          } else {
+            // The other hosts wait for another moment.
+            pause = length - age + Int64.random(in: 0...max(1, length / 8))
+          }
+        }
+        try? await Task.sleep(for: .milliseconds(pause))
+      }
     }
 
     /// Makes `commit` the group's next state. It is durable in the log when the call returns, and not in the copy.

@@ -332,19 +332,4 @@
       }
     }
   }
-
-  /// Lets one task after the other do something.
-  private actor Turns {
-    private var last: Task<Void, Never>?
-
-    func take(_ body: @escaping @Sendable () async throws -> Void) async throws {
-      let before = last
-      let task = Task {
-        await before?.value
-        try await body()
-      }
-      last = Task { _ = await task.result }
-      try await task.value
-    }
-  }
 #endif

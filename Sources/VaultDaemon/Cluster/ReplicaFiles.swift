@@ -38,6 +38,9 @@
     /// Whether the disk, or the user's share of it, was used up.
     var isFull: Bool { wasFull.load(ordering: .relaxed) }
 
+    /// - Parameter descriptor: is closed at the end.
+    init(descriptor: CInt) { self.descriptor = descriptor }
+
     init(_ path: String) throws(VaultError) {
       descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
       guard descriptor >= 0 else { throw .storage(errno == ENOSPC || errno == EDQUOT ? .full : .inputOutput) }

@@ -116,7 +116,11 @@
         guard entries[source.group] == nil else { return false }
         entries[source.group] = Entry(
           replica: replica, store: source.store, id: source.id, remote: source.remote,
-          task: Task { await replica.follow() })
+          task: Task {
+            async let beating: Void = replica.beat(every: source.remote.heartbeat)
+            await replica.follow()
+            await beating
+          })
         return true
       }
       if isNew { logger.info("following a published group", metadata: ["group": "\(source.group)"]) }

@@ -32,7 +32,7 @@ import Testing
     #expect(
       listed
         == "[{\"name\":\"office\",\"address\":\"etcds://n1.example:2379,n2.example:2379\",\"tls\":true,\"ca\":true,"
-        + "\"certificate\":true,\"user\":\"web\",\"groups\":[]}]\n")
+        + "\"certificate\":true,\"user\":\"web\",\"maxAge\":null,\"heartbeat\":null,\"groups\":[]}]\n")
     let again = addOffice()
     #expect(again.status == 22 && again.errors.contains("--replace"))
     #expect(addOffice("--replace").status == 0)
@@ -85,6 +85,17 @@ import Testing
     #expect(!provisioned.errors.contains(password))
     #expect(store.run("remote", "provision", "office").status == 11)
     #expect(issue("web", "unused", "--own-login").status == 64)
+  }
+
+  @Test(arguments: ["0s", "5", "m", "-1m", "5 m", "99999999999d"])
+  func `a length of time that is none is refused`(_ text: String) {
+    #expect(addOffice("--max-age", text).status == 64)
+    #expect(addOffice("--heartbeat", text).status == 64)
+  }
+
+  @Test func `the times of a remote are listed`() {
+    #expect(addOffice("--max-age", "5m", "--heartbeat", "60s").status == 0)
+    #expect(store.run("remote", "list", "--json").output.contains("\"maxAge\":300,\"heartbeat\":60,"))
   }
 
   // MARK: Joining

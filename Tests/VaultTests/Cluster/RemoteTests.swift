@@ -124,9 +124,14 @@ import Testing
     let bytes = try RemoteFixture.plain().testBytes()
     let count = Int(bytes[3])
     var later = bytes
-    later.insert(contentsOf: [7, 0], at: 4 + count)
+    later.insert(contentsOf: [9, 0], at: 4 + count)
     later[3] += 2
     #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try parse(later) }
+  }
+
+  @Test func `times of no length are refused`() {
+    #expect(throws: VaultError.self) { try Remote("r", at: "etcd://n1:2379", maxAge: 0) }
+    #expect(throws: VaultError.self) { try Remote("r", at: "etcd://n1:2379", heartbeat: 0) }
   }
 
   @Test func `a count beyond the bytes is refused`() {
@@ -151,7 +156,7 @@ enum RemoteFixture {
   static func full(_ name: String = "office") throws -> Remote {
     try Remote(
       name, at: "etcds://n1.example:2379,n2.example:2379", authority: certificate, certificate: certificate,
-      key: Secret(key), user: "web", password: Secret("correct horse"))
+      key: Secret(key), user: "web", password: Secret("correct horse"), maxAge: 300, heartbeat: 60)
   }
 }
 

@@ -117,7 +117,7 @@ extension IdentityVectors {
       // The remote: the count of all, the count of the fields, and the field of its name.
       refused("a remote with an unknown field", of: remote, Refusal(130, "newer-format")) {
         let end = fields + Int($0[fields - 1])
-        $0.insert(contentsOf: [7, 0], at: end)
+        $0.insert(contentsOf: [9, 0], at: end)
         $0[fields - 1] += 2
         $0[fields - 5] += 2
       },

@@ -7,7 +7,7 @@ struct AddRemote: Command {
     "Name an etcd cluster that keeps access groups for several machines.",
     usage: """
       vault remote add NAME etcd://HOST:PORT[,HOST:PORT]... [--ca FILE] [--cert FILE --key FILE]
-                       [--user NAME [--password-fd N]] [--replace]
+                       [--user NAME [--password-fd N]] [--max-age TIME] [--heartbeat TIME] [--replace]
       """,
     more: """
       The servers order and keep what members of a group write, and can neither read nor forge it. With etcds:// instead \
@@ -16,7 +16,11 @@ struct AddRemote: Command {
       descriptor. It is kept in the group vault.service, which vaultd can read, and in the credentials that 'vault app \
       issue --remote' writes.
 
-      --replace changes the address, the certificates and the login of a remote. Credentials that were written before \
+      Servers can withhold what others wrote. With --max-age, items of a group are not read (status 12) once the newest \
+      signature that was proved is older. With --heartbeat, a vaultd that may write signs an empty change when there was \
+      none for that long; it should be well below --max-age.
+
+      --replace changes the address, the certificates, the login and these times of a remote. Credentials that were written before \
       keep the old ones.
       """,
     example: """
@@ -30,6 +34,8 @@ struct AddRemote: Command {
   let privateKey: String?
   let user: String?
   let passwordDescriptor: Int32?
+  let maxAge: String?
+  let heartbeat: String?
   let replace: Bool
   let key: KeySource
 
@@ -43,6 +49,9 @@ struct AddRemote: Command {
     user = arguments.option("--user", value: "name", "The etcd user.")
     passwordDescriptor = try arguments.number(
       "--password-fd", value: "n", "Read the password of --user from the first line of this descriptor.")
+    maxAge = arguments.option("--max-age", value: "time", "How old the newest proved state may be: 90s, 15m, 12h, 30d.")
+    heartbeat = arguments.option(
+      "--heartbeat", value: "time", "After how long without a change an empty one is signed.")
     replace = arguments.flag("--replace", "Change a remote that exists.")
     key = try KeySource(&arguments)
   }
@@ -53,10 +62,19 @@ struct AddRemote: Command {
     let remote = try Remote(
       name, at: address, authority: authority.map { try Self.text(of: $0, "--ca") },
       certificate: certificate.map { try Self.text(of: $0, "--cert") }, key: readKey(), user: user,
-      password: readPassword(in: session))
+      password: readPassword(in: session), maxAge: seconds(maxAge, "--max-age"),
+      heartbeat: seconds(heartbeat, "--heartbeat"))
     try session.openStore(key).addRemote(remote, replacing: replace)
     guard user != nil, !remote.usesTLS, !remote.endpoints.allSatisfy(\.isOnThisMachine) else { return }
     session.warn("the password goes over the network unencrypted; with TLS: etcds://, or --ca")
+  }
+
+  private func seconds(_ text: String?, _ option: String) throws(Failure) -> UInt32? {
+    guard let text else { return nil }
+    guard let length = TimeLength.milliseconds(text), let seconds = UInt32(exactly: length / 1_000), seconds > 0 else {
+      throw .usage("\(option) is a length of time, such as 90s, 15m, 12h or 30d")
+    }
+    return seconds
   }
 
   private func readKey() throws -> Secret? {
@@ -144,6 +162,8 @@ extension Remote {
       try json.flag("ca", authority != nil)
       try json.flag("certificate", certificate != nil)
       try json.string("user", orNull: user)
+      try json.number("maxAge", orNull: maxAge.map(UInt64.init))
+      try json.number("heartbeat", orNull: heartbeat.map(UInt64.init))
       try json.array("groups") { (json) throws(Failure) in for group in groups { try json.string(nil, group) } }
     }
   }

@@ -90,6 +90,8 @@ final class MemoryLog: CommitLog {
   private let server: MemoryLogServer
   private let faults = Mutex<[Fault]>([])
   private let away = Mutex(false)
+  private let held = Mutex(false)
+  private let waiting = Mutex(false)
 
   init(_ server: MemoryLogServer) { self.server = server }
 
@@ -100,6 +102,17 @@ final class MemoryLog: CommitLog {
   var isAway: Bool {
     get { away.withLock { $0 } }
     set { away.withLock { $0 = newValue } }
+  }
+
+  /// Whether appending waits.
+  var isHeld: Bool {
+    get { held.withLock { $0 } }
+    set { held.withLock { $0 = newValue } }
+  }
+
+  /// Waits until a commit is on its way.
+  func waitForHeldCommit() async throws {
+    while !waiting.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
   }
 
   private typealias State = MemoryLogServer.State
@@ -152,6 +165,10 @@ final class MemoryLog: CommitLog {
     _ commit: LoggedCommit, after head: LogHead, over occupant: LogRevision?
   ) async throws(LogError) -> LogHead {
     guard commit.bytes.count <= LogLimits.commit else { throw .tooLarge(limit: LogLimits.commit) }
+    while isHeld {
+      waiting.withLock { $0 = true }
+      try? await Task.sleep(for: .milliseconds(5))
+    }
     let present = try read { (commit: $0.commits[commit.epoch], head: $0.head) }
     if let stored = present.commit, stored.commit == commit, (present.head?.epoch ?? 0) >= commit.epoch {
       return LogHead(epoch: commit.epoch, link: commit.link, revision: stored.revision)

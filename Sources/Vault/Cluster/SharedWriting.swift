@@ -1,0 +1,219 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// Changes of one published group that several threads make at the same time, and that share one commit.
+///
+/// A commit goes over the network, so others wait meanwhile. The first of them begins the next transaction, each of the
+/// others makes its change in it in turn, on its own thread, and then it is committed once for all. A change that fails
+/// leaves the others alone; if it had written something already, all of them begin again, each for itself.
+final class SharedWriting: Sendable {
+  private struct State {
+    /// Whether somebody has a transaction, or is about to.
+    var isLed = false
+    var waiting: [Waiter] = []
+    /// The thread whose change is being made.
+    var runner: pthread_t?
+  }
+
+  private let state = Locked(State())
+
+  /// The most changes in one commit.
+  private static let limit = 64
+
+  /// How many changes wait for the commit before theirs.
+  var testOnlyWaitingCount: Int { state.withLock { $0.waiting.count } }
+
+  /// Makes a change in a transaction that others may share, and commits it.
+  ///
+  /// - Parameters:
+  ///   - begin: begins a transaction.
+  ///   - commit: commits it.
+  ///   - body: may be called a second time, in another transaction, if the first one came to nothing.
+  /// - Throws: what `begin`, `commit` and `body` throw.
+  func run<Result>(
+    beginning begin: () throws -> WriteTransaction, committing commit: (WriteTransaction) throws -> Void,
+    _ body: (WriteTransaction) throws -> Result
+  ) throws -> Result {
+    let thread = pthread_self()
+    let waiter = Waiter()
+    let (isAlone, isLeading) = state.withLock { state in
+      // A change inside a change cannot wait for itself.
+      if let runner = state.runner, pthread_equal(runner, thread) != 0 { return (true, false) }
+      guard state.isLed else {
+        state.isLed = true
+        return (false, true)
+      }
+      state.waiting.append(waiter)
+      return (false, false)
+    }
+    if isAlone { return try SharedWriting.alone(begin, commit, body) }
+    guard !isLeading, case .join(let transaction) = waiter.waitForTurn() else { return try lead(begin, commit, body) }
+    let result = make(body, in: transaction)
+    waiter.finish(isClean: result.isClean)
+    if result.isClean, case .failure(let error) = result.outcome { throw error }
+    switch waiter.waitForEnd() {
+    case .committed: return try result.outcome.get()
+    case .failed(let error): throw error
+    case .begunAgain: return try SharedWriting.alone(begin, commit, body)
+    }
+  }
+
+  private func lead<Result>(
+    _ begin: () throws -> WriteTransaction, _ commit: (WriteTransaction) throws -> Void,
+    _ body: (WriteTransaction) throws -> Result
+  ) throws -> Result {
+    defer { handOver() }
+    let transaction = try begin()
+    defer { transaction.rollback() }
+    let own = try make(body, in: transaction).outcome.get()
+    var joined: [Waiter] = []
+    while joined.count < SharedWriting.limit, let waiter = takeWaiter() {
+      waiter.join(transaction)
+      let isClean = waiter.waitUntilFinished()
+      guard isClean else {
+        transaction.rollback()
+        for other in joined + [waiter] { other.end(.begunAgain) }
+        return try SharedWriting.alone(begin, commit, body)
+      }
+      joined.append(waiter)
+    }
+    do { try commit(transaction) } catch {
+      for other in joined { other.end(.failed(error)) }
+      throw error
+    }
+    for other in joined { other.end(.committed) }
+    return own
+  }
+
+  private static func alone<Result>(
+    _ begin: () throws -> WriteTransaction, _ commit: (WriteTransaction) throws -> Void,
+    _ body: (WriteTransaction) throws -> Result
+  ) throws -> Result {
+    let transaction = try begin()
+    defer { transaction.rollback() }
+    let result = try body(transaction)
+    try commit(transaction)
+    return result
+  }
+
+  /// - Returns: also whether the transaction holds nothing of a change that failed.
+  private func make<Result>(
+    _ body: (WriteTransaction) throws -> Result, in transaction: WriteTransaction
+  ) -> (outcome: Swift.Result<Result, any Error>, isClean: Bool) {
+    let thread = pthread_self()
+    state.withLock { $0.runner = thread }
+    defer { state.withLock { $0.runner = nil } }
+    let before = transaction.changeCount
+    let outcome = Swift.Result { try body(transaction) }
+    if case .success = outcome { return (outcome, true) }
+    return (outcome, transaction.changeCount == before)
+  }
+
+  private func takeWaiter() -> Waiter? {
+    state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+  }
+
+  private func handOver() {
+    let next = state.withLock { state -> Waiter? in
+      guard !state.waiting.isEmpty else {
+        state.isLed = false
+        return nil
+      }
+      return state.waiting.removeFirst()
+    }
+    next?.lead()
+  }
+}
+
+/// A thread with a change that another thread's transaction may take.
+private final class Waiter: Sendable {
+  enum Turn {
+    case lead
+    case join(WriteTransaction)
+  }
+
+  enum Ending: Sendable {
+    case committed
+    case failed(any Error)
+    case begunAgain
+  }
+
+  private let turn = Handed<Turn>()
+  private let finished = Handed<Bool>()
+  private let ending = Handed<Ending>()
+
+  func lead() { turn.give(.lead) }
+  /// The transaction is lent until ``waitUntilFinished()`` has returned.
+  func join(_ transaction: WriteTransaction) { turn.give(.join(transaction)) }
+  func waitForTurn() -> Turn { turn.take() }
+  func finish(isClean: Bool) { finished.give(isClean) }
+  func waitUntilFinished() -> Bool { finished.take() }
+  func end(_ ending: Ending) { self.ending.give(ending) }
+  func waitForEnd() -> Ending { ending.take() }
+}
+
+/// A value that one thread gives to another, which waits for it.
+@safe private final class Handed<Value>: @unchecked Sendable {
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let given = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  private var value: Value?
+
+  init() {
+    unsafe pthread_mutex_init(mutex, nil)
+    unsafe pthread_cond_init(given, nil)
+  }
+
+  deinit {
+    unsafe pthread_cond_destroy(given)
+    unsafe pthread_mutex_destroy(mutex)
+    unsafe given.deallocate()
+    unsafe mutex.deallocate()
+  }
+
+  func give(_ value: Value) {
+    unsafe pthread_mutex_lock(mutex)
+    self.value = value
+    unsafe pthread_cond_signal(given)
+    unsafe pthread_mutex_unlock(mutex)
+  }
+
+  func take() -> Value {
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    while true {
+      if let value { return value }
+      unsafe pthread_cond_wait(given, mutex)
+    }
+  }
+}
+
+extension AccessGroup {
+  /// Begins a change, and notes whether a log orders it.
+  func beginWriting(_ file: AccessGroupFile) throws(GroupFileError) -> WriteTransaction {
+    let transaction = try file.beginWriting()
+    let isPublished = transaction.view.state.isPublished
+    isOrdered.withLock { $0 = isPublished }
+    return transaction
+  }
+
+  /// Whether the group was published when it was last changed here.
+  var isOrderedByLog: Bool { isOrdered.withLock { $0 } }
+
+  /// Makes a change of a published group, in one commit with those that other threads make meanwhile.
+  func inSharedCommit<Result>(
+    of file: AccessGroupFile, _ body: (WriteTransaction) throws -> Result
+  ) throws -> Result {
+    try sharing.run(beginning: { try beginWriting(file) }, committing: commit, body)
+  }
+
+  private func commit(_ transaction: WriteTransaction) throws {
+    try transaction.commit()
+    notices.post(transaction.view.notices)
+  }
+
+  func meaning(of error: any Error) -> VaultError {
+    if let error = error as? GroupFileError { return VaultError(error, group: name.description) }
+    return error as? VaultError ?? .unexpected("an error of a change")
+  }
+}

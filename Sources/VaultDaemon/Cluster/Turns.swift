@@ -1,0 +1,29 @@
+#if Daemon
+  /// Does something again and again, never twice at the same time. Whoever asks while it is being done waits for the next
+  /// time, together with all others who ask meanwhile.
+  actor Turns {
+    private var last: Task<Void, any Error>?
+    private var hasBegun = true
+    /// How many asked for a time that somebody else had asked for.
+    private(set) var joinedCount = 0
+
+    /// - Throws: what `body` throws, to all who waited for it.
+    func take(_ body: @escaping @Sendable () async throws -> Void) async throws {
+      if let last, !hasBegun {
+        joinedCount += 1
+        return try await last.value
+      }
+      let before = last
+      hasBegun = false
+      let task = Task {
+        _ = await before?.result
+        begin()
+        try await body()
+      }
+      last = task
+      try await task.value
+    }
+
+    private func begin() { hasBegun = true }
+  }
+#endif

@@ -1,0 +1,178 @@
+import Foundation
+import Logging
+import Testing
+import VaultFoundation
+
+@testable import GroupFile
+@testable import Sealing
+@testable import Vault
+@testable import VaultDaemon
+
+/// A published group with one host, whose log is in memory.
+@Suite struct SharedCommitTests {
+  private let daemon: RunningDaemon
+  private let log: MemoryLog
+  private let store: SecretStore
+  private let replica: Replica
+
+  init() async throws {
+    daemon = try RunningDaemon(binds: false, serves: false)
+    let store = try daemon.owner()
+    self.store = store
+    try store.createGroup("team")
+    log = MemoryLog(MemoryLogServer())
+    let replica = Replica(of: "team", in: store, log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    self.replica = replica
+    store.publish { _ in ReplicaPublisher { replica } }
+    try store.addRemote(Remote("test", at: "etcd://127.0.0.1:1"))
+    try await Blocking.write { try store.publishGroup("team", at: "test") }
+    // From the first change on it is known that a log orders them.
+    try await set("item 0", to: "before")
+  }
+
+  @discardableResult
+  private func set(_ name: String, to value: String, ifVersion version: UInt64? = nil) async throws -> UInt64 {
+    try await Blocking.write { [store] in try store.group("team").set(name, to: value, ifVersion: version) }
+  }
+
+  private func value(_ name: String) throws -> String {
+    try store.group("team").get(name).exportInsecurelyAsString() ?? ""
+  }
+
+  /// Makes changes while the one before them is on its way.
+  private func whileHeld(_ count: Int, _ changes: @escaping @Sendable (Int) async throws -> Void) async throws {
+    log.isHeld = true
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      tasks.addTask { try await set("item 0", to: "first") }
+      try await log.waitForHeldCommit()
+      for number in 1...count { tasks.addTask { try await changes(number) } }
+      let sharing = try store.group("team").sharing
+      while sharing.testOnlyWaitingCount < count { try await Task.sleep(for: .milliseconds(5)) }
+      log.isHeld = false
+      try await tasks.waitForAll()
+    }
+  }
+
+  @Test func `sets that wait for the same commit share the next one`() async throws {
+    let before = try #require(try await log.head()).epoch
+    try await whileHeld(6) { try await set("item \($0)", to: "value \($0)") }
+    #expect(try await log.head()?.epoch == before + 2)
+    for number in 1...6 { #expect(try value("item \(number)") == "value \(number)") }
+    #expect(try value("item 0") == "first")
+  }
+
+  @Test func `sets of one item that share a commit are versions of it`() async throws {
+    try await whileHeld(5) { try await set("one", to: "value \($0)") }
+    let history = try await store.group("team").history("one")
+    #expect(history.map(\.version) == [5, 4, 3, 2, 1])
+    let values = try history.map { try store.group("team").get("one", version: $0.version).exportInsecurelyAsString() }
+    #expect(Set(values) == Set((1...5).map { "value \($0)" }))
+  }
+
+  @Test func `a set that fails leaves those that share its commit alone`() async throws {
+    try await whileHeld(4) { number in
+      guard number == 2 else {
+        try await set("item \(number)", to: "value")
+        return
+      }
+      await #expect(throws: VaultError.conflict(expected: 7, present: 0)) {
+        try await set("item 2", to: "value", ifVersion: 7)
+      }
+    }
+    #expect(try await store.group("team").items().map(\.name.description) == ["item 0", "item 1", "item 3", "item 4"])
+  }
+
+  @Test func `a change that fails half done undoes itself alone`() async throws {
+    struct Stopped: Error {}
+    try await whileHeld(4) { number in
+      guard number == 2 else {
+        try await set("item \(number)", to: "value")
+        return
+      }
+      await #expect(throws: Stopped.self) {
+        try await Blocking.write { [store] in
+          try store.group("team").transaction { edit in
+            edit.set("half", to: "done")
+            throw Stopped()
+          }
+        }
+      }
+    }
+    #expect(try await store.group("team").items().map(\.name.description) == ["item 0", "item 1", "item 3", "item 4"])
+  }
+
+  @Test func `nobody is told that a set was made if the commit they share was not`() async throws {
+    log.isHeld = true
+    await withTaskGroup(of: Void.self) { tasks in
+      tasks.addTask { _ = try? await set("item 0", to: "first") }
+      do {
+        try await log.waitForHeldCommit()
+        for number in 1...3 {
+          tasks.addTask {
+            await #expect(throws: VaultError.self) { try await set("item \(number)", to: "value") }
+          }
+        }
+        let sharing = try store.group("team").sharing
+        while sharing.testOnlyWaitingCount < 3 { try await Task.sleep(for: .milliseconds(5)) }
+      } catch {
+        Issue.record(error)
+      }
+      log.isAway = true
+      log.isHeld = false
+      await tasks.waitForAll()
+    }
+    log.isAway = false
+    try await replica.catchUp()
+    #expect(try await store.group("team").items().map(\.name.description) == ["item 0"])
+  }
+
+  // MARK: Age
+
+  @Test func `a state that is older than the remote permits is not read, and its group is shown`() async throws {
+    try store.addRemote(Remote("test", at: "etcd://127.0.0.1:1", maxAge: 60), replacing: true)
+    let time = try #require(try await replica.copy()).time
+    let reader = try daemon.owner()
+    reader.ages.testOnlyNow.withLock { $0 = time + 60_999 }
+    #expect(try await reader.group("team").items().count == 1)
+    reader.ages.testOnlyNow.withLock { $0 = time + 61_000 }
+    let error = VaultError.unordered(group: "team", .tooOld(seconds: 61, limit: 60))
+    #expect(error.status == 12)
+    #expect(throws: error) { try reader.group("team").get("item 0") }
+    #expect(throws: error) { try reader.group("team").item("item 0") }
+    #expect(throws: error) { try reader.group("team").history("item 0") }
+    #expect(throws: error) { try reader.group("team").list() }
+    #expect(throws: error) { try reader.group("team").items() }
+    #expect(throws: error) { try reader.group("team").state() }
+    #expect(try reader.group("team").info().isPublished)
+    #expect(try await reader.group("default").items().isEmpty)
+    // A clock that is behind the writer's makes nothing too old.
+    reader.ages.testOnlyNow.withLock { $0 = time - 1_000_000 }
+    #expect(try await reader.group("team").items().count == 1)
+  }
+
+  @Test func `an empty change is signed only when there was none for long enough`() async throws {
+    let before = try #require(try await replica.copy())
+    try await Blocking.write { [store] in
+      try store.renew("team", olderThan: 60, at: before.time + 59_999)
+    }
+    #expect(try await replica.copy()?.state == before.state)
+    try await Blocking.write { [store] in
+      try store.renew("team", olderThan: 60, at: before.time + 60_000)
+    }
+    let after = try #require(try await replica.copy())
+    #expect(after.state.epoch == before.state.epoch + 1)
+    #expect(try await log.head()?.epoch == after.state.epoch)
+    #expect(try await store.group("team").history("item 0").count == 1)
+    // Another host proves it like every other commit.
+    try FileManager.default.removeItem(atPath: daemon.folder + "/home/groups/team")
+    try await replica.catchUp()
+    #expect(try await replica.copy()?.state == after.state)
+  }
+
+  @Test func `a host that may write shows by itself that it is alive`() async throws {
+    let before = try #require(try await log.head()).epoch
+    let beating = Task { await replica.beat(every: 1) }
+    defer { beating.cancel() }
+    while try await log.head()?.epoch == before { try await Task.sleep(for: .milliseconds(20)) }
+  }
+}

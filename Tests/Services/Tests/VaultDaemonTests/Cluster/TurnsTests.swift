@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+@Suite struct TurnsTests {
+  @Test func `who asks while it is being done shares the next time with all others`() async throws {
+    let (turns, counter) = (Turns(), Counter())
+    async let first: Void = turns.take { await counter.countAndWait() }
+    while await counter.count == 0 { await Task.yield() }
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      for _ in 0..<5 { tasks.addTask { try await turns.take { await counter.countAndWait() } } }
+      while await turns.joinedCount < 4 { await Task.yield() }
+      await counter.open()
+      try await tasks.waitForAll()
+    }
+    try await first
+    #expect(await counter.count == 2)
+    try await turns.take { await counter.countAndWait() }
+    #expect(await counter.count == 3)
+  }
+
+  @Test func `an error reaches all who waited for it, and not the next ones`() async throws {
+    let (turns, counter) = (Turns(), Counter())
+    async let first: Void = turns.take { await counter.countAndWait() }
+    while await counter.count == 0 { await Task.yield() }
+    await withTaskGroup(of: Void.self) { tasks in
+      for _ in 0..<3 {
+        tasks.addTask {
+          await #expect(throws: LogError.unavailable) { try await turns.take { throw LogError.unavailable } }
+        }
+      }
+      while await turns.joinedCount < 2 { await Task.yield() }
+      await counter.open()
+      await tasks.waitForAll()
+    }
+    try await first
+    try await turns.take {}
+  }
+
+  @Test func `a full disk is told from other failures of a file that is fetched`() throws {
+    let descriptor = unsafe open("/dev/full", O_WRONLY | O_CLOEXEC)
+    try #require(descriptor >= 0)
+    let file = NewFile(descriptor: descriptor)
+    #expect(throws: LogError.stopped) { try file.append([1, 2, 3]) }
+    #expect(file.isFull)
+    let other = NewFile(descriptor: -1)
+    #expect(throws: LogError.stopped) { try other.append([1, 2, 3]) }
+    #expect(!other.isFull)
+  }
+
+  private actor Counter {
+    private(set) var count = 0
+    private var isOpen = false
+
+    func open() { isOpen = true }
+
+    func countAndWait() async {
+      count += 1
+      while !isOpen { await Task.yield() }
+    }
+  }
+}
