@@ -1,7 +1,8 @@
 """What a commit costs three etcd servers on loopback, beside a raw `etcdctl put` in the same run.
 
-1,000 hosts that watch the group are as many connections. A commit is one transaction through the JSON gateway: it compares the head, and writes the commit and the head. Run alone,
-this prints the medians; in the whole run it adds rows to the table.
+1,000 hosts that watch the group are as many connections. A commit is one transaction through the JSON gateway: it compares the head, and writes the commit and the head. Two hosts
+with a store and a `vaultd` each show what users see of it. Run alone, as `cluster.py VAULT VAULTD`, this prints the figures; in
+the whole run it adds rows to the table.
 """
 
 import asyncio
@@ -17,8 +18,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
+import daemon
+
+GROUP = "team.shared"
 NODES = 3
 COMMIT = 2_048
 WATCHES = 1_000
@@ -173,6 +178,135 @@ async def listen(cluster, count, rounds):
     return statistics.median(taken), received / rounds / count, used / rounds * 1e3
 
 
+class Host:
+    """A store with its `vaultd`: the owner's, or one that joins an application."""
+
+    def __init__(self, folder, name, vault, vaultd):
+        self.vault, self.vaultd, self.socket, self.log = vault, vaultd, f"{folder}/{name}.sock", f"{folder}/{name}.log"
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": folder, "VAULT_HOME": f"{folder}/{name}",
+            "VAULT_STATE": f"{folder}/{name}.state", "VAULT_SOCKET": self.socket}
+        self.daemon = None
+
+    def run(self, *words, given=b""):
+        done = subprocess.run([self.vault, *words], input=given, env=self.environment, capture_output=True)
+        if done.returncode:
+            raise RuntimeError(f"{words}: {done.returncode} {done.stderr.decode()}")
+        return done.stdout
+
+    def serve(self, *words):
+        environment = {name: value for name, value in self.environment.items() if name != "VAULT_KEY_FILE"}
+        with open(self.log, "wb") as log:
+            self.daemon = subprocess.Popen(
+                [self.vaultd, "--socket", self.socket, *words], env=environment, stdout=log, stderr=log)
+        while not os.path.exists(self.socket):
+            time.sleep(0.01)
+
+    def end(self):
+        if self.daemon:
+            self.daemon.kill()
+            self.daemon.wait()
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("vaultd")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+    def set(self, item, value):
+        self.request("POST", f"/v1/{GROUP}/data/{item}", json.dumps({"data": {"value": value}}))
+        answer = self.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise RuntimeError(answer.status)
+
+
+def hosts(cluster, folder, vault, vaultd, rounds, items):
+    """The figures of two hosts that share a small group, and of one that joins a group of `items` items."""
+    owner, second, third = (Host(folder, name, vault, vaultd) for name in ("owner", "second", "third"))
+    figures = {}
+    try:
+        owner.environment["VAULT_KEY_FILE"] = f"{folder}/key"
+        owner.run("init", "--key-file", f"{folder}/key")
+        owner.run("remote", "add", "office", cluster.address)
+        for group in (GROUP, "large"):
+            owner.run("group", "create", group)
+        with open(f"{folder}/items.json", "w") as file:
+            json.dump({f"item/{number:06}": f"a value of 32 bytes, about {number:06}" for number in range(items)}, file)
+        owner.run("import", f"{folder}/items.json", "-g", "large")
+        for app, group in (("web", GROUP), ("batch", "large")):
+            owner.run("app", "issue", app, "--output", f"{folder}/{app}.unused", "--group", f"{group}:write")
+        owner.run("service", "enroll", "--output", f"{folder}/service", "--group", f"{GROUP}:write", "--group", "large:write")
+        owner.run("app", "bind", "local", "--user", str(os.getuid()))
+        owner.run("grant", GROUP, "local", "--rights", "write")
+        owner.serve("--credential", f"{folder}/service")
+        for group in (GROUP, "large"):
+            owner.run("group", "publish", group, "--remote", "office")
+        for app in ("web", "batch"):
+            owner.run("app", "issue", app, "--output", f"{folder}/{app}", "--remote", "office", "--again")
+        second.serve()
+        second.run("join", "--credential", f"{folder}/web")
+        second.environment["VAULT_CREDENTIAL"] = f"{folder}/web"
+        figures.update(changes(cluster, owner, second, rounds))
+        figures["many"] = at_once(owner, 16, max(4, rounds // 4))
+        third.serve()
+        start = time.perf_counter()
+        third.run("join", "--credential", f"{folder}/batch")
+        figures["join"] = time.perf_counter() - start
+    finally:
+        for host in (owner, second, third):
+            host.end()
+    return figures
+
+
+def changes(cluster, owner, second, rounds):
+    """Medians in milliseconds, measured in turn: a raw put, a set as a command and over HTTP, and until it is read elsewhere."""
+    taken = {"put": [], "set": [], "http": [], "readable": []}
+    connection, text = UnixConnection(owner.socket), "x" * 64
+    for number in range(rounds + 3):
+        value = f"{text}{number}"
+        ways = {
+            "put": lambda: cluster.etcdctl("put", "raw", value),
+            "http": lambda: connection.set("http", value),
+            "set": lambda: owner.run("set", "-g", GROUP, "command", given=value.encode()),
+        }
+        for name, way in ways.items():
+            start = time.perf_counter()
+            way()
+            taken[name].append((time.perf_counter() - start) * 1e3)
+        acknowledged = time.perf_counter()
+        while True:
+            start = time.perf_counter()
+            if number and second.run("get", "-g", GROUP, "command") == value.encode():
+                break
+            if not number:
+                second.run("sync", GROUP)
+                break
+        # The process that read it has begun then.
+        taken["readable"].append((start - acknowledged) * 1e3)
+    return {name: statistics.median(times[3:]) for name, times in taken.items()}
+
+
+def at_once(host, clients, rounds):
+    """How many sets a second `clients` connections make together."""
+    def work(number):
+        connection = UnixConnection(host.socket)
+        for _ in range(rounds):
+            connection.set(f"client{number}", "x" * 64)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return clients * rounds / (time.perf_counter() - start)
+
+
 def run(bench):
     """Adds the lines about etcd to the table."""
     cluster = Cluster(f"{bench.folder}/cluster")
@@ -182,6 +316,14 @@ def run(bench):
         for name in ("a put through the gateway", "a commit's transaction"):
             wanted = ("<=", 1.5) if name == "a commit's transaction" else None
             bench.row(f"etcd, {NODES} servers: {name}", figures[name], "ms", wanted, figures[name] / raw, "etcdctl put")
+        items = 10_000 if bench.quick else 100_000
+        os.mkdir(f"{bench.folder}/hosts")
+        seen = hosts(cluster, f"{bench.folder}/hosts", bench.vault, daemon.VAULTD, 20 if bench.quick else 100, items)
+        for job, name in (("vault set", "set"), ("a set over HTTP", "http")):
+            bench.row(f"published group: {job}", seen[name], "ms", ("<=", 1.5), seen[name] / seen["put"], "etcdctl put")
+        bench.row("published group: 16 clients over HTTP", seen["many"], "sets per s", None)
+        bench.row("published group: readable on another host after", seen["readable"], "ms", ("<=", 50))
+        bench.row(f"published group: join with {items:,} items", seen["join"], "s", None)
         heard, size, used = watches(cluster, WATCHES, 5 if bench.quick else 20)
         bench.row(f"etcd, {WATCHES:,} watches: a commit is heard by all", heard, "ms", None)
         bench.row(f"etcd, {WATCHES:,} watches: each receives of a commit of {COMMIT:,} bytes", size, "bytes", None)
@@ -196,6 +338,10 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
         servers = Cluster(place)
         try:
+            if len(sys.argv) == 3:
+                os.mkdir(f"{place}/hosts")
+                for name, figure in hosts(servers, f"{place}/hosts", *sys.argv[1:], 100, 100_000).items():
+                    print(f"{name}: {figure:.2f}")
             for name, figure in measure(servers, 200).items():
                 print(f"{name}: {figure:.2f} ms")
             heard, size, used = watches(servers, WATCHES, 20)
