@@ -3,7 +3,19 @@
 import os
 import random
 import statistics
+import subprocess
+import sys
 import time
+
+# The kernel counts the memory of the process that starts another one as the other one's, until that has more itself.
+SMALL_PARENT = """
+import os, sys
+pid = os.fork()
+if pid == 0:
+    os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+    os.execvp(sys.argv[1], sys.argv[1:])
+print(os.wait4(pid, 0)[2].ru_maxrss)
+"""
 
 
 class Command:
@@ -29,6 +41,11 @@ class Command:
         self.peak = max(self.peak, usage.ru_maxrss)
         if status:
             raise SystemExit(f"bench: {self.name} ended with status {os.waitstatus_to_exitcode(status)}")
+
+    def memory(self):
+        """The peak of its memory in KiB, in one more run, which a small process starts."""
+        argv = [sys.executable, "-S", "-c", SMALL_PARENT, *self.argv]
+        return int(subprocess.run(argv, env=self.env, check=True, stdout=subprocess.PIPE).stdout)
 
     @property
     def wall(self):
