@@ -12,7 +12,7 @@ import PackageDescription
 //             KeychainItems -> VaultFoundation
 //             VaultServices -> { VaultFoundation, the packages of the traits that are enabled }
 //   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, Sealing, CGcrypt, and with the trait
-//             Daemon SwiftNIO, Hummingbird, AsyncHTTPClient }
+//             Daemon SwiftNIO, Hummingbird, AsyncHTTPClient, CSystemd }
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
 // VaultFoundation and SecureCoding. Without traits, which none is by default, no package is fetched.
@@ -67,6 +67,8 @@ let package = Package(
     .target(name: "CVaultSystem"),
     .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    // Only with the trait Daemon, so without pkg-config, whose absence every other build would report.
+    .systemLibrary(name: "CSystemd"),
 
     .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
     .target(name: "KeyedArchives", swiftSettings: settings),
@@ -107,6 +109,7 @@ let package = Package(
       name: "VaultDaemon",
       dependencies: [
         "VaultFoundation", "Vault", "Exchange", "Sealing", "CVaultSystem", "CGcrypt",
+        .target(name: "CSystemd", condition: .when(traits: ["Daemon"])),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Daemon"])),
         .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Daemon"])),
         .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Daemon"])),

@@ -8,6 +8,10 @@
     var socket: String?
     /// The path of the socket of the SSH agent, if there is one.
     var agent: String?
+    /// The groups from which the Secret Service is answered on the session bus; empty if it is not.
+    var secretService: [String] = []
+    /// The program that asks the person at the machine; `nil` to look for one.
+    var pinentry: String?
     /// The address for HTTP with TLS, such as `127.0.0.1:8200`.
     var address: String?
     /// The file of the daemon's own credential.
@@ -43,6 +47,12 @@
         case "--socket": socket = try value()
         case "--listen": address = try value()
         case "--credential": credential = try value()
+        case "--secret-service":
+          secretService = try value().split(separator: ",").map(String.init)
+          guard !secretService.isEmpty, Set(secretService).count == secretService.count,
+            secretService.allSatisfy({ (try? AccessGroup.Name($0))?.isReserved == false })
+          else { throw Problem.noGroups }
+        case "--pinentry": pinentry = try value()
         case "--check": isCheck = true
         case "--ssh-agent": hasAgent = true
         default: throw Problem.unknownOption
@@ -62,18 +72,21 @@
       case missingValue(String)
       case unknownOption
       case noPlaceForSocket
+      case noGroups
 
       var message: String {
         switch self {
         case .missingValue(let option): "\(option) needs a value"
         case .unknownOption: "an unknown option"
         case .noPlaceForSocket: "there is no place for the socket: name one with --socket, or set XDG_RUNTIME_DIR"
+        case .noGroups: "--secret-service takes names of groups with commas between them, none of them the store's own"
         }
       }
     }
 
     static let usage = """
-      usage: vaultd [--socket PATH] [--listen ADDRESS:PORT] [--credential FILE] [--ssh-agent] [--check]
+      usage: vaultd [--socket PATH] [--listen ADDRESS:PORT] [--credential FILE] [--ssh-agent]
+                    [--secret-service GROUP[,GROUP…]] [--pinentry PROGRAM] [--check]
 
       Answers HashiCorp's KV interface for callers that the kernel knows, and records every answer.
 
@@ -81,6 +94,10 @@
         --listen ADDRESS:PORT  TCP with TLS; certificate and key are items of the group vault.service
         --credential FILE      the daemon's own credential, which 'vault service enroll' writes
         --ssh-agent            be an SSH agent, too, on the socket ssh-agent in the same folder
+        --secret-service GROUP[,GROUP…]
+                               answer org.freedesktop.secrets on the session bus from these groups
+        --pinentry PROGRAM     what asks the person at the machine; by default pinentry where there is a display
+        --read-secret-service  write the items of the Secret Service that is running, for 'vault import'; alone
         --check                tell what is wrong with the configuration, and end
         --help, --version
 

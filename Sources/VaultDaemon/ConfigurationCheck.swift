@@ -51,6 +51,11 @@
       do { try AuditLog(of: store).requireWritable() } catch {
         problems.append("the record cannot be written: \(error.message)")
       }
+      for name in configuration.secretService {
+        do { try store.group(name).requireWriter() } catch {
+          problems.append("the Secret Service cannot write to the group '\(name)': \(error.message)")
+        }
+      }
       let callers = Callers()
       do {
         let bindings = try callers.bindings(of: store)
@@ -93,6 +98,8 @@
           if value != "1" && value != "2" { problems.append("settings/\(name) is neither 1 nor 2") }
         case _ where name.hasPrefix("approle/"):
           if value.utf8.count < 16 { problems.append("settings/\(name) has fewer than 16 bytes, so it does not count") }
+        case _ where name.hasPrefix(ProgramRules.prefix):
+          if let problem = ProgramRules.problem(with: name, value) { problems.append(problem) }
         case "keep-months":
           if (Int(value) ?? 0) < 1 { problems.append("settings/keep-months is no number of months") }
         default: problems.append("settings/\(name) is no setting")

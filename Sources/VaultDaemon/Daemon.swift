@@ -31,6 +31,7 @@
       if arguments == ["--version"] {
         return tell("vaultd \(BuildVersions.vault)\n", to: FileHandle.standardOutput)
       }
+      if arguments == ["--read-secret-service"] { return tellSecrets() }
       let environment = ProcessInfo.processInfo.environment
       do {
         let configuration = try Configuration(arguments: arguments, environment: environment, user: geteuid())
@@ -80,6 +81,23 @@
     ) -> Int32 {
       try? file.write(contentsOf: Data(text.utf8))
       return status
+    }
+
+    /// Writes the items of the Secret Service that is running, for `vault import`; never to a terminal.
+    private static func tellSecrets() -> Int32 {
+      guard isatty(STDOUT_FILENO) == 0 else {
+        return tell("vaultd: error: secrets are not written to a terminal: vault import --from secret-service\n", 64)
+      }
+      do {
+        let (json, unread) = try RunningSecrets().export()
+        if unread > 0 { _ = tell("vaultd: warning: \(unread) items are locked or cannot be read\n") }
+        try FileHandle.standardOutput.write(contentsOf: Data(json))
+        return 0
+      } catch let failure as BusFailure {
+        return tell("vaultd: error: \(failure.message)\n", 1)
+      } catch {
+        return tell("vaultd: error: no Secret Service answers on the session bus\n", 1)
+      }
     }
 
     private static func check(_ configuration: Configuration) -> Int32 {
@@ -137,11 +155,20 @@
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
           connections: connections, answer: SSHAgent(seal: seal).answer)
       }
+      let secrets =
+        configuration.secretService.isEmpty
+        ? []
+        : [
+          SecretsDoor(
+            groups: configuration.secretService, seal: seal, location: location,
+            asking: Asking(named: configuration.pinentry, environment: ProcessInfo.processInfo.environment),
+            logger: logger)
+        ]
       let notices = SystemdNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: (services as [any Service] + doors + agents + [upkeep, notices, replication])
+          services: (services as [any Service] + doors + agents + secrets + [upkeep, notices, replication])
             .map { .init(service: $0) }
             + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
           gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)

@@ -13,7 +13,7 @@ import Testing
     (["get"], "NAME is missing", "see vault get --help"),
     (
       ["import", "s3cret"], "--from is missing",
-      "formats: dotenv, csv, plist, json, pass, gopass, kdbx, bitwarden, keychain, yaml, sops, keepass-xml, 1pux"
+      "formats: dotenv, csv, plist, json, pass, gopass, kdbx, bitwarden, keychain, yaml, sops, keepass-xml, 1pux, secret-service"
     ),
     (["export", "-g", "s3cret"], "--to is missing", "see vault export --help"),
     (["get", "x", "-g"], "-g needs a value", "see vault get --help"),

@@ -1,8 +1,9 @@
 import Glibc
 internal import Vault
 
-/// `vault-exchange`, which reads and writes the stores of other programs. It is in the folder of this executable or, if
-/// both are installed, below `libexec`. PATH is never searched for it, because it receives passphrases.
+/// `vault-exchange`, which reads and writes the stores of other programs, and `vaultd`. They are in the folder of this executable
+/// or, if they are installed, `vault-exchange` is below `libexec`. PATH is never searched, because passphrases and secrets
+/// pass.
 enum ExchangeProgram {
   /// The maximum size of its output in bytes.
   static let limit = 256 << 20
@@ -32,7 +33,7 @@ enum ExchangeProgram {
       passed.append(descriptor)
       arguments += ["--key-file", String(descriptor)]
     }
-    guard let path else {
+    guard let path = path(of: "vault-exchange") else {
       throw Failure(
         .usage, "vault-exchange, which reads and writes this format, is not installed next to vault",
         hint: "install both: tools/install")
@@ -40,14 +41,31 @@ enum ExchangeProgram {
     return try ChildProcess.output(of: path, arguments, input: input, limit: limit)
   }
 
-  private static var path: String? {
+  /// What the Secret Service of this session holds: JSON that `vaultd` writes.
+  ///
+  /// - Throws: `usage` if vaultd is not installed; `unexpected` if it says why it cannot read them.
+  static func secretService(errors: Int32) throws(Failure) -> WipedBytes {
+    guard let path = path(of: "vaultd") else {
+      throw Failure(
+        .usage, "vaultd, which speaks to the Secret Service, is not installed next to vault",
+        hint: "install it: tools/install --daemon, or the package vault-keychain-service")
+    }
+    let nothing = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
+    defer { close(nothing) }
+    let (end, bytes) = try ChildProcess.output(
+      of: path, ["vaultd", "--read-secret-service"], input: nothing, errors: errors, limit: limit)
+    guard end == .exited(0) else { throw Failure(.unexpected, "the Secret Service was not read") }
+    return bytes
+  }
+
+  private static func path(of file: String) -> String? {
     guard let own = unsafe realpath("/proc/self/exe", nil) else { return nil }
     defer { unsafe free(own) }
     let executable = unsafe String(cString: own)
     guard let slash = executable.lastIndex(of: "/") else { return nil }
     let folder = executable[..<slash]
     let name = executable[executable.index(after: slash)...]
-    let places = ["\(folder)/vault-exchange", "\(folder)/../libexec/\(name)/vault-exchange"]
+    let places = ["\(folder)/\(file)", "\(folder)/../libexec/\(name)/\(file)"]
     return places.first { unsafe access($0, X_OK) == 0 }
   }
 }

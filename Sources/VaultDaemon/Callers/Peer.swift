@@ -54,6 +54,14 @@
       isProcessCertain = hasDescriptors
     }
 
+    /// A process that somebody else vouches for, by its number alone, which may meanwhile belong to another process.
+    init(process: Int32?, user: UInt32?, manager: ServiceManager = .system) {
+      (self.process, self.user) = (process, user)
+      guard let process, process > 0 else { return }
+      let facts = ProcessFacts(of: process, manager)
+      (unit, executable) = (facts.unit, facts.executable)
+    }
+
     /// A descriptor of a process becomes readable when the process ends.
     private static func isAlive(_ descriptor: CInt) -> Bool {
       var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

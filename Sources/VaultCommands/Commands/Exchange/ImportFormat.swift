@@ -8,6 +8,7 @@ enum ImportFormat: String, CaseIterable {
   case kdbx, bitwarden, keychain, yaml, sops
   case keepassXML = "keepass-xml"
   case onePassword = "1pux"
+  case secretService = "secret-service"
 
   /// The formats in words, for hints.
   static var names: String { "formats: \(list)" }
@@ -49,6 +50,9 @@ enum ImportFormat: String, CaseIterable {
 
   private var isPasswordStore: Bool { self == .pass || self == .gopass }
 
+  /// Whether items that cannot be imported are left out.
+  var leavesOut: Bool { foreign != nil || self == .secretService }
+
   /// The name of the file in messages; nil for a password store, whose entries have their own names.
   func fileName(_ path: String?) -> String? { isPasswordStore ? nil : path.map { ImportFile(path: $0).name } }
 
@@ -59,7 +63,12 @@ enum ImportFormat: String, CaseIterable {
   ///   - lock: the passphrase and key file.
   /// - Throws: the error that kept it from being read. A defect names the file and the place, never the text.
   func items(of path: String?, _ lock: FileLock = FileLock(), in session: Session) throws(Failure) -> ImportedItems {
-    if path == nil, !isPasswordStore { throw .usage("FILE is missing", hint: "name a file, or - for standard input") }
+    if self == .secretService, path != nil {
+      throw .usage("the Secret Service has no file", hint: "vault import --from secret-service")
+    }
+    if path == nil, !isPasswordStore, self != .secretService {
+      throw .usage("FILE is missing", hint: "name a file, or - for standard input")
+    }
     // The many short lines of an env file may take a hundred times their size in memory.
     let file = self == .dotenv ? ImportFile(path: path ?? "", limit: 4 << 20) : ImportFile(path: path ?? "")
     do {
@@ -67,6 +76,10 @@ enum ImportFormat: String, CaseIterable {
       case .dotenv: return try EnvironmentFile(file.text(session.streams)).importedItems
       case .csv: return try CSVItems.items(of: file.text(session.streams))
       case .json: return try JSONItems.items(of: file.text(session.streams))
+      case .secretService:
+        let bytes = try ExchangeProgram.secretService(errors: session.streams.errors)
+        let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+        return try JSONItems.items(of: text)
       case .plist:
         let bytes = try unsafe file.read(session.streams).withUnsafeBytes { unsafe Array($0) }
         return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard), byteCount: bytes.count)

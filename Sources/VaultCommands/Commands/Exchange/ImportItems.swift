@@ -9,6 +9,7 @@ struct ImportItems: Command {
       vault import FILE [--from FORMAT] [--file-passphrase-fd N] [--file-key FILE]
                    [-g GROUP] [--prefix P] [--replace] [--strict] [--dry-run] [--json]
       vault import [FOLDER] --from pass|gopass [-g GROUP] ...
+      vault import --from secret-service [-g GROUP] ...
       """,
     more: """
       dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
@@ -17,7 +18,8 @@ struct ImportItems: Command {
       pass, gopass: the entries of a password store, opened with gpg or, for gopass, age; the folder is \
       PASSWORD_STORE_DIR, or else the program's default folder. kdbx: a database of KeePass or KeePassXC; \
       keepass-xml: the XML that they export. bitwarden: its JSON, unencrypted or encrypted with a password. 1pux: \
-      an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. FILE may be - for \
+      an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. secret-service: what gnome-keyring, KeePassXC or \
+      another Secret Service holds that runs in this session, with labels and attributes; vaultd asks it. FILE may be - for \
       standard input. Without --from the file's name decides: .env, .csv, .plist, .json, .yaml, .kdbx, .1pux; - is \
       JSON.
 
@@ -44,6 +46,7 @@ struct ImportItems: Command {
       vault import passwords.csv --from csv --prefix web/
       vault import old.kdbx --prefix old/
       vault import --from pass --group personal
+      vault import --from secret-service --group desktop
       """)
 
   let file: String?
@@ -79,7 +82,7 @@ struct ImportItems: Command {
     for index in imported.items.indices { imported.items[index].name = prefix + imported.items[index].name }
     let request = ImportRequest(
       imported: imported, fileName: format.fileName(file), replaces: replace, isDryRun: dryRun, json: json,
-      leavesOut: format.foreign != nil && !strict)
+      leavesOut: format.leavesOut && !strict)
     try request.run(in: session.openGroup(group, key), session)
   }
 }

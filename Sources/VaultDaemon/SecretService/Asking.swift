@@ -1,0 +1,192 @@
+#if Daemon
+  import CVaultSystem
+  import Foundation
+  import Synchronization
+  import VaultFoundation
+
+  /// Asks the person at the machine, one question at a time: through pinentry, or on the daemon's own terminal. Where
+  /// nobody can be asked, the answer is no.
+  actor Asking {
+    /// The path of pinentry; `nil` if there is none, or nothing to show it on.
+    private let pinentry: String?
+    private let terminal: String?
+    private var last: Task<Void, Never>?
+
+    init(pinentry: String? = nil, terminal: String? = nil) { (self.pinentry, self.terminal) = (pinentry, terminal) }
+
+    /// Finds what there is to ask with.
+    ///
+    /// - Parameter named: the program that the command line names.
+    init(named: String?, environment: [String: String]) {
+      let tty = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+      if tty >= 0 { close(tty) }
+      terminal = tty >= 0 ? "/dev/tty" : nil
+      let hasDisplay = environment["WAYLAND_DISPLAY"] != nil || environment["DISPLAY"] != nil
+      let found = (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/pinentry" }
+        .first { FileManager.default.isExecutableFile(atPath: $0) }
+      pinentry = named ?? (hasDisplay ? found : nil)
+    }
+
+    /// - Returns: whether the answer is yes.
+    func confirm(_ question: String) async -> Bool {
+      let plain = BusItem.withoutControls(question)
+      return await inTurn { [pinentry, terminal] in
+        if let pinentry { return await Pinentry(program: pinentry).ask(plain, isSecret: false) != nil }
+        guard let terminal else { return false }
+        return await TerminalQuestion(path: terminal).ask("vaultd: \(plain) [y/N] ", isSecret: false)?.bytes == [0x79]
+      }
+    }
+
+    /// - Returns: what somebody typed; `nil` if nobody did.
+    func passphrase(_ question: String) async -> TypedBytes? {
+      let plain = BusItem.withoutControls(question)
+      return await inTurn { [pinentry, terminal] in
+        if let pinentry { return await Pinentry(program: pinentry).ask(plain, isSecret: true) }
+        guard let terminal else { return nil }
+        return await TerminalQuestion(path: terminal).ask("vaultd: \(plain)\npassphrase: ", isSecret: true)
+      }
+    }
+
+    private func inTurn<Answer: Sendable>(_ body: @escaping @Sendable () async -> Answer) async -> Answer {
+      let previous = last
+      let task = Task {
+        await previous?.value
+        return await body()
+      }
+      last = Task { _ = await task.value }
+      return await withTaskCancellationHandler {
+        await task.value
+      } onCancel: {
+        task.cancel()
+      }
+    }
+  }
+
+  /// What somebody typed, wiped at the end.
+  final class TypedBytes: Sendable {
+    private let stored: Mutex<[UInt8]>
+
+    init(_ bytes: [UInt8]) { stored = Mutex(bytes) }
+
+    deinit { stored.withLock { bytes in unsafe explicit_bzero(&bytes, bytes.count) } }
+
+    var bytes: [UInt8] { stored.withLock { $0 } }
+
+    func secret() throws(VaultError) -> Secret {
+      try stored.withLock { (bytes) throws(VaultError) in try Secret(bytes) }
+    }
+  }
+
+  /// The program pinentry of GnuPG, which draws the question where the person is.
+  private struct Pinentry {
+    let program: String
+
+    /// - Returns: `nil` if the answer is no; nothing typed if nothing was asked for.
+    func ask(_ question: String, isSecret: Bool) async -> TypedBytes? {
+      let process = Process()
+      process.executableURL = URL(filePath: program)
+      let (input, output) = (Pipe(), Pipe())
+      (process.standardInput, process.standardOutput) = (input, output)
+      process.standardError = FileHandle.nullDevice
+      // Assuan: one line for each command, and one status for each.
+      let commands = [
+        "SETTITLE vaultd", "SETDESC " + question.replacingOccurrences(of: "%", with: "%25"), "SETPROMPT Passphrase:",
+        isSecret ? "GETPIN" : "CONFIRM", "BYE", "",
+      ]
+      do { try process.run() } catch { return nil }
+      let reading = output.fileHandleForReading
+      let number = process.processIdentifier
+      let text = await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          Thread.detachNewThread {
+            try? input.fileHandleForWriting.write(contentsOf: Data(commands.joined(separator: "\n").utf8))
+            let answer = (try? reading.readToEnd()) ?? Data()
+            continuation.resume(returning: answer)
+          }
+        }
+      } onCancel: {
+        kill(number, SIGTERM)
+      }
+      process.waitUntilExit()
+      return Self.answer(in: [UInt8](text), question: 3)
+    }
+
+    /// The answer in what pinentry wrote: the greeting, and one status for each command.
+    ///
+    /// - Parameter question: the number of commands before the question.
+    static func answer(in text: [UInt8], question: Int) -> TypedBytes? {
+      var (statuses, typed): (Int, [UInt8]) = (0, [])
+      for line in text.split(separator: UInt8(ascii: "\n")) {
+        if line.starts(with: Array("D ".utf8)) {
+          typed = unescaped(line.dropFirst(2))
+        } else if line.starts(with: Array("OK".utf8)) || line.starts(with: Array("ERR".utf8)) {
+          statuses += 1
+          if statuses == question + 2 { return line.starts(with: Array("OK".utf8)) ? TypedBytes(typed) : nil }
+        }
+      }
+      return nil
+    }
+
+    private static func unescaped(_ line: ArraySlice<UInt8>) -> [UInt8] {
+      var (bytes, rest): ([UInt8], ArraySlice<UInt8>) = ([], line)
+      while let byte = rest.popFirst() {
+        guard byte == UInt8(ascii: "%"), rest.count >= 2,
+          let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+        else {
+          bytes.append(byte)
+          continue
+        }
+        bytes.append(code)
+        rest = rest.dropFirst(2)
+      }
+      return bytes
+    }
+  }
+
+  /// A question on a terminal.
+  private struct TerminalQuestion {
+    let path: String
+
+    /// - Returns: the line that was typed, without its end; `nil` if there was none.
+    func ask(_ question: String, isSecret: Bool) async -> TypedBytes? {
+      let isCancelled = Cancellation()
+      return await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          Thread.detachNewThread {
+            continuation.resume(returning: read(question, isSecret: isSecret, unless: isCancelled))
+          }
+        }
+      } onCancel: {
+        isCancelled.flag.store(true, ordering: .releasing)
+      }
+    }
+
+    private final class Cancellation: Sendable {
+      let flag = Atomic(false)
+    }
+
+    private func read(_ question: String, isSecret: Bool, unless isCancelled: Cancellation) -> TypedBytes? {
+      let terminal = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
+      guard terminal >= 0 else { return nil }
+      defer { close(terminal) }
+      var settings = termios()
+      let hasSettings = unsafe tcgetattr(terminal, &settings) == 0
+      var silent = settings
+      silent.c_lflag &= ~tcflag_t(ECHO)
+      if isSecret, hasSettings { _ = unsafe tcsetattr(terminal, TCSAFLUSH, &silent) }
+      defer { if isSecret, hasSettings { _ = unsafe tcsetattr(terminal, TCSAFLUSH, &settings) } }
+      _ = unsafe write(terminal, question, question.utf8.count)
+      while !isCancelled.flag.load(ordering: .acquiring) {
+        var wait = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&wait, 1, 200) > 0 else { continue }
+        var line = [UInt8](repeating: 0, count: 4_096)
+        defer { unsafe explicit_bzero(&line, line.count) }
+        let count = unsafe Glibc.read(terminal, &line, line.count)
+        _ = unsafe write(terminal, "\n", isSecret ? 1 : 0)
+        guard count > 0 else { return nil }
+        return TypedBytes(Array(line[..<count].prefix { $0 != UInt8(ascii: "\n") }))
+      }
+      return nil
+    }
+  }
+#endif

@@ -1,0 +1,231 @@
+#if Daemon
+  import Synchronization
+  import VaultFoundation
+
+  /// A collection of the bus: a group of the store, or items in memory. Its calls wait for disks and locks.
+  final class BusCollection: Sendable {
+    /// The group's name; `nil` for the collection in memory.
+    let group: String?
+    /// The last part of its path.
+    let id: String
+    private let state = Mutex(State())
+    /// Taken before ``state``. Who holds it knows all changes that this process makes.
+    private let writing = Mutex(())
+
+    fileprivate struct State {
+      var epoch: UInt64?
+      var items = BusItems()
+      /// The values of the collection in memory.
+      var values: [String: [UInt8]] = [:]
+    }
+
+    static let memoryID = "session"
+    /// In memory: items, and bytes of all values together.
+    fileprivate static let (memoryItems, memoryBytes) = (4_096, 16 << 20)
+
+    /// - Parameter group: `nil` for the collection in memory.
+    init(group: String?) {
+      self.group = group
+      id = group.map(Self.id) ?? Self.memoryID
+    }
+
+    /// A group's name in a path, as gnome-keyring writes names.
+    private static func id(of group: String) -> String {
+      var id = ""
+      for byte in group.utf8 {
+        let scalar = Unicode.Scalar(byte)
+        let isPlain = scalar.properties.isAlphabetic && byte < 128 || (48...57).contains(byte)
+        if isPlain {
+          id.unicodeScalars.append(scalar)
+        } else {
+          id += "_" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }
+      }
+      return id == memoryID ? "_73ession" : id
+    }
+
+    /// What a program writes; `nil` for what stays as it is.
+    struct Content: Sendable {
+      var label: String?
+      var attributes: [String: String]?
+      var secret: Value?
+
+      struct Value: Sendable {
+        let bytes: [UInt8]
+        let contentType: String
+      }
+    }
+
+    enum Change: Sendable {
+      /// Creates an item, or replaces one with these attributes. The name is the one that was planned.
+      case create(Content, replaces: Bool, as: String?)
+      case change(String, Content)
+      /// Removes an item; its history is kept.
+      case remove(String)
+    }
+
+    /// Whether anybody has asked for its items.
+    var isKnown: Bool { state.withLock { $0.epoch != nil } }
+
+    /// The ids of the items, as of the last time that somebody asked for them.
+    var knownItems: [String] { state.withLock { Array($0.items.items.keys) } }
+
+    /// An item, as of the last time that somebody asked for any.
+    func known(_ id: String) -> BusItem? { state.withLock { $0.items.items[id] } }
+
+    // MARK: Reading
+
+    /// Reads the items, after what other processes have changed.
+    ///
+    /// - Returns: the result of `body`, and what others have changed since the last call.
+    func read<Result>(
+      _ store: SecretStore, _ body: (BusItems) throws -> Result
+    ) throws -> (result: Result, changes: BusChanges) {
+      let changes = try refresh(store)
+      return (try state.withLock { try body($0.items) }, changes)
+    }
+
+    /// The value of an item.
+    ///
+    /// - Throws: `notFound`, if it is not there any more.
+    func value(of item: BusItem, in store: SecretStore) throws -> [UInt8] {
+      guard let group else {
+        guard let value = state.withLock({ $0.values[item.id] }) else { throw BusFailure.noObject }
+        return value
+      }
+      let secret = try store.group(group).get(item.name)
+      return unsafe secret.withUnsafeBytes { unsafe Array($0) }
+    }
+
+    /// Reads the group again, if it has changed.
+    @discardableResult
+    func refresh(_ store: SecretStore) throws -> BusChanges {
+      guard let group else { return BusChanges() }
+      let opened = try store.group(group)
+      let epoch = try opened.info().epoch
+      if state.withLock({ $0.epoch == epoch }) { return BusChanges() }
+      // A change of this process's own is in the items as soon as its writer lets go.
+      return try writing.withLock { _ in try load(opened) }
+    }
+
+    private func load(_ group: AccessGroup) throws -> BusChanges {
+      let info = try group.info()
+      if state.withLock({ $0.epoch == info.epoch }) { return BusChanges() }
+      // If the group changes meanwhile, the next call sees another number and reads again.
+      let items = BusItems(
+        try group.listing().items.filter { !$0.name.isCompanion }.map { BusItem($0, in: info.id) })
+      return state.withLock { state in
+        let changes = state.epoch == nil ? BusChanges() : BusChanges(from: state.items, to: items)
+        (state.epoch, state.items) = (info.epoch, items)
+        return changes
+      }
+    }
+
+    // MARK: Writing
+
+    /// The name that an item will have, which nobody else is given meanwhile.
+    func plan(
+      _ content: Content, replaces: Bool, in store: SecretStore
+    ) throws -> (name: String, changes: BusChanges) {
+      let changes = try refresh(store)
+      let name = state.withLock { state in
+        if replaces, let old = state.items.replaced(by: content.attributes ?? [:]) { return old.name }
+        return state.items.freeName(BusItem.name(for: content.label ?? "", content.attributes ?? [:]))
+      }
+      return (name, changes)
+    }
+
+    /// Makes a change.
+    ///
+    /// - Returns: the id of the item, and how the collection changed since the last call.
+    /// - Throws: `noObject` for an item that is not there.
+    func make(_ change: Change, in store: SecretStore) throws -> (id: String, changes: BusChanges) {
+      guard let group else { return try state.withLock { try $0.make(change) } }
+      return try writing.withLock { _ in
+        let opened = try store.group(group)
+        let others = try load(opened)
+        let (name, old, content) = try state.withLock { try $0.target(of: change) }
+        let item = try opened.transaction { edit in
+          if let content { try edit.write(content, to: name, over: old) } else { edit.remove(name) }
+          return content == nil ? nil : try edit.state.item(name)
+        }
+        let info = try opened.info()
+        let id = BusItem.id(of: name, in: info.id)
+        let isAlone = state.withLock { state in
+          guard let epoch = state.epoch, info.epoch == epoch + 1 else { return false }
+          state.epoch = info.epoch
+          if let item { state.items.put(BusItem(item, in: info.id)) } else { state.items.remove(id) }
+          return true
+        }
+        guard isAlone else { return (id, others.followed(by: try load(opened))) }
+        let own =
+          content == nil
+          ? BusChanges(deleted: [id]) : old == nil ? BusChanges(created: [id]) : BusChanges(changed: [id])
+        return (id, others.followed(by: own))
+      }
+    }
+  }
+
+  extension BusCollection.State {
+    /// The name of the item that a change is about, the item as it is, and what it will be; `nil` to remove it.
+    fileprivate mutating func target(
+      of change: BusCollection.Change
+    ) throws(BusFailure) -> (name: String, old: BusItem?, content: BusCollection.Content?) {
+      switch change {
+      case .create(let content, let replaces, let planned):
+        let attributes = content.attributes ?? [:]
+        if replaces, let old = items.replaced(by: attributes) { return (old.name, old, content) }
+        // Another process may have used the name since.
+        if let planned, !items.hasItem(named: planned) { return (planned, nil, content) }
+        return (items.freeName(BusItem.name(for: content.label ?? "", attributes)), nil, content)
+      case .change(let id, let content):
+        guard let old = items.items[id] else { throw .noObject }
+        return (old.name, old, content)
+      case .remove(let id):
+        guard let old = items.items[id] else { throw .noObject }
+        return (old.name, old, nil)
+      }
+    }
+
+    /// Makes a change in memory.
+    fileprivate mutating func make(
+      _ change: BusCollection.Change
+    ) throws(BusFailure) -> (id: String, changes: BusChanges) {
+      let (name, old, content) = try target(of: change)
+      guard let content else {
+        let id = old?.id ?? ""
+        items.remove(id)
+        values[id] = nil
+        return (id, BusChanges(deleted: [id]))
+      }
+      let item = BusItem(
+        name: name, label: content.label ?? old?.label ?? name,
+        attributes: content.attributes ?? old?.attributes ?? [:],
+        contentType: content.secret?.contentType ?? old?.contentType ?? "text/plain", created: old?.created)
+      let value = content.secret?.bytes ?? values[item.id] ?? []
+      let size = values.values.reduce(value.count) { $0 + $1.count }
+      guard old != nil || items.items.count < BusCollection.memoryItems, size <= BusCollection.memoryBytes else {
+        throw .overLimit
+      }
+      items.put(item)
+      values[item.id] = value
+      return (item.id, old == nil ? BusChanges(created: [item.id]) : BusChanges(changed: [item.id]))
+    }
+  }
+
+  extension Edit {
+    /// Writes what a program set.
+    fileprivate func write(_ content: BusCollection.Content, to name: String, over old: BusItem?) throws {
+      var details = Details(label: content.label.map { .to(BusItem.withoutControls($0)) } ?? .keep)
+      if let attributes = content.attributes {
+        for key in old?.attributes.keys ?? [:].keys { details.attributes.updateValue(nil, forKey: key) }
+        for (key, value) in attributes { details.attributes[key] = value }
+      }
+      guard let secret = content.secret else { return change(name, details) }
+      let kind = BusItem.kind(of: secret.bytes, secret.contentType)
+      let isUsual = secret.contentType == BusItem.contentType(of: kind)
+      details.attributes.updateValue(isUsual ? nil : secret.contentType, forKey: BusItem.contentTypeKey)
+      set(name, to: try Secret(secret.bytes), kind: kind, details)
+    }
+  }
+#endif

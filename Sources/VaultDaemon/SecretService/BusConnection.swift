@@ -1,0 +1,261 @@
+#if Daemon
+  internal import CSystemd
+  import Foundation
+  import Glibc
+  import Synchronization
+
+  /// The connection to the session bus, with a thread of its own, because sd-bus does not lock. Calls leave it as values,
+  /// and answers come back as values.
+  final class BusConnection: Sendable {
+    /// What others hand over to the thread.
+    private enum Order: Sendable {
+      case answer(UInt64, Result<[BusValue], BusFailure>)
+      case signal(BusSignal)
+      case end
+    }
+
+    /// What the connection tells.
+    enum Event: Sendable {
+      case call(BusCall)
+      /// A client has left the bus.
+      case left(String)
+      /// Whether the name is this connection's now; otherwise another program has it, which is named if the bus knows.
+      case name(Bool, owner: String?)
+      case ended(code: Int32)
+    }
+
+    private let orders = Mutex<[Order]>([])
+    /// A pipe that is readable while the thread has orders.
+    private let wake: (read: CInt, write: CInt)
+    private let name: String
+    private let take: @Sendable (Event) -> Void
+
+    /// The most calls that wait for their answers, of one client and of all.
+    private static let (clientLimit, totalLimit) = (256, 4_096)
+
+    init(name: String, take: @escaping @Sendable (Event) -> Void) {
+      (self.name, self.take) = (name, take)
+      var ends: [CInt] = [-1, -1]
+      _ = unsafe pipe(&ends)
+      for end in ends {
+        _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(end, F_SETFL, O_NONBLOCK)
+      }
+      wake = (ends[0], ends[1])
+    }
+
+    deinit {
+      close(wake.read)
+      close(wake.write)
+    }
+
+    /// Connects, and takes calls until ``end()``.
+    func start() { Thread.detachNewThread { [self] in run() } }
+
+    func answer(_ call: BusCall, _ result: Result<[BusValue], BusFailure>) { give(.answer(call.number, result)) }
+    func send(_ signal: BusSignal) { give(.signal(signal)) }
+
+    /// Sends what was handed over before, and leaves the bus.
+    func end() { give(.end) }
+
+    private func give(_ order: Order) {
+      orders.withLock { $0.append(order) }
+      // A full pipe wakes the thread as well.
+      var byte: UInt8 = 0
+      _ = unsafe write(wake.write, &byte, 1)
+    }
+
+    private func run() {
+      var code: Int32 = 0
+      do throws(BusError) { try serve() } catch { code = error.code }
+      take(.ended(code: code))
+    }
+
+    private func serve() throws(BusError) {
+      var opened: OpaquePointer?
+      try BusError.check(unsafe sd_bus_open_user(&opened))
+      guard let bus = unsafe opened else { throw BusError(code: ENOTCONN) }
+      defer { unsafe sd_bus_flush_close_unref(bus) }
+      var thread = unsafe BusThread(bus: bus)
+      try thread.watchClients()
+      unsafe try request(on: bus, &thread)
+      while true {
+        if try obey(&thread) { return }
+        var received: OpaquePointer?
+        let code = unsafe sd_bus_process(bus, &received)
+        try BusError.check(code)
+        if let received = unsafe received {
+          take(unsafe BusMessage(received), &thread)
+        } else if code == 0 {
+          unsafe try wait(for: bus)
+        }
+      }
+    }
+
+    private func request(on bus: OpaquePointer, _ thread: inout BusThread) throws(BusError) {
+      // In the queue it gets the name when the other program ends.
+      let code = unsafe sd_bus_request_name(bus, name, UInt64(SD_BUS_NAME_QUEUE))
+      try BusError.check(code)
+      // The bus tells by a signal, too, when the name is this connection's.
+      if code > 0 { return }
+      take(.name(false, owner: thread.program(named: name)?.peer.executable))
+    }
+
+    /// - Returns: whether it is to end.
+    private func obey(_ thread: inout BusThread) throws(BusError) -> Bool {
+      var isEnding = false
+      let given = orders.withLock { orders in
+        defer { orders = [] }
+        return orders
+      }
+      for order in given {
+        switch order {
+        case .answer(let number, let result): thread.answer(number, result)
+        case .signal(let signal): thread.send(signal)
+        case .end: isEnding = true
+        }
+      }
+      return isEnding
+    }
+
+    private func wait(for bus: OpaquePointer) throws(BusError) {
+      var deadline: UInt64 = 0
+      try BusError.check(unsafe sd_bus_get_timeout(bus, &deadline))
+      var requests = unsafe [
+        pollfd(fd: sd_bus_get_fd(bus), events: Int16(truncatingIfNeeded: sd_bus_get_events(bus)), revents: 0),
+        pollfd(fd: wake.read, events: Int16(POLLIN), revents: 0),
+      ]
+      // Only calls of its own have a deadline, and it waits for those.
+      _ = unsafe poll(&requests, 2, deadline == .max ? -1 : 1_000)
+      var bytes = [UInt8](repeating: 0, count: 4_096)
+      if requests[1].revents != 0 { _ = unsafe read(wake.read, &bytes, bytes.count) }
+    }
+
+    private func take(_ message: consuming BusMessage, _ thread: inout BusThread) {
+      if message.isSignal {
+        guard message.sender == "org.freedesktop.DBus", let values = try? message.values() else { return }
+        guard case .text(let subject)? = values.first else { return }
+        switch message.member {
+        case "NameOwnerChanged" where subject.hasPrefix(":") && values.last == .text(""):
+          thread.forget(subject)
+          take(.left(subject))
+        case "NameAcquired" where subject == name: take(.name(true, owner: nil))
+        case "NameLost" where subject == name: take(.name(false, owner: nil))
+        default: break
+        }
+        return
+      }
+      guard message.isCall else { return }
+      message.markSensitive()
+      let (client, number) = (message.sender, thread.nextNumber)
+      let values: Result<[BusValue], BusFailure>
+      if thread.waiting(of: client) >= Self.clientLimit || thread.waitingCount >= Self.totalLimit {
+        values = .failure(.overLimit)
+      } else {
+        values = Result { () throws(BusFailure) in try message.values() }
+      }
+      let (path, interface, member, signature) = (
+        message.path, message.interface, message.member, message.signature
+      )
+      guard let program = thread.keep(message, of: client) else { return }
+      switch values {
+      case .failure(let failure): thread.answer(number, .failure(failure))
+      case .success(let values):
+        take(
+          .call(
+            BusCall(
+              number: number, sender: client, path: path, interface: interface, member: member, signature: signature,
+              arguments: values, program: program)))
+      }
+    }
+  }
+
+  /// What the thread of a connection alone touches.
+  @safe private struct BusThread: ~Copyable {
+    private let bus: OpaquePointer
+    private var calls: [UInt64: WaitingCall] = [:]
+    private var programs: [String: BusProgram] = [:]
+    private var counts: [String: Int] = [:]
+    private(set) var nextNumber: UInt64 = 0
+
+    private final class WaitingCall {
+      let message: BusMessage
+      let client: String
+
+      init(_ message: consuming BusMessage, _ client: String) {
+        self.message = message
+        self.client = client
+      }
+    }
+
+    init(bus: OpaquePointer) { unsafe self.bus = unsafe bus }
+
+    var waitingCount: Int { calls.count }
+    func waiting(of client: String) -> Int { counts[client] ?? 0 }
+
+    /// Has the bus tell which connections end.
+    func watchClients() throws(BusError) {
+      let daemon = "org.freedesktop.DBus"
+      let call = unsafe try BusMessage(
+        calling: "AddMatch", of: daemon, at: "/org/freedesktop/DBus", on: daemon, bus: bus)
+      try call.append([
+        .text("type='signal',sender='\(daemon)',interface='\(daemon)',member='NameOwnerChanged',arg2=''")
+      ])
+      _ = unsafe try call.call(on: bus)
+    }
+
+    /// Keeps a call until it is answered.
+    ///
+    /// - Returns: the program that called; `nil` if it has left already.
+    mutating func keep(_ message: consuming BusMessage, of client: String) -> BusProgram? {
+      guard let program = programs[client] ?? program(named: client) else { return nil }
+      programs[client] = program
+      calls[nextNumber] = WaitingCall(message, client)
+      counts[client, default: 0] += 1
+      nextNumber += 1
+      return program
+    }
+
+    /// What the bus knows of a connection.
+    func program(named client: String) -> BusProgram? {
+      let wanted = UInt64(SD_BUS_CREDS_PID) | UInt64(SD_BUS_CREDS_EUID)
+      var creds: OpaquePointer?
+      guard unsafe sd_bus_get_name_creds(bus, client, wanted, &creds) >= 0 else { return nil }
+      defer { unsafe sd_bus_creds_unref(creds) }
+      var (process, user): (pid_t, uid_t) = (0, 0)
+      let hasProcess = unsafe sd_bus_creds_get_pid(creds, &process) >= 0
+      let hasUser = unsafe sd_bus_creds_get_euid(creds, &user) >= 0
+      return BusProgram(process: hasProcess ? process : nil, user: hasUser ? user : nil)
+    }
+
+    mutating func forget(_ client: String) { programs[client] = nil }
+
+    mutating func answer(_ number: UInt64, _ result: Result<[BusValue], BusFailure>) {
+      guard let call = calls.removeValue(forKey: number) else { return }
+      counts[call.client] = (counts[call.client] ?? 1) - 1
+      if counts[call.client] == 0 { counts[call.client] = nil }
+      // A client that has left gets nothing, and that is no error of the connection.
+      try? send(result, call)
+    }
+
+    private func send(_ result: Result<[BusValue], BusFailure>, _ call: WaitingCall) throws(BusError) {
+      switch result {
+      case .success(let values):
+        let answer = try BusMessage(answering: call.message)
+        answer.markSensitive()
+        try answer.append(values)
+        unsafe try answer.send(on: bus)
+      case .failure(let failure):
+        let answer = try BusMessage(answering: call.message, with: failure)
+        unsafe try answer.send(on: bus)
+      }
+    }
+
+    func send(_ signal: BusSignal) {
+      guard let message = unsafe try? BusMessage(signal, on: bus), (try? message.append(signal.values)) != nil else {
+        return
+      }
+      unsafe try? message.send(on: bus)
+    }
+  }
+#endif

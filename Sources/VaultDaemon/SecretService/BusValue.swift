@@ -1,0 +1,121 @@
+#if Daemon
+  /// A value of D-Bus, with those types that `org.freedesktop.secrets` and properties have.
+  indirect enum BusValue: Sendable, Equatable {
+    case bool(Bool)
+    case number(UInt64)
+    case text(String)
+    case path(String)
+    /// An array of bytes.
+    case bytes([UInt8])
+    case texts([String])
+    case paths([String])
+    /// A dictionary of texts.
+    case attributes([String: String])
+    /// A dictionary of variants.
+    case properties([String: BusValue])
+    case structure([BusValue])
+    /// A dictionary of secrets, by the paths of their items.
+    case secrets([String: BusValue])
+    case variant(BusValue)
+
+    /// The signature of the value's type.
+    var signature: String {
+      switch self {
+      case .bool: "b"
+      case .number: "t"
+      case .text: "s"
+      case .path: "o"
+      case .bytes: "ay"
+      case .texts: "as"
+      case .paths: "ao"
+      case .attributes: "a{ss}"
+      case .properties: "a{sv}"
+      case .structure(let parts): "(" + parts.map(\.signature).joined() + ")"
+      case .secrets: "a{o(oayays)}"
+      case .variant: "v"
+      }
+    }
+  }
+
+  /// A secret on its way over the bus.
+  struct BusSecret: Sendable, Equatable {
+    /// The path of the session that it is encrypted for.
+    var session: String
+    var parameters: [UInt8]
+    var value: [UInt8]
+    var contentType: String
+
+    init(session: String, parameters: [UInt8], value: [UInt8], contentType: String) {
+      (self.session, self.parameters, self.value, self.contentType) = (session, parameters, value, contentType)
+    }
+
+    /// - Returns: `nil` for anything else than a secret.
+    init?(_ value: BusValue) {
+      guard case .structure(let parts) = value, parts.count == 4, case .path(let session) = parts[0],
+        case .bytes(let parameters) = parts[1], case .bytes(let bytes) = parts[2], case .text(let type) = parts[3]
+      else { return nil }
+      self.init(session: session, parameters: parameters, value: bytes, contentType: type)
+    }
+
+    var asValue: BusValue {
+      .structure([.path(session), .bytes(parameters), .bytes(value), .text(contentType)])
+    }
+  }
+
+  /// A method call that arrived.
+  struct BusCall: Sendable {
+    /// Identifies the call until it is answered.
+    let number: UInt64
+    /// The unique name of the connection, which the bus vouches for and never gives away twice.
+    let sender: String
+    let path: String
+    /// `nil` if the caller leaves it to the object.
+    let interface: String?
+    let member: String
+    let signature: String
+    let arguments: [BusValue]
+    let program: BusProgram
+
+    /// The first three arguments; no method has more.
+    var given: (BusValue?, BusValue?, BusValue?) {
+      (arguments.first, arguments.dropFirst().first, arguments.dropFirst(2).first)
+    }
+  }
+
+  /// An error, as the bus carries it. No message holds a secret, or a name that the caller did not send.
+  struct BusFailure: Error, Equatable {
+    let name: String
+    let message: String
+
+    static let isLocked = BusFailure(
+      name: "org.freedesktop.Secret.Error.IsLocked", message: "the collection is locked")
+    static let noSession = BusFailure(
+      name: "org.freedesktop.Secret.Error.NoSession", message: "there is no such session of this client")
+    static let noObject = BusFailure(
+      name: "org.freedesktop.Secret.Error.NoSuchObject", message: "there is no such object")
+    static let unknownObject = standard("UnknownObject", "there is no such object")
+    static let unknownMethod = standard("UnknownMethod", "the object has no such method")
+    static let unknownProperty = standard("UnknownProperty", "the object has no such property")
+    static let readOnlyProperty = standard("PropertyReadOnly", "the property cannot be set")
+    static let denied = standard("AccessDenied", "the program may not do this")
+    static let overLimit = standard("LimitsExceeded", "this is more than the service takes")
+
+    static func invalid(_ message: String) -> BusFailure { standard("InvalidArgs", message) }
+    static func unsupported(_ message: String) -> BusFailure { standard("NotSupported", message) }
+    static func failed(_ message: String) -> BusFailure { standard("Failed", message) }
+
+    private static func standard(_ name: String, _ message: String) -> BusFailure {
+      BusFailure(name: "org.freedesktop.DBus.Error." + name, message: message)
+    }
+  }
+
+  /// A signal to send.
+  struct BusSignal: Sendable {
+    let path: String
+    let interface: String
+    let member: String
+    let values: [BusValue]
+    /// The unique name of the one who gets it; `nil` for everybody who listens.
+    var destination: String?
+  }
+#endif

@@ -1,0 +1,117 @@
+#if Daemon
+  internal import CSystemd
+  import Exchange
+  import Foundation
+  import VaultFoundation
+
+  /// What another program answers as Secret Service, for `vault import --from secret-service`.
+  @safe struct RunningSecrets: ~Copyable {
+    private let bus: OpaquePointer
+    private static let properties = "org.freedesktop.DBus.Properties"
+
+    /// - Throws: ``BusError`` if there is no session bus.
+    init() throws(BusError) {
+      var opened: OpaquePointer?
+      try BusError.check(unsafe sd_bus_open_user(&opened))
+      guard let bus = unsafe opened else { throw BusError(code: ENOTCONN) }
+      unsafe self.bus = unsafe bus
+    }
+
+    deinit { unsafe sd_bus_flush_close_unref(bus) }
+
+    /// All items, in the form that `vault export --to json` has, and how many could not be read.
+    ///
+    /// - Throws: ``BusError``, ``BusFailure`` if nobody answers as the specification says.
+    func export() throws -> (json: [UInt8], unread: Int) {
+      let opened = try call(.service, "OpenSession", [.text(BusSession.plain), .variant(.text(""))])
+      guard case .path(let session)? = opened.last else { throw Self.strange }
+      guard case .variant(.paths(let collections))? = try property("Collections", of: .service).first else {
+        throw Self.strange
+      }
+      try unlock(collections)
+      var (names, items, unread): (BusItems, [JSONValue], Int) = (BusItems(), [], 0)
+      for collection in collections where !collection.hasSuffix("/" + BusCollection.memoryID) {
+        guard let object = BusObject(path: collection),
+          case .variant(.paths(let paths))? = try property("Items", of: object).first
+        else { throw Self.strange }
+        for path in paths.sorted() {
+          // One that is locked, or that is removed meanwhile, does not keep the others.
+          guard let item = try? item(path, session, &names) else {
+            unread += 1
+            continue
+          }
+          items.append(item)
+        }
+      }
+      return (JSONValue.members([("items", .array(items))]).json, unread)
+    }
+
+    private func item(_ path: String, _ session: String, _ names: inout BusItems) throws -> JSONValue {
+      guard let object = BusObject(path: path),
+        case .properties(let properties)? = try call(
+          object, "GetAll", of: Self.properties, [.text(BusInterface.item.name)]
+        ).first,
+        let secret = try call(object, "GetSecret", [.path(session)]).first.flatMap(BusSecret.init)
+      else { throw Self.strange }
+      var (label, attributes): (String, [String: String]) = ("", [:])
+      if case .text(let text)? = properties["Label"] { label = BusItem.withoutControls(text) }
+      if case .attributes(let pairs)? = properties["Attributes"] { attributes = pairs }
+      let name = names.freeName(BusItem.name(for: label, attributes))
+      let type = secret.contentType.isEmpty ? "text/plain" : BusItem.withoutControls(secret.contentType)
+      names.put(BusItem(name: name, label: label, attributes: [:], contentType: type, created: nil))
+      let kind = BusItem.kind(of: secret.value, type)
+      if type != BusItem.contentType(of: kind) { attributes[BusItem.contentTypeKey] = type }
+      let value: (String, JSONValue) =
+        kind == .string
+        ? ("value", .string(String(decoding: secret.value, as: UTF8.self)))
+        : ("valueBase64", .string(Data(secret.value).base64EncodedString()))
+      return .members([
+        ("name", .string(name)), ("kind", .string(kind.name)), value, ("label", .string(label)),
+        (
+          "attributes",
+          .members(attributes.sorted { $0.key < $1.key }.map { ($0.key, JSONValue.string($0.value)) })
+        ),
+      ])
+    }
+
+    /// Has the other program unlock what is locked; it asks its own question.
+    private func unlock(_ collections: [String]) throws {
+      guard case .path(let prompt)? = try call(.service, "Unlock", [.paths(collections)]).last, prompt != "/",
+        let object = BusObject(path: prompt)
+      else { return }
+      let daemon = "org.freedesktop.DBus"
+      let match = unsafe try BusMessage(
+        calling: "AddMatch", of: daemon, at: "/org/freedesktop/DBus", on: daemon, bus: bus)
+      try match.append([.text("type='signal',path='\(prompt)',member='Completed'")])
+      _ = unsafe try match.call(on: bus)
+      _ = try call(object, "Prompt", [.text("")])
+      for _ in 0..<120 {
+        var received: OpaquePointer?
+        let code = unsafe sd_bus_process(bus, &received)
+        try BusError.check(code)
+        if let received = unsafe received {
+          let message = unsafe BusMessage(received)
+          if message.isSignal, message.path == prompt { return }
+        } else if code == 0 {
+          _ = unsafe sd_bus_wait(bus, 1_000_000)
+        }
+      }
+    }
+
+    private func property(_ name: String, of object: BusObject) throws -> [BusValue] {
+      try call(object, "Get", of: Self.properties, [.text(object.interface?.name ?? ""), .text(name)])
+    }
+
+    private func call(
+      _ object: BusObject, _ member: String, of interface: String? = nil, _ values: [BusValue]
+    ) throws -> [BusValue] {
+      let message = unsafe try BusMessage(
+        calling: member, of: interface ?? object.interface?.name ?? "", at: object.path, on: SecretsDoor.name, bus: bus)
+      try message.append(values)
+      var answer = unsafe try message.call(on: bus)
+      return try answer.values()
+    }
+
+    private static let strange = BusFailure.failed("the Secret Service answers otherwise than specified")
+  }
+#endif

@@ -1,0 +1,253 @@
+#if Daemon
+  import VaultFoundation
+
+  // What is answered from collections and items.
+  extension SecretService {
+    // MARK: Access
+
+    /// The open store, for a program that no rule denies.
+    ///
+    /// - Throws: `denied`, which is recorded; `isLocked` while the daemon is sealed.
+    @discardableResult
+    func requireNoDenial(_ call: BusCall) async throws -> OpenedStore {
+      guard let opened = seal.current else { throw BusFailure.isLocked }
+      if try await rules(for: call).rule(for: call.program) == .deny {
+        try await record(call, .login, nil, .denied)
+        throw BusFailure.denied
+      }
+      return opened
+    }
+
+    /// The open store, for a program that may use the collection now.
+    func require(_ collection: BusCollection, _ call: BusCall) async throws -> OpenedStore {
+      let opened = try await requireNoDenial(call)
+      guard try await !isLocked(collection, for: call) else { throw BusFailure.isLocked }
+      return opened
+    }
+
+    func isLocked(_ collection: BusCollection, for call: BusCall) async throws -> Bool {
+      guard seal.current != nil, !locked.contains(collection.id) else { return true }
+      return try await rules(for: call).rule(for: call.program) != .allow && !admitted.contains(call.sender)
+    }
+
+    /// Makes the record of a decision durable.
+    ///
+    /// - Throws: `failed` if that fails; then nothing may be answered or changed.
+    func record(
+      _ call: BusCall, _ action: AuditRecord.Action, _ collection: BusCollection?, item: String? = nil,
+      _ outcome: AuditRecord.Outcome = .allowed
+    ) async throws {
+      guard let opened = seal.current else { throw BusFailure.isLocked }
+      let visit = Visit(opened: opened, connection: Connection(peer: call.program.peer), application: nil)
+      let place = collection?.group == nil && collection != nil ? "secret service, in memory" : "secret service"
+      let detail = call.program.flatpak.map { "\(place), \($0)" } ?? place
+      try await visit.record(action, group: collection?.group, item: item, outcome, detail: detail)
+    }
+
+    /// Reads from a collection, and tells everybody what others have changed in it.
+    private func read<Result: Sendable>(
+      _ collection: BusCollection, _ opened: OpenedStore, _ body: @escaping @Sendable (BusItems) throws -> Result
+    ) async throws -> Result {
+      let (result, changes) = try await Blocking.read { try collection.read(opened.store, body) }
+      tell(changes, in: collection)
+      return result
+    }
+
+    private func item(_ id: String, of collection: BusCollection, _ opened: OpenedStore) async throws -> BusItem {
+      guard let item = try await read(collection, opened, { $0.items[id] }) else { throw BusFailure.noObject }
+      return item
+    }
+
+    // MARK: Reading
+
+    /// The paths of the items with these attributes.
+    func search(_ wanted: [String: String], in collection: BusCollection, _ call: BusCall) async throws -> [String] {
+      let opened = try await requireNoDenial(call)
+      let found = try await read(collection, opened) { $0.matching(wanted).map(\.id) }
+      if !found.isEmpty { try await record(call, .list, collection) }
+      return found.map { BusObject.item(collection: collection.id, $0).path }
+    }
+
+    /// The secrets of those items that are there and not locked.
+    func secrets(of paths: [String], for session: String, _ call: BusCall) async throws -> [String: BusValue] {
+      let opened = try await requireNoDenial(call)
+      _ = try self.session(session, of: call)
+      return try await withThrowingTaskGroup(of: (String, BusValue)?.self) { tasks in
+        // A path that is named twice is answered once.
+        for path in Set(paths) {
+          guard case .item(let id, let item)? = BusObject(path: path),
+            let collection = collections.first(where: { $0.id == id }), try await !isLocked(collection, for: call)
+          else { continue }
+          tasks.addTask {
+            do { return (path, try await self.secret(item, of: collection, session, opened, call)) } catch {
+              guard (error as? BusFailure) == .noObject else { throw error }
+              return nil
+            }
+          }
+        }
+        var (secrets, byteCount): ([String: BusValue], Int) = ([:], 0)
+        for try await secret in tasks {
+          guard let (path, value) = secret else { continue }
+          if case .structure(let parts) = value, case .bytes(let bytes) = parts[2] { byteCount += bytes.count }
+          guard byteCount <= 16 << 20 else { throw BusFailure.overLimit }
+          secrets[path] = value
+        }
+        return secrets
+      }
+    }
+
+    private func secret(
+      _ id: String, of collection: BusCollection, _ path: String, _ opened: OpenedStore, _ call: BusCall
+    ) async throws -> BusValue {
+      let session = try session(path, of: call)
+      let item = try await item(id, of: collection, opened)
+      let value = try await Blocking.read { try collection.value(of: item, in: opened.store) }
+      let sealed = try session.seal(value, contentType: item.contentType, at: path)
+      try await record(call, .read, collection, item: item.name)
+      return sealed
+    }
+
+    // MARK: Calls
+
+    func perform(_ call: BusCall, on collection: BusCollection) async throws -> [BusValue] {
+      switch (call.member, call.given) {
+      case ("SearchItems", (.attributes(let wanted)?, _, _)):
+        return [.paths(try await search(wanted, in: collection, call))]
+      case ("CreateItem", (.properties(let properties)?, let secret?, .bool(let replaces)?)):
+        guard let secret = BusSecret(secret) else { throw BusFailure.unknownMethod }
+        let value = try session(secret.session, of: call).open(secret)
+        var content = try Self.content(properties)
+        content.label = content.label ?? ""
+        content.attributes = content.attributes ?? [:]
+        content.secret = .init(bytes: value, contentType: try Self.contentType(secret.contentType))
+        let id = try await change(
+          .create(content, replaces: replaces, as: nil), in: collection, .write, item: nil, call)
+        return [.path(BusObject.item(collection: collection.id, id).path), .path("/")]
+      case ("Delete", _):
+        guard collection.group != nil else { throw BusFailure.unsupported("the collection in memory stays") }
+        try await requireNoDenial(call)
+        return [.path(try await prompt(.deleteCollection(collection), call))]
+      default: throw BusFailure.unknownMethod
+      }
+    }
+
+    func perform(_ call: BusCall, on id: String, of collection: BusCollection) async throws -> [BusValue] {
+      let opened = try await require(collection, call)
+      switch (call.member, call.given) {
+      case ("GetSecret", (.path(let session)?, _, _)):
+        return [try await secret(id, of: collection, session, opened, call)]
+      case ("SetSecret", (let secret?, _, _)):
+        guard let secret = BusSecret(secret) else { throw BusFailure.unknownMethod }
+        let value = try session(secret.session, of: call).open(secret)
+        let content = BusCollection.Content(
+          secret: .init(bytes: value, contentType: try Self.contentType(secret.contentType)))
+        let name = try await item(id, of: collection, opened).name
+        _ = try await change(.change(id, content), in: collection, .write, item: name, call)
+        return []
+      case ("Delete", _):
+        let name = try await item(id, of: collection, opened).name
+        _ = try await change(.remove(id), in: collection, .remove, item: name, call)
+        return [.path("/")]
+      default: throw BusFailure.unknownMethod
+      }
+    }
+
+    /// Makes a change, which is recorded before it is made; if it fails, a second record says so.
+    func change(
+      _ change: BusCollection.Change, in collection: BusCollection, _ action: AuditRecord.Action, item: String?,
+      _ call: BusCall
+    ) async throws -> String {
+      let opened = try await require(collection, call)
+      var (change, name) = (change, item)
+      if case .create(let content, let replaces, _) = change {
+        let planned = try await Blocking.read { try collection.plan(content, replaces: replaces, in: opened.store) }
+        tell(planned.changes, in: collection)
+        name = planned.name
+        change = .create(content, replaces: replaces, as: planned.name)
+      }
+      try await record(call, action, collection, item: name)
+      do {
+        let (id, changes) = try await Blocking.write { [change] in try collection.make(change, in: opened.store) }
+        tell(changes, in: collection)
+        return id
+      } catch {
+        try await record(call, action, collection, item: name, Refusal(error).outcome)
+        throw error
+      }
+    }
+
+    /// What `CreateItem` gets besides the secret.
+    private static func content(_ properties: [String: BusValue]) throws(BusFailure) -> BusCollection.Content {
+      let prefix = BusInterface.item.name + "."
+      var content = BusCollection.Content()
+      if let label = properties[prefix + "Label"] {
+        guard case .text(let text) = label else { throw .invalid("a label is a text") }
+        content.label = text
+      }
+      if let attributes = properties[prefix + "Attributes"] {
+        guard case .attributes(let pairs) = attributes else { throw .invalid("attributes are texts") }
+        content.attributes = try checked(pairs)
+      }
+      if case .text(let type)? = properties[prefix + "Type"], content.attributes?["xdg:schema"] == nil, !type.isEmpty {
+        content.attributes = (content.attributes ?? [:]).merging(["xdg:schema": type]) { old, _ in old }
+      }
+      return content
+    }
+
+    static func checked(_ attributes: [String: String]) throws(BusFailure) -> [String: String] {
+      guard attributes[BusItem.contentTypeKey] == nil else {
+        throw .invalid("the service keeps content types in this attribute")
+      }
+      return attributes
+    }
+
+    /// The content type that is kept; an empty one is that of a text.
+    private static func contentType(_ type: String) throws(BusFailure) -> String {
+      guard type.utf8.count <= 256 else { throw .overLimit }
+      return type.isEmpty ? "text/plain" : BusItem.withoutControls(type)
+    }
+
+    // MARK: Signals
+
+    /// Reads the collections that clients know again, and tells what others have changed.
+    func lookForChanges() async {
+      guard let opened = seal.current else { return }
+      for collection in collections where collection.isKnown {
+        guard let changes = try? await Blocking.read({ try collection.refresh(opened.store) }) else { continue }
+        tell(changes, in: collection)
+      }
+    }
+
+    /// Tells what changed. Only clients that have read an item's properties are told the new ones.
+    func tell(_ changes: BusChanges, in collection: BusCollection) {
+      guard !changes.isEmpty else { return }
+      let object = BusObject.collection(collection.id)
+      for (ids, member) in [
+        (changes.created, "ItemCreated"), (changes.changed, "ItemChanged"), (changes.deleted, "ItemDeleted"),
+      ] {
+        for id in ids {
+          let item = BusObject.item(collection: collection.id, id)
+          signal(object, .collection, member, [.path(item.path)])
+          guard let clients = readers[item.path] else { continue }
+          if member == "ItemDeleted" { readers[item.path] = nil }
+          guard member == "ItemChanged", let changed = collection.known(id) else { continue }
+          for client in clients where !locked.contains(collection.id) {
+            signal(
+              item, .properties, "PropertiesChanged",
+              [.text(BusInterface.item.name), .properties(Self.properties(of: changed)), .texts([])], to: client)
+          }
+        }
+      }
+    }
+
+    /// The properties that an item shows while it is not locked.
+    static func properties(of item: BusItem) -> [String: BusValue] {
+      [
+        "Label": .text(item.label), "Attributes": .attributes(item.attributes),
+        "Type": .text(item.attributes["xdg:schema"] ?? "org.freedesktop.Secret.Generic"),
+        "Created": .number(item.created.milliseconds / 1_000), "Modified": .number(item.modified.milliseconds / 1_000),
+        "Locked": .bool(false),
+      ]
+    }
+  }
+#endif

@@ -1,0 +1,132 @@
+#if Daemon
+  import Glibc
+  import VaultFoundation
+
+  /// A question to the person at the machine, which a client has to begin.
+  struct BusPrompt: Sendable {
+    let client: String
+    let wish: Wish
+    var task: Task<Void, Never>?
+
+    enum Wish: Sendable {
+      /// Paths of collections and items.
+      case unlock([String])
+      case createCollection(label: String)
+      case deleteCollection(BusCollection)
+
+      /// The result of a question that was not answered with yes.
+      var refused: BusValue {
+        switch self {
+        case .unlock: .paths([])
+        case .createCollection: .path("/")
+        case .deleteCollection: .text("")
+        }
+      }
+    }
+  }
+
+  extension SecretService {
+    /// - Returns: the prompt's path.
+    func prompt(_ wish: BusPrompt.Wish, _ call: BusCall) async throws -> String {
+      guard prompts.values.filter({ $0.client == call.sender }).count < Self.promptLimit else {
+        throw BusFailure.overLimit
+      }
+      let id = "p\(nextNumber())"
+      prompts[id] = BusPrompt(client: call.sender, wish: wish)
+      return BusObject.prompt(id).path
+    }
+
+    func begin(_ prompt: BusPrompt, _ id: String, _ call: BusCall) async throws {
+      guard prompt.task == nil else { throw BusFailure.failed("the question is being asked") }
+      prompts[id]?.task = Task {
+        var result: BusValue?
+        do { result = try await fulfil(prompt.wish, call) } catch {}
+        complete(id, Task.isCancelled ? nil : result)
+      }
+    }
+
+    func dismiss(_ id: String) {
+      prompts[id]?.task?.cancel()
+      complete(id, nil)
+    }
+
+    /// - Parameter result: `nil` if the question was not answered with yes.
+    private func complete(_ id: String, _ result: BusValue?) {
+      guard let prompt = prompts.removeValue(forKey: id) else { return }
+      signal(
+        .prompt(id), .prompt, "Completed", [.bool(result == nil), .variant(result ?? prompt.wish.refused)],
+        to: prompt.client)
+    }
+
+    /// - Returns: `nil` if somebody said no, or nobody could be asked.
+    private func fulfil(_ wish: BusPrompt.Wish, _ call: BusCall) async throws -> BusValue? {
+      let program = call.program.name
+      switch wish {
+      case .unlock(let paths):
+        let wanted = try collections(of: paths)
+        let names = Set(wanted.map { $0.collection.group ?? $0.collection.id }).sorted()
+        let isAgreed = await asking.confirm("Let \(program) use the secrets of \(names.joined(separator: ", "))?")
+        if seal.current != nil {
+          for collection in wanted.map(\.collection) {
+            try await record(call, .login, collection, isAgreed ? .allowed : .denied)
+          }
+        }
+        guard isAgreed, !Task.isCancelled else { return nil }
+        if seal.isSealed { try await Blocking.write { [seal] in try seal.unseal() } }
+        admitted.insert(call.sender)
+        for collection in wanted.map(\.collection) { unlock(collection) }
+        return .paths(wanted.map(\.path))
+      case .createCollection(let label):
+        let question = "\(program) wants a new collection '\(label)'. The passphrase of the store makes the group."
+        guard let passphrase = await asking.passphrase(question) else { return nil }
+        let location = storeLocation
+        let group = try await Blocking.write {
+          let owner = try Self.owner(location, try passphrase.secret())
+          return try Self.makeGroup(label: label, in: owner)
+        }
+        try await Blocking.write { [seal] in try seal.reopen() }
+        let collection = BusCollection(group: group)
+        add(collection)
+        return .path(BusObject.collection(collection.id).path)
+      case .deleteCollection(let collection):
+        guard let group = collection.group else { return nil }
+        let question =
+          "\(program) wants to remove the group '\(group)' with all its items. The passphrase of the store does it."
+        guard let passphrase = await asking.passphrase(question) else { return nil }
+        let location = storeLocation
+        try await Blocking.write {
+          let owner = try Self.owner(location, try passphrase.secret())
+          try owner.removeGroup(group)
+          try? owner.group(Applications.service).remove(Callers.settingsPrefix + ProgramRules.labelPrefix + group)
+        }
+        remove(collection)
+        return .text("")
+      }
+    }
+
+    private static func owner(_ location: StoreLocation, _ passphrase: consuming Secret) throws -> SecretStore {
+      try SecretStore.open(at: location, unlocking: .passphrase(passphrase))
+    }
+
+    /// Makes a group that the service may write to, and gives it the label.
+    private static func makeGroup(label: String, in owner: SecretStore) throws -> String {
+      let plain = String(
+        label.lowercased().unicodeScalars.map {
+          $0.isASCII && $0.properties.isAlphabetic || $0.properties.numericType != nil && $0.isASCII
+            ? Character($0) : "-"
+        })
+      let base = plain.split(separator: "-").joined(separator: "-").prefix(40)
+      let known = Set(try owner.groupNames())
+      let names =
+        [base.isEmpty ? "collection" : String(base)] + (2...1_000).map { "\(base.isEmpty ? "collection" : base)-\($0)" }
+      guard let name = names.first(where: { !known.contains($0) && !$0.hasPrefix("vault") }) else {
+        throw BusFailure.overLimit
+      }
+      try owner.createGroup(name)
+      try owner.grant(.write, in: name, to: Applications.service)
+      try owner.group(Applications.service).set(
+        Callers.settingsPrefix + ProgramRules.labelPrefix + name, to: label.isEmpty ? name : label)
+      return name
+    }
+  }
+#endif

@@ -1,0 +1,199 @@
+#if Daemon
+  import VaultFoundation
+
+  // Properties, and which collections are locked.
+  extension SecretService {
+    // MARK: Properties
+
+    func properties(of object: BusObject, _ call: BusCall) async throws -> [BusValue] {
+      switch (call.member, call.given) {
+      case ("GetAll", (.text(let interface)?, _, _)):
+        guard interface.isEmpty || interface == object.interface?.name else { return [.properties([:])] }
+        return [.properties(try await properties(of: object, only: nil, call))]
+      case ("Get", (.text(let interface)?, .text(let name)?, _)):
+        guard interface.isEmpty || interface == object.interface?.name,
+          object.interface?.properties.contains(where: { $0.name == name }) ?? false
+        else { throw BusFailure.unknownProperty }
+        guard let value = try await properties(of: object, only: name, call)[name] else {
+          throw BusFailure.unknownProperty
+        }
+        return [.variant(value)]
+      case ("Set", (.text(let interface)?, .text(let name)?, .variant(let value)?)):
+        guard interface.isEmpty || interface == object.interface?.name,
+          let property = object.interface?.properties.first(where: { $0.name == name })
+        else { throw BusFailure.unknownProperty }
+        guard property.isWritable else { throw BusFailure.readOnlyProperty }
+        guard property.type == value.signature else {
+          throw BusFailure.invalid("\(name) is of type '\(property.type)'")
+        }
+        try await set(name, to: value, of: object, call)
+        return []
+      default: throw BusFailure.unknownMethod
+      }
+    }
+
+    /// - Parameter only: the one that is wanted; `nil` for all.
+    private func properties(
+      of object: BusObject, only name: String?, _ call: BusCall
+    ) async throws -> [String: BusValue] {
+      switch object {
+      case .service:
+        return ["Collections": .paths(collections.map { BusObject.collection($0.id).path })]
+      case .collection(let id): return try await properties(of: try collection(id), only: name, call)
+      case .alias(let alias):
+        guard let collection = aliased(alias) else { throw BusFailure.noObject }
+        return try await properties(of: collection, only: name, call)
+      case .item(let id, let item): return try await properties(of: item, in: try collection(id), only: name, call)
+      case .session, .prompt, .folder: return [:]
+      }
+    }
+
+    private func properties(
+      of collection: BusCollection, only name: String?, _ call: BusCall
+    ) async throws -> [String: BusValue] {
+      let isLocked = try await isLocked(collection, for: call)
+      var properties: [String: BusValue] = [
+        "Locked": .bool(isLocked), "Label": .text(try await label(of: collection, call)), "Items": .paths([]),
+        "Created": .number(0), "Modified": .number(0),
+      ]
+      let needsItems = name == nil || name == "Items" || name == "Created" || name == "Modified"
+      guard needsItems, seal.current != nil else { return properties }
+      let opened = try await requireNoDenial(call)
+      let (items, changes) = try await Blocking.read { try collection.read(opened.store) { Array($0.items.values) } }
+      tell(changes, in: collection)
+      if name == nil || name == "Items" {
+        // How many there are, and nothing of what they are.
+        properties["Items"] = .paths(items.map { BusObject.item(collection: collection.id, $0.id).path }.sorted())
+        try await record(call, .list, collection)
+      }
+      properties["Created"] = .number((items.map(\.created.milliseconds).min() ?? 0) / 1_000)
+      properties["Modified"] = .number((items.map(\.modified.milliseconds).max() ?? 0) / 1_000)
+      return properties
+    }
+
+    private func properties(
+      of id: String, in collection: BusCollection, only name: String?, _ call: BusCall
+    ) async throws -> [String: BusValue] {
+      let opened = try await requireNoDenial(call)
+      let (found, changes) = try await Blocking.read { try collection.read(opened.store) { $0.items[id] } }
+      tell(changes, in: collection)
+      guard let item = found else { throw BusFailure.noObject }
+      guard try await !isLocked(collection, for: call) else {
+        // A locked item says only that it is there.
+        return [
+          "Locked": .bool(true), "Label": .text(""), "Attributes": .attributes([:]), "Type": .text(""),
+          "Created": .number(0), "Modified": .number(0),
+        ]
+      }
+      if name == nil || name == "Label" || name == "Attributes" || name == "Type" {
+        try await record(call, .inspect, collection, item: item.name)
+      }
+      noteReader(call.sender, of: BusObject.item(collection: collection.id, id).path)
+      return Self.properties(of: item)
+    }
+
+    private func set(_ name: String, to value: BusValue, of object: BusObject, _ call: BusCall) async throws {
+      switch (object, value) {
+      case (.collection(let id), .text(let label)): try await set(label, of: try collection(id), call)
+      case (.alias(let alias), .text(let label)):
+        guard let collection = aliased(alias) else { throw BusFailure.noObject }
+        try await set(label, of: collection, call)
+      case (.item(let id, let item), _):
+        let collection = try collection(id)
+        let opened = try await require(collection, call)
+        let (found, changes) = try await Blocking.read { try collection.read(opened.store) { $0.items[item] } }
+        tell(changes, in: collection)
+        guard let old = found else { throw BusFailure.noObject }
+        var content = BusCollection.Content()
+        switch value {
+        case .attributes(let pairs): content.attributes = try Self.checked(pairs)
+        case .text(let text) where name == "Type":
+          content.attributes = old.attributes.merging(["xdg:schema": text]) { $1 }
+        case .text(let text): content.label = text
+        default: throw BusFailure.readOnlyProperty
+        }
+        _ = try await change(.change(item, content), in: collection, .write, item: old.name, call)
+      default: throw BusFailure.readOnlyProperty
+      }
+    }
+
+    /// The label that a program gave the collection, else the owner's, else the group's name.
+    private func label(of collection: BusCollection, _ call: BusCall) async throws -> String {
+      guard let group = collection.group else { return labels[collection.id] ?? BusCollection.memoryID }
+      if let label = labels[collection.id] { return label }
+      return try await rules(for: call).label(of: group) ?? group
+    }
+
+    /// Sets a collection's label until the daemon ends: only the owner writes settings.
+    private func set(_ label: String, of collection: BusCollection, _ call: BusCall) async throws {
+      _ = try await require(collection, call)
+      guard label.utf8.count <= 1_024 else { throw BusFailure.overLimit }
+      labels[collection.id] = BusItem.withoutControls(label)
+      tell(["Label": .text(BusItem.withoutControls(label))], of: collection)
+    }
+
+    private func tell(_ properties: [String: BusValue], of collection: BusCollection) {
+      signal(
+        .collection(collection.id), .properties, "PropertiesChanged",
+        [.text(BusInterface.collection.name), .properties(properties), .texts([])])
+      signal(.service, .service, "CollectionChanged", [.path(BusObject.collection(collection.id).path)])
+    }
+
+    // MARK: Locking
+
+    func lock(_ collection: BusCollection) {
+      guard locked.insert(collection.id).inserted else { return }
+      tell(["Locked": .bool(true)], of: collection)
+      tellReaders(of: collection, isLocked: true)
+    }
+
+    func unlock(_ collection: BusCollection) {
+      guard locked.remove(collection.id) != nil else { return }
+      tell(["Locked": .bool(false)], of: collection)
+      tellReaders(of: collection, isLocked: false)
+    }
+
+    private func tellReaders(of collection: BusCollection, isLocked: Bool) {
+      for (path, clients) in readers {
+        guard case .item(collection.id, let id)? = BusObject(path: path) else { continue }
+        for client in clients {
+          signal(
+            .item(collection: collection.id, id), .properties, "PropertiesChanged",
+            [.text(BusInterface.item.name), .properties(["Locked": .bool(isLocked)]), .texts([])], to: client)
+        }
+      }
+    }
+
+    /// Unlocks what needs no question, and makes a prompt for the rest.
+    func unlock(_ paths: [String], _ call: BusCall) async throws -> [BusValue] {
+      if seal.current != nil { try await requireNoDenial(call) }
+      var (unlocked, rest): ([String], [String]) = ([], [])
+      for (path, collection) in try collections(of: paths) {
+        if try await isLocked(collection, for: call) { rest.append(path) } else { unlocked.append(path) }
+      }
+      guard !rest.isEmpty else { return [.paths(unlocked), .path("/")] }
+      return [.paths(unlocked), .path(try await prompt(.unlock(rest), call))]
+    }
+
+    /// Adds a collection that somebody has just made, and tells everybody.
+    func add(_ collection: BusCollection) {
+      collections.insert(collection, at: collections.count - 1)
+      signal(.service, .service, "CollectionCreated", [.path(BusObject.collection(collection.id).path)])
+      tellCollections()
+    }
+
+    func remove(_ collection: BusCollection) {
+      collections.removeAll { $0.id == collection.id }
+      (labels[collection.id], locked) = (nil, locked.subtracting([collection.id]))
+      signal(.service, .service, "CollectionDeleted", [.path(BusObject.collection(collection.id).path)])
+      tellCollections()
+    }
+
+    private func tellCollections() {
+      let paths = BusValue.paths(collections.map { BusObject.collection($0.id).path })
+      signal(
+        .service, .properties, "PropertiesChanged",
+        [.text(BusInterface.service.name), .properties(["Collections": paths]), .texts([])])
+    }
+  }
+#endif

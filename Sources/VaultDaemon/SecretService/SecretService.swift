@@ -1,0 +1,264 @@
+#if Daemon
+  import Glibc
+  import VaultFoundation
+
+  /// The objects of `org.freedesktop.secrets` (Secret Service 0.2) and what they answer.
+  ///
+  /// Collections are groups of the store, and one in memory. Whoever is on the bus may ask; the owner's rules say what
+  /// a program gets, as far as anybody knows which program it is. Every answer that shows an item is recorded before.
+  actor SecretService {
+    let seal: Seal
+    let asking: Asking
+    private let location: StoreLocation
+    private let send: @Sendable (BusSignal) -> Void
+    var collections: [BusCollection]
+    /// The id of the collection with the alias `default`.
+    private var defaultID: String
+    /// The ids of collections that a program locked.
+    var locked: Set<String> = []
+    /// The clients that somebody let in, where the rule is to ask.
+    var admitted: Set<String> = []
+    /// Labels that programs gave; the owner's are settings.
+    var labels: [String: String] = [:]
+    private var sessions: [String: BusSession] = [:]
+    var prompts: [String: BusPrompt] = [:]
+    /// The clients that have read an item's properties, and so keep them, by the item's path.
+    var readers: [String: Set<String>] = [:]
+    private var lastNumber: UInt64 = 0
+    /// The owner's rules, as they were when a call asked for them first.
+    private var rulesOfCalls: [UInt64: ProgramRules] = [:]
+
+    private static let sessionLimit = 64
+    static let promptLimit = 16
+    /// The most items whose changed properties one client is told.
+    private static let readerLimit = 4_096
+
+    /// - Parameters:
+    ///   - groups: the groups to answer from; the first one is the default.
+    ///   - send: sends a signal.
+    init(
+      groups: [String], seal: Seal, location: StoreLocation, asking: Asking,
+      send: @escaping @Sendable (BusSignal) -> Void
+    ) {
+      (self.seal, self.location, self.asking, self.send) = (seal, location, asking, send)
+      collections = groups.map { BusCollection(group: $0) } + [BusCollection(group: nil)]
+      defaultID = collections[0].id
+    }
+
+    /// A number that no object had before.
+    func nextNumber() -> UInt64 {
+      lastNumber += 1
+      return lastNumber
+    }
+
+    // MARK: Calls
+
+    func answer(_ call: BusCall) async -> Result<[BusValue], BusFailure> {
+      defer { rulesOfCalls[call.number] = nil }
+      do {
+        return .success(try await values(for: call))
+      } catch let failure as BusFailure {
+        return .failure(failure)
+      } catch {
+        return .failure(BusFailure(error))
+      }
+    }
+
+    private func values(for call: BusCall) async throws -> [BusValue] {
+      guard let object = BusObject(path: call.path) else { throw BusFailure.unknownObject }
+      let interfaces = [object.interface, .properties, .introspection].compactMap(\.self)
+        .filter { call.interface == nil || $0.name == call.interface }
+      for interface in interfaces {
+        guard let method = interface.methods.first(where: { $0.name == call.member }) else { continue }
+        guard method.signature == call.signature else {
+          throw BusFailure.invalid("\(method.name) takes '\(method.signature)'")
+        }
+        switch interface.name {
+        case BusInterface.introspection.name: return [.text(try document(of: object, call))]
+        case BusInterface.properties.name: return try await properties(of: object, call)
+        default: return try await perform(call, on: object)
+        }
+      }
+      throw BusFailure.unknownMethod
+    }
+
+    private func perform(_ call: BusCall, on object: BusObject) async throws -> [BusValue] {
+      switch object {
+      case .service: return try await performOnService(call)
+      case .collection(let id): return try await perform(call, on: try collection(id))
+      case .alias(let name):
+        guard let collection = aliased(name) else { throw BusFailure.noObject }
+        return try await perform(call, on: collection)
+      case .item(let id, let item): return try await perform(call, on: item, of: try collection(id))
+      case .session(let id):
+        guard sessions[id]?.client == call.sender else { throw BusFailure.noSession }
+        sessions[id] = nil
+        return []
+      case .prompt(let id):
+        guard let prompt = prompts[id], prompt.client == call.sender else { throw BusFailure.noObject }
+        if call.member == "Prompt" { try await begin(prompt, id, call) } else { dismiss(id) }
+        return []
+      case .folder: throw BusFailure.unknownMethod
+      }
+    }
+
+    private func performOnService(_ call: BusCall) async throws -> [BusValue] {
+      switch (call.member, call.given) {
+      case ("OpenSession", (.text(let algorithm)?, .variant(let input)?, _)):
+        guard sessions.values.filter({ $0.client == call.sender }).count < Self.sessionLimit else {
+          throw BusFailure.overLimit
+        }
+        let (session, output) = try BusSession.open(algorithm, input, for: call.sender)
+        let id = "s\(nextNumber())"
+        sessions[id] = session
+        return [.variant(output), .path(BusObject.session(id).path)]
+      case ("SearchItems", (.attributes(let wanted)?, _, _)):
+        var (unlocked, hidden): ([String], [String]) = ([], [])
+        for collection in collections {
+          let found = try await search(wanted, in: collection, call)
+          if try await isLocked(collection, for: call) { hidden += found } else { unlocked += found }
+        }
+        return [.paths(unlocked), .paths(hidden)]
+      case ("GetSecrets", (.paths(let paths)?, .path(let session)?, _)):
+        return [.secrets(try await secrets(of: paths, for: session, call))]
+      case ("Unlock", (.paths(let paths)?, _, _)): return try await unlock(paths, call)
+      case ("Lock", (.paths(let paths)?, _, _)):
+        let wanted = try collections(of: paths)
+        try await requireNoDenial(call)
+        for collection in wanted.map(\.collection) { lock(collection) }
+        return [.paths(wanted.map(\.path)), .path("/")]
+      case ("LockService", _):
+        try await requireNoDenial(call)
+        for collection in collections { lock(collection) }
+        return []
+      case ("ReadAlias", (.text(let name)?, _, _)):
+        return [.path(aliased(name).map { BusObject.collection($0.id).path } ?? "/")]
+      case ("SetAlias", (.text(let name)?, .path(let path)?, _)):
+        guard name == "default" else { throw BusFailure.unsupported("only 'default' is an alias that can be set") }
+        guard case .collection(let id)? = BusObject(path: path) else { throw BusFailure.noObject }
+        try await requireNoDenial(call)
+        defaultID = try collection(id).id
+        return []
+      case ("CreateCollection", (.properties(let properties)?, .text(let alias)?, _)):
+        if !alias.isEmpty, let known = aliased(alias) {
+          return [.path(BusObject.collection(known.id).path), .path("/")]
+        }
+        guard alias.isEmpty || alias == "default" else { throw BusFailure.unsupported("there is no such alias") }
+        guard case .text(let label)? = properties["org.freedesktop.Secret.Collection.Label"] else {
+          throw BusFailure.invalid("a collection needs a label")
+        }
+        return [.path("/"), .path(try await prompt(.createCollection(label: BusItem.withoutControls(label)), call))]
+      default: throw BusFailure.unknownMethod
+      }
+    }
+
+    // MARK: Objects
+
+    func collection(_ id: String) throws(BusFailure) -> BusCollection {
+      guard let collection = collections.first(where: { $0.id == id }) else { throw .noObject }
+      return collection
+    }
+
+    func aliased(_ name: String) -> BusCollection? {
+      switch name {
+      case "default": collections.first { $0.id == defaultID }
+      case BusCollection.memoryID: collections.first { $0.group == nil }
+      default: nil
+      }
+    }
+
+    /// The collections that paths of collections and of items stand for; unknown paths are left out.
+    func collections(of paths: [String]) throws(BusFailure) -> [(path: String, collection: BusCollection)] {
+      var found: [(path: String, collection: BusCollection)] = []
+      for path in paths {
+        let collection: BusCollection? =
+          switch BusObject(path: path) {
+          case .collection(let id), .item(let id, _): collections.first { $0.id == id }
+          case .alias(let name): aliased(name)
+          default: nil
+          }
+        if let collection { found.append((path, collection)) }
+      }
+      return found
+    }
+
+    func session(_ path: String, of call: BusCall) throws(BusFailure) -> BusSession {
+      guard case .session(let id)? = BusObject(path: path), let session = sessions[id], session.client == call.sender
+      else { throw .noSession }
+      return session
+    }
+
+    private func document(of object: BusObject, _ call: BusCall) throws(BusFailure) -> String {
+      let children: [String]
+      switch object {
+      case .service: children = ["aliases", "collection", "session", "prompt"]
+      case .collection(let id): children = try collection(id).knownItems
+      case .folder(let path):
+        switch path.split(separator: "/").last {
+        case "aliases": children = ["default", BusCollection.memoryID]
+        case "collection": children = collections.map(\.id)
+        case "session": children = sessions.filter { $0.value.client == call.sender }.map(\.key)
+        case "prompt": children = prompts.filter { $0.value.client == call.sender }.map(\.key)
+        case "org": children = ["freedesktop"]
+        case "freedesktop": children = ["secrets"]
+        default: children = ["org"]
+        }
+      default: children = []
+      }
+      let interfaces = [object.interface, .properties, .introspection, .peer].compactMap(\.self)
+      return BusInterface.document(of: interfaces, children: children.sorted())
+    }
+
+    // MARK: Clients
+
+    /// A client has left: nothing of it stays.
+    func forget(_ client: String) {
+      sessions = sessions.filter { $0.value.client != client }
+      admitted.remove(client)
+      for (id, prompt) in prompts where prompt.client == client {
+        prompt.task?.cancel()
+        prompts[id] = nil
+      }
+      for (path, clients) in readers where clients.contains(client) {
+        readers[path] = clients.count > 1 ? clients.subtracting([client]) : nil
+      }
+    }
+
+    /// Notes that a client has read an item's properties.
+    func noteReader(_ client: String, of path: String) {
+      if readers[path] == nil, readers.count >= Self.readerLimit { return }
+      readers[path, default: []].insert(client)
+    }
+
+    func signal(
+      _ object: BusObject, _ interface: BusInterface, _ member: String, _ values: [BusValue], to client: String? = nil
+    ) {
+      send(BusSignal(path: object.path, interface: interface.name, member: member, values: values, destination: client))
+    }
+
+    func rules(for call: BusCall) async throws -> ProgramRules {
+      if let known = rulesOfCalls[call.number] { return known }
+      guard let opened = seal.current else { return ProgramRules([:]) }
+      let rules = ProgramRules(try await Blocking.read { try opened.callers.settings(of: opened.store) })
+      rulesOfCalls[call.number] = rules
+      return rules
+    }
+
+    var storeLocation: StoreLocation { location }
+  }
+
+  extension BusFailure {
+    init(_ error: any Error) {
+      switch error {
+      case let failure as BusFailure: self = failure
+      case VaultError.notFound: self = .noObject
+      case VaultError.denied: self = .denied
+      case VaultError.locked, VaultError.noStore: self = .isLocked
+      case VaultError.overLimit: self = .overLimit
+      case let error as VaultError where error.exitStatus == .usage: self = .invalid(error.message)
+      case let refusal as Refusal: self = .failed(refusal.messages.first ?? "the service cannot answer now")
+      default: self = .failed("the service cannot answer now")
+      }
+    }
+  }
+#endif

@@ -1,0 +1,71 @@
+#if Daemon
+  import Logging
+  import ServiceLifecycle
+  import Synchronization
+  import VaultFoundation
+
+  /// Answers `org.freedesktop.secrets` on the session bus. The calls of one client are answered one after the other.
+  struct SecretsDoor: Service {
+    let groups: [String]
+    let seal: Seal
+    let location: StoreLocation
+    let asking: Asking
+    let logger: Logger
+
+    static let name = "org.freedesktop.secrets"
+    /// How often to look for changes of others that nobody asked about, and for a bus that has ended.
+    private static let pause = Duration.seconds(5)
+
+    func run() async throws {
+      while true {
+        await serve()
+        guard !Task.isShuttingDownGracefully, !Task.isCancelled else { return }
+        // A bus that has ended may begin again at the same address.
+        try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pause) }
+      }
+    }
+
+    /// Answers until the end of the bus or of the daemon.
+    private func serve() async {
+      let (events, continuation) = AsyncStream<BusConnection.Event>.makeStream()
+      let connection = BusConnection(name: Self.name) { continuation.yield($0) }
+      let service = SecretService(
+        groups: groups, seal: seal, location: location, asking: asking, send: { connection.send($0) })
+      connection.start()
+      let watching = Task {
+        while (try? await Task.sleep(for: Self.pause)) != nil { await service.lookForChanges() }
+      }
+      defer { watching.cancel() }
+      await withGracefulShutdownHandler {
+        // Its own end comes when the connection has sent everything.
+        var turns: [String: Task<Void, Never>] = [:]
+        for await event in events {
+          switch event {
+          case .call(let call):
+            let before = turns[call.sender]
+            turns[call.sender] = Task {
+              await before?.value
+              connection.answer(call, await service.answer(call))
+            }
+          case .left(let client):
+            let before = turns.removeValue(forKey: client)
+            Task {
+              await before?.value
+              await service.forget(client)
+            }
+          case .name(true, _): logger.info("the Secret Service is answered", metadata: ["groups": "\(groups)"])
+          case .name(false, let owner):
+            logger.warning(
+              "another program answers the Secret Service; vaultd waits for its end",
+              metadata: ["program": "\(owner ?? "unknown")"])
+          case .ended(let code):
+            if code != 0 { logger.error("the session bus is gone", metadata: ["errno": "\(code)"]) }
+            continuation.finish()
+          }
+        }
+      } onGracefulShutdown: {
+        connection.end()
+      }
+    }
+  }
+#endif

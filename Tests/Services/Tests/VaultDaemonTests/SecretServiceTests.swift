@@ -1,0 +1,191 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import VaultDaemon
+
+/// What the Secret Service decides without a bus; with one, `Tests/Services/secret-service` asks it as programs do.
+struct SecretServiceTests {
+  private func digits(_ bytes: some Sequence<UInt8>) -> String {
+    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
+  // MARK: Sessions
+
+  @Test func `both sides of a session derive the key that Python's integers and HMAC give`() throws {
+    let (ours, theirs) = (Array(UInt8(1)...32), Array(UInt8(101)...132))
+    let here = try BusSession.agree(with: [2], ours)
+    let there = try BusSession.agree(with: here.publicKey, theirs)
+    let back = try BusSession.agree(with: try BusSession.agree(with: [2], theirs).publicKey, ours)
+    #expect(here.publicKey.count == 128)
+    #expect(digits(here.publicKey.prefix(16)) == "457120764f3a1e6fd58103e41a4093a6")
+    #expect(digits(there.key) == "5a8930dd50f366b87cfd29d479726311")
+    #expect(there.key == back.key)
+  }
+
+  @Test func `a shared secret that begins with a zero is padded before the key is derived`() throws {
+    let theirs = try BusSession.agree(with: [2], Array(UInt8(101)...132)).publicKey
+    let number = 146
+    let made = try BusSession.agree(with: theirs, [UInt8(number >> 8), UInt8(number & 255)])
+    #expect(digits(made.key) == "2c24db8cff52e628c833e30c69a2c198")
+  }
+
+  @Test(arguments: [[], [0], [1], [UInt8](repeating: 0xFF, count: 128), [UInt8](repeating: 2, count: 129)])
+  func `a public key that makes the secret predictable is refused`(key: [UInt8]) {
+    #expect(throws: BusFailure.self) { try BusSession.agree(with: key, [3]) }
+  }
+
+  @Test(arguments: [0, 1, 15, 16, 17, 4_096]) func `a secret of any length comes back from its encryption`(count: Int)
+    throws
+  {
+    let (session, output) = try BusSession.open(BusSession.encrypted, .bytes([3]), for: ":1.1")
+    guard case .bytes(let key) = output else { throw BusFailure.noObject }
+    #expect(key.count == 128)
+    let value = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+    let sealed = try #require(BusSecret(try session.seal(value, contentType: "text/plain", at: "/s")))
+    #expect(sealed.value.count == (count / 16 + 1) * 16 && sealed.parameters.count == 16)
+    #expect(try session.open(sealed) == value)
+    var cut = sealed
+    cut.value = Array(cut.value.dropLast())
+    #expect(throws: BusFailure.self) { try session.open(cut) }
+    cut = sealed
+    cut.parameters = []
+    #expect(throws: BusFailure.self) { try session.open(cut) }
+  }
+
+  // MARK: Rules
+
+  @Test func `a rule counts for its executable or Flatpak application, and the default for all others`() {
+    let rules = ProgramRules([
+      "secret-service/default": "ask", "secret-service/exe/usr/bin/mail": "allow",
+      "secret-service/flatpak/org.example.Mail": "deny",
+    ])
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail")) == .allow)
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail (deleted)")) == .ask)
+    #expect(rules.rule(for: BusProgram(executable: nil)) == .ask)
+    // The executable of a Flatpak application is its proxy, which is the same for all.
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail", flatpak: "org.example.Mail")) == .deny)
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail", flatpak: "org.example.Other")) == .ask)
+    #expect(ProgramRules([:]).rule(for: BusProgram(executable: "/usr/bin/mail")) == .allow)
+  }
+
+  @Test func `a rule that cannot count denies`() {
+    let rules = ProgramRules([
+      "secret-service/exe/usr/bin/python3.11": "allow", "secret-service/exe/usr/bin/mail": "alow",
+    ])
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/python3.11")) == .deny)
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail")) == .deny)
+    #expect(ProgramRules(["secret-service/default": ""]).rule(for: BusProgram(executable: nil)) == .deny)
+  }
+
+  @Test func `a rule for an interpreter is a problem, whatever its version is called`() {
+    for name in [
+      "python", "python3.11", "sh", "bash", "perl5.36.0", "node", "ruby3.1", "java", "gjs-console", "lua5.4",
+    ] {
+      let setting = "secret-service/exe/usr/bin/" + name
+      #expect(ProgramRules.problem(with: setting, "allow")?.contains("interpreter") == true, "\(name)")
+    }
+    #expect(ProgramRules.problem(with: "secret-service/exe/usr/bin/secret-tool", "ask") == nil)
+    #expect(ProgramRules.problem(with: "secret-service/label/web", "anything") == nil)
+    #expect(ProgramRules.problem(with: "secret-service/default", "yes") != nil)
+    #expect(ProgramRules.problem(with: "secret-service/other", "allow") != nil)
+  }
+
+  @Test func `the application of a Flatpak is read from its own section`() {
+    let text = "[Instance]\nname=wrong\n[Application]\nname=org.example.Mail\nruntime=x\n"
+    #expect(BusProgram.application(in: text) == "org.example.Mail")
+    #expect(BusProgram.application(in: "[Instance]\nname=wrong\n") == nil)
+  }
+
+  // MARK: Items
+
+  private func item(_ name: String, _ attributes: [String: String]) -> BusItem {
+    BusItem(name: name, label: name, attributes: attributes, contentType: "text/plain", created: nil)
+  }
+
+  @Test func `an item is found by some of its attributes, and not by others' values`() {
+    let items = BusItems([item("a", ["k": "1", "l": "2"]), item("b", ["k": "1"]), item("c", [:])])
+    #expect(Set(items.matching(["k": "1"]).map(\.name)) == ["a", "b"])
+    #expect(items.matching(["k": "1", "l": "2"]).map(\.name) == ["a"])
+    #expect(items.matching(["k": "2"]).isEmpty && items.matching(["m": "1"]).isEmpty)
+    #expect(items.matching([:]).count == 3)
+  }
+
+  @Test func `the item with just the same attributes is replaced before one with more, and none without attributes`() {
+    let items = BusItems([item("more", ["k": "1", "l": "2"]), item("same", ["k": "1"]), item("none", [:])])
+    #expect(items.replaced(by: ["k": "1"])?.name == "same")
+    #expect(items.replaced(by: ["l": "2"])?.name == "more")
+    #expect(items.replaced(by: [:]) == nil)
+  }
+
+  @Test func `changed attributes are found by their new values alone`() {
+    var items = BusItems([item("a", ["k": "1"])])
+    items.put(item("a", ["k": "2"]))
+    #expect(items.matching(["k": "1"]).isEmpty && items.matching(["k": "2"]).count == 1)
+    items.remove(item("a", [:]).id)
+    #expect(items.matching(["k": "2"]).isEmpty && items.matching([:]).isEmpty)
+  }
+
+  @Test func `a name says what the item is, without anything that a name cannot hold`() {
+    #expect(BusItem.name(for: "Git: https://example.com/", [:]) == "Git: https:/example.com")
+    #expect(BusItem.name(for: " a\u{1B}[31m\n b ", [:]) == "a [31m b")
+    #expect(BusItem.name(for: "", ["user": "jo", "service": "mail", "xdg:schema": "x"]) == "service=mail user=jo")
+    #expect(BusItem.name(for: "//", ["xdg:schema": "org.example"]) == "org.example")
+    #expect(BusItem.name(for: "", [:]) == "secret")
+    #expect(BusItem.name(for: "x//kv", [:]) == "x/kv")
+    #expect(BusItem.name(for: String(repeating: "ä", count: 5_000), [:]).count == 100)
+  }
+
+  @Test func `a name that is taken gets a number`() {
+    var items = BusItems([item("a", [:]), item("a 2", [:])])
+    #expect(items.freeName("a") == "a 3")
+    #expect(items.freeName("b") == "b")
+  }
+
+  @Test func `text keeps its kind, and bytes that are no text stay bytes`() {
+    #expect(BusItem.kind(of: Array("text".utf8), "text/plain") == .string)
+    #expect(BusItem.kind(of: [0xFF], "text/plain") == .bytes)
+    #expect(BusItem.kind(of: Array("text".utf8), "application/octet-stream") == .bytes)
+  }
+
+  @Test func `the path of an item says nothing about it`() {
+    let one = BusItem.id(of: "mail/jo", in: "group")
+    #expect(one.count == 33 && one.allSatisfy { $0.isHexDigit || $0 == "i" })
+    #expect(one != BusItem.id(of: "mail/jo", in: "another") && one != BusItem.id(of: "mail/ann", in: "group"))
+    #expect(one == BusItem.id(of: "mail/jo", in: "group"))
+  }
+
+  @Test func `where nobody can be asked, the answer is no`() async {
+    // As the daemon does: a program may end without reading what it is told.
+    signal(SIGPIPE, SIG_IGN)
+    #expect(await Asking().confirm("?") == false)
+    #expect(await Asking(pinentry: "/nonexistent").confirm("?") == false)
+    #expect(await Asking(pinentry: "/bin/false").confirm("?") == false)
+    #expect(await Asking(pinentry: "/bin/cat").passphrase("?") == nil)
+  }
+
+  @Test func `a path leads to its object, and any other one to none`() {
+    #expect(BusObject(path: "/org/freedesktop/secrets") == .service)
+    #expect(BusObject(path: "/org/freedesktop/secrets/collection/a/b") == .item(collection: "a", "b"))
+    #expect(BusObject(path: "/org/freedesktop/secrets/aliases/default") == .alias("default"))
+    for path in [
+      "/org/freedesktop/secretsx", "/x", "/org/freedesktop/secrets/collection/a/b/c", "/org/freedesktop/secrets/x/y",
+    ] {
+      #expect(BusObject(path: path) == nil, "\(path)")
+    }
+    #expect(BusCollection(group: "team.shared").id == "team_2eshared")
+    #expect(BusCollection(group: "session").id != BusCollection(group: nil).id)
+  }
+
+  @Test func `the groups of the Secret Service are named, and are not the store's own`() throws {
+    func groups(_ text: String) throws -> [String] {
+      try Configuration(
+        arguments: ["--secret-service", text, "--socket", "/s"], environment: ["HOME": "/h"], user: 1_000
+      ).secretService
+    }
+    #expect(try groups("desktop,work") == ["desktop", "work"])
+    for text in [",", "vault.service", "a,a", "a/b"] {
+      #expect(throws: Configuration.Problem.noGroups) { try groups(text) }
+    }
+  }
+}
