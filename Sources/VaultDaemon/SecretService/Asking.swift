@@ -100,6 +100,7 @@
         await withCheckedContinuation { continuation in
           Thread.detachNewThread {
             try? input.fileHandleForWriting.write(contentsOf: Data(commands.joined(separator: "\n").utf8))
+            try? input.fileHandleForWriting.close()
             let answer = (try? reading.readToEnd()) ?? Data()
             continuation.resume(returning: answer)
           }
