@@ -152,7 +152,8 @@
         let info = try opened.info()
         let id = BusItem.id(of: name, in: info.id)
         let isAlone = state.withLock { state in
-          guard let epoch = state.epoch, info.epoch == epoch + 1 else { return false }
+          // A commit of a published group can hold others' changes, too.
+          guard !info.isPublished, let epoch = state.epoch, info.epoch == epoch + 1 else { return false }
           state.epoch = info.epoch
           if let item { state.items.put(BusItem(item, in: info.id)) } else { state.items.remove(id) }
           return true
