@@ -150,10 +150,11 @@
       let doors = sockets.filter { $0.name == ListeningSocket.credentials && $0.kind == .unix }.map { socket in
         CredentialsDoor(socket: socket, manager: configuration.manager, logger: logger, answer: credentials.value)
       }
+      let asking = Asking(named: configuration.pinentry, environment: ProcessInfo.processInfo.environment)
       let agents = sockets.filter { $0.name == ListeningSocket.agent && $0.kind == .unix }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
-          connections: connections, answer: SSHAgent(seal: seal).answer)
+          connections: connections, answer: SSHAgent(seal: seal, asking: asking).answer)
       }
       let secrets =
         configuration.secretService.isEmpty
@@ -161,8 +162,7 @@
         : [
           SecretsDoor(
             groups: configuration.secretService, seal: seal, location: location,
-            asking: Asking(named: configuration.pinentry, environment: ProcessInfo.processInfo.environment),
-            logger: logger)
+            asking: asking, logger: logger)
         ]
       let notices = SystemdNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)

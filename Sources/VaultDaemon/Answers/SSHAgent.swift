@@ -9,6 +9,7 @@
   /// private key leaves the process.
   struct SSHAgent: Sendable {
     let seal: Seal
+    let asking: Asking
 
     /// The numbers of messages.
     private enum Message {
@@ -43,6 +44,8 @@
       let group: String
       let item: String
       let key: [UInt8]
+      /// Whether a person has to agree to each signature.
+      let isAsked: Bool
     }
 
     private static func keys(of application: String, _ access: Access) throws -> [Found] {
@@ -52,7 +55,8 @@
           guard item.expires.map({ $0 > .now }) ?? true, let text = item.attributes[SSHKey.attribute],
             let key = SSHKey.publicBlob(of: text)
           else { continue }
-          found.append(Found(group: group.name, item: item.name.description, key: key))
+          let isAsked = item.attributes[SSHKey.confirmAttribute] != nil
+          found.append(Found(group: group.name, item: item.name.description, key: key, isAsked: isAsked))
         }
       }
       return found
@@ -85,6 +89,13 @@
       guard let found else {
         try await visit.record(.sign, visit.application == nil ? .denied : .init(.notFound), detail: "ssh")
         throw Refusal.notFound
+      }
+      if found.isAsked {
+        let program = visit.connection.peer.executable ?? "an unknown program"
+        guard await asking.confirm("Let \(program) use the SSH key '\(found.item)'?") else {
+          try await visit.record(.sign, group: found.group, item: found.item, .denied, detail: "not confirmed")
+          throw Refusal.denied
+        }
       }
       let signature = Mutex<[UInt8]>([])
       _ = try await visit.perform(

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import VaultFoundation
 
+@testable import Vault
 @testable import VaultDaemon
 
 /// The agent as OpenSSH's own programs use it.
@@ -12,7 +13,9 @@ struct SSHAgentTests {
   init() throws {
     let path = NSTemporaryDirectory() + "agent-\(UUID().uuidString.prefix(8))"
     socket = path
-    daemon = try RunningDaemon(others: [try .unix(at: path, name: ListeningSocket.agent)])
+    daemon = try RunningDaemon(others: [try .unix(at: path, name: ListeningSocket.agent)]) {
+      $0.pinentry = path + "-pinentry"
+    }
   }
 
   private func run(_ words: String...) async throws -> String {
@@ -69,6 +72,41 @@ struct SSHAgentTests {
     }
     let record = try #require(try daemon.records().last { $0.action == .sign })
     #expect(record.outcome == .allowed && record.group == "web" && record.item == "ssh/mine")
+  }
+
+  /// A pinentry that writes down what it is to ask, and then says this.
+  private func answerQuestions(_ answer: String) throws {
+    let script = """
+      #!/bin/sh
+      echo OK
+      while read -r command rest; do
+        case $command in
+          SETDESC) echo "$rest" >>"$0.asked"; echo OK ;;
+          CONFIRM) echo \(answer) ;;
+          BYE) exit ;;
+          *) echo OK ;;
+        esac
+      done
+
+      """
+    try script.write(toFile: socket + "-pinentry", atomically: true, encoding: .utf8)
+    chmod(socket + "-pinentry", 0o700)
+  }
+
+  @Test func `a key that asks signs only if a person agrees, and they see who asks`() async throws {
+    defer { for end in ["", "-pinentry", "-pinentry.asked"] { unlink(socket + end) } }
+    let text = try await makeKey("ssh/mine", in: "web")
+    try await daemon.owner().group("web").change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
+    // There is nobody to ask.
+    #expect(try await !signAndVerify(text).contains("Good"))
+    try answerQuestions("ERR 83886179 cancelled")
+    #expect(try await !signAndVerify(text).contains("Good"))
+    #expect(try daemon.records().last { $0.action == .sign }?.outcome == .denied)
+    try answerQuestions("OK")
+    let said = try await signAndVerify(text)
+    #expect(said.contains("Good"), "\(said)")
+    let asked = try String(contentsOfFile: socket + "-pinentry.asked", encoding: .utf8)
+    #expect(asked.contains("ssh-keygen") && asked.contains("ssh/mine"))
   }
 
   @Test func `an expired key is neither listed nor used`() async throws {
