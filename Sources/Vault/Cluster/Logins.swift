@@ -95,6 +95,7 @@ extension SecretStore {
   /// `vaultd` does it, and keeps neither the user nor the password. It can be repeated.
   ///
   /// - Parameters:
+  ///   - name: the remote's name.
   ///   - user: an etcd user with the role `root`.
   ///   - password: theirs.
   /// - Returns: what each user may do now.
@@ -136,6 +137,9 @@ extension SecretStore {
 
   /// Takes from the etcd user of `application` what they may do with the log of `group`, which the application has left.
   ///
+  /// - Parameters:
+  ///   - application: the application's id.
+  ///   - group: the group's name.
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   public func withdrawLogin(of application: String, from group: String) throws(VaultError) -> WithdrawnLogin {
     guard let publication = try publications().first(where: { $0.group == group }) else { return .notNeeded }

@@ -20,8 +20,13 @@
       var valueEpoch: UInt64
       /// The newest version of the item with the value; `nil` if none is kept.
       var stored: UInt64?
+      /// Identifies the request that wrote it, as its client named it.
+      var request: String?
 
       func isDeleted(at now: Timestamp) -> Bool { deleted.map { $0 <= now } ?? false }
+
+      /// Whether the item's own history says all of it.
+      fileprivate var isPlain: Bool { deleted == nil && !isDestroyed && UInt64(number) == stored && request == nil }
 
       func isReadable(at now: Timestamp) -> Bool { !isDestroyed && stored != nil && !isDeleted(at: now) }
     }
@@ -127,7 +132,7 @@
     /// Whether the item's own history says everything, so that no companion is needed.
     var isPlain: Bool {
       !isStored && !isKept && settings == KVSettings() && custom.isEmpty
-        && versions.allSatisfy { $0.deleted == nil && !$0.isDestroyed && UInt64($0.number) == $0.stored }
+        && versions.allSatisfy { $0.isPlain }
         && versions.last.map { $0.stored == item?.version } ?? false
     }
 
@@ -142,10 +147,10 @@
     }
 
     /// A new value was written; `item` is the item's new version.
-    mutating func add(_ item: Item, deletedAt: Timestamp?, keeping count: Int) {
+    mutating func add(_ item: Item, deletedAt: Timestamp?, request: String?, keeping count: Int) {
       append(item, as: currentNumber + 1)
       versions.removeFirst(max(0, versions.count - (count > 0 ? count : Self.mostVersions)))
-      change(currentNumber) { $0.deleted = deletedAt }
+      change(currentNumber) { ($0.deleted, $0.request) = (deletedAt, request) }
       last = currentNumber
       created = created ?? item.created
     }
@@ -173,6 +178,7 @@
         ]
         if let deleted = version.deleted { members.append(("deleted", .number(deleted.milliseconds))) }
         if version.isDestroyed { members.append(("destroyed", true)) }
+        if let request = version.request { members.append(("request", .string(request))) }
         return .members(members)
       }
       var members: [(String, JSONValue)] = [
@@ -197,7 +203,7 @@
         versions.append(
           Version(
             number: number, created: created, deleted: entry["deleted"]?.moment,
-            isDestroyed: entry["destroyed"] == true, valueEpoch: epoch))
+            isDestroyed: entry["destroyed"] == true, valueEpoch: epoch, request: entry["request"]?.text))
       }
       guard last >= currentNumber, last < Int.max / 2 else { return nil }
       (self.seen, self.last, self.settings, isStored) = (seen, last, settings, true)

@@ -79,13 +79,18 @@
     ///
     /// - Parameters:
     ///   - expected: the current version's number, which the write requires; 0 if there must be none.
+    ///   - request: identifies the request. If a version of the path was written for it, nothing is written again.
     ///   - makeData: the new data, made of the current version's, which is `nil` if there is none to read.
     /// - Returns: the new version's metadata.
     @discardableResult
     func write(
-      _ path: KVPath, expecting expected: Int?, _ makeData: (JSONValue?) throws -> JSONValue?
+      _ path: KVPath, expecting expected: Int? = nil, for request: String? = nil,
+      _ makeData: (JSONValue?) throws -> JSONValue?
     ) throws -> JSONValue {
       try change(path) { (edit, history) in
+        if let request, let done = history.versions.first(where: { $0.request == request }) {
+          return history.json(of: done)
+        }
         let settings = history.settings.within(try settings(in: edit.state))
         if let expected {
           guard expected == history.currentNumber else {
@@ -103,7 +108,7 @@
         let versions = try edit.state.history(path.name)
         guard let newest = versions.first else { throw Refusal.unexpected }
         history.custom = [:]
-        history.add(newest, deletedAt: deleted, keeping: settings.maxVersions)
+        history.add(newest, deletedAt: deleted, request: request, keeping: settings.maxVersions)
         history.took(versions)
         return history.current.map { history.json(of: $0) } ?? .null
       }

@@ -14,6 +14,8 @@
     let parts: [String]
     let query: [String: String]
     let contentType: String
+    /// Identifies the request, so that it can be repeated when its answer was lost.
+    let id: String?
     private let body: ByteBuffer
 
     /// NIO's parser does not know LIST: ``ListMethod`` writes this instead.
@@ -29,7 +31,16 @@
       self.mount = mount
       parts = Array(target.parts.dropFirst(2))
       contentType = request.headers[.contentType] ?? ""
+      id = try Self.id(of: request)
       self.body = body
+    }
+
+    private static func id(of request: Request) throws(Refusal) -> String? {
+      guard let name = HTTPField.Name("X-Vault-Request-Id"), let id = request.headers[name] else { return nil }
+      guard (1...64).contains(id.utf8.count), id.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        throw .invalid("X-Vault-Request-Id has 1 to 64 visible characters of ASCII")
+      }
+      return id
     }
 
     func operation(in version: Int) throws(Refusal) -> Operation {
@@ -92,7 +103,7 @@
         let expected = try expectedVersion(json)
         guard let data = json["data"], data.members != nil else { throw .invalid("no data provided") }
         return operation(.write, path.name, .write) { group in
-          let metadata = try KVMount(group).write(path, expecting: expected) { old in
+          let metadata = try KVMount(group).write(path, expecting: expected, for: id) { old in
             guard isPatch else { return data }
             guard let old else { throw Refusal.notFound }
             return KVValue.merged(old, data)

@@ -3,6 +3,7 @@ import Logging
 import Testing
 import VaultFoundation
 
+@testable import Exchange
 @testable import GroupFile
 @testable import Sealing
 @testable import Vault
@@ -124,6 +125,42 @@ import VaultFoundation
     log.isAway = false
     try await replica.catchUp()
     #expect(try await store.group("team").items().map(\.name.description) == ["item 0"])
+  }
+
+  // MARK: Repeating
+
+  @Test func `a request that is repeated after a lost answer is applied once`() async throws {
+    @Sendable func write(_ value: String, _ request: String?) async throws -> JSONValue {
+      try await Blocking.write { [store] in
+        try KVMount(store.group("team")).write(KVPath("path"), for: request) { _ in ["value": .string(value)] }
+      }
+    }
+    log.fail(.unknownAfterDoing)
+    await #expect(throws: VaultError.unordered(group: "team", .outcomeUnknown)) { try await write("one", "first") }
+    #expect(try await write("one", "first")["version"]?.whole == 1)
+    // A request that was not made is made when it is repeated.
+    log.fail(.unknownBeforeDoing)
+    await #expect(throws: VaultError.unordered(group: "team", .outcomeUnknown)) { try await write("two", "second") }
+    #expect(try await write("two", "second")["version"]?.whole == 2)
+    #expect(try await write("two", "second")["version"]?.whole == 2)
+    #expect(try await write("one", "first")["version"]?.whole == 1)
+    #expect(try await write("two", nil)["version"]?.whole == 3)
+    #expect(try await store.group("team").history("path").count == 3)
+  }
+
+  @Test func `the header of a request says which one it is`() async throws {
+    let daemon = try RunningDaemon()
+    let body = #"{"data":{"value":"x"}}"#
+    for _ in 0..<2 {
+      let answer = try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Request-Id: 7", "--data", body)
+      #expect(answer.status == 200 && answer.body.contains(#""version":1"#))
+    }
+    let other = try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Request-Id: 8", "--data", body)
+    #expect(other.status == 200 && other.body.contains(#""version":2"#))
+    for wrong in ["a b", String(repeating: "x", count: 65)] {
+      #expect(
+        try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Request-Id: \(wrong)", "--data", body).status == 400)
+    }
   }
 
   // MARK: Age

@@ -8,10 +8,10 @@ import VaultFoundation
   @Test func `who asks while it is being done shares the next time with all others`() async throws {
     let (turns, counter) = (Turns(), Counter())
     async let first: Void = turns.take { await counter.countAndWait() }
-    while await counter.count == 0 { await Task.yield() }
+    while await counter.count == 0 { try? await Task.sleep(for: .milliseconds(5)) }
     try await withThrowingTaskGroup(of: Void.self) { tasks in
       for _ in 0..<5 { tasks.addTask { try await turns.take { await counter.countAndWait() } } }
-      while await turns.joinedCount < 4 { await Task.yield() }
+      while await turns.joinedCount < 4 { try? await Task.sleep(for: .milliseconds(5)) }
       await counter.open()
       try await tasks.waitForAll()
     }
@@ -24,14 +24,14 @@ import VaultFoundation
   @Test func `an error reaches all who waited for it, and not the next ones`() async throws {
     let (turns, counter) = (Turns(), Counter())
     async let first: Void = turns.take { await counter.countAndWait() }
-    while await counter.count == 0 { await Task.yield() }
+    while await counter.count == 0 { try? await Task.sleep(for: .milliseconds(5)) }
     await withTaskGroup(of: Void.self) { tasks in
       for _ in 0..<3 {
         tasks.addTask {
           await #expect(throws: LogError.unavailable) { try await turns.take { throw LogError.unavailable } }
         }
       }
-      while await turns.joinedCount < 2 { await Task.yield() }
+      while await turns.joinedCount < 2 { try? await Task.sleep(for: .milliseconds(5)) }
       await counter.open()
       await tasks.waitForAll()
     }
@@ -58,7 +58,7 @@ import VaultFoundation
 
     func countAndWait() async {
       count += 1
-      while !isOpen { await Task.yield() }
+      while !isOpen { try? await Task.sleep(for: .milliseconds(5)) }
     }
   }
 }
