@@ -278,10 +278,8 @@ package struct GroupCreation: Sendable {
         time: time)
       try connection.storeWrap(slotID, wrap)
       return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord(sequence: 1)
-    } catch let error as GroupFileError {
-      throw error
     } catch {
-      throw .storage(.memory)
+      throw error as? GroupFileError ?? .storage(.memory)
     }
   }
 }

@@ -105,6 +105,28 @@ package enum GroupFileError: Error, Equatable, Sendable {
 
 }
 
+extension GroupFileError {
+  /// The error for a fault of one of the group's files.
+  init(_ fault: FileFault) {
+    self =
+      switch fault {
+      case .missing: .missing
+      case .taken: .exists
+      case .link, .wrongKind, .wrongSize: .altered("a file of the group is not a regular file")
+      case .foreignOwner, .openToOthers, .denied: .denied
+      case .busy: .busy
+      case .storage(let failure): .storage(failure)
+      }
+  }
+}
+
+/// The result of `body`, which handles files of a group.
+func onDisk<Result: ~Copyable>(
+  _ body: @autoclosure () throws(FileFault) -> Result
+) throws(GroupFileError) -> Result {
+  do { return try body() } catch { throw GroupFileError(error) }
+}
+
 /// Something that the user should know although the operation succeeded.
 @nonexhaustive
 public enum Notice: Sendable, Hashable {

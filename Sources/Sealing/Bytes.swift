@@ -108,6 +108,14 @@ package struct ByteReader: Sendable {
   package static let counterLimit: UInt64 = 1 << 53
 }
 
+extension Sequence<UInt8> {
+  /// Two lower-case hexadecimal digits for each byte.
+  package var hexadecimal: String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+}
+
 /// Builds the format's layouts: big-endian integers, fixed bytes, counted bytes.
 package struct ByteWriter: Sendable {
   /// The bytes written so far.

@@ -101,8 +101,8 @@ public final class AccessGroup: Sendable {
     let name = try Item.Name(name).description
     return try observed(.read) { () throws(VaultError) in
       try readingItems { (view) throws(GroupFileError) in
-        let item = if let version { try view.present(name, version: version) } else { try view.present(name) }
-        return (item, view.view.state, try view.view.secret(of: item.row))
+        let (item, secret) = try view.opened(name, version: version)
+        return (item, view.view.state, secret)
       }
     }
   }
@@ -280,6 +280,20 @@ public final class AccessGroup: Sendable {
       stored = queues
       return queues
     }
+  }
+
+  /// The group's verified state.
+  func verifiedState() throws(VaultError) -> VerifiedState {
+    try reading { (view) throws(GroupFileError) in view.view.state }
+  }
+
+  /// A view of the newest state, for several reads.
+  func beginReading() throws(VaultError) -> ReadTransaction {
+    let file = try file
+    let transaction = try inGroup(name.description, file.beginReading())
+    try inGroup(name.description, requireRecent(transaction.view.state))
+    notices.post(transaction.view.notices)
+    return transaction
   }
 
   // `body` may be called a second time, after an error.

@@ -19,13 +19,12 @@ public final class Edit {
   public func set(
     _ name: String, to value: some SecretValue, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
-    change { (transaction) throws(VaultError) in
-      let name = try Item.Name(name)
-      try details.validate()
+    guard failure == nil else { return }
+    do {
       let new = NewValue(secret: try OpenedSecret(value), kind: value.secretKind)
-      try run { () throws(GroupFileError) in
-        _ = try transaction.set(name, to: new, details, ifVersion: expected)
-      }
+      set(name, new, details, ifVersion: expected, droppingBelow: 0)
+    } catch {
+      failure = error
     }
   }
 
@@ -51,29 +50,22 @@ public final class Edit {
   private func set(
     _ name: String, _ value: NewValue, _ details: Details, ifVersion expected: UInt64?, droppingBelow oldest: UInt64
   ) {
-    change { (transaction) throws(VaultError) in
-      let name = try Item.Name(name)
-      try details.validate()
-      try run { () throws(GroupFileError) in
-        _ = try transaction.set(name, to: value, details, ifVersion: expected, droppingBelow: oldest)
-      }
+    change(name, checking: details) { (transaction, name) throws(GroupFileError) in
+      _ = try transaction.set(name, to: value, details, ifVersion: expected, droppingBelow: oldest)
     }
   }
 
   /// Changes the item's details, as ``AccessGroup/change(_:_:ifVersion:)``.
   package func change(_ name: String, _ details: Details) {
-    change { (transaction) throws(VaultError) in
-      let name = try Item.Name(name)
-      try details.validate()
-      try run { () throws(GroupFileError) in _ = try transaction.set(name, to: nil, details, ifVersion: nil) }
+    change(name, checking: details) { (transaction, name) throws(GroupFileError) in
+      _ = try transaction.set(name, to: nil, details, ifVersion: nil)
     }
   }
 
   /// Writes an older version again, as ``AccessGroup/restore(_:version:)``.
   package func restore(_ name: String, version: UInt64) {
-    change { (transaction) throws(VaultError) in
-      let name = try Item.Name(name)
-      try run { () throws(GroupFileError) in _ = try transaction.restore(name, version: version) }
+    change(name) { (transaction, name) throws(GroupFileError) in
+      _ = try transaction.restore(name, version: version)
     }
   }
 
@@ -81,9 +73,8 @@ public final class Edit {
   ///
   /// - Parameter kept: numbers of versions that have values, rising.
   package func destroy(_ name: String, keeping kept: [UInt64] = []) {
-    change { (transaction) throws(VaultError) in
-      let name = try Item.Name(name).description
-      try run { () throws(GroupFileError) in try transaction.destroy(name, keeping: kept) }
+    change(name) { (transaction, name) throws(GroupFileError) in
+      try transaction.destroy(name.description, keeping: kept)
     }
   }
 
@@ -92,34 +83,26 @@ public final class Edit {
 
   /// Removes `name`, as ``AccessGroup/remove(_:ifVersion:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) {
-    change { (transaction) throws(VaultError) in
-      let name = try Item.Name(name)
-      try run { () throws(GroupFileError) in _ = try transaction.remove(name, ifVersion: expected) }
+    change(name) { (transaction, name) throws(GroupFileError) in
+      _ = try transaction.remove(name, ifVersion: expected)
     }
   }
 
   /// Opens the secret of `name` as of this point in the transaction.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and the error of an earlier change that failed.
-  public func get(_ name: String) throws(VaultError) -> Secret { Secret(try opened(name).secret) }
+  public func get(_ name: String) throws(VaultError) -> Secret {
+    if let failure { throw failure }
+    let name = try Item.Name(name).description
+    return Secret(try inGroup(group, transaction.opened(name).secret))
+  }
 
   /// Opens the secret of `name` as of this point in the transaction, and returns it with the item's metadata.
   ///
   /// - Throws: as ``get(_:)``.
   public func open(_ name: String) throws(VaultError) -> OpenedItem {
-    let (stored, secret) = try opened(name)
-    return OpenedItem(item: try Item(stored, in: transaction.view.state), secret: Secret(secret))
-  }
-
-  private func opened(_ name: String) throws(VaultError) -> (stored: StoredItem, secret: OpenedSecret) {
     if let failure { throw failure }
-    let name = try Item.Name(name).description
-    do {
-      let stored = try transaction.present(name)
-      return (stored, try transaction.view.secret(of: stored.row))
-    } catch {
-      throw VaultError(error, group: group)
-    }
+    return try state.open(name)
   }
 
   /// Makes the transaction fail with `error`, unless it has failed already.
@@ -128,13 +111,18 @@ public final class Edit {
   /// Ends the edit. If it is kept beyond its transaction, its calls do nothing and fail.
   func end() { failure = failure ?? .unexpected("the transaction is over") }
 
-  private func change(_ body: (WriteTransaction) throws(VaultError) -> Void) {
+  private func change(
+    _ name: String, checking details: Details? = nil,
+    _ body: (WriteTransaction, Item.Name) throws(GroupFileError) -> Void
+  ) {
     guard failure == nil else { return }
-    do { try body(transaction) } catch { failure = error }
-  }
-
-  private func run(_ body: () throws(GroupFileError) -> Void) throws(VaultError) {
-    do { try body() } catch { throw VaultError(error, group: group) }
+    do {
+      let name = try Item.Name(name)
+      try details?.validate()
+      try inGroup(group, body(transaction, name))
+    } catch {
+      failure = error
+    }
   }
 }
 
@@ -151,17 +139,16 @@ extension AccessGroup {
   }
 
   private func transact<Result>(_ body: (Edit) throws -> Result) throws -> Result {
-    let transaction: WriteTransaction
     let file = try file
     if isOrderedByLog {
       do { return try inSharedCommit(of: file) { try changes(of: $0, body) } } catch {
         throw error is GroupFileError ? meaning(of: error) : error
       }
     }
-    do { transaction = try beginWriting(file) } catch { throw VaultError(error, group: name.description) }
+    let transaction = try inGroup(name.description, beginWriting(file))
     defer { transaction.rollback() }
     let result = try changes(of: transaction, body)
-    do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }
+    try inGroup(name.description, transaction.commit())
     notices.post(transaction.view.notices)
     return result
   }
@@ -210,26 +197,21 @@ extension AccessGroup {
     _ count: Int, _ nameOfItem: (Int) -> String,
     _ lend: (Int, (String, SecretKind, UnsafeRawBufferPointer) -> Void) -> Void
   ) throws(VaultError) {
-    let transaction: WriteTransaction
-    let file = try file
-    do { transaction = try file.beginWriting() } catch { throw VaultError(error, group: name.description) }
+    let (file, group) = (try file, name.description)
+    let transaction = try inGroup(group, file.beginWriting())
     defer { transaction.rollback() }
     for (token, position) in try order(count, nameOfItem, in: transaction) {
       var outcome: Result<Void, VaultError> = .failure(.unexpected("a value that does not lend its bytes"))
       unsafe lend(position) { (name, kind, bytes) in
         outcome = Result { () throws(VaultError) in
           let name = try Item.Name(name)
-          do throws(GroupFileError) {
-            let value = NewValue(secret: unsafe try OpenedSecret(copying: bytes), kind: kind)
-            _ = try transaction.set(name, to: value, Details(), ifVersion: nil, at: token)
-          } catch {
-            throw VaultError(error, group: self.name.description)
-          }
+          let value = NewValue(secret: try inGroup(group, unsafe OpenedSecret(copying: bytes)), kind: kind)
+          _ = try inGroup(group, transaction.set(name, to: value, Details(), ifVersion: nil, at: token))
         }
       }
       try outcome.get()
     }
-    do { try transaction.commit() } catch { throw VaultError(error, group: name.description) }
+    try inGroup(group, transaction.commit())
     notices.post(transaction.view.notices)
   }
 
@@ -307,24 +289,23 @@ extension WriteTransaction {
   ///
   /// - Returns: the new version's number; `nil` if the item is present and `version` is nil.
   func restore(_ name: Item.Name, version: UInt64?) throws(GroupFileError) -> UInt64? {
-    let source: StoredItem
-    if let version {
-      source = try present(name.description, version: version)
-    } else {
+    var version = version
+    if version == nil {
       let versions = try history(name.description)
       guard versions.first?.isPresent == false else { return nil }
       guard let last = versions.first(where: \.isPresent) else { throw .noItem }
-      source = last
+      version = last.row.version
     }
-    return try put(source.attributes, view.secret(of: source.row), keepsValue: true)
+    let (source, secret) = try opened(name.description, version: version)
+    return try put(source.attributes, secret, keepsValue: true)
   }
 
   /// Ends the item's history, and writes the versions `kept` again.
   fileprivate func destroy(_ name: String, keeping kept: [UInt64]) throws(GroupFileError) {
     var values: [(Attributes, OpenedSecret)] = []
     for version in kept {
-      let item = try present(name, version: version)
-      values.append((item.attributes, try view.secret(of: item.row)))
+      let (item, secret) = try opened(name, version: version)
+      values.append((item.attributes, secret))
     }
     try destroy(name)
     for (attributes, secret) in values { try put(attributes, secret, keepsValue: true) }

@@ -1,4 +1,5 @@
 public import GroupFile
+internal import Sealing
 
 /// A group's metadata.
 public struct GroupInfo: Sendable {
@@ -33,17 +34,16 @@ public struct GroupInfo: Sendable {
 extension AccessGroup {
   /// The group's metadata.
   public func info() throws(VaultError) -> GroupInfo {
-    let shape: ContainerShape
     let file = try file
-    do { shape = try file.containerShape() } catch { throw VaultError(error, group: name.description) }
-    let state = try reading { (transaction) throws(GroupFileError) in transaction.view.state }
+    let shape = try inGroup(name.description, file.containerShape())
+    let state = try verifiedState()
     return GroupInfo(
       name: name.description, id: state.roster.groupID.hexadecimal, epoch: state.manifest.epoch,
       generation: state.manifest.generation, rosterRevision: state.roster.revision,
       itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount, keep: Int(state.roster.keep),
       lifetime: GroupLifetime(state.roster.flags),
       isThisDeviceOnly: state.roster.flags.contains(.thisDeviceOnly), isPublished: state.isPublished,
-      unixGroup: UnixGroup(shape),
+      unixGroup: shape.unixGroup,
       members: state.roster.members,
       changed: Timestamp(milliseconds: state.manifest.time))
   }

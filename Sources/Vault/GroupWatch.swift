@@ -104,7 +104,7 @@ public final class GroupWatch: Sendable {
 
   /// The changes since the last look.
   private func look() throws(VaultError) -> [ItemChange] {
-    let epoch = try group.reading { (transaction) throws(GroupFileError) in transaction.view.state.manifest.epoch }
+    let epoch = try group.verifiedState().manifest.epoch
     return try known.withLock { (known) throws(VaultError) in
       guard epoch != known.epoch else { return [] }
       var versions: [Item.Name: UInt64] = [:]

@@ -80,7 +80,7 @@ public final class ItemList {
     self.group = group
     let state = transaction.view.state
     let opener = RowOpener(state: state, signer: state.signer, prefix: query.prefix, listsRemoved: removed)
-    do { source = .file(transaction, try RowWalk(transaction), opener) } catch { throw VaultError(error, group: group) }
+    source = .file(transaction, try inGroup(group, RowWalk(transaction)), opener)
   }
 
   init(_ items: [Item], _ query: ItemQuery, of group: AccessGroup) {
@@ -161,27 +161,16 @@ public final class ItemList {
   /// Reads more of the state that the list shows.
   func reading<Result>(_ body: (ReadTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
     guard case .file(let transaction, _, _) = source else { throw .denied(.throughService) }
-    do { return try body(transaction) } catch { throw VaultError(error, group: group) }
+    return try inGroup(group, body(transaction))
   }
 
   /// Opens the secret of `name` in the state that the list shows, and returns it with the item's metadata.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and as ``next()``.
   public func open(_ name: String) throws(VaultError) -> OpenedItem {
-    let transaction: ReadTransaction
     switch source {
-    case .service(let group): return try group.open(name)
-    case .file(let reading, _, _): transaction = reading
-    }
-    let name = try Item.Name(name).description
-    do {
-      let stored = try transaction.present(name)
-      return OpenedItem(
-        item: try Item(stored, in: transaction.view.state), secret: Secret(try transaction.view.secret(of: stored.row)))
-    } catch let error as GroupFileError {
-      throw VaultError(error, group: group)
-    } catch {
-      throw (error as? VaultError) ?? .unexpected("an item that cannot be opened")
+    case .service(let group): try group.open(name)
+    case .file(let transaction, _, _): try OneState(transaction, group: group).open(name)
     }
   }
 }
@@ -263,16 +252,7 @@ extension AccessGroup {
       call.listsRemoved = removed
       return ItemList(try service.answer(to: call).items, query, of: self)
     }
-    let transaction: ReadTransaction
-    let file = try file
-    do throws(GroupFileError) {
-      transaction = try file.beginReading()
-      try requireRecent(transaction.view.state)
-    } catch {
-      throw VaultError(error, group: name.description)
-    }
-    notices.post(transaction.view.notices)
-    return try ItemList(transaction, query, removed: removed, group: name.description)
+    return try ItemList(beginReading(), query, removed: removed, group: name.description)
   }
 
   /// The current items whose names begin with `prefix`, sorted by the bytes of their names.

@@ -37,7 +37,7 @@ public enum VaultError: Error, Sendable, Equatable {
   /// Another process has held the group for too long.
   case busy(group: String?)
   /// A wrong passphrase or key.
-  case wrongKey(SlotInfo.Kind)
+  case wrongKey(Slot.Kind)
   /// A recovery code with a typing error; no key was tried.
   case mistypedCode(RecoveryCodeDefect)
   /// The file was made by a newer version; the versions needed for reading and writing it, if the file says.
@@ -147,10 +147,10 @@ public enum VaultError: Error, Sendable, Equatable {
     /// The state folder, which holds the device key, cannot be determined.
     case noStateFolder
     /// The store has no slot of this kind.
-    case noSlot(SlotInfo.Kind)
+    case noSlot(Slot.Kind)
     /// The store has these slots, and no source was named; the text says why the key file that opened it before is not
     /// known.
-    case nothingNamed([SlotInfo.Kind], String?)
+    case nothingNamed([Slot.Kind], String?)
     /// Nobody can be asked for a passphrase or a code; the payload says why, for people.
     case nobodyToAsk(String)
     /// The owner's registry was not proved, because the store is only unlocked.
@@ -291,7 +291,14 @@ func atLevel<Result: ~Copyable>(
   do { return try body() } catch { throw VaultError(error, at: level) }
 }
 
-/// Runs `body`, whose only possible error is a lack of memory.
-func sealing<Result: ~Copyable>(_ body: () throws(SealingError) -> Result) throws(VaultError) -> Result {
+/// The result of a call of a group's file, whose errors do not name the group.
+func inGroup<Result: ~Copyable>(
+  _ group: String, _ body: @autoclosure () throws(GroupFileError) -> Result
+) throws(VaultError) -> Result {
+  do { return try body() } catch { throw VaultError(error, group: group) }
+}
+
+/// The result of `body`, whose only possible error is a lack of memory.
+func sealing<Result: ~Copyable>(_ body: @autoclosure () throws(SealingError) -> Result) throws(VaultError) -> Result {
   do { return try body() } catch { throw VaultError(error) }
 }

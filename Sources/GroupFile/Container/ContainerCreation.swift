@@ -76,17 +76,12 @@ extension Connection {
 
   static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
     // No other code has the file open yet, so closing this descriptor releases no lock that SQLite holds.
-    let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
-    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
-    defer { Glibc.close(descriptor) }
-    guard fchmod(descriptor, mode) == 0 else { throw ResultCode.error(errno: errno) }
+    try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_WRONLY, mode: mode).setMode(mode))
   }
 
   static func synchronise(_ folder: String) throws(GroupFileError) {
-    let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
-    defer { Glibc.close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw ResultCode.error(errno: errno) }
+    // A trailing slash makes the system follow a link at the end of the path.
+    try onDisk(OpenFile(folder + "/", O_RDONLY | O_DIRECTORY).synchronize())
   }
 
   static func remove(_ draft: ContainerPlace) {

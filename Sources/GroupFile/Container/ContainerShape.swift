@@ -1,6 +1,20 @@
 internal import CVaultSQLite
 internal import Glibc
 
+/// A Unix group whose users may use the files of an access group.
+///
+/// It decides who may open the files; to read their contents, a user's application must also be a member.
+public struct UnixGroup: Sendable, Equatable {
+  public let number: UInt32
+  /// Whether the Unix group may only read the files.
+  public let isReadOnly: Bool
+
+  package init(number: UInt32, isReadOnly: Bool = false) {
+    self.number = number
+    self.isReadOnly = isReadOnly
+  }
+}
+
 /// The users who may use a group's folder and files: only their owner, or one Unix group too.
 ///
 /// Vault makes three shapes. It also reads a fourth, which version control, images and file servers make, and refuses
@@ -9,10 +23,8 @@ internal import Glibc
 package enum ContainerShape: Equatable, Sendable {
   /// 0700 and 0600.
   case closed
-  /// 2750 and 0640: the Unix group may read.
-  case readable(unixGroup: UInt32)
-  /// 2770 and 0660: the Unix group may read and write.
-  case writable(unixGroup: UInt32)
+  /// 2750 and 0640 if the Unix group may only read, otherwise 2770 and 0660.
+  case shared(UnixGroup)
   /// 0755 and 0644: everyone may read, and nobody writes through Vault. The files are sealed, so a public copy reveals
   /// only sizes and times. But locks held by other users could block a writer.
   case visible
@@ -20,8 +32,7 @@ package enum ContainerShape: Equatable, Sendable {
   package var folderMode: UInt32 {
     switch self {
     case .closed: 0o700
-    case .readable: 0o2750
-    case .writable: 0o2770
+    case .shared(let group): group.isReadOnly ? 0o2750 : 0o2770
     case .visible: 0o755
     }
   }
@@ -30,34 +41,22 @@ package enum ContainerShape: Equatable, Sendable {
   package var fileMode: UInt32 {
     switch self {
     case .closed: 0o600
-    case .readable: 0o640
-    case .writable: 0o660
+    case .shared(let group): group.isReadOnly ? 0o640 : 0o660
     case .visible: 0o644
     }
   }
 
   /// The mode of the lock file: users who may only read must not block writers.
-  var lockMode: UInt32 {
-    switch self {
-    case .closed, .readable, .visible: 0o600
-    case .writable: 0o660
-    }
-  }
+  var lockMode: UInt32 { fileMode == 0o660 ? 0o660 : 0o600 }
 
-  package var unixGroup: UInt32? {
-    switch self {
-    case .closed, .visible: nil
-    case .readable(let unixGroup), .writable(let unixGroup): unixGroup
-    }
-  }
+  package var unixGroup: UnixGroup? { if case .shared(let group) = self { group } else { nil } }
 
   /// The shape that matches a folder's mode; `nil` for a mode that admits anyone else. The owner's own bits do not
   /// matter.
   init?(folder: ContainerPlace.Status) {
     switch folder.mode & ContainerTrust.permissions {
     case 0: self = .closed
-    case 0o2050: self = .readable(unixGroup: folder.unixGroup)
-    case 0o2070: self = .writable(unixGroup: folder.unixGroup)
+    case 0o2050, 0o2070: self = .shared(UnixGroup(number: folder.unixGroup, isReadOnly: folder.mode & S_IWGRP == 0))
     case 0o055: self = .visible
     default: return nil
     }
@@ -75,9 +74,9 @@ extension ContainerShape {
     } else if errno != EEXIST {
       throw errno == EACCES || errno == EPERM ? .deniedAt("making '\(path)'") : ResultCode.error(errno: errno)
     }
-    let folder = try OpenFolder(path)
-    try folder.take(self)
-    try folder.synchronise()
+    let folder = try onDisk(OpenFile(path, O_RDONLY | O_DIRECTORY))
+    try folder.take(self, at: path)
+    try onDisk(folder.synchronize())
   }
 }
 
@@ -92,44 +91,23 @@ extension ContainerPlace {
   }
 }
 
-/// An open folder whose mode is changed.
-private struct OpenFolder: ~Copyable {
-  let path: String
-  private let descriptor: CInt
-
-  init(_ path: String) throws(GroupFileError) {
-    descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
-    self.path = path
-  }
-
-  deinit { close(descriptor) }
-
-  func synchronise() throws(GroupFileError) {
-    guard fsync(descriptor) == 0 else { throw ResultCode.error(errno: errno) }
-  }
-
-  /// Gives the folder its shape.
-  func take(_ shape: ContainerShape) throws(GroupFileError) {
+extension OpenFile {
+  /// Gives the folder, which is at `path`, its shape.
+  fileprivate func take(_ shape: ContainerShape, at path: String) throws(GroupFileError) {
     let mode = shape.folderMode
     // A group that is closed again gives up the Unix group that it was shared with.
-    let unixGroup = shape.unixGroup ?? getegid()
-    var found = stat()
-    guard unsafe fstat(descriptor, &found) == 0 else { throw ResultCode.error(errno: errno) }
-    if found.st_gid != unixGroup {
-      guard csqlite_give_to_group(descriptor, unixGroup) == 0 else { throw refused() }
+    let unixGroup = shape.unixGroup?.number ?? getegid()
+    let found = try onDisk(status())
+    let isGiven = found.st_gid == unixGroup
+    if found.st_mode & 0o7777 == mode, isGiven { return }
+    guard isGiven || csqlite_give_to_group(descriptor, unixGroup) == 0,
+      unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0
+    else {
+      throw errno == EPERM || errno == EACCES
+        ? .deniedAt("changing the mode or Unix group of '\(path)'") : ResultCode.error(errno: errno)
     }
-    if found.st_mode & 0o7777 == mode, found.st_gid == unixGroup { return }
-    guard unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0 else { throw refused() }
     // If the user is not in the Unix group, the system silently drops the set-group-ID bit.
-    guard unsafe fstat(descriptor, &found) == 0, found.st_mode & 0o7777 == mode else {
-      throw .deniedAt("changing the mode of '\(path)'")
-    }
-  }
-
-  private func refused() -> GroupFileError {
-    errno == EPERM || errno == EACCES
-      ? .deniedAt("changing the mode or Unix group of '\(path)'") : ResultCode.error(errno: errno)
+    guard try onDisk(status()).st_mode & 0o7777 == mode else { throw .deniedAt("changing the mode of '\(path)'") }
   }
 }
 

@@ -205,11 +205,8 @@ package import Sealing
   }
 
   private static func frozenURI(_ path: String) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    let encoded = path.utf8.flatMap { byte in
-      byte == UInt8(ascii: "/") ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-    }
-    return "file://" + String(decoding: encoded, as: UTF8.self) + "?immutable=1"
+    let encoded = path.utf8.map { $0 == UInt8(ascii: "/") ? "/" : "%" + [$0].hexadecimal }
+    return "file://" + encoded.joined() + "?immutable=1"
   }
 
   deinit { close() }
@@ -270,20 +267,7 @@ enum ResultCode {
   }
 
   /// The error of a system call that failed with `number`.
-  static func error(errno number: Int32) -> GroupFileError {
-    switch number {
-    case ENOENT: .missing
-    case EACCES, EPERM: .denied
-    case EEXIST: .exists
-    case ELOOP, ENOTDIR, EISDIR, ENXIO: .altered("a file of the group is not a regular file")
-    case ENOSPC, EDQUOT: .storage(.full)
-    case EROFS: .storage(.readOnly)
-    case ENOMEM: .storage(.memory)
-    case EMFILE, ENFILE: .storage(.tooManyFiles)
-    case ENAMETOOLONG: .storage(.pathTooLong)
-    default: .storage(.inputOutput)
-    }
-  }
+  static func error(errno number: Int32) -> GroupFileError { GroupFileError(FileFault(errno: number)) }
 
   private static func inputOutputError(_ code: Int32, systemError: Int32) -> GroupFileError {
     if code == noMemoryForIO { return .storage(.memory) }

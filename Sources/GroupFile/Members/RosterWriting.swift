@@ -225,10 +225,8 @@ struct RosterWriting {
         member.slotID = seed.slotID(group: keys.groupID, generation: keys.generation)
         member.wrapDigest = Wrap.digest(wrap, slotID: member.slotID)
         try target.storeWrap(member.slotID, wrap)
-      } catch let error as GroupFileError {
-        throw error
       } catch {
-        throw .storage(.memory)
+        throw error as? GroupFileError ?? .storage(.memory)
       }
       wrapped.append(member)
     }

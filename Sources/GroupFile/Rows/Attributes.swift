@@ -98,10 +98,8 @@ extension Attributes {
   package init(decoding bytes: [UInt8], in range: Range<Int>) throws(GroupFileError) {
     do {
       try self.init(parsing: bytes, range)
-    } catch let error as GroupFileError {
-      throw error
     } catch {
-      throw .damaged(.row, "attributes")
+      throw error as? GroupFileError ?? .damaged(.row, "attributes")
     }
   }
 

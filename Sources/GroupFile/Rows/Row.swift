@@ -121,10 +121,8 @@ extension Row {
       self.init(
         encoded: encoded, token: token, version: version, state: state, oldest: oldest, place: place,
         attributesByteCount: attributes.count)
-    } catch let error as GroupFileError {
-      throw error
     } catch {
-      throw .damaged(.row, "layout")
+      throw error as? GroupFileError ?? .damaged(.row, "layout")
     }
   }
 }
@@ -221,12 +219,7 @@ package struct Token: Hashable, Sendable, Comparable {
   }
 
   /// The 16 bytes as 32 hexadecimal digits.
-  package var hexadecimal: String { Token.digits(high) + Token.digits(low) }
-
-  private static func digits(_ half: UInt64) -> String {
-    let digits = String(half, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
-  }
+  package var hexadecimal: String { bytes.hexadecimal }
 
   /// Reads 32 hexadecimal digits; `nil` for anything else.
   package init?(hexadecimal text: String) {

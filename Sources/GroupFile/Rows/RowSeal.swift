@@ -17,10 +17,8 @@ struct RowSeal: Sendable {
           UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange]), nonce: row.nonce, binding: binding)
       }
       return try Attributes(decoding: padded, in: Padding.textRange(inUnguarded: padded))
-    } catch let error as GroupFileError {
-      throw error
     } catch {
-      throw .damaged(.row, "attributes do not open")
+      throw error as? GroupFileError ?? .damaged(.row, "attributes do not open")
     }
   }
 

@@ -5,9 +5,9 @@ extension Connection {
   /// The current row of `token`, unproved.
   func currentRow(_ token: Token) throws(GroupFileError) -> Row? {
     let statement = try statement(
-      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token = ?")
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token = ?"
+    ).bind(1, token)
     defer { statement.reset() }
-    try statement.bind(1, token)
     return try statement.step() ? try Row(statement) : nil
   }
 
@@ -15,10 +15,8 @@ extension Connection {
   func olderRow(_ token: Token, version: UInt64) throws(GroupFileError) -> Row? {
     let statement = try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?"
-    )
+    ).bind(1, token).bind(2, counter: version)
     defer { statement.reset() }
-    try statement.bind(1, token)
-    try statement.bind(2, Int64(version))
     return try statement.step() ? try Row(statement) : nil
   }
 
@@ -30,11 +28,9 @@ extension Connection {
 
   /// The current rows of one leaf, in rising order of their tokens, unproved.
   func currentRows(from first: Token, through last: Token) throws(GroupFileError) -> Statement {
-    let statement = try statement(
+    try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token BETWEEN ? AND ? ORDER BY token"
-    )
-    try statement.bind(1, first)
-    return try statement.bind(2, last)
+    ).bind(1, first).bind(2, last)
   }
 
   /// All older rows in rising order of token and version, unproved.
@@ -67,9 +63,8 @@ extension Connection {
 
   private func run(_ sql: StaticString, _ row: Row) throws(GroupFileError) {
     let statement = try statement(sql)
-    defer { statement.reset() }
     try row.bind(to: statement)
-    _ = try statement.step()
+    try statement.run()
   }
 
   /// Deletes the older rows of `token` with versions below `oldest`, and their blobs.
@@ -77,39 +72,22 @@ extension Connection {
     for sql: StaticString in [
       "DELETE FROM version WHERE token = ? AND version < ?", "DELETE FROM blob WHERE token = ? AND version < ?",
     ] {
-      let statement = try statement(sql)
-      defer { statement.reset() }
-      try statement.bind(1, token)
-      try statement.bind(2, Int64(oldest))
-      _ = try statement.step()
+      try statement(sql).bind(1, token).bind(2, counter: oldest).run()
     }
-  }
-
-  /// Runs `sql`, which deletes all rows of a table.
-  func empty(_ sql: StaticString) throws(GroupFileError) {
-    let statement = try statement(sql)
-    defer { statement.reset() }
-    _ = try statement.step()
   }
 
   /// The sealed secret of a row that is stored as a blob, unproved.
   func blob(_ token: Token, version: UInt64) throws(GroupFileError) -> [UInt8]? {
     let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")
+      .bind(1, token).bind(2, counter: version)
     defer { statement.reset() }
-    try statement.bind(1, token)
-    try statement.bind(2, Int64(version))
-    guard try statement.step() else { return nil }
-    return unsafe Array(try statement.blob(0, count: Row.blobByteCount))
+    return try statement.step() ? try statement.bytes(0, count: Row.blobByteCount) : nil
   }
 
   /// Adds a sealed secret that is too large for its row.
   func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(GroupFileError) {
-    let statement = try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
-    defer { statement.reset() }
-    try statement.bind(1, token)
-    try statement.bind(2, Int64(version))
-    try statement.bind(3, bytes)
-    _ = try statement.step()
+    try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
+      .bind(1, token).bind(2, counter: version).bind(3, bytes).run()
   }
 }
 

@@ -68,10 +68,8 @@ extension Manifest {
   package init(parsing body: [UInt8]) throws(GroupFileError) {
     do {
       try self.init(reading: body)
-    } catch let error as GroupFileError {
-      throw error
     } catch {
-      throw .damaged(.manifest, "layout")
+      throw error as? GroupFileError ?? .damaged(.manifest, "layout")
     }
   }
 

@@ -102,10 +102,8 @@ extension Roster {
       var reader = ByteReader(body)
       try self.init(reading: &reader)
       try reader.finish()
-    } catch let error as GroupFileError {
-      throw error
     } catch {
-      throw .damaged(.roster, "layout")
+      throw error as? GroupFileError ?? .damaged(.roster, "layout")
     }
   }
 

@@ -1,3 +1,4 @@
+internal import Glibc
 package import Sealing
 
 /// A state of a group whose wrap, roster and manifest were all verified.
@@ -228,5 +229,121 @@ package struct GroupContext: Sendable {
     var context = self
     context.floor = nil
     return context
+  }
+}
+
+/// The three parts of table `state`.
+enum StatePart: Int64 {
+  /// Group id ‖ generation ‖ flags ‖ device key id, not encrypted, because they are needed to find the wrap.
+  case header = 1
+  case roster = 2
+  case manifest = 3
+}
+
+/// Tables `state`, `wrap` and `chain`.
+extension Connection {
+  /// The bytes of `part`, unproved.
+  ///
+  /// - Throws: `damaged(.container, …)` if they are missing.
+  func part(_ part: StatePart) throws(GroupFileError) -> [UInt8] {
+    try unsafe withPart(part) { unsafe Array($0) }
+  }
+
+  /// Whether `part` holds exactly `bytes`: a cheap check that every transaction makes.
+  func part(_ part: StatePart, equals bytes: [UInt8]) throws(GroupFileError) -> Bool {
+    try unsafe withPart(part) { stored in
+      unsafe stored.count == bytes.count
+        && bytes.withUnsafeBytes { unsafe memcmp(stored.baseAddress!, $0.baseAddress!, $0.count) == 0 }
+    }
+  }
+
+  private func withPart<Result>(
+    _ part: StatePart, _ body: (UnsafeRawBufferPointer) -> Result
+  ) throws(GroupFileError) -> Result {
+    let statement = try statement("SELECT bytes FROM state WHERE part = ?").bind(1, part.rawValue)
+    defer { statement.reset() }
+    guard try statement.step() else { throw .damaged(.container, "a part of the state is missing") }
+    return unsafe body(try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024))
+  }
+
+  func storePart(_ part: StatePart, _ bytes: [UInt8]) throws(GroupFileError) {
+    try statement("REPLACE INTO state(part, bytes) VALUES(?, ?)").bind(1, part.rawValue).bind(2, bytes).run()
+  }
+
+  /// The wrap of `slotID`.
+  func wrap(_ slotID: [UInt8]) throws(GroupFileError) -> [UInt8]? {
+    let statement = try statement("SELECT sealed FROM wrap WHERE slot = ?").bind(1, slotID)
+    defer { statement.reset() }
+    return try statement.step() ? try statement.bytes(0, count: 1...1_024) : nil
+  }
+
+  /// Stores a wrap, replacing an existing one: a future member may know the slot of their wrap, and could have filled
+  /// it.
+  func storeWrap(_ slotID: [UInt8], _ sealed: [UInt8]) throws(GroupFileError) {
+    try statement("REPLACE INTO wrap(slot, sealed) VALUES(?, ?)").bind(1, slotID).bind(2, sealed).run()
+  }
+
+  /// The chain's rows with epochs above `epoch`, in rising order; at most as many as the chain keeps.
+  func chain(after epoch: UInt64) throws(GroupFileError) -> [(epoch: UInt64, rest: Digest)] {
+    let statement = try statement("SELECT epoch, rest FROM chain WHERE epoch > ? ORDER BY epoch")
+      .bind(1, counter: epoch)
+    defer { statement.reset() }
+    var rows: [(epoch: UInt64, rest: Digest)] = []
+    var last = epoch
+    while try statement.step() {
+      let next = UInt64(try statement.integer(0, in: 1...Int64(ByteReader.counterLimit - 1)))
+      guard next > last, rows.count < GroupLimits.chainLength else { throw .damaged(.chain, "order") }
+      last = next
+      rows.append((next, unsafe Digest(try statement.blob(1, count: 32...32))!))
+    }
+    return rows
+  }
+
+  /// Adds the row of `epoch` and drops those that the chain no longer keeps. An existing row of this epoch was
+  /// not written by Vault, because nothing was signed there, and is replaced.
+  func appendChain(_ epoch: UInt64, _ rest: Digest) throws(GroupFileError) {
+    try statement("REPLACE INTO chain(epoch, rest) VALUES(?, ?)").bind(1, counter: epoch).bind(2, rest).run()
+    guard epoch > GroupLimits.chainLength else { return }
+    try statement("DELETE FROM chain WHERE epoch <= ?").bind(1, counter: epoch - GroupLimits.chainLength).run()
+  }
+}
+
+/// Part 1 of the state.
+struct StateHeader: Equatable {
+  var groupID: GroupID
+  var generation: UInt64
+  var flags: Roster.Flags
+  var deviceKeyID: [UInt8]
+
+  init(of roster: Roster) {
+    groupID = roster.groupID
+    generation = roster.generation
+    flags = roster.flags
+    deviceKeyID = roster.deviceKeyID
+  }
+
+  init(parsing bytes: [UInt8]) throws(GroupFileError) {
+    do {
+      var reader = ByteReader(bytes)
+      groupID = try reader.readBytes32()
+      generation = try reader.readCounter()
+      flags = Roster.Flags(rawValue: try reader.read(UInt32.self))
+      deviceKeyID = Array(try reader.read(count: 16))
+      try reader.finish()
+    } catch {
+      throw .damaged(.container, "the state's header")
+    }
+    guard flags.areKnown, flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 }) else {
+      throw .damaged(.container, "the state's header")
+    }
+  }
+
+  func serialized() -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 60)
+    writer.write(groupID)
+    writer.write(generation)
+    writer.write(flags.rawValue)
+    writer.write(deviceKeyID)
+    return writer.bytes
   }
 }

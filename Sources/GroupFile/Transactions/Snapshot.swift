@@ -199,6 +199,16 @@ extension ItemReading {
     return try item(row, name)
   }
 
+  /// The current version of `name`, or the given one, with its secret.
+  ///
+  /// - Throws: as `present`.
+  package func opened(
+    _ name: String, version: UInt64? = nil
+  ) throws(GroupFileError) -> (item: StoredItem, secret: OpenedSecret) {
+    let item = if let version { try present(name, version: version) } else { try present(name) }
+    return (item, try view.secret(of: item.row))
+  }
+
   /// All kept versions of `name`, newest first, tombstones included.
   ///
   /// - Throws: `noItem`.

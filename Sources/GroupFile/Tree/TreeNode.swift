@@ -214,10 +214,8 @@ extension Connection {
   func storeNode(_ body: [UInt8], at place: TreePlace) throws(GroupFileError) {
     let statement = try statement(
       "INSERT INTO node(prefix, body) VALUES(?, ?) ON CONFLICT(prefix) DO UPDATE SET body = excluded.body")
-    defer { statement.reset() }
     try unsafe place.withKey { (key) throws(GroupFileError) in _ = try unsafe statement.bind(1, key) }
-    try statement.bind(2, body)
-    _ = try statement.step()
+    try statement.bind(2, body).run()
   }
 
   /// All bodies in rising order of their keys, unproved.

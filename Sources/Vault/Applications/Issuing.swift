@@ -113,7 +113,7 @@ extension Applications {
     for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
     let credential = Credential(
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
-      member: try sealing { () throws(SealingError) in try identity.applicationMember(id: id, issue: entry.issue) },
+      member: try sealing(identity.applicationMember(id: id, issue: entry.issue)),
       floors: try floors(of: id, all: remote != nil), remote: remote)
     try place.write(credential, passphrase: sealingPassphrase)
     // Until every group refuses the old credential, the command must be repeated.
@@ -215,18 +215,10 @@ extension Applications {
     }
   }
 
-  func makePrivateGroup(
-    _ name: AccessGroup.Name, _ application: Application
-  ) throws(VaultError) {
-    let registry = try store.registry()
-    if AccessGroupFile.exists(in: store.location.groupFolder(name.description)) {
-      guard var entry = try registry.entry(of: name), entry.presence != .present else { return }
-      entry.presence = .present
-      return try registry.record(entry, of: name)
-    }
+  func makePrivateGroup(_ name: AccessGroup.Name, _ application: Application) throws(VaultError) {
     var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
     if application.lifetime == .purged { creation.flags = .purgedAtUninstall }
-    try store.createGroup(name, creation)
+    try store.makeMissing(name, creation)
   }
 }
 

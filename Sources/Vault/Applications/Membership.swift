@@ -179,15 +179,12 @@ extension SecretStore {
     let identity = try owner()
     let drafts = try DraftFolder.make(in: location.home)
     let places = drafts.places(of: name)
-    do throws(GroupFileError) {
-      return try note(
-        file.changeRoster(
-          change, accepting: acceptance, salvagingAt: places, by: identity, members: memberSeeds(identity)
-        ) { progress($0) }, name, places
-      )
-    } catch {
-      throw VaultError(error, group: name.description)
-    }
+    let changed = try inGroup(
+      name.description,
+      file.changeRoster(
+        change, accepting: acceptance, salvagingAt: places, by: identity, members: memberSeeds(identity),
+        progress: progress))
+    return note(changed, name, places)
   }
 
   /// The seeds of the registered applications; empty if the registry cannot be read.

@@ -112,10 +112,8 @@ extension Registry.Entry {
         throw Registry.damaged
       }
       self.init(groupID: groupID, presence: presence, created: created)
-    } catch let error as VaultError {
-      throw error
     } catch {
-      throw Registry.damaged
+      throw error as? VaultError ?? Registry.damaged
     }
   }
 }
@@ -215,10 +213,8 @@ extension Application {
       self.init(
         id: id, issue: issue, highestIssue: highestIssue ?? issue, standing: standing, lifetime: lifetime,
         created: Timestamp(milliseconds: created), issued: issued > 0 ? Timestamp(milliseconds: issued) : nil)
-    } catch let error as VaultError {
-      throw error
     } catch {
-      throw Registry.damaged
+      throw error as? VaultError ?? Registry.damaged
     }
   }
 }

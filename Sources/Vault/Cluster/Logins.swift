@@ -252,7 +252,7 @@ enum CountedParts {
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   static func joined(_ open: [[UInt8]], _ secrets: [OpenedSecret?]) throws(VaultError) -> GuardedBytes {
     let count = open.reduce(0) { $0 + 4 + $1.count } + secrets.reduce(0) { $0 + 4 + ($1?.count ?? 0) }
-    let bytes = try sealing { () throws(SealingError) in try GuardedBytes(count: count) }
+    let bytes = try sealing(GuardedBytes(count: count))
     unsafe bytes.withUnsafeMutableBytes { bytes in
       var offset = 0
       func append(_ part: UnsafeRawBufferPointer) {

@@ -21,7 +21,7 @@ extension SecretStore {
   ) throws(VaultError) {
     let group = try group(name)
     guard !group.name.isReserved else { throw .invalid("'\(name)' is the store's own group") }
-    let state = try group.reading { (view) throws(GroupFileError) in view.view.state }
+    let state = try group.verifiedState()
     let id = state.manifest.groupID
     guard !state.isPublished else {
       guard try publications().allSatisfy({ $0.group != name }) else { throw .exists(.publication) }
@@ -53,8 +53,7 @@ extension SecretStore {
   /// - Throws: ``VaultError/notFound(_:)`` if the group is not published; otherwise as ``publishGroup(_:at:progress:)``.
   public func unpublishGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
-    let state = try group.reading { (view) throws(GroupFileError) in view.view.state }
-    guard state.isPublished else { throw .notFound(.publication) }
+    guard try group.verifiedState().isPublished else { throw .notFound(.publication) }
     var change = RosterChange()
     change.publishes = false
     try self.change(group.name, change)
@@ -84,7 +83,7 @@ extension SecretStore {
       guard try isExpected(group) else { throw .notFound(.group) }
     }
     let file = try self.group(group).file
-    do { try file.catchUp() } catch { throw VaultError(error, group: group) }
+    try inGroup(group, file.catchUp())
     guard let copy = try copy(of: group) else { throw .notFound(.group) }
     return copy.state.epoch
   }
@@ -148,9 +147,7 @@ extension SecretStore {
   /// fetched again.
   package func copy(of group: String) throws(VaultError) -> GroupCopy? {
     do {
-      return try self.group(group).reading { (view) throws(GroupFileError) in
-        GroupCopy(view.view.state)
-      }
+      return GroupCopy(try self.group(group).verifiedState())
     } catch {
       switch error {
       case .notFound(.group): return nil
@@ -167,7 +164,7 @@ extension SecretStore {
   ///   ``VaultError/damaged(group:level:detail:)`` for one that does not prove. The copy is unchanged then.
   package func apply(_ commit: [UInt8], to group: String) throws(VaultError) -> Bool {
     let file = try self.group(group).file
-    do { return try file.apply(GroupCommit(parsing: commit)) } catch { throw VaultError(error, group: group) }
+    return try inGroup(group, file.apply(GroupCommit(parsing: commit)))
   }
 
   /// Refuses a commit that another program wants to publish, unless it follows the copy's state and a writer signed it.
@@ -175,7 +172,7 @@ extension SecretStore {
   /// - Throws: as ``apply(_:to:)``.
   package func confirm(_ commit: GroupCommit, of group: String) throws(VaultError) {
     let file = try self.group(group).file
-    do { try file.confirm(commit) } catch { throw VaultError(error, group: group) }
+    try inGroup(group, file.confirm(commit))
   }
 
   /// Signs an empty change of a published group if its newest state is at least as old as this.
@@ -208,10 +205,7 @@ extension SecretStore {
     let file = try group.file
     let drafts = try DraftFolder.make(in: location.home)
     let places = drafts.places(of: group.name)
-    let draft: GroupDraft
-    do { draft = try GroupDraft(in: places.draft, for: file.folder) } catch {
-      throw VaultError(error, group: group.name.description)
-    }
+    let draft = try inGroup(group.name.description, GroupDraft(in: places.draft, for: file.folder))
     try write(draft.filePath)
     guard unsafe chmod(draft.filePath, draft.fileMode) == 0 else { throw .storage(.inputOutput) }
     var failure: VaultError?
@@ -233,7 +227,7 @@ extension SecretStore {
   /// Whether somebody who has the group's key made a commit; its signature is not looked at.
   package func isSealed(_ commit: [UInt8], of group: String) throws(VaultError) -> Bool {
     guard let commit = try? GroupCommit(parsing: commit) else { return false }
-    return try self.group(group).reading { (view) throws(GroupFileError) in commit.isSealed(as: view.view.state) }
+    return try commit.isSealed(as: self.group(group).verifiedState())
   }
 
   /// Whether the copy's chain leads from the state with this epoch and link to the copy's state.

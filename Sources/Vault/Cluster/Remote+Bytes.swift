@@ -72,7 +72,7 @@ extension Remote {
 
   private static func secret(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> OpenedSecret? {
     guard bytes.count > 0 else { return nil }
-    do { return unsafe try OpenedSecret(copying: bytes) } catch { throw VaultError(error, group: "") }
+    return try inGroup("", unsafe OpenedSecret(copying: bytes))
   }
 
   /// The fields that are not secret, as they were read.

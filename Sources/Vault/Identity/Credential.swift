@@ -81,7 +81,7 @@ struct Credential: Sendable {
     if let remote { writer.write(UInt32(remote.count)) }
     let open = writer.bytes
     let covered = open.count + (remote?.count ?? 0)
-    let bytes = try sealing { () throws(SealingError) in try GuardedBytes(count: covered + Digest.byteCount) }
+    let bytes = try sealing(GuardedBytes(count: covered + Digest.byteCount))
     unsafe bytes.withUnsafeMutableBytes { bytes in
       unsafe bytes.copyBytes(from: open)
       unsafe member.withUnsafeBytes { seed in
@@ -134,12 +134,11 @@ struct Credential: Sendable {
         let place = openCount + 4..<bytes.count - Digest.byteCount
         return try unsafe Remote(parsing: UnsafeRawBufferPointer(rebasing: bytes[place]), orThrow: Credential.disorder)
       }
-    member = try sealing { () throws(SealingError) in
-      let seed = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in
-        try unsafe Key(copying: UnsafeRawBufferPointer(rebasing: bytes[Credential.seedRange]))
-      }
-      return try MemberSeed(seed)
-    }
+    member = try unsafe sealing(
+      MemberSeed(
+        bytes.withUnsafeBytes { (bytes) throws(SealingError) in
+          try unsafe Key(copying: UnsafeRawBufferPointer(rebasing: bytes[Credential.seedRange]))
+        }))
   }
 
   private static let disorder = VaultError.damaged(.credential, "its fields do not follow the format")
@@ -292,11 +291,8 @@ enum CredentialFile {
       var bytes = try credential.serialized()
       if let passphrase {
         let sealed = try SealedCredential(credential, passphrase: passphrase).serialized()
-        bytes = try sealing { () throws(SealingError) in
-          try unsafe sealed.span.withUnsafeBytes { (sealed) throws(SealingError) in
-            try unsafe GuardedBytes(copying: sealed)
-          }
-        }
+        bytes = try unsafe sealing(
+          sealed.span.withUnsafeBytes { (sealed) throws(SealingError) in try unsafe GuardedBytes(copying: sealed) })
       }
       do throws(FileFault) {
         try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe draft?.place(bytes) }

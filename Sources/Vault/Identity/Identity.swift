@@ -88,7 +88,7 @@ struct IdentityFile: Equatable, Sendable {
   ///
   /// - Throws: as ``open(passphrase:)``.
   func unlock(passphrase: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
-    guard let slot = slots.first(where: { $0.use == .passphrase }) else { throw .locked(.noSlot(.passphrase)) }
+    guard let slot = slots.first(where: { $0.kind == .passphrase }) else { throw .locked(.noSlot(.passphrase)) }
     return (try slot.open(passphrase: passphrase, ownerKey: ownerKey), slot)
   }
 
@@ -96,16 +96,16 @@ struct IdentityFile: Equatable, Sendable {
   ///
   /// - Throws: `locked` if there is no slot of this use; `wrongKey` if the key opens none of them; as
   ///   ``Slot/open(key:ownerKey:)``.
-  func open(key: borrowing Key, use: SlotInfo.Kind) throws(VaultError) -> Identity {
+  func open(key: borrowing Key, use: Slot.Kind) throws(VaultError) -> Identity {
     try unlock(key: key, use: use).identity
   }
 
   /// Opens the root seed with a key, and also returns the key's slot.
   ///
   /// - Throws: as ``open(key:use:)``.
-  func unlock(key: borrowing Key, use: SlotInfo.Kind) throws(VaultError) -> (identity: Identity, slot: Slot) {
+  func unlock(key: borrowing Key, use: Slot.Kind) throws(VaultError) -> (identity: Identity, slot: Slot) {
     var error = VaultError.locked(.noSlot(use))
-    for slot in slots where slot.use == use {
+    for slot in slots where slot.kind == use {
       do throws(VaultError) {
         return (try slot.open(key: key, ownerKey: ownerKey), slot)
       } catch .wrongKey(use) {
@@ -120,7 +120,7 @@ struct IdentityFile: Equatable, Sendable {
   /// - Throws: `mistypedCode` before any key is tried; as ``open(key:use:)``.
   func unlock(recoveryCode text: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     let code = try RecoveryCode(parsing: text)
-    let key = try sealing { () throws(SealingError) in try code.key() }
+    let key = try sealing(code.key())
     return try unlock(key: key, use: .recoveryCode)
   }
 
@@ -129,8 +129,8 @@ struct IdentityFile: Equatable, Sendable {
   /// The number for the next slot.
   ///
   /// - Throws: `overLimit`.
-  func nextNumber() throws(VaultError) -> UInt16 {
-    guard slots.count < IdentityFile.slotLimit, let last = slots.last?.number, last < UInt16.max else {
+  func nextNumber() throws(VaultError) -> Int {
+    guard slots.count < IdentityFile.slotLimit, let last = slots.last?.number, last < Int(UInt16.max) else {
       throw .overLimit("\(IdentityFile.slotLimit) slots")
     }
     return last + 1
@@ -140,7 +140,7 @@ struct IdentityFile: Equatable, Sendable {
   ///
   /// - Throws: `exists` for a second passphrase.
   mutating func add(_ slot: Slot) throws(VaultError) {
-    if slot.use == .passphrase, slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
+    if slot.kind == .passphrase, slots.contains(where: { $0.kind == .passphrase }) { throw .exists(.passphraseSlot) }
     let number = try nextNumber()
     precondition(slot.number == number)
     slots.append(slot)
@@ -151,10 +151,10 @@ struct IdentityFile: Equatable, Sendable {
   /// - Throws: `noSlot`; `exists` for a second passphrase.
   mutating func replace(_ slot: Slot) throws(VaultError) {
     guard let index = slots.firstIndex(where: { $0.number == slot.number }) else {
-      throw .notFound(.slot(Int(slot.number)))
+      throw .notFound(.slot(slot.number))
     }
     let others = slots.filter { $0.number != slot.number }
-    if slot.use == .passphrase, others.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
+    if slot.kind == .passphrase, others.contains(where: { $0.kind == .passphrase }) { throw .exists(.passphraseSlot) }
     slots[index] = slot
   }
 
@@ -165,9 +165,9 @@ struct IdentityFile: Equatable, Sendable {
   mutating func setPassphrase(
     _ passphrase: GuardedBytes, cost least: Passphrase.Cost = .moderate, of identity: Identity
   ) throws(VaultError) {
-    let old = slots.first { $0.use == .passphrase }
+    let old = slots.first { $0.kind == .passphrase }
     let number = if let old { old.number } else { try nextNumber() }
-    let cost = old?.cost.raised(to: least) ?? least
+    let cost = old?.stretching.raised(to: least) ?? least
     let slot = try Slot(number: number, passphrase: passphrase, cost: cost, sealing: identity)
     if old != nil { try replace(slot) } else { try add(slot) }
   }
@@ -175,8 +175,8 @@ struct IdentityFile: Equatable, Sendable {
   /// Removes a slot.
   ///
   /// - Throws: `noSlot`; `lastSlot`.
-  mutating func remove(number: UInt16) throws(VaultError) {
-    guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .notFound(.slot(Int(number))) }
+  mutating func remove(number: Int) throws(VaultError) {
+    guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .notFound(.slot(number)) }
     guard slots.count > 1 else { throw .contradiction(.lastSlot) }
     slots.remove(at: index)
   }
@@ -216,7 +216,7 @@ struct IdentityFile: Equatable, Sendable {
     }
     guard (1...IdentityFile.slotLimit).contains(slots.count),
       zip(slots, slots.dropFirst()).allSatisfy({ $0.number < $1.number }),
-      slots.count(where: { $0.use == .passphrase }) <= 1
+      slots.count(where: { $0.kind == .passphrase }) <= 1
     else { throw .damaged(.identity, "its list of slots does not follow the format") }
   }
 }

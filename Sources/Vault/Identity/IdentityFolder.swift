@@ -41,7 +41,7 @@ struct IdentityFolder: Sendable {
       return try IdentityFile(parsing: try bytes(in: home))
     } catch {
       guard let file = try? IdentityFile(parsing: bytes(in: home, .visible(user: user))),
-        !file.slots.contains(where: { $0.use == .passphrase })
+        !file.slots.contains(where: { $0.kind == .passphrase })
       else { throw error }
       return file
     }

@@ -26,7 +26,7 @@ enum KeyFile {
   ///   or is inside the store; `storage`. No new file is left then.
   static func make(_ path: String, outside store: String) throws(VaultError) -> Key {
     try refuseInside(path, store)
-    let key = try sealing { () throws(SealingError) in try Key.random() }
+    let key = try sealing(Key.random())
     do throws(FileFault) {
       try SecretFile.Draft(path).place(key)
     } catch {
@@ -158,7 +158,7 @@ enum SystemdCredential {
       throw VaultError(error, VaultError.Lock.credential)
     }
     if bytes.count == Key.byteCount {
-      return .slotKey(SlotKey(try sealing { () throws(SealingError) in try Key(bytes) }))
+      return .slotKey(SlotKey(try sealing(Key(bytes))))
     }
     guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
     return .sealed(try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }))

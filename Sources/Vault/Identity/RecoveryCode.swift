@@ -64,9 +64,9 @@ struct RecoveryCode: Sendable {
   ///
   /// - Throws: `mistypedCode`, which names the groups; `storage`.
   init(parsing text: GuardedBytes) throws(VaultError) {
-    let typed = try sealing { () throws(SealingError) in try Typed(text) }
+    let typed = try sealing(Typed(text))
     if let defect = typed.defect { throw .mistypedCode(defect) }
-    bits = try sealing { () throws(SealingError) in try typed.bits() }
+    bits = try sealing(typed.bits())
   }
 
   /// The values of the characters of a typed text.

@@ -15,9 +15,7 @@ struct SealedCredential: Sendable {
     _ credential: Credential, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate,
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
   ) throws(VaultError) {
-    let key = try sealing { () throws(SealingError) in
-      try Passphrase.stretch(passphrase, salt: salt, cost: cost)
-    }
+    let key = try sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
     let open = try credential.serialized()
     version = Credential.Version(of: credential, sealed: true)
     let header = SealedCredential.header(version, cost, salt)
@@ -30,13 +28,11 @@ struct SealedCredential: Sendable {
   /// - Throws: `wrongKey` for a wrong passphrase; `damaged` if the passphrase is right but the content is not a
   ///   credential; `overLimit` for costs above the limits; `storage`.
   func open(passphrase: GuardedBytes) throws(VaultError) -> Credential {
-    let key = try sealing { () throws(SealingError) in
-      try Passphrase.stretch(passphrase, salt: salt, cost: cost)
-    }
+    let key = try sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
     let header = SealedCredential.header(version, cost, salt)
     // The time of the comparison does not depend on where they differ.
     let difference = zip(SealedCredential.check(key, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
-    guard difference == 0 else { throw .wrongKey(SlotInfo.Kind.passphrase) }
+    guard difference == 0 else { throw .wrongKey(Slot.Kind.passphrase) }
     let open: GuardedBytes
     do throws(SealingError) {
       open = try SealedBox.open(sealed, key: key, nonce: nonce, binding: header)

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import GroupFile
 internal import Sealing
 
 /// The facts other than witnesses that this machine remembers about a store: the file `settings` in the state folder.

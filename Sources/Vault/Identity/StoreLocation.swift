@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// The places of a store and its state folder, and how the environment says to open it.
@@ -120,13 +120,7 @@ public struct StoreLocation: Sendable {
 
 extension PublicKey {
   /// The first 16 bytes in lower-case hexadecimal digits, used in names of folders.
-  var shortName: String { String(hexadecimal.prefix(32)) }
-
-  /// All bytes in lower-case hexadecimal digits.
-  var hexadecimal: String {
-    let digits = Array("0123456789abcdef")
-    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-  }
+  var shortName: String { bytes.prefix(16).hexadecimal }
 }
 
 /// The system's user database.
@@ -213,7 +207,7 @@ extension StoreLocation {
     let names = (try? groupNames()) ?? credential.map(knownGroupNames) ?? []
     return names.compactMap { name in
       let folder = groupFolder(name)
-      guard let shape = try? ContainerPlace(folder: folder).containerShape(), let unixGroup = UnixGroup(shape) else {
+      guard let shape = try? ContainerPlace(folder: folder).containerShape(), let unixGroup = shape.unixGroup else {
         return nil
       }
       return Place(

@@ -233,9 +233,9 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
       self.init(sequence: 0, link: state.roster.groupID, month: AuditMonth(number: 0))
       return
     }
-    let secret = try view.view.secret(of: item.row)
-    let bytes = unsafe secret.withUnsafeBytes { unsafe Array($0.prefix(256)) }
-    guard let head = AuditHead(parsing: bytes) else { throw .damaged(.row, "the \(name) of the record") }
+    guard let head = AuditHead(parsing: Array(try view.view.bytes(of: item).prefix(256))) else {
+      throw .damaged(.row, "the \(name) of the record")
+    }
     self = head
   }
 
@@ -288,8 +288,7 @@ extension WriteTransaction {
 extension ItemReading {
   /// The link that the item of `batch` holds.
   func auditLink(of batch: AuditNames.Batch) throws(GroupFileError) -> Digest {
-    let secret = try view.secret(of: try present(batch.name).row)
-    guard let link = unsafe secret.withUnsafeBytes({ unsafe Digest(Array($0.prefix(Digest.byteCount))) }) else {
+    guard let link = Digest(try view.bytes(of: present(batch.name)).prefix(Digest.byteCount)) else {
       throw .damaged(.row, "a batch of the record")
     }
     return link

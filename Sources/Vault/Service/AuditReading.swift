@@ -183,7 +183,7 @@ extension SecretStore {
 
   private func auditKey() throws(VaultError) -> RecipientKey {
     let identity = try owner()
-    return try sealing { () throws(SealingError) in try identity.auditKey() }
+    return try sealing(identity.auditKey())
   }
 }
 

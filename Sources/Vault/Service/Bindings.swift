@@ -87,8 +87,7 @@ extension VerifiedState {
 extension Snapshot {
   /// The value of an item that is not secret.
   func bytes(of item: StoredItem) throws(GroupFileError) -> [UInt8] {
-    let secret = try secret(of: item.row)
-    return unsafe secret.withUnsafeBytes { unsafe Array($0) }
+    unsafe try secret(of: item.row).withUnsafeBytes { unsafe Array($0) }
   }
 }
 

@@ -141,7 +141,7 @@ extension SecretStore {
   func makeServiceGroups() throws(VaultError) {
     let identity = try owner()
     try makeOwnGroup(.service, keep: 10)
-    let key = try sealing { () throws(SealingError) in try identity.auditKey().publicKey }
+    let key = try sealing(identity.auditKey().publicKey)
     if let found = try ownersItem(AuditLog.keyName) {
       guard found.bytes == key.bytes else {
         throw .damaged(group: AccessGroup.Name.service.description, level: .row, detail: "the key of the record")
@@ -167,16 +167,9 @@ extension SecretStore {
   func makeTokensGroup() throws(VaultError) { try makeOwnGroup(.tokens, keep: 1) }
 
   private func makeOwnGroup(_ name: AccessGroup.Name, keep: UInt16) throws(VaultError) {
-    let registry = try registry()
-    if AccessGroupFile.exists(in: location.groupFolder(name.description)) {
-      // A process that was killed after making the file leaves the entry unfinished.
-      guard var entry = try registry.entry(of: name), entry.presence != .present else { return }
-      entry.presence = .present
-      return try registry.record(entry, of: name)
-    }
     var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
     creation.keep = keep
-    try createGroup(name, creation)
+    try makeMissing(name, creation)
   }
 }
 

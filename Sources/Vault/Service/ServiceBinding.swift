@@ -82,7 +82,7 @@ public struct ServiceBinding: Sendable, Equatable {
 
     /// What identifies a certificate with these bytes of DER.
     package static func fingerprint(of certificate: [UInt8]) -> String {
-      fingerprintPrefix + SHA256.digest(certificate).map { String(0x100 + Int($0), radix: 16).dropFirst() }.joined()
+      fingerprintPrefix + SHA256.digest(certificate).hexadecimal
     }
 
     private static func isCertificate(_ text: String) -> Bool {

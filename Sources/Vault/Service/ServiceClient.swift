@@ -251,11 +251,8 @@ private final class ServiceConnection: Sendable {
     guard count <= body.count - 4 else { throw ServiceClient.misunderstood }
     var answer = try ServiceAnswer(decoding: unsafe Array(body[4..<4 + count]))
     // An item that was opened comes with a secret, which may be empty.
-    do throws(GroupFileError) {
-      answer.secret = try unsafe OpenedSecret(copying: UnsafeRawBufferPointer(rebasing: body[(4 + count)...]))
-    } catch {
-      throw VaultError(error, group: "")
-    }
+    answer.secret = try inGroup(
+      "", unsafe OpenedSecret(copying: UnsafeRawBufferPointer(rebasing: body[(4 + count)...])))
     return answer
   }
 
@@ -321,7 +318,7 @@ private final class ServiceConnection: Sendable {
   }
 
   private func receive(count: Int, or broken: VaultError) throws(VaultError) -> GuardedBytes {
-    let body = try sealing { () throws(SealingError) in try GuardedBytes(count: count) }
+    let body = try sealing(GuardedBytes(count: count))
     let start = SystemClock.monotonic()
     try unsafe body.withUnsafeMutableBytes { (memory) throws(VaultError) in
       var rest = unsafe memory

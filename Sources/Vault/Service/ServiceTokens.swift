@@ -34,8 +34,7 @@ package struct ServiceTokens: Sendable {
   package func issue(
     for application: String, by method: String, lasting seconds: UInt64, limit: UInt64, at now: Timestamp = .now
   ) throws(VaultError) -> (text: String, token: Token) {
-    let digits = Randomness.bytes(Self.byteCount).map { String(0x100 + Int($0), radix: 16).dropFirst() }
-    let text = Self.prefix + digits.joined()
+    let text = Self.prefix + Randomness.bytes(Self.byteCount).hexadecimal
     let token = Token(
       application: application, method: method, issued: now, expires: now.later(by: min(seconds, limit)),
       limit: now.later(by: limit))

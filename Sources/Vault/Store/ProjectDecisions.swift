@@ -1,3 +1,5 @@
+internal import GroupFile
+
 /// This user's decisions about project files on this machine: one file per project in the state folder, named after the
 /// project's path.
 extension StoreLocation {
@@ -48,7 +50,7 @@ extension StoreLocation {
       let folder = try Folder(state, .state(), followingLink: true)
       try folder.makeFolder(StoreLocation.projectsName)
       let projects = try folder.folder(StoreLocation.projectsName, .state())
-      try projects.lock(waiting: 10_000)
+      try projects.file.lock(waiting: 10_000)
       try body(projects)
     } catch {
       throw VaultError(error, at: .state)

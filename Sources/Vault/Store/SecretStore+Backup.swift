@@ -188,7 +188,7 @@ struct BackupFolder: ~Copyable {
       try folder.makeFolder(BackupFolder.draftName)
       let draft = try folder.folder(BackupFolder.draftName, .secret())
       try draft.file.lock(waiting: 0)
-      if fchmod(folder.file.descriptor, 0o700) != 0 { throw FileFault(errno: errno) }
+      try folder.file.setMode(0o700)
       try draft.makeFolder(IdentityFolder.folderName)
       try draft.makeFolder(IdentityFolder.groupsName)
       self.path = path

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 extension SecretStore {
@@ -84,7 +84,7 @@ extension SecretStore {
   private static func make(
     _ location: StoreLocation, _ slot: (Identity) throws(VaultError) -> Slot
   ) throws(VaultError) -> SecretStore {
-    let identity = try sealing { () throws(SealingError) in try Identity.random() }
+    let identity = try sealing(Identity.random())
     try location.identityFolder.create(IdentityFile(ownerKey: identity.ownerKey, first: try slot(identity)))
     return try SecretStore(location, .owner(identity))
   }
@@ -144,6 +144,6 @@ extension SecretStore {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try passphrase.guarded()
     try changeIdentity { (file, identity) throws(VaultError) in try file.setPassphrase(bytes, of: identity) }
-    record(.changeSlot, detail: SlotInfo.Kind.passphrase.name)
+    record(.changeSlot, detail: Slot.Kind.passphrase.name)
   }
 }

@@ -52,6 +52,19 @@ extension SecretStore {
     return group
   }
 
+  /// Creates a group unless its file exists.
+  func makeMissing(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) {
+    let registry = try registry()
+    guard hasGroup(name) else {
+      try createGroup(name, creation)
+      return
+    }
+    // A process that was killed after making the file leaves the entry unfinished.
+    guard var entry = try registry.entry(of: name), entry.presence != .present else { return }
+    entry.presence = .present
+    try registry.record(entry, of: name)
+  }
+
   /// Creates a group and records it in the registry.
   @discardableResult
   func createGroup(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) -> AccessGroup {
@@ -84,7 +97,7 @@ extension SecretStore {
     if let unixGroup = new.unixGroup {
       guard !new.isThisDeviceOnly else { throw SecretStore.boundAndShared }
       try unixGroup.requireOurs()
-      creation.shape = unixGroup.shape
+      creation.shape = .shared(unixGroup)
     }
     return creation
   }
@@ -116,15 +129,15 @@ extension SecretStore {
     let groups = try location.lockedGroups()
     defer { groups.file.unlock() }
     let known = try registry.entry(of: group.name)
-    if var known, known.presence == .changing, try finishRemoval(of: group) {
+    let file = try group.file
+    if var known, known.presence == .changing, try inGroup(name, file.finishRemoval()) {
       known.presence = .absent
       return try registry.record(known, of: group.name)
     }
     var entry = Registry.Entry(
       groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
-    let file = try group.file
-    do { try file.remove() } catch { throw VaultError(error, group: name) }
+    try inGroup(name, file.remove())
     try location.settleEntrance(groups)
     entry.presence = .absent
     try registry.record(entry, of: group.name)
@@ -139,9 +152,8 @@ extension SecretStore {
   /// - Throws: the error of the group, which is proved completely first; it is unchanged then.
   @discardableResult
   public func compactGroup(_ name: String, progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
-    let group = try group(name)
-    let file = try group.file
-    do { return try file.compact(progress: progress) } catch { throw VaultError(error, group: name) }
+    let file = try group(name).file
+    return try inGroup(name, file.compact(progress: progress))
   }
 
   // MARK: Steps
@@ -182,16 +194,7 @@ extension SecretStore {
 
   func groupID(of group: AccessGroup) throws(VaultError) -> GroupID {
     let file = try group.file
-    do {
-      return try file.beginReading().view.state.roster.groupID
-    } catch {
-      throw VaultError(error, group: group.name.description)
-    }
-  }
-
-  private func finishRemoval(of group: AccessGroup) throws(VaultError) -> Bool {
-    let file = try group.file
-    do { return try file.finishRemoval() } catch { throw VaultError(error, group: group.name.description) }
+    return try inGroup(group.name.description, file.beginReading().view.state.roster.groupID)
   }
 }
 

@@ -235,9 +235,7 @@ struct Restoration {
   /// Proves the draft again after it was changed.
   mutating func proveAgain() throws(VaultError) {
     guard let prepared else { return }
-    do { self.prepared?.state = try prepared.file.provedState().state } catch {
-      throw VaultError(error, group: name.description)
-    }
+    self.prepared?.state = try inGroup(name.description, prepared.file.provedState().state)
   }
 
   /// Has `vaultd` bring a published group up to date with its log. If that fails, it does so later.

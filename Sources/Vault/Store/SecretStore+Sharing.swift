@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 
 extension SecretStore {
   /// Lets the users of a Unix group open the files of a group: folder 2770 and files 0660, or 2750 and 0640 if they may
@@ -14,7 +14,7 @@ extension SecretStore {
     _ = try owner()
     guard try !group(name).info().isThisDeviceOnly else { throw SecretStore.boundAndShared }
     try unixGroup.requireOurs()
-    try take(unixGroup.shape, name)
+    try take(.shared(unixGroup), name)
     record(.share, group: name, subject: unixGroup.name, detail: unixGroup.isReadOnly ? "read" : "write")
   }
 
@@ -42,7 +42,7 @@ extension SecretStore {
     let drafts = try DraftFolder.make(in: location.home)
     let places = drafts.places(of: group.name)
     let file = try group.file
-    do { try file.take(shape, at: places) } catch { throw VaultError(error, group: name) }
+    try inGroup(name, file.take(shape, at: places))
     drafts.drop(places.kept)
     try location.settleEntrance(groups)
   }
@@ -135,7 +135,7 @@ extension OpenFile {
   fileprivate func settleEntrance(_ isShared: Bool) throws(FileFault) {
     let mode = try status().st_mode & 0o7777
     guard isShared ? mode & 0o011 != 0o011 : mode == 0o711 else { return }
-    guard fchmod(descriptor, isShared ? 0o711 : 0o700) == 0 else { throw FileFault(errno: errno) }
+    try setMode(isShared ? 0o711 : 0o700)
     try synchronize()
   }
 }

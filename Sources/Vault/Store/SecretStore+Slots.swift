@@ -11,15 +11,15 @@ extension SecretStore {
   /// - Throws: ``VaultError/exists(_:)`` if there is one, which ``changePassphrase(to:)`` replaces;
   ///   ``VaultError/invalid(_:)`` for an empty passphrase; otherwise as ``removeSlot(_:)``.
   @discardableResult
-  public func addPassphrase(_ passphrase: borrowing Secret) throws(VaultError) -> SlotInfo {
+  public func addPassphrase(_ passphrase: borrowing Secret) throws(VaultError) -> Slot {
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try passphrase.guarded()
     return try changeSlot(.addSlot) { (file, identity) throws(VaultError) in
       // Checked first, because stretching the passphrase takes long.
-      if file.slots.contains(where: { $0.use == .passphrase }) { throw .exists(.passphraseSlot) }
+      if file.slots.contains(where: { $0.kind == .passphrase }) { throw .exists(.passphraseSlot) }
       let slot = try Slot(number: file.nextNumber(), passphrase: bytes, sealing: identity)
       try file.add(slot)
-      return SlotInfo(slot)
+      return slot
     }
   }
 
@@ -32,14 +32,14 @@ extension SecretStore {
   /// - Throws: ``VaultError/exists(_:)`` if it opens the store already, ``VaultError/locked(_:)`` if it cannot be used;
   ///   otherwise as ``removeSlot(_:)``.
   @discardableResult
-  public func addKeyFile(_ path: String) throws(VaultError) -> SlotInfo {
+  public func addKeyFile(_ path: String) throws(VaultError) -> Slot {
     try changeSlot(.addSlot) { (file, identity) throws(VaultError) in
       let number = try file.nextNumber()
       let key = try KeyFile.readOrMake(path, outside: location.home)
       if (try? file.open(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
       let slot = try Slot(number: number, key: key, use: .keyFile, sealing: identity)
       try file.add(slot)
-      return SlotInfo(slot)
+      return slot
     }
   }
 
@@ -50,7 +50,7 @@ extension SecretStore {
   /// - Throws: ``VaultError/exists(_:)`` if something exists at `path`; it is unchanged. Otherwise as
   ///   ``removeSlot(_:)``, and no file is left.
   @discardableResult
-  public func addSystemdCredential(at path: String) throws(VaultError) -> SlotInfo {
+  public func addSystemdCredential(at path: String) throws(VaultError) -> Slot {
     _ = try owner()
     let key: SystemdCredential.SlotKey
     do {
@@ -93,7 +93,6 @@ extension SecretStore {
   ///   identity is unchanged then.
   public func removeSlot(_ number: Int) throws(VaultError) {
     let file = try changeIdentity { (file, _) throws(VaultError) in
-      guard let number = UInt16(exactly: number) else { throw .notFound(.slot(number)) }
       try file.remove(number: number)
       return file
     }
@@ -105,13 +104,13 @@ extension SecretStore {
 
   /// Adds a slot for a key; `others` are the slots of the same use that existed before.
   private func add(
-    _ key: SystemdCredential.SlotKey, _ use: SlotInfo.Kind
-  ) throws(VaultError) -> (slot: SlotInfo, others: [Int]) {
+    _ key: SystemdCredential.SlotKey, _ use: Slot.Kind
+  ) throws(VaultError) -> (slot: Slot, others: [Int]) {
     let added = try changeIdentity { (file, identity) throws(VaultError) in
-      let others = file.slots.filter { $0.use == use }.map { Int($0.number) }
+      let others = file.slots.filter { $0.kind == use }.map(\.number)
       let slot = try Slot(number: file.nextNumber(), key: key.key, use: use, sealing: identity)
       try file.add(slot)
-      return (SlotInfo(slot), others)
+      return (slot, others)
     }
     record(.addSlot, subject: String(added.0.number), detail: use.name)
     return added
@@ -119,8 +118,8 @@ extension SecretStore {
 
   /// Changes one slot, and records that.
   private func changeSlot(
-    _ action: AuditRecord.Action, _ body: (inout IdentityFile, Identity) throws(VaultError) -> SlotInfo
-  ) throws(VaultError) -> SlotInfo {
+    _ action: AuditRecord.Action, _ body: (inout IdentityFile, Identity) throws(VaultError) -> Slot
+  ) throws(VaultError) -> Slot {
     let slot = try changeIdentity(body)
     record(action, subject: String(slot.number), detail: slot.kind.name)
     return slot
@@ -158,7 +157,7 @@ extension StoreLocation {
     guard let folder = stateFolder(of: file.ownerKey),
       case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
     else { return }
-    if file.slots.contains(where: { $0.use == .keyFile }) {
+    if file.slots.contains(where: { $0.kind == .keyFile }) {
       // A key file that cannot be read now may still open a slot later.
       guard let key = try? KeyFile.read(path, outside: home) else { return }
       if (try? file.open(key: key, use: .keyFile)) != nil { return }

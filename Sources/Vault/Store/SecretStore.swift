@@ -262,7 +262,7 @@ public struct IdentityInfo: Sendable {
   /// The first half of `ownerKey`, which is used in names of the owner's folders.
   public let shortName: String
   /// The slots that open the store, sorted by number; at least one.
-  public let slots: [SlotInfo]
+  public let slots: [Slot]
   /// The files and folders that belong to the store.
   public let places: [StoreLocation.Place]
 }
@@ -275,7 +275,7 @@ extension StoreLocation {
   public func identity() throws(VaultError) -> IdentityInfo {
     let file = try identityFolder.read()
     return IdentityInfo(
-      ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots.map(SlotInfo.init),
+      ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots,
       places: try all())
   }
 }

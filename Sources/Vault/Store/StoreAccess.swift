@@ -99,9 +99,9 @@ extension StoreAccess {
   ) throws(VaultError) -> Identity {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
     // The key file may be another store's, if two share a state folder, or its slot may have been removed: then prompt.
-    let takesKeyFiles = file.slots.contains { $0.use == .keyFile }
+    let takesKeyFiles = file.slots.contains { $0.kind == .keyFile }
     if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, file, keyFile: path) }
-    guard file.slots.contains(where: { $0.use == .passphrase }) else {
+    guard file.slots.contains(where: { $0.kind == .passphrase }) else {
       throw .locked(.nothingNamed(file.kinds, remembered.unknown?.message))
     }
     guard let prompt else { throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")) }
@@ -191,8 +191,8 @@ extension StoreLocation {
 
 extension IdentityFile {
   /// The kinds of the slots that the store has, each once.
-  fileprivate var kinds: [SlotInfo.Kind] {
-    slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.use) { kinds.append(slot.use) } }
+  fileprivate var kinds: [Slot.Kind] {
+    slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.kind) { kinds.append(slot.kind) } }
   }
 }
 
@@ -200,7 +200,7 @@ extension Secret {
   /// The bytes in guarded memory.
   func guarded() throws(VaultError) -> GuardedBytes {
     try unsafe withUnsafeBytes { (bytes) throws(VaultError) in
-      try sealing { () throws(SealingError) in try unsafe GuardedBytes(copying: bytes) }
+      try sealing(unsafe GuardedBytes(copying: bytes))
     }
   }
 }

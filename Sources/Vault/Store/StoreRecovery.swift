@@ -36,7 +36,7 @@ public struct StoreRecovery: Sendable {
   ///   ``VaultError/mistypedCode(_:)``, ``VaultError/wrongKey(_:)``; what `key` throws. Nothing is created.
   public init(
     from backup: String, at location: StoreLocation? = nil,
-    key: (_ kinds: Set<SlotInfo.Kind>) throws(VaultError) -> RecoveryKey
+    key: (_ kinds: Set<Slot.Kind>) throws(VaultError) -> RecoveryKey
   ) throws(VaultError) {
     let location = if let location { location } else { try StoreLocation.standard() }
     self.location = location
@@ -50,7 +50,7 @@ public struct StoreRecovery: Sendable {
     } catch .noStore {
       throw .damaged(group: nil, level: .backup, detail: "this folder has no complete backup")
     }
-    let key = try key(Set(file.slots.map { SlotInfo($0).kind }))
+    let key = try key(Set(file.slots.map { $0.kind }))
     switch consume key {
     case .recoveryCode(let code):
       (identity, slot) = try file.unlock(recoveryCode: code.guarded())
@@ -65,7 +65,7 @@ public struct StoreRecovery: Sendable {
   }
 
   /// Whether the passphrase opened the backup.
-  public var hasPassphrase: Bool { slot.use == .passphrase }
+  public var hasPassphrase: Bool { slot.kind == .passphrase }
 
   /// Creates the store, with the slot that was opened and a new one, and restores the groups.
   ///
@@ -100,7 +100,7 @@ public struct StoreRecovery: Sendable {
 
   private func makeStore(
     remembering keyFile: String?, _ progress: (String, MaintenanceProgress) -> Void,
-    _ new: ((UInt16) throws(VaultError) -> Slot)?
+    _ new: ((Int) throws(VaultError) -> Slot)?
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
     let folder = location.identityFolder
     var file = IdentityFile(ownerKey: identity.ownerKey, first: slot)

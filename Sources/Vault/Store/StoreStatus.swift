@@ -10,7 +10,7 @@ public struct StoreStatus: Sendable {
   /// The owner's public key, in hexadecimal digits.
   public let ownerKey: String
   /// The slots that open the store, sorted by number; empty if the identity file cannot be read, as for an application.
-  public let slots: [SlotInfo]
+  public let slots: [Slot]
   /// When the store was last backed up, if this machine remembers it.
   public let lastBackup: Timestamp?
   /// The groups, sorted by name.
@@ -67,7 +67,7 @@ extension SecretStore {
     return StoreStatus(
       home: location.home, state: location.stateFolder(of: access.ownerKey),
       ownerKey: access.ownerKey.hexadecimal,
-      slots: (try? location.identityFolder.read())?.slots.map(SlotInfo.init) ?? [],
+      slots: (try? location.identityFolder.read())?.slots ?? [],
       lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
       unlockedUntil: Timestamp(unlocking: access.ownerKey), notices: takeNotices())
   }
@@ -76,13 +76,10 @@ extension SecretStore {
   private func groupStatus(_ name: String) -> GroupStatus? {
     do throws(VaultError) {
       return try settled(name) { () throws(VaultError) in
-        let group = try group(name)
-        return try group.reading { (transaction) throws(GroupFileError) in
-          let manifest = transaction.view.state.manifest
-          return GroupStatus(
-            name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
-            itemCount: manifest.itemCount, problem: nil, isOfOtherDevice: false)
-        }
+        let manifest = try group(name).verifiedState().manifest
+        return GroupStatus(
+          name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
+          itemCount: manifest.itemCount, problem: nil, isOfOtherDevice: false)
       }
     } catch {
       if isOthersBusiness(name, error) { return nil }
@@ -126,7 +123,7 @@ extension SecretStore {
         problem: nil, isOfOtherDevice: false)
     }
     return StoreStatus(
-      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots.map(SlotInfo.init),
+      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots,
       lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock,
       unlockedUntil: Timestamp(unlocking: file.ownerKey), notices: notices)
   }

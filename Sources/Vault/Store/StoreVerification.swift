@@ -75,11 +75,7 @@ extension SecretStore {
     do throws(VaultError) {
       let report = try settled(name) { () throws(VaultError) in
         let file = try group.file
-        do throws(GroupFileError) {
-          return try file.verify(isName: { Item.Name(stored: $0) != nil }) { progress(name, $0) }
-        } catch {
-          throw VaultError(error, group: name)
-        }
+        return try inGroup(name, file.verify(isName: { Item.Name(stored: $0) != nil }) { progress(name, $0) })
       }
       guard let report else { return nil }
       notices.post(report.notices)

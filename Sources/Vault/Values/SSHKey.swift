@@ -64,7 +64,7 @@ package struct SSHKey: ~Copyable, Sendable {
   }
 
   private static func publicKey(ofSeed pair: [UInt8]) throws(VaultError) -> [UInt8] {
-    try sealing { () throws(SealingError) in try SigningKey(seed: Key(seedOf: pair)).publicKey.bytes }
+    try sealing(SigningKey(seed: Key(seedOf: pair)).publicKey.bytes)
   }
 
   private init(_ algorithm: Algorithm, _ fields: [[UInt8]], _ comment: String) throws(VaultError) {
@@ -139,7 +139,7 @@ package struct SSHKey: ~Copyable, Sendable {
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   package borrowing func ed25519Signature(of message: [UInt8]) throws(VaultError) -> [UInt8] {
     try withFields { (fields) throws(VaultError) in
-      try sealing { () throws(SealingError) in try SigningKey(seed: Key(seedOf: fields[1])).sign(message) }
+      try sealing(SigningKey(seed: Key(seedOf: fields[1])).sign(message))
     }
   }
 
@@ -185,10 +185,8 @@ package struct SSHKey: ~Copyable, Sendable {
       _ = try reader.readCounted32(limit: limit)
       secret = try reader.readCounted32(limit: limit)
       try reader.finish()
-    } catch let error as VaultError {
-      throw error
     } catch {
-      throw malformed
+      throw error as? VaultError ?? malformed
     }
     return try key(in: secret)
   }
@@ -213,7 +211,7 @@ package struct SSHKey: ~Copyable, Sendable {
     } catch let error as VaultError {
       throw error
     } catch {
-      throw malformed
+      throw error as? VaultError ?? malformed
     }
     return try SSHKey(algorithm, fields, comment)
   }

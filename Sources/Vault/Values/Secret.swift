@@ -1,4 +1,5 @@
 internal import GroupFile
+internal import Sealing
 
 /// A value's bytes while they are open in memory: locked, lent for the duration of a call, and wiped at the end.
 ///
@@ -12,11 +13,7 @@ public struct Secret: ~Copyable, Sendable {
   ///
   /// - Throws: ``VaultError/overLimit(_:)`` beyond 1 MiB, ``VaultError/storage(_:)`` if memory is short.
   public init(copying bytes: UnsafeRawBufferPointer) throws(VaultError) {
-    do {
-      opened = unsafe try OpenedSecret(copying: bytes)
-    } catch {
-      throw VaultError(error, group: "")
-    }
+    opened = try inGroup("", unsafe OpenedSecret(copying: bytes))
   }
 
   /// Copies `value`'s bytes into guarded memory.
@@ -141,4 +138,24 @@ extension Double: SecretValue {
   public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     try unsafe String(self).withSecretBytes(body)
   }
+}
+
+/// A digest by which a program recognizes bytes later without keeping them. No format uses it.
+package enum Fingerprint {
+  /// 64 hexadecimal digits.
+  ///
+  /// - Parameter salt: random bytes, which keep others from confirming a guessed value by its digest.
+  package static func of(_ bytes: UnsafeRawBufferPointer, salt: [UInt8] = []) -> String {
+    var hash = Hash(.fingerprint)
+    hash.update([UInt8(salt.count)])
+    hash.update(salt)
+    unsafe hash.update(bytes)
+    return hash.finish().hexadecimal
+  }
+
+  package static func of(_ bytes: [UInt8]) -> String { unsafe bytes.withUnsafeBytes { unsafe of($0) } }
+}
+
+extension Label {
+  fileprivate static let fingerprint = Label("vault1.same")
 }

@@ -9,7 +9,7 @@ import Testing
   // Root can give files to any Unix group, other users only to groups they are in.
   private static let unixGroup: UInt32 = geteuid() == 0 ? 65_533 : getegid()
   private static let shapes: [ContainerShape] = [
-    .writable(unixGroup: unixGroup), .readable(unixGroup: unixGroup), .closed,
+    .shared(UnixGroup(number: unixGroup)), .shared(UnixGroup(number: unixGroup, isReadOnly: true)), .closed,
   ]
 
   private func status(_ path: String) -> (mode: mode_t, unixGroup: gid_t) {
@@ -19,7 +19,7 @@ import Testing
   }
 
   private func expect(_ group: GroupFixture, _ shape: ContainerShape) {
-    let unixGroup = shape.unixGroup ?? getegid()
+    let unixGroup = shape.unixGroup?.number ?? getegid()
     #expect(status(group.folder) == (shape.folderMode, unixGroup))
     for name in ["group.vault", "group.vault-wal", "group.vault-shm"] {
       #expect(status("\(group.folder)/\(name)") == (shape.fileMode, unixGroup), "\(name)")
@@ -77,7 +77,7 @@ import Testing
         let path = group.folder + "/" + name
         try? FileManager.default.removeItem(atPath: path)
         #expect(unsafe (isLink ? symlink(target.file("target"), path) : link(target.file("target"), path)) == 0)
-        let failure = failure { try group.share(.writable(unixGroup: Self.unixGroup)) }
+        let failure = failure { try group.share(.shared(UnixGroup(number: Self.unixGroup))) }
         // The index and the lock are created anew, so a hard link in their place stays behind in the old folder.
         if name.hasPrefix("group.vault") && !name.hasSuffix("-shm") || isLink && name == "lock" {
           #expect(failure?.isDamage == true, "\(name) \(isLink)")
@@ -97,7 +97,7 @@ import Testing
   @Test func `a lock held on the old index blocks nothing after a change of sharing`() throws {
     for shape in Self.shapes {
       let group = try GroupFixture()
-      try group.share(.readable(unixGroup: Self.unixGroup))
+      try group.share(.shared(UnixGroup(number: Self.unixGroup, isReadOnly: true)))
       try group.set(["name": "value"])
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
       // Someone who may only read the index can take this lock.
@@ -144,7 +144,7 @@ import Testing
   func `sharing with a Unix group that the user is not in is refused with the path`() throws {
     let group = try GroupFixture()
     #expect(throws: GroupFileError.deniedAt("changing the mode or Unix group of '\(group.folder).draft'")) {
-      try group.share(.writable(unixGroup: 0))
+      try group.share(.shared(UnixGroup(number: 0)))
     }
   }
 }

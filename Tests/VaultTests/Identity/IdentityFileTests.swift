@@ -33,7 +33,7 @@ import Testing
     #expect(file.serialized() == ForeignBytes.identity)
     #expect(file.ownerKey == identity.ownerKey)
     #expect(file.slots.map(\.number) == [1, 3])
-    #expect(file.slots.map(\.use) == [.passphrase, .keyFile])
+    #expect(file.slots.map(\.kind) == [.passphrase, .keyFile])
     #expect(try file.open(passphrase: passphrase("correct horse")).testSeed == identity.testSeed)
     #expect(try file.open(key: key(7), use: .keyFile).testSeed == identity.testSeed)
   }

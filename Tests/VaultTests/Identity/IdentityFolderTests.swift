@@ -213,7 +213,7 @@ import Testing
     onThreads(16) { _ in
       do throws(VaultError) {
         try folder.change { (file) throws(VaultError) in
-          let key = try sealing { () throws(SealingError) in try Key.random() }
+          let key = try sealing(Key.random())
           try file.add(try Slot(number: file.nextNumber(), key: key, use: .systemdCredential, sealing: identity))
         }
       } catch {

@@ -33,7 +33,7 @@ import Testing
 
   @Test func `a new passphrase slot has moderate costs`() throws {
     let slot = try Slot(number: 1, passphrase: passphrase("open"), sealing: Identity.random())
-    #expect(slot.cost == .moderate)
+    #expect(slot.stretching == .moderate)
   }
 
   @Test func `only its passphrase opens a slot`() throws {

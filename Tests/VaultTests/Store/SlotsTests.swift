@@ -14,7 +14,7 @@ import Testing
 
   private var identityPath: String { store.folder + "/home/identity/identity" }
   private var bytes: [UInt8] { get throws { Array(try Data(contentsOf: URL(fileURLWithPath: identityPath))) } }
-  private var slots: [SlotInfo] { get throws { try store.location.identity().slots } }
+  private var slots: [Slot] { get throws { try store.location.identity().slots } }
 
   /// The 116 bytes of each slot, by slot number.
   private func rawSlots() throws -> [Int: [UInt8]] {
@@ -46,7 +46,7 @@ import Testing
   private func makePassphraseCheap(_ text: String, _ cost: Passphrase.Cost = cheap) throws {
     let identity = try store.open().owner()
     var file = try file()
-    if let old = file.slots.first(where: { $0.use == .passphrase }) { try file.remove(number: old.number) }
+    if let old = file.slots.first(where: { $0.kind == .passphrase }) { try file.remove(number: old.number) }
     let slot = try Slot(number: file.nextNumber(), passphrase: passphrase(text), cost: cost, sealing: identity)
     try file.add(slot)
     try write(file)
@@ -191,14 +191,14 @@ import Testing
   // MARK: - Costs
 
   @Test func `a changed passphrase costs at least the present default and never less than before`() throws {
-    let usual = SlotInfo.Cost(passes: 3, memoryKiB: 262_144)
+    let usual = Slot.Cost(passes: 3, memoryKiB: 262_144)
     try makePassphraseCheap("cheap")
-    #expect(try slots.last?.cost == SlotInfo.Cost(passes: 1, memoryKiB: 8_192))
+    #expect(try slots.last?.cost == Slot.Cost(passes: 1, memoryKiB: 8_192))
     try store.open().changePassphrase(to: Secret("usual"))
     #expect(try slots.last?.cost == usual)
     try makePassphraseCheap("dear", Passphrase.Cost(passes: 5, memoryKiB: 8_192))
     try store.open().changePassphrase(to: Secret("usual"))
-    #expect(try slots.last?.cost == SlotInfo.Cost(passes: 5, memoryKiB: 262_144))
+    #expect(try slots.last?.cost == Slot.Cost(passes: 5, memoryKiB: 262_144))
     #expect(try opened(by: .passphrase(Secret("usual"))))
   }
 
@@ -267,7 +267,7 @@ import Testing
     try FileManager.default.removeItem(atPath: store.keyFile)
     let shown = try store.location.identity()
     #expect(shown.slots.map(\.kind) == [.keyFile, .passphrase])
-    #expect(shown.slots.map(\.cost) == [nil, SlotInfo.Cost(passes: 3, memoryKiB: 262_144)])
+    #expect(shown.slots.map(\.cost) == [nil, Slot.Cost(passes: 3, memoryKiB: 262_144)])
     #expect(shown.ownerKey.hasPrefix(shown.shortName) && shown.shortName.count == 32)
     #expect(shown.places.map(\.what).contains("identity"))
     let elsewhere = try StoreLocation(home: store.folder + "/nowhere", state: store.folder + "/state")

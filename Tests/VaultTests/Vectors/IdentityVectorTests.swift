@@ -23,7 +23,7 @@ import Testing
           #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
           return
         }
-        guard let number = vector.use, let use = SlotInfo.Kind(rawValue: number), let secret = vector.secret else {
+        guard let number = vector.use, let use = Slot.Kind(rawValue: number), let secret = vector.secret else {
           return
         }
         let bytes = try GuardedBytes(testing: [UInt8](hex: secret))

@@ -33,13 +33,13 @@ extension IdentityVectors {
     let code = try base.recoveryCode.testText
     let other = try RecoveryCode(testing: [UInt8](repeating: 1, count: 20)).testText
     func typed(_ name: String, _ refusal: Refusal?, _ code: String) -> Opening {
-      Opening(name: name, bytes: whole.hex, use: SlotInfo.Kind.recoveryCode.rawValue, code: code, refusal: refusal)
+      Opening(name: name, bytes: whole.hex, use: Slot.Kind.recoveryCode.rawValue, code: code, refusal: refusal)
     }
     func parsed(_ name: String, _ refusal: Refusal, _ bytes: [UInt8]) -> Opening {
       Opening(name: name, bytes: bytes.hex, refusal: refusal)
     }
     func opened(
-      _ name: String, _ refusal: Refusal?, _ use: SlotInfo.Kind, _ secret: [UInt8], _ bytes: [UInt8]? = nil
+      _ name: String, _ refusal: Refusal?, _ use: Slot.Kind, _ secret: [UInt8], _ bytes: [UInt8]? = nil
     ) -> Opening {
       Opening(name: name, bytes: (bytes ?? whole).hex, use: use.rawValue, secret: secret.hex, refusal: refusal)
     }

@@ -177,10 +177,10 @@ struct VectorIdentity {
       first: try Slot(
         number: 1, passphrase: GuardedBytes(testing: passphrase), cost: cheap, sealing: identity,
         salt: [UInt8](countingFrom: 1, count: 16), nonce: VectorIdentity.nonce(1)))
-    for (number, use) in [(2, .keyFile), (3, .systemdCredential)] as [(UInt8, SlotInfo.Kind)] {
+    for (number, use) in [(2, .keyFile), (3, .systemdCredential)] as [(UInt8, Slot.Kind)] {
       try file.add(
         Slot(
-          number: UInt16(number), key: key(number), use: use, sealing: identity,
+          number: Int(number), key: key(number), use: use, sealing: identity,
           salt: [UInt8](countingFrom: number, count: 16), nonce: VectorIdentity.nonce(number)))
     }
     try file.add(

@@ -65,7 +65,6 @@ enum SalvageCopy {
     try original.check(unsafe csqlite_size(original.database, &size))
     let pageCount = (Int(size) + DatabasePages.size - 1) / DatabasePages.size
     let file = try output(path, shape)
-    defer { close(file) }
     let nothing = [UInt8](repeating: 0, count: DatabasePages.size)
     var page = nothing
     func read(_ number: Int) {
@@ -77,7 +76,7 @@ enum SalvageCopy {
     while number < pageCount {
       read(number)
       if page != nothing {
-        try write(page, to: file, at: number * DatabasePages.size)
+        try onDisk(file.write(page, at: number * DatabasePages.size))
         end = number + 1
         number += 1
         continue
@@ -90,11 +89,12 @@ enum SalvageCopy {
     if let header {
       read(0)
       mend(&page, header, pageCount: UInt32(clamping: end))
-      try write(page, to: file, at: 0)
+      try onDisk(file.write(page))
     }
-    guard ftruncate(file, header == nil ? off_t(size) : off_t(end * DatabasePages.size)) == 0, fsync(file) == 0 else {
+    guard ftruncate(file.descriptor, header == nil ? off_t(size) : off_t(end * DatabasePages.size)) == 0 else {
       throw ResultCode.error(errno: errno)
     }
+    try onDisk(file.synchronize())
   }
 
   /// Gives the first page a header with which SQLite can read the log; the rest of the page is not needed.
@@ -115,48 +115,29 @@ enum SalvageCopy {
   private static func copyLog(
     _ source: String, to path: String, _ shape: ContainerShape = .closed
   ) throws(GroupFileError) {
-    let log = unsafe open(source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-    guard log >= 0 else {
-      if errno == ENOENT { return }
-      throw ResultCode.error(errno: errno)
+    guard try ContainerPlace.status(source) != nil else { return }
+    let log = try onDisk(OpenFile(source, O_RDONLY))
+    let status = try onDisk(log.status())
+    guard status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1 else {
+      throw .altered("a file of the group is not a regular file with a single name")
     }
-    defer { close(log) }
-    var status = stat()
-    guard unsafe fstat(log, &status) == 0, status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1
-    else { throw .altered("a file of the group is not a regular file with a single name") }
     let file = try output(path, shape)
-    defer { close(file) }
     var offset = 0
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let count = unsafe pread(log, &bytes, bytes.count, offset)
+      let count = unsafe pread(log.descriptor, &bytes, bytes.count, offset)
       // Unreadable bytes are lost, and frames after them do not count without them.
       guard count > 0 else { break }
-      try write(Array(bytes[..<count]), to: file, at: offset)
+      try onDisk(file.write(Array(bytes[..<count]), at: offset))
       offset += count
     }
-    guard fsync(file) == 0 else { throw ResultCode.error(errno: errno) }
+    try onDisk(file.synchronize())
   }
 
-  private static func output(_ path: String, _ shape: ContainerShape) throws(GroupFileError) -> Int32 {
-    let file = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, shape.fileMode)
-    guard file >= 0, fchmod(file, shape.fileMode) == 0 else {
-      let error = ResultCode.error(errno: errno)
-      if file >= 0 { close(file) }
-      throw error
-    }
+  private static func output(_ path: String, _ shape: ContainerShape) throws(GroupFileError) -> OpenFile {
+    let file = try onDisk(OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: shape.fileMode))
+    try onDisk(file.setMode(shape.fileMode))
     return file
-  }
-
-  private static func write(_ bytes: [UInt8], to file: Int32, at offset: Int) throws(GroupFileError) {
-    var count = 0
-    while count < bytes.count {
-      let written = unsafe bytes.withUnsafeBytes {
-        unsafe pwrite(file, $0.baseAddress! + count, bytes.count - count, offset + count)
-      }
-      guard written > 0 else { throw ResultCode.error(errno: errno) }
-      count += written
-    }
   }
 
   /// Lets SQLite merge the intact part of the log into the copy. If it cannot, the main file alone counts: an older

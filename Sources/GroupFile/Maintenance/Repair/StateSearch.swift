@@ -15,7 +15,7 @@ extension Connection {
   func confirmChain(of state: VerifiedState) throws(GroupFileError) -> Bool {
     try appendChain(state.manifest.epoch, state.manifest.rest())
     if state.isEnd(of: try chain(after: 0)) { return true }
-    try empty("DELETE FROM chain")
+    try statement("DELETE FROM chain").run()
     return false
   }
 }

@@ -31,7 +31,7 @@ struct ListSlots: Command {
   }
 }
 
-extension SlotInfo {
+extension Slot {
   func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.number("number", number)
@@ -43,7 +43,7 @@ extension SlotInfo {
   }
 }
 
-extension SlotInfo.Cost {
+extension Slot.Cost {
   /// `3 passes over 256 MiB`
   var text: String {
     let memory = memoryKiB.isMultiple(of: 1_024) ? "\(memoryKiB / 1_024) MiB" : "\(memoryKiB) KiB"

@@ -1,15 +1,9 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 
-/// A Unix group whose users may use the files of an access group.
-///
-/// It decides who may open the files; to read their contents, a user's application must also be a member.
-public struct UnixGroup: Sendable, Equatable {
+extension UnixGroup {
   /// The group's name in the system's database, or its number in decimal digits if it has no name.
-  public let name: String
-  public let number: UInt32
-  /// Whether the Unix group may only read the files.
-  public let isReadOnly: Bool
+  public var name: String { UnixGroupList.name(of: number) ?? String(number) }
 
   /// Looks up a Unix group.
   ///
@@ -23,23 +17,6 @@ public struct UnixGroup: Sendable, Equatable {
     }
     self.init(number: number, isReadOnly: isReadOnly)
   }
-
-  init(number: UInt32, isReadOnly: Bool) {
-    self.number = number
-    self.isReadOnly = isReadOnly
-    name = UnixGroupList.name(of: number) ?? String(number)
-  }
-
-  /// The Unix group that may use a folder of this shape.
-  init?(_ shape: ContainerShape) {
-    switch shape {
-    case .closed, .visible: return nil
-    case .readable(let number): self.init(number: number, isReadOnly: true)
-    case .writable(let number): self.init(number: number, isReadOnly: false)
-    }
-  }
-
-  var shape: ContainerShape { isReadOnly ? .readable(unixGroup: number) : .writable(unixGroup: number) }
 
   /// Whether the system lets this process give files to the group: root may use any group, others only their own.
   var isOurs: Bool {

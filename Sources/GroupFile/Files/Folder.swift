@@ -1,14 +1,14 @@
 internal import Glibc
 
 /// An open folder. Its calls keep working on this folder even if its path is renamed or replaced meanwhile.
-struct Folder: ~Copyable {
-  let file: OpenFile
+package struct Folder: ~Copyable {
+  package let file: OpenFile
 
   /// Opens the folder at `path`.
   ///
   /// - Parameter followingLink: whether `path` itself may be a link, as a user may choose for the store's place.
   /// - Throws: `missing`, `link`, `wrongKind`, or the faults of ``FileTrust/check(_:)``.
-  init(_ path: String, _ trust: FileTrust, followingLink: Bool = false) throws(FileFault) {
+  package init(_ path: String, _ trust: FileTrust, followingLink: Bool = false) throws(FileFault) {
     // A trailing slash makes the system follow a link at the end of the path.
     let file = try OpenFile(followingLink ? path + "/" : path, O_RDONLY | O_DIRECTORY)
     try trust.check(try file.status())
@@ -16,7 +16,7 @@ struct Folder: ~Copyable {
   }
 
   /// Opens the folder `name` in this one.
-  func folder(_ name: String, _ trust: FileTrust) throws(FileFault) -> Folder {
+  package func folder(_ name: String, _ trust: FileTrust) throws(FileFault) -> Folder {
     let file = try OpenFile(name, in: file.descriptor, O_RDONLY | O_DIRECTORY)
     try trust.check(try file.status())
     return Folder(file: file)
@@ -25,12 +25,12 @@ struct Folder: ~Copyable {
   private init(file: consuming OpenFile) { self.file = file }
 
   /// Opens the file `name`.
-  func open(_ name: String, _ flags: CInt, mode: mode_t = 0) throws(FileFault) -> OpenFile {
+  package func open(_ name: String, _ flags: CInt, mode: mode_t = 0) throws(FileFault) -> OpenFile {
     try OpenFile(name, in: file.descriptor, flags, mode: mode)
   }
 
   /// Makes the folder `name`, mode 0700, and syncs this one; an existing folder is left as it is.
-  func makeFolder(_ name: String) throws(FileFault) {
+  package func makeFolder(_ name: String) throws(FileFault) {
     guard unsafe mkdirat(file.descriptor, name, 0o700) == 0 else {
       if errno == EEXIST { return }
       throw FileFault(errno: errno)
@@ -39,7 +39,7 @@ struct Folder: ~Copyable {
   }
 
   /// Opens the file `name`, creating it if it does not exist, and takes its lock.
-  func lockFile(_ name: String, waiting milliseconds: Int) throws(FileFault) -> OpenFile {
+  package func lockFile(_ name: String, waiting milliseconds: Int) throws(FileFault) -> OpenFile {
     let file = try open(name, O_RDWR | O_CREAT, mode: 0o600)
     guard try file.status().st_mode & S_IFMT == S_IFREG else { throw .wrongKind }
     try file.lock(waiting: milliseconds)
@@ -47,13 +47,13 @@ struct Folder: ~Copyable {
   }
 
   /// Takes the folder's own lock, as ``OpenFile/lock(waiting:)``.
-  func lock(waiting milliseconds: Int) throws(FileFault) { try file.lock(waiting: milliseconds) }
+  package func lock(waiting milliseconds: Int) throws(FileFault) { try file.lock(waiting: milliseconds) }
 
   /// Ends the folder's lock.
-  func unlock() { file.unlock() }
+  package func unlock() { file.unlock() }
 
   /// Reads the file `name`, whose size is at most `limit`.
-  func read(_ name: String, _ trust: FileTrust, limit: Int) throws(FileFault) -> [UInt8] {
+  package func read(_ name: String, _ trust: FileTrust, limit: Int) throws(FileFault) -> [UInt8] {
     let file = try open(name, O_RDONLY)
     let size = try file.requireRegular(trust, size: 0...limit)
     return try file.read(limit: size)
@@ -62,12 +62,12 @@ struct Folder: ~Copyable {
   /// Replaces the file `name` by one with `bytes`, durably; on failure the old file is still there.
   ///
   /// The caller holds a lock that all writers of the file take, because they share the name of the temporary file.
-  func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
+  package func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe replace(name, with: bytes) }
   }
 
   /// As the other `replace`, for bytes in guarded memory.
-  func replace(_ name: String, with bytes: UnsafeRawBufferPointer) throws(FileFault) {
+  package func replace(_ name: String, with bytes: UnsafeRawBufferPointer) throws(FileFault) {
     let temporary = ".\(name).new"
     try remove(temporary)
     do throws(FileFault) {
@@ -85,21 +85,21 @@ struct Folder: ~Copyable {
   }
 
   /// Whether an entry with this name exists.
-  func contains(_ name: String) -> Bool {
+  package func contains(_ name: String) -> Bool {
     var status = stat()
     // An entry that cannot be examined counts as existing.
     return unsafe fstatat(file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT
   }
 
   /// Removes the file `name`, if it exists.
-  func remove(_ name: String) throws(FileFault) {
+  package func remove(_ name: String) throws(FileFault) {
     guard unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT else { throw FileFault(errno: errno) }
   }
 
   /// The names in the folder, sorted; at most `limit` of them.
   ///
   /// - Parameter hidden: whether names that begin with a dot are included.
-  func names(limit: Int = 10_000, hidden: Bool = false) throws(FileFault) -> [String] {
+  package func names(limit: Int = 10_000, hidden: Bool = false) throws(FileFault) -> [String] {
     // The stream owns and closes its descriptor, so it gets a separate one.
     let copy = unsafe openat(file.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = unsafe fdopendir(copy) else { throw FileFault(errno: errno) }
@@ -119,7 +119,7 @@ extension Folder {
   /// Makes the folder at the absolute `path` and all missing folders above it, mode 0700 each.
   ///
   /// - Throws: `wrongKind` if something else is in the way; `denied`, `storage`.
-  static func make(_ path: String) throws(FileFault) {
+  package static func make(_ path: String) throws(FileFault) {
     guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .missing }
     var parent = "/"
     for part in path.split(separator: "/") {
@@ -140,11 +140,11 @@ extension Folder {
 }
 
 /// Paths as the system resolves them.
-enum CanonicalPath {
+package enum CanonicalPath {
   /// `path` as an absolute path, with the links of its existing part resolved.
   ///
   /// - Throws: `denied`, `storage`, `link` for links that lead in a circle.
-  static func of(_ path: String) throws(FileFault) -> String {
+  package static func of(_ path: String) throws(FileFault) -> String {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .missing }
     if let resolved = unsafe realpath(path, nil) {
       defer { unsafe free(resolved) }
@@ -160,7 +160,7 @@ enum CanonicalPath {
   /// The target of the link at `path`, or `path` itself if it is not a link.
   ///
   /// - Throws: `link` for a link that anyone but root and `user` made or could replace, and for links in a circle.
-  static func followingLinks(_ path: String, user: uid_t) throws(FileFault) -> String {
+  package static func followingLinks(_ path: String, user: uid_t) throws(FileFault) -> String {
     var path = path
     for _ in 0..<40 {
       var status = stat()
@@ -183,7 +183,7 @@ enum CanonicalPath {
   }
 
   /// The folder of `path` and the name in it.
-  static func split(_ path: String) -> (folder: String, name: String) {
+  package static func split(_ path: String) -> (folder: String, name: String) {
     var trimmed = path[...]
     while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }
     guard let slash = trimmed.lastIndex(of: "/") else { return (".", String(trimmed)) }
@@ -192,7 +192,7 @@ enum CanonicalPath {
   }
 
   /// Whether the canonical `path` is the canonical `folder` or is inside it.
-  static func isInside(_ path: String, _ folder: String) -> Bool {
+  package static func isInside(_ path: String, _ folder: String) -> Bool {
     path == folder || folder == "/" || path.hasPrefix(folder + "/")
   }
 }

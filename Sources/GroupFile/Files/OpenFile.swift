@@ -1,15 +1,14 @@
-internal import Glibc
-public import GroupFile
-internal import Sealing
+package import Glibc
+package import Sealing
 
 /// An open file or folder; closed when the value ends.
-struct OpenFile: ~Copyable {
-  let descriptor: CInt
+package struct OpenFile: ~Copyable {
+  package let descriptor: CInt
 
   /// Opens `path` without following a link at its end and without blocking on a FIFO.
   ///
   /// - Parameter folder: the open folder that a relative path starts from.
-  init(_ path: String, in folder: CInt = AT_FDCWD, _ flags: CInt, mode: mode_t = 0) throws(FileFault) {
+  package init(_ path: String, in folder: CInt = AT_FDCWD, _ flags: CInt, mode: mode_t = 0) throws(FileFault) {
     // The system would end the path at the zero byte, and open another file than the one that was checked.
     guard !path.utf8.contains(0) else { throw .missing }
     let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
@@ -22,7 +21,7 @@ struct OpenFile: ~Copyable {
   deinit { _ = close(descriptor) }
 
   /// The file's status.
-  func status() throws(FileFault) -> stat {
+  package func status() throws(FileFault) -> stat {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw FileFault(errno: errno) }
     return status
@@ -31,7 +30,7 @@ struct OpenFile: ~Copyable {
   /// Checks that this is a regular file that `trust` accepts and whose size is in the range.
   ///
   /// - Returns: its size in bytes.
-  func requireRegular(_ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> Int {
+  package func requireRegular(_ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> Int {
     let status = try status()
     guard status.st_mode & S_IFMT == S_IFREG else { throw .wrongKind }
     try trust.check(status)
@@ -42,7 +41,7 @@ struct OpenFile: ~Copyable {
   /// Reads from `offset` until `buffer` is full or the file ends.
   ///
   /// - Returns: how many bytes were read.
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int = 0) throws(FileFault) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int = 0) throws(FileFault) -> Int {
     var count = 0
     while count < buffer.count {
       let result = unsafe pread(descriptor, buffer.baseAddress! + count, buffer.count - count, offset + count)
@@ -55,7 +54,7 @@ struct OpenFile: ~Copyable {
   }
 
   /// Reads at most `limit` bytes from the beginning.
-  func read(limit: Int) throws(FileFault) -> [UInt8] {
+  package func read(limit: Int) throws(FileFault) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: limit)
     var span = bytes.mutableSpan
     let count = try unsafe span.withUnsafeMutableBytes { (buffer) throws(FileFault) in
@@ -65,7 +64,7 @@ struct OpenFile: ~Copyable {
   }
 
   /// Writes all of `bytes` at `offset`.
-  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int = 0) throws(FileFault) {
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int = 0) throws(FileFault) {
     var count = 0
     while count < bytes.count {
       let result = unsafe pwrite(descriptor, bytes.baseAddress! + count, bytes.count - count, offset + count)
@@ -76,19 +75,24 @@ struct OpenFile: ~Copyable {
   }
 
   /// Writes all of `bytes` at `offset`.
-  func write(_ bytes: [UInt8], at offset: Int = 0) throws(FileFault) {
+  package func write(_ bytes: [UInt8], at offset: Int = 0) throws(FileFault) {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe write(bytes, at: offset) }
   }
 
   /// Waits until all written data is on the disk.
-  func synchronize() throws(FileFault) {
+  package func synchronize() throws(FileFault) {
     guard fsync(descriptor) == 0 else { throw FileFault(errno: errno) }
+  }
+
+  /// Sets the mode, whatever the umask.
+  package func setMode(_ mode: mode_t) throws(FileFault) {
+    guard fchmod(descriptor, mode) == 0 else { throw FileFault(errno: errno) }
   }
 
   /// Takes the exclusive `flock` of the file, which is released when this value ends, if not earlier.
   ///
   /// - Throws: `busy` after `milliseconds`.
-  func lock(waiting milliseconds: Int) throws(FileFault) {
+  package func lock(waiting milliseconds: Int) throws(FileFault) {
     let deadline = Deadline(after: milliseconds)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { throw FileFault(errno: errno) }
@@ -98,15 +102,16 @@ struct OpenFile: ~Copyable {
   }
 
   /// Releases the lock before this value ends.
-  func unlock() { _ = flock(descriptor, LOCK_UN) }
+  package func unlock() { _ = flock(descriptor, LOCK_UN) }
 }
 
 /// Files that hold a secret: they are read straight into guarded memory.
-enum SecretFile {
+package enum SecretFile {
   /// Reads the file at `path`, which must be a regular file that belongs to us or root and that nobody else may read.
   ///
   /// - Throws: the reason why the file cannot be used.
-  static func read(_ path: String, _ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> GuardedBytes {
+  package static func read(_ path: String, _ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> GuardedBytes
+  {
     let file = try OpenFile(path, O_RDONLY)
     let count = try file.requireRegular(trust, size: size)
     let bytes: GuardedBytes
@@ -121,7 +126,7 @@ enum SecretFile {
 
   /// A file with mode 0600 that is written under a temporary name, so that a killed process never leaves half a file
   /// under the final name.
-  struct Draft: ~Copyable {
+  package struct Draft: ~Copyable {
     private let path: String
     private let draft: String
     private let parent: OpenFile
@@ -130,7 +135,7 @@ enum SecretFile {
     /// Checks that the file can be created, before anything depends on it.
     ///
     /// - Throws: `taken` if something exists at `path`; `missing` if `path` is empty or its folder does not exist.
-    init(_ path: String) throws(FileFault) {
+    package init(_ path: String) throws(FileFault) {
       guard !path.isEmpty, !path.hasSuffix("/") else { throw .missing }
       let parent = try SecretFile.folder(of: path)
       var status = stat()
@@ -149,7 +154,7 @@ enum SecretFile {
     /// Writes the file and gives it its name, durably.
     ///
     /// - Throws: `taken` if something exists at the path by now. No new file is left then.
-    func place(_ bytes: UnsafeRawBufferPointer) throws(FileFault) {
+    package func place(_ bytes: UnsafeRawBufferPointer) throws(FileFault) {
       try unsafe file.write(bytes)
       try file.synchronize()
       let code = NewName.give(path, to: draft)
@@ -161,13 +166,13 @@ enum SecretFile {
     }
 
     /// As `place(_:)`, for the bytes of a key.
-    func place(_ key: borrowing Key) throws(FileFault) {
+    package func place(_ key: borrowing Key) throws(FileFault) {
       try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe place(bytes) }
     }
   }
 
   /// Opens the folder in which the file at `path` is to be created.
-  static func folder(of path: String) throws(FileFault) -> OpenFile {
+  package static func folder(of path: String) throws(FileFault) -> OpenFile {
     try OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY)
   }
 }
@@ -197,7 +202,7 @@ public enum FileFault: Error, Sendable, Equatable {
   case storage(StorageFailure)
 
   /// The fault for a system call that failed with `number` as its `errno`.
-  init(errno number: CInt) {
+  package init(errno number: CInt) {
     self =
       switch number {
       case ENOENT: .missing
@@ -217,20 +222,22 @@ public enum FileFault: Error, Sendable, Equatable {
 }
 
 /// The owners that we trust for a file, and the mode bits that it must not have.
-struct FileTrust: Equatable {
-  var owners: [uid_t]
-  var forbiddenMode: mode_t
+package struct FileTrust: Equatable {
+  package var owners: [uid_t]
+  package var forbiddenMode: mode_t
   /// The mode bits that a file of root's must not have.
-  var forbiddenModeOfRoots: mode_t
+  package var forbiddenModeOfRoots: mode_t
 
-  init(owners: [uid_t], forbiddenMode: mode_t, forbiddenModeOfRoots: mode_t? = nil) {
+  package init(owners: [uid_t], forbiddenMode: mode_t, forbiddenModeOfRoots: mode_t? = nil) {
     self.owners = owners
     self.forbiddenMode = forbiddenMode
     self.forbiddenModeOfRoots = forbiddenModeOfRoots ?? forbiddenMode
   }
 
   /// For secrets: owned by us or root, and inaccessible to everyone else.
-  static func secret(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user, 0], forbiddenMode: 0o077) }
+  package static func secret(user: uid_t = geteuid()) -> FileTrust {
+    FileTrust(owners: [user, 0], forbiddenMode: 0o077)
+  }
 
   /// For a credential that the system provides: ours and inaccessible to everyone else, or root's and readable by one
   /// Unix group.
@@ -238,15 +245,17 @@ struct FileTrust: Equatable {
   /// Kubernetes makes a Secret readable by the pod's group. systemd adds the service's user to the access list of
   /// root's file, and the group bits of the mode then show the list's maximum. Either way, root alone decided who may
   /// read it.
-  static func handedOver(user: uid_t = geteuid()) -> FileTrust {
+  package static func handedOver(user: uid_t = geteuid()) -> FileTrust {
     FileTrust(owners: [user, 0], forbiddenMode: 0o077, forbiddenModeOfRoots: 0o037)
   }
 
   /// For files that others may read but not change.
-  static func visible(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user, 0], forbiddenMode: 0o022) }
+  package static func visible(user: uid_t = geteuid()) -> FileTrust {
+    FileTrust(owners: [user, 0], forbiddenMode: 0o022)
+  }
 
   /// Checks a file's status.
-  func check(_ status: stat) throws(FileFault) {
+  package func check(_ status: stat) throws(FileFault) {
     guard owners.contains(status.st_uid) else { throw .foreignOwner }
     let mode = status.st_mode & 0o7777
     guard mode & (status.st_uid == 0 ? forbiddenModeOfRoots : forbiddenMode) == 0 else {
@@ -256,11 +265,8 @@ struct FileTrust: Equatable {
 }
 
 extension FileFault {
-  /// Whether the storage failed, as opposed to the file being unsuitable.
-  var isOfStorage: Bool { if case .storage = self { true } else { false } }
-
   /// The fault as a predicate that follows the name of the thing: "the key file" … "is a symbolic link".
-  var reason: String {
+  package var reason: String {
     switch self {
     case .missing: "is not there"
     case .taken: "is there already"
