@@ -3,7 +3,7 @@ internal import KeyedArchives
 
 /// Reads the XML that exporters write, event by event: elements, attributes, text, CDATA and XML's five entities.
 /// Declarations in the document are refused, so nothing in it can expand.
-struct XMLReader {
+struct XMLReader: XMLSource {
   struct Element {
     let name: String
     fileprivate(set) var attributes: [(name: String, text: String)] = []
@@ -24,9 +24,8 @@ struct XMLReader {
   private static let nameLimit = 4_096
   private static let attributeLimit = 32
 
-  private let bytes: [UInt8]
-  private var position = 0
-  private var line = 1
+  let bytes: [UInt8]
+  var position: Int
   /// The names of the elements that are open.
   private var open: [String] = []
   /// The pending end of an element without content.
@@ -35,10 +34,13 @@ struct XMLReader {
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    position = XMLReader.start(of: bytes)
   }
 
-  private var fault: ImportFault { ImportFault("this is not the XML that it should be", at: "line \(line)", .damaged) }
+  private var fault: ImportFault {
+    let line = bytes[..<min(position, bytes.count)].count { $0 == 0x0A } + 1
+    return ImportFault("this is not the XML that it should be", at: "line \(line)", .damaged)
+  }
 
   /// - Returns: nil at the end of the document.
   mutating func next() throws(ImportFault) -> Event? {
@@ -55,13 +57,13 @@ struct XMLReader {
         continue
       }
       if follows("<!--") {
-        try skip(past: "-->")
+        try pass("-->")
       } else if follows("<?") {
-        try skip(past: "?>")
+        try pass("?>")
       } else if follows("<![CDATA[") {
         guard !open.isEmpty else { throw fault }
         let start = position + 9
-        try skip(past: "]]>")
+        try pass("]]>")
         guard start <= position - 3 else { throw fault }
         return .text(Array(bytes[start..<(position - 3)]))
       } else if follows("<!DOCTYPE") {
@@ -136,38 +138,19 @@ struct XMLReader {
 
   /// Appends the next byte, or the character of the next entity.
   private mutating func appendCharacter(to text: inout [UInt8]) throws(ImportFault) {
-    let byte = bytes[position]
-    guard byte == UInt8(ascii: "&") else {
-      if byte == 0x0A { line += 1 }
-      text.append(byte)
+    guard bytes[position] == UInt8(ascii: "&") else {
+      text.append(bytes[position])
       position += 1
       return
     }
-    let name = bytes[(position + 1)...].prefix(12).prefix { $0 != UInt8(ascii: ";") }
-    guard name.endIndex < bytes.count, bytes[name.endIndex] == UInt8(ascii: ";"),
-      let scalar = Unicode.Scalar(xmlEntity: String(decoding: name, as: UTF8.self))
-    else { throw fault }
+    guard let scalar = takeReference() else { throw fault }
     text += Array(String(Character(scalar)).utf8)
-    position = name.endIndex + 1
   }
 
-  private mutating func skip(past end: StaticString) throws(ImportFault) {
-    while position < bytes.count {
-      if follows(end) {
-        position += end.utf8CodeUnitCount
-        return
-      }
-      if bytes[position] == 0x0A { line += 1 }
-      position += 1
-    }
+  private mutating func pass(_ end: StaticString) throws(ImportFault) {
+    guard !skip(past: end) else { return }
+    position = bytes.count
     throw fault
-  }
-
-  private mutating func skipSpace() {
-    while position < bytes.count, bytes[position].isXMLSpace {
-      if bytes[position] == 0x0A { line += 1 }
-      position += 1
-    }
   }
 
   private mutating func take(_ byte: UInt8) -> Bool {
@@ -175,20 +158,9 @@ struct XMLReader {
     position += 1
     return true
   }
-
-  private func follows(_ text: StaticString) -> Bool {
-    let count = text.utf8CodeUnitCount
-    guard position + count <= bytes.count else { return false }
-    return text.withUTF8Buffer { buffer in
-      for index in 0..<count where unsafe buffer[index] != bytes[position + index] { return false }
-      return true
-    }
-  }
 }
 
 extension UInt8 {
-  fileprivate var isXMLSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
-
   fileprivate var isXMLName: Bool {
     switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

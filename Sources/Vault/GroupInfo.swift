@@ -56,34 +56,3 @@ public enum GroupLifetime: String, Sendable, CaseIterable {
   /// The group is removed, unless another application is a member.
   case purged
 }
-
-extension AccessGroup {
-  /// A valid name of an access group: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`.
-  ///
-  /// Other names are refused and not normalized, because the name is also the name of a folder and is signed by the
-  /// owner.
-  public struct Name: Sendable, Hashable, CustomStringConvertible {
-    public let description: String
-
-    /// Checks `text`.
-    ///
-    /// - Throws: ``VaultError/invalid(_:)``.
-    public init(_ text: String) throws(VaultError) {
-      guard FolderName.isValid(text) else {
-        throw .invalid(
-          "a group's name has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'")
-      }
-      description = text
-    }
-
-    init(trusted: String) { description = trusted }
-
-    /// The group that `init` creates, and that commands use if no group is named.
-    public static let `default` = Name(trusted: "default")
-    /// The owner's registry of groups and applications; not for items.
-    static let registry = Name(trusted: "vault.owner")
-
-    /// Whether the name is reserved for the store itself.
-    package var isReserved: Bool { description.hasPrefix("vault.") }
-  }
-}

@@ -40,6 +40,7 @@ public struct Item: Sendable {
   public var changed: Timestamp { Timestamp(milliseconds: content.attributes.changed) }
   /// When the value should no longer be used.
   public var expires: Timestamp? { content.attributes.expires.map(Timestamp.init(milliseconds:)) }
+  package var hasExpired: Bool { expires.map { $0 <= .now } ?? false }
   /// The kind of the value.
   public var kind: SecretKind { SecretKind(rawValue: content.attributes.valueKind) }
   /// The name of an archived value's type.

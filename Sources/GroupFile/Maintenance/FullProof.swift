@@ -16,10 +16,6 @@ struct FullProof {
   private var nodes = 0
   private var builder = TreeBuilder()
 
-  private init(_ view: Snapshot) {
-    self.view = view
-  }
-
   /// Proves the whole file behind `view`.
   ///
   /// - Parameters:
@@ -32,7 +28,7 @@ struct FullProof {
   ) throws(GroupFileError) -> ProvedGroup {
     try view.connection.quickCheck()
     try view.state.confirmRoster(view.connection)
-    var proof = FullProof(view)
+    var proof = FullProof(view: view)
     // Counted first, because `content` may add large values.
     let blobs = try proof.blobCount()
     try proof.proveRows(progress, content, visit)

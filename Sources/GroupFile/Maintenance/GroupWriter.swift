@@ -169,19 +169,8 @@ package struct GroupDraft: Sendable {
   ///
   /// - Throws: `denied`, `storage`, `exists`.
   package init(in folder: String, for target: String) throws(GroupFileError) {
-    self.folder = folder
-    self.target = target
-    guard unsafe mkdir(folder, 0o700) == 0 else { throw ResultCode.error(errno: errno) }
-    var found = stat()
-    guard unsafe lstat(target, &found) == 0, found.st_mode & S_IFMT == S_IFDIR, found.st_mode & 0o077 != 0 else {
-      fileMode = 0o600
-      return
-    }
-    fileMode = found.st_mode & S_IWGRP == 0 ? 0o640 : 0o660
-    // Ownership first: changing it clears the bit that lets new files inherit the group.
-    guard unsafe chown(folder, uid_t.max, found.st_gid) == 0, unsafe chmod(folder, found.st_mode & 0o7777) == 0 else {
-      throw ResultCode.error(errno: errno)
-    }
+    let status = try ContainerPlace.status(target)
+    try self.init(in: folder, for: target, shape: status.flatMap(ContainerShape.init(folder:)) ?? .closed)
   }
 
   /// Makes the draft's folder in another shape than that of `target`.
@@ -257,11 +246,13 @@ package struct GroupDraft: Sendable {
   }
 }
 
-/// The witness for a file that is not a group's file yet: it has seen nothing, and records nothing.
+/// The witness for a file that is not a group's file yet: it may be compared with one, and records nothing.
 package struct NoWitness: Witnessing {
-  package init() {}
+  private let known: (any Witnessing)?
 
-  package func read() -> WitnessReading { .absent }
+  package init(_ known: (any Witnessing)? = nil) { self.known = known }
+
+  package func read() -> WitnessReading { known?.read() ?? .absent }
 
   package func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
 }

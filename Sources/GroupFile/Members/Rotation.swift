@@ -41,12 +41,6 @@ struct Rotation {
     return (newRoot, rotation.left)
   }
 
-  private init(view: Snapshot, seal: RowSeal, dropped: Set<Token>) {
-    self.view = view
-    self.seal = seal
-    self.dropped = dropped
-  }
-
   // MARK: Proving
 
   /// Takes the rows that the signed root names, in the order of the tree.

@@ -44,14 +44,6 @@ extension VerifiedState {
   package var isPublished: Bool { roster.flags.version.write >= FormatVersion.published.write }
 }
 
-/// The witness of a file that is not in its place yet: it is compared with, and not raised.
-private struct UnraisedWitness: Witnessing {
-  let witness: any Witnessing
-
-  func read() -> WitnessReading { witness.read() }
-  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
-}
-
 extension AccessGroupFile {
   /// Proves a commit against the group's state, and makes its state this file's.
   ///
@@ -140,7 +132,7 @@ extension AccessGroupFile {
     let state = try fetched.fullyProvedState()
     try fetched.follow(following, from: state)
     let outside = AccessGroupFile(
-      folder: draft.folder, context: context, witness: UnraisedWitness(witness: witness), confirm: confirm, now: now)
+      folder: draft.folder, context: context, witness: NoWitness(witness), confirm: confirm, now: now)
     return PublishedState(try outside.beginReading().view.state)
   }
 

@@ -152,3 +152,52 @@ extension Label {
   static let manifestLink = Label("vault1.man.link")
   fileprivate static let manifestBinding = Label("vault1.meta.man")
 }
+
+/// The format versions that a file requires: the first for reading, both for writing (format article, "The roster").
+package struct FormatVersion: Equatable, Sendable {
+  package var read: UInt16
+  package var write: UInt16
+
+  /// The versions that this code supports.
+  package static let known = FormatVersion(read: 1, write: 2)
+  /// The versions of a group that no log orders.
+  package static let unpublished = FormatVersion(read: 1, write: 1)
+  /// The versions of a published group: read as before, and written only in the order of its log.
+  package static let published = FormatVersion(read: 1, write: 2)
+
+  /// Throws `newerFormat` if `access` requires a higher version than this code supports.
+  func check(_ access: Connection.Access) throws(GroupFileError) {
+    if read > FormatVersion.known.read || access == .writing && write > FormatVersion.known.write {
+      throw .newerFormat(read: read, write: write)
+    }
+  }
+}
+
+/// The limits of one group file (format article, "Limits"). Each is checked before memory is allocated.
+package enum GroupLimits {
+  /// A value's largest size: 1 MiB.
+  package static let secretByteCount = 1 << 20
+  /// The largest size of all encoded attributes of one item: 64 KiB.
+  package static let attributesByteCount = 64 << 10
+  /// The largest size of an item's name, in bytes of its NFC form.
+  package static let nameByteCount = 1_024
+  /// An item of this version can no longer be changed, because the next number would not be a valid counter.
+  package static let lastVersion = ByteReader.counterLimit - 1
+  /// The highest number of pairs in one item's attributes.
+  package static let attributeCount = 64
+  /// The largest sealed secret that is stored in its row; a longer one is stored in a separate blob.
+  package static let inlineSecretByteCount = 512
+  /// How many manifests the chain keeps.
+  package static let chainLength: UInt64 = 4_096
+  /// How many versions a group may keep of one item, the current one included.
+  package static let keptVersions: ClosedRange<UInt16> = 1...1_000
+  /// How far an application's states may be above the roster's first one: more than honest use reaches, and so little
+  /// that a malicious writer leaves the owner room for thousands of new rosters.
+  package static let epochsPerRoster: UInt64 = 1 << 40
+  /// The highest number of members of one group.
+  package static let memberCount = 4_096
+  /// The highest number of entries about removed members.
+  package static let removedCount = 4_096
+  /// The largest size of a stored roster.
+  package static let rosterByteCount = 1 << 20
+}

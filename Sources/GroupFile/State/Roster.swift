@@ -303,11 +303,4 @@ package struct RemovedMember: Sendable, Equatable {
   package var lastGeneration: UInt64
   /// The epoch in which they were removed.
   package var epoch: UInt64
-
-  package init(issue: UInt32, application: String, lastGeneration: UInt64, epoch: UInt64) {
-    self.issue = issue
-    self.application = application
-    self.lastGeneration = lastGeneration
-    self.epoch = epoch
-  }
 }

@@ -133,11 +133,6 @@ package struct StoredItem: Sendable {
   package let row: Row
   package let attributes: Attributes
 
-  package init(row: Row, attributes: Attributes) {
-    self.row = row
-    self.attributes = attributes
-  }
-
   package var isPresent: Bool { row.state == .present }
 }
 

@@ -1,6 +1,56 @@
+/// The bytes of an XML document, read from the beginning to the end.
+package protocol XMLSource {
+  var bytes: [UInt8] { get }
+  var position: Int { get set }
+}
+
+extension XMLSource {
+  /// Where the text begins: after a byte order mark.
+  package static func start(of bytes: [UInt8]) -> Int { bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0 }
+
+  package func follows(_ text: StaticString) -> Bool {
+    let count = text.utf8CodeUnitCount
+    guard position + count <= bytes.count else { return false }
+    return text.withUTF8Buffer { buffer in
+      for index in 0..<count where unsafe buffer[index] != bytes[position + index] { return false }
+      return true
+    }
+  }
+
+  /// Goes on behind the next `end`; returns whether there is one.
+  package mutating func skip(past end: StaticString) -> Bool {
+    while position + end.utf8CodeUnitCount <= bytes.count {
+      if follows(end) {
+        position += end.utf8CodeUnitCount
+        return true
+      }
+      position += 1
+    }
+    return false
+  }
+
+  package mutating func skipSpace() {
+    while position < bytes.count, bytes[position].isXMLSpace { position += 1 }
+  }
+
+  /// Takes the reference `&name;` that begins here, one of XML's five entities or a number; `nil` for any other.
+  package mutating func takeReference() -> Unicode.Scalar? {
+    let name = bytes[(position + 1)...].prefix(12).prefix { $0 != UInt8(ascii: ";") }
+    guard name.endIndex < bytes.count, bytes[name.endIndex] == UInt8(ascii: ";"),
+      let scalar = Unicode.Scalar(xmlEntity: String(decoding: name, as: UTF8.self))
+    else { return nil }
+    position = name.endIndex + 1
+    return scalar
+  }
+}
+
+extension UInt8 {
+  package var isXMLSpace: Bool { self == 0x20 || self == 0x0A || self == 0x0D || self == 0x09 }
+}
+
 /// Scans the markup of an XML property list: tags, text and comments. It supports only the XML that a property list
 /// needs, so no entities defined by the document and no external parts.
-struct XMLScanner {
+struct XMLScanner: XMLSource {
   enum Token: Equatable {
     case start(Tag)
     case end(Tag)
@@ -13,13 +63,13 @@ struct XMLScanner {
   }
 
   let bytes: [UInt8]
-  private(set) var position = 0
+  var position: Int
   /// The offset of the last tag read, ignoring the end tags of texts.
   private(set) var tagStart = 0
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    position = XMLScanner.start(of: bytes)
   }
 
   func broken(_ defect: PropertyListDefect) -> ArchiveError { .brokenPropertyList(defect, offset: position) }
@@ -31,7 +81,7 @@ struct XMLScanner {
       guard position < bytes.count else { return .finish }
       guard bytes[position] == UInt8(ascii: "<") else { throw broken(.markup) }
       if follows("<!--") {
-        try skip(past: "-->")
+        try pass("-->")
       } else if follows("<?") {
         try skipInstruction()
       } else if follows("<!DOCTYPE") {
@@ -91,7 +141,7 @@ struct XMLScanner {
         if follows("<![CDATA[") {
           try appendCharacterData(into: &texts)
         } else if follows("<!--") {
-          try skip(past: "-->")
+          try pass("-->")
         } else {
           guard try self.tag() == .end(tag) else { throw broken(.mismatch) }
           return
@@ -109,26 +159,20 @@ struct XMLScanner {
 
   private mutating func appendCharacterData(into texts: inout [UInt8]) throws(ArchiveError) {
     let start = position + 9
-    try skip(past: "]]>")
+    try pass("]]>")
     guard start <= position - 3 else { throw broken(.markup) }
     texts += bytes[start..<(position - 3)]
   }
 
   private mutating func appendReference(into texts: inout [UInt8]) throws(ArchiveError) {
-    let start = position + 1
-    var end = start
-    while end < bytes.count, end - start < 12, bytes[end] != UInt8(ascii: ";") { end += 1 }
-    guard end < bytes.count, bytes[end] == UInt8(ascii: ";") else { throw broken(.entity) }
-    let name = String(decoding: bytes[start..<end], as: UTF8.self)
-    guard let scalar = Unicode.Scalar(xmlEntity: name) else { throw broken(.entity) }
+    guard let scalar = takeReference() else { throw broken(.entity) }
     texts += Array(String(scalar).utf8)
-    position = end + 1
   }
 
   /// Skips `<?…?>`; refuses a declared encoding other than UTF-8 or ASCII.
   private mutating func skipInstruction() throws(ArchiveError) {
     let start = position
-    try skip(past: "?>")
+    try pass("?>")
     guard bytes[start...].starts(with: Array("<?xml".utf8)) else { return }
     let text = String(decoding: bytes[start..<position].prefix(200), as: UTF8.self).lowercased()
     guard let encoding = text.place(of: "encoding") else { return }
@@ -152,38 +196,16 @@ struct XMLScanner {
     throw broken(.truncated)
   }
 
-  private mutating func skipSpace() {
-    while position < bytes.count, isSpace(bytes[position]) { position += 1 }
-  }
-
-  private mutating func skip(past end: StaticString) throws(ArchiveError) {
-    let count = end.utf8CodeUnitCount
-    while position + count <= bytes.count {
-      if follows(end) {
-        position += count
-        return
-      }
-      position += 1
-    }
-    throw broken(.truncated)
-  }
-
-  private func follows(_ text: StaticString) -> Bool {
-    let count = text.utf8CodeUnitCount
-    guard position + count <= bytes.count else { return false }
-    return text.withUTF8Buffer { buffer in
-      for index in 0..<count where unsafe buffer[index] != bytes[position + index] { return false }
-      return true
-    }
+  private mutating func pass(_ end: StaticString) throws(ArchiveError) {
+    guard skip(past: end) else { throw broken(.truncated) }
   }
 
   private func isNameByte(_ byte: UInt8) -> Bool { byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z") }
-  private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
 }
 
 extension Unicode.Scalar {
   /// The character of `&name;`: one of XML's five entities, or a number.
-  package init?(xmlEntity name: String) {
+  fileprivate init?(xmlEntity name: String) {
     switch name {
     case "lt": self = "<"
     case "gt": self = ">"

@@ -1,3 +1,5 @@
+import Glibc
+internal import Synchronization
 internal import Vault
 
 /// Parameters of several commands.
@@ -93,5 +95,155 @@ enum AttributeArguments {
       }
     }
     return attributes
+  }
+}
+
+/// The source of the key that the command line named. If one is named, no other is tried.
+struct KeySource: Equatable {
+  var keyFile: String?
+  var passphraseDescriptor: Int32?
+  var recoveryDescriptor: Int32?
+  var credential: String?
+  var credentialDescriptor: Int32?
+
+  /// The longest passphrase, in bytes.
+  static let passphraseLimit = 1_024
+
+  enum Named: Equatable {
+    case keyFile(String)
+    case passphrase(descriptor: Int32)
+    case recoveryCode(descriptor: Int32)
+    case credential(String)
+    case credentialBytes(descriptor: Int32)
+  }
+
+  /// The source of a sealed credential's passphrase; nil for the terminal.
+  var credentialPassphrase: Int32? { credential != nil || credentialDescriptor != nil ? passphraseDescriptor : nil }
+
+  /// - Returns: nil if nothing was named.
+  /// - Throws: `usage` if more than one was.
+  func named() throws(Failure) -> Named? {
+    let sources = [
+      keyFile.map { ("--key-file", Named.keyFile($0)) },
+      credentialPassphrase != nil
+        ? nil : passphraseDescriptor.map { ("--passphrase-fd", Named.passphrase(descriptor: $0)) },
+      recoveryDescriptor.map { ("--recovery-fd", Named.recoveryCode(descriptor: $0)) },
+      credential.map { ("--credential", Named.credential($0)) },
+      credentialDescriptor.map { ("--credential-fd", Named.credentialBytes(descriptor: $0)) },
+    ].compactMap { $0 }
+    guard sources.count < 2 else { throw .usage("\(sources[0].0) and \(sources[1].0) exclude each other") }
+    return sources.first?.1
+  }
+
+  static func passphrase(descriptor: Int32) throws -> Secret {
+    try passphraseLine(descriptor: descriptor).secret()
+  }
+
+  /// Like `passphrase`, for callers that need it more than once.
+  static func passphraseLine(descriptor: Int32) throws -> WipedBytes {
+    try firstLine(of: descriptor, namedBy: "--passphrase-fd")
+  }
+
+  static func newPassphrase(descriptor: Int32) throws -> Secret {
+    try firstLine(of: descriptor, namedBy: "--new-passphrase-fd").secret()
+  }
+
+  static func recoveryCode(descriptor: Int32) throws -> Secret {
+    try firstLine(of: descriptor, namedBy: "--recovery-fd").secret()
+  }
+
+  /// The bytes of a credential. Whoever opened the descriptor decided who may read them.
+  static func credential(descriptor: Int32) throws -> Secret {
+    let source = "the descriptor named by --credential-fd"
+    let bytes = try DescriptorInput(descriptor, source).readAll(limit: 131_072)
+    if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    return try bytes.secret()
+  }
+
+  static func firstLine(of descriptor: Int32, namedBy option: String) throws -> WipedBytes {
+    let source = "the descriptor of \(option)"
+    let line = try DescriptorInput(descriptor, source).readLine(limit: passphraseLimit)
+    // A program that we start must not be able to read it again.
+    if descriptor > STDERR_FILENO { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    return line
+  }
+}
+
+extension WipedBytes {
+  /// The bytes in the library's guarded memory.
+  func secret() throws(VaultError) -> Secret {
+    try unsafe withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
+  }
+}
+
+extension KeySource {
+  /// The options that name the key to the store, on every command.
+  init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    self.init(
+      keyFile: arguments.option(
+        "--key-file", value: "file", "Open the store with this key file (else VAULT_KEY_FILE).", completes: .files),
+      passphraseDescriptor: try arguments.number(
+        "--passphrase-fd", value: "n",
+        "Read the passphrase of the store or credential from the first line of this descriptor."),
+      recoveryDescriptor: try arguments.number(
+        "--recovery-fd", value: "n", "Read the recovery code from this descriptor: its first line."),
+      credential: arguments.option(
+        "--credential", value: "file", "Act as the application with this credential (else VAULT_CREDENTIAL).",
+        completes: .files),
+      credentialDescriptor: try arguments.number(
+        "--credential-fd", value: "n", "Read an application's credential from this descriptor."))
+  }
+}
+
+/// Asks for a secret when the library needs one.
+final class Question: Sendable {
+  private let prompt: @Sendable (_ isOpen: Bool) -> String
+  private let path: String
+  private let descriptor: Int32?
+  private let reason: String
+  private let state = Mutex(State())
+
+  // A structure, because a tuple's type is made at run time: a hundredth of a whole get.
+  private struct State {
+    var failure: Failure?
+    var isOpen = false
+    var hasRest = false
+  }
+
+  /// - Parameters:
+  ///   - path: the path of the terminal.
+  ///   - descriptor: what the passphrase is read from instead, if anything.
+  ///   - reason: why the store stays locked if there is no terminal.
+  ///   - prompt: receives whether the store is already open and only the owner's key is missing.
+  init(
+    on path: String, or descriptor: Int32? = nil,
+    else reason: String = "there is no terminal to ask for the passphrase",
+    _ prompt: @escaping @Sendable (_ isOpen: Bool) -> String
+  ) {
+    (self.path, self.descriptor, self.reason, self.prompt) = (path, descriptor, reason, prompt)
+  }
+
+  /// The error at the terminal or descriptor. The library can throw only its own errors.
+  var failure: Failure? { state.withLock { $0.failure } }
+
+  /// Whether the user had typed more than the answer when it was read.
+  var hasRest: Bool { state.withLock { $0.hasRest } }
+
+  /// From now on a prompt is for an operation that an open store alone does not permit.
+  func storeIsOpen() { state.withLock { $0.isOpen = true } }
+
+  func ask() throws(VaultError) -> Secret {
+    do {
+      if let descriptor { return try KeySource.passphrase(descriptor: descriptor) }
+      guard let terminal = Terminal(path: path) else { throw VaultError.locked(.nobodyToAsk(reason)) }
+      defer { state.withLock { $0.hasRest = terminal.hasRest } }
+      return try terminal.ask(prompt(state.withLock { $0.isOpen })).secret()
+    } catch let error as VaultError {
+      throw error
+    } catch {
+      let failure = error as? Failure ?? Failure(.unexpected, "something unexpected happened")
+      state.withLock { $0.failure = failure }
+      throw .locked(.nobodyToAsk(failure.message))
+    }
   }
 }

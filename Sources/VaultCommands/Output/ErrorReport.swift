@@ -1,3 +1,4 @@
+internal import KeyedArchives
 internal import Vault
 
 /// The report of a failed command: words, or one object with `--json`, always on stderr.
@@ -63,6 +64,99 @@ struct ErrorReport: Equatable {
       try json.string("message", message)
       try json.string("hint", orNull: hint)
       try json.string("level", orNull: level)
+    }
+  }
+}
+
+extension VaultError {
+  /// What to do about it.
+  var hint: String? {
+    switch self {
+    case .notFound(.item): "list the items: vault list; what was removed comes back with: vault restore NAME"
+    case .notFound(.version): "see what is kept: vault history NAME"
+    case .notFound(.group): "see what there is: vault group list"
+    case .notFound(.application): "see which there are: vault app list; make one: vault app issue APP --output FILE"
+    case .notFound(.member): "see who is: vault group show GROUP"
+    case .notFound(.record): "begin one: vault audit begin"
+    case .notFound(.binding): "see which there are: vault service show"
+    case .notFound(.remote): "see which there are: vault remote list"
+    case .notFound(.slot): "see which there are: vault slot list"
+    case .exists(.remote): "to change its address or its login: --replace"
+    case .exists(.applicationID):
+      "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
+    case .locked(.credential):
+      "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
+    case .locked(.service):
+      "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
+    case .locked(.joinedStore):
+      "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
+    case .locked:
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
+    case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
+    case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
+    case .otherDevice: "use it there; where its device key should be: vault paths"
+    case .denied(.permissions), .denied(.file):
+      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
+    case .denied(.openToOthers):
+      "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
+    case .denied(.throughService):
+      "have the owner issue one: vault app issue APP --output FILE"
+    case .service(.denied, _): "the owner says which application this is: vault app bind APP"
+    case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
+    case .denied: "ask the store's owner"
+    case .witnessUnavailable:
+      "make the state folder, for you alone (mode 700); where it should be: vault paths"
+    case .strangeRows:
+      "see which they are: vault list; the owner removes them: vault remove --row TOKEN"
+    case .anotherGroup:
+      "if you put another group there yourself: vault group accept GROUP --another-group; otherwise find out who did"
+    case .damaged(nil, .credential, _): "write it again: vault app issue APP --output FILE --again"
+    case .damaged(_, .witness, _):
+      "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
+    case .damaged(.some, .backup, _), .damaged(nil, .backup, _):
+      "nothing was changed; name a folder that vault backup made"
+    case .damaged(.some, _, _):
+      "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
+    case .damaged: "nothing was changed; put a backup back"
+    case .unproved:
+      "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
+    case .rolledBack(_, _, _, .broughtBack):
+      "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
+    case .rolledBack(_, _, _, .olderIssue):
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
+    case .rolledBack:
+      "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and put them out: vault revoke GROUP APP --accept"
+    case .busy: "try again; see who holds it: fuser -v on all files of the group's folder"
+    case .wrongKey: "check which key or passphrase belongs to this store"
+    case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
+    case .newerFormat: "use a newer vault"
+    case .otherType: "ask for the type that is there"
+    case .archive(let error): error.hint
+    case .conflict: "read the item again, then decide"
+    case .tooManyStates: "the owner begins anew: vault group rotate GROUP"
+    case .otherState: "to put the backup in its place: --replace; the current files are kept aside"
+    case .noStore(""): "name its place: VAULT_HOME"
+    case .noStore: "make one: vault init; or name its place: VAULT_HOME"
+    case .storage(.unconfirmed): "see whether it was made: vault history NAME"
+    case .storage, .networkFileSystem: "nothing was changed by the failed command"
+    case .contradiction(let contradiction): contradiction.hint
+    default: nil
+    }
+  }
+}
+
+extension VaultError.Contradiction {
+  fileprivate var hint: String? {
+    switch self {
+    case .recovering: "run it again: vault init --recover DIR"
+    case .anotherStoresBackup: "a lost machine's store comes back with: vault init --recover DIR"
+    case .interruptedReplacement: "finish it: vault app issue APP --output FILE --replace"
+    case .remotelessCredential:
+      "have the owner write it again: vault app issue APP --output FILE --again --remote NAME"
+    case .newerCredential:
+      "use that one, or have the owner write this one again: vault app issue APP --output FILE --again"
+    case .revokedApplication: "give it a new one first: vault app issue APP --output FILE --replace"
+    default: nil
     }
   }
 }

@@ -4,8 +4,6 @@ internal import Vault
 
 /// An item in words and in JSON, without its value.
 extension Item {
-  var hasExpired: Bool { expires.map { $0 <= Timestamp.now } ?? false }
-
   /// The writer. If the signature does not prove the writer, they are marked as claimed.
   var writerText: String { isWriterClaimed ? "\(writer.text), as claimed" : writer.text }
 

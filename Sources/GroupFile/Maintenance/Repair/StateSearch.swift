@@ -41,12 +41,6 @@ struct StateSearch {
   /// The error of finding the device key that a header names.
   private var deviceFailure: GroupFileError?
 
-  private init(_ context: GroupContext, _ witness: WitnessReading, _ members: [MemberSeed]) {
-    self.context = context
-    self.witness = witness
-    self.members = members
-  }
-
   /// The state that every reader of the file would find, if it verifies; otherwise the verified state with the highest
   /// epoch.
   ///
@@ -65,7 +59,7 @@ struct StateSearch {
     _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed],
     taking isTaken: (VerifiedState) -> Bool = { _ in false }
   ) throws(GroupFileError) -> (state: VerifiedState, isRefused: Bool) {
-    var search = StateSearch(context, witness, members)
+    var search = StateSearch(context: context, witness: witness, members: members)
     var refusal: GroupFileError?
     var taken: VerifiedState?
     let chain = index.chain
