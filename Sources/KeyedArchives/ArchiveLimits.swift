@@ -77,3 +77,24 @@ struct OutputLimit {
     guard count <= byteCount else { throw .overLimit(.output, allowed: factor, at: ArchivePath()) }
   }
 }
+
+/// Sums and products of numbers from hostile bytes: on overflow they give the largest number.
+extension Int {
+  package func saturatingSum(_ other: Int) -> Int {
+    let (sum, overflows) = addingReportingOverflow(other)
+    return overflows ? .max : sum
+  }
+
+  package func saturatingProduct(_ other: Int) -> Int {
+    let (product, overflows) = multipliedReportingOverflow(by: other)
+    return overflows ? .max : product
+  }
+}
+
+/// The two formats of an archive. They are the formats of property lists.
+public enum ArchiveFormat: String, Sendable, CaseIterable {
+  /// The binary format, `bplist00`.
+  case binary
+  /// The XML format. It cannot represent control characters in strings.
+  case xml
+}

@@ -94,3 +94,113 @@ public struct ArchiveInspection: Sendable {
       number: description.object, name: description.name, chain: description.chain, hints: description.hints)
   }
 }
+
+extension ArchiveInspection {
+  /// Throws if the archive could not be built, for a reason that shows without building it: another archiver or
+  /// version, a class not in `names`, a cycle, or a limit.
+  ///
+  /// `names` are class names as the archive spells them. Property-list classes, `NSURL`, `NSUUID` and `NSNull` need not
+  /// be named.
+  public func check(allowing names: [String] = []) throws(ArchiveError) {
+    try table.checkEnvelope()
+    guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {
+      throw .overLimit(.references, allowed: limits.references, at: ArchivePath())
+    }
+    var known = Set(names)
+    for name in names { known.formUnion(FoundationClasses.parts(of: name)) }
+    for (number, record) in table.records.enumerated() where table.graph.isReachable(number) {
+      guard case .instance(let position) = record else { continue }
+      let name = table.classes[position].name
+      guard !known.contains(name), !FoundationClasses.alwaysKnown.contains(name) else { continue }
+      throw .classRefused(name: name, allowed: names, at: table.path(toObject: number))
+    }
+    if let back = table.graph.backReferences.first { throw .cycle(at: table.path(toObject: back.to)) }
+    guard table.graph.depth <= limits.effectiveDepth else {
+      throw .overLimit(.depth, allowed: limits.effectiveDepth, at: ArchivePath())
+    }
+  }
+}
+
+extension ArchiveInspection {
+  /// The archive in a format, with every object, key and value, including objects that nothing refers to.
+  ///
+  /// - Returns: always the same bytes for the same archive. Single-precision numbers become double precision in XML.
+  /// - Throws: ``ArchiveError/notInXML(_:)``, and `overLimit` if the result would be longer than
+  ///   ``ArchiveLimits/output`` allows.
+  public func archived(as format: ArchiveFormat) throws(ArchiveError) -> [UInt8] {
+    try table.list.bytes(format, within: outputLimit)
+  }
+
+  /// The type of the value archived under `root`: the name of the Swift type if one is recorded, otherwise the object's
+  /// class.
+  public var rootTypeName: String? {
+    if let recorded = topNode("vault.type"), recorded.size <= limits.classNameBytes,
+      let name = table.list.name(recorded)
+    {
+      return name
+    }
+    guard let root = topNode("root"), root.kind == .uid else { return nil }
+    let number = Int(root.payload)
+    switch table.records[number] {
+    case .instance(let position): return table.classes[position].name
+    case .value:
+      let node = table.list.nodes[table.node(ofObject: number)]
+      return node.isString ? "NSString" : node.kind == .data ? "NSData" : "NSNumber"
+    case .null, .classDescription: return nil
+    }
+  }
+
+  private func topNode(_ key: String) -> Node? {
+    let position = table.keys.number(of: key).flatMap { table.keys.value($0, at: table.top, in: table.list) }
+    return position.map { table.list.nodes[$0] }
+  }
+}
+
+/// A value as the archive holds it; no object has been built from it.
+public enum InspectedValue: Sendable, Equatable {
+  case null
+  case boolean(Bool)
+  /// An integer of up to 128 bits.
+  case integer(Int128)
+  case real(Double)
+  /// Text. `isDamaged` if the archive's text holds a lone surrogate, which is replaced by U+FFFD here.
+  case string(String, isDamaged: Bool)
+  case data([UInt8])
+  /// A time, in seconds since the beginning of 2001, UTC. Keyed archives hold times as objects instead.
+  case date(Double)
+  /// An inline array of values.
+  case array([InspectedValue])
+  /// Inline values under keys.
+  case dictionary([InspectedField])
+  /// An object, by its number.
+  case reference(Int)
+}
+
+/// A value under a key.
+public struct InspectedField: Sendable, Equatable {
+  public let key: String
+  public let value: InspectedValue
+}
+
+/// An entry of an archive's table of objects.
+public enum InspectedObject: Sendable, Equatable {
+  /// The entry at 0, which represents nil.
+  case null
+  /// A string, number or data.
+  case value(InspectedValue)
+  /// An object with fields; `$class` is not among them.
+  case instance(of: InspectedClass, fields: [InspectedField])
+  /// The description of a class.
+  case classDescription(InspectedClass)
+}
+
+/// What an archive says about a class.
+public struct InspectedClass: Sendable, Equatable {
+  /// The number of its description in the table of objects.
+  public let number: Int
+  public let name: String
+  /// The class and its superclasses, if the archive lists them.
+  public let chain: [String]
+  /// Classes that may be used instead of it, if the archive names any.
+  public let hints: [String]
+}

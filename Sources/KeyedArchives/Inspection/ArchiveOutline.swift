@@ -1,3 +1,5 @@
+internal import Synchronization
+
 extension ArchiveInspection {
   /// The archive as indented lines for a person: a summary, then keys and values. Objects that are referred to more
   /// than once are marked with `#` and their number, and written in full once. Long text is cut, and control characters
@@ -121,5 +123,116 @@ private struct Outline {
   private mutating func more(_ depth: Int) {
     text += repeatElement(UInt8(ascii: " "), count: 2 * (depth + 1))
     add("…\n")
+  }
+}
+
+/// The values of an archive's property list, each created once. Values that the list shares are shared here too, so
+/// they never take more memory than a fixed multiple of the archive.
+final class InspectedTree: Sendable {
+  private let table: ArchiveTable
+  /// The value of each node that is neither a number nor a reference; empty until a value is first requested.
+  private let made = Mutex<[InspectedValue?]>([])
+
+  init(_ table: ArchiveTable) { self.table = table }
+
+  /// The value at a node.
+  func value(_ position: Int) -> InspectedValue {
+    made.withLock { made in
+      if made.isEmpty { made = Array(repeating: nil, count: table.list.nodes.count) }
+      return value(position, &made)
+    }
+  }
+
+  /// The fields of a dictionary.
+  func fields(ofDictionary position: Int) -> [InspectedField] {
+    guard case .dictionary(let fields) = value(position) else { return [] }
+    return fields
+  }
+
+  /// The fields of an object, without its class.
+  func fields(ofInstance position: Int) -> [InspectedField] {
+    let keys = table.list.keys(table.list.nodes[position])
+    return zip(keys, fields(ofDictionary: position)).filter { table.keys.name($0.0) != "$class" }.map(\.1)
+  }
+
+  /// Recursion is safe here: the nesting limit bounds it.
+  private func value(_ position: Int, _ made: inout [InspectedValue?]) -> InspectedValue {
+    if let value = made[position] { return value }
+    let list = table.list
+    let node = list.nodes[position]
+    let value: InspectedValue
+    switch node.kind {
+    case .bool: return .boolean(node.payload != 0)
+    case .integer, .unsigned, .wide: return .integer(list.integer(node) ?? 0)
+    case .real: return .real(Double(bitPattern: node.payload))
+    case .date: return .date(Double(bitPattern: node.payload))
+    case .uid: return node.payload == 0 ? .null : .reference(Int(node.payload))
+    case .data: value = .data(Array(list.rawBytes(node)))
+    case .ascii, .utf8, .utf16: value = .string(list.name(node) ?? "", isDamaged: list.text(node) == nil)
+    case .array: value = .array(list.elements(node).map { self.value(Int($0), &made) })
+    case .dictionary:
+      value = .dictionary(
+        zip(list.keys(node), list.values(node)).map {
+          InspectedField(key: table.fieldName($0), value: self.value(Int($1), &made))
+        })
+    }
+    made[position] = value
+    return value
+  }
+}
+
+/// The current position of a walk through a JSON text, and the positions it has marked. Marks share the steps that lead
+/// to them, so memory grows with the number of steps and not with the length of whole paths.
+struct PlaceStack {
+  enum Step {
+    case key(String)
+    case index(Int)
+  }
+
+  private var open: [(step: Step, mark: Int?)] = []
+  private var marks: [(parent: Int, step: Step)] = []
+
+  var count: Int { open.count }
+
+  mutating func push(_ step: Step) { open.append((step, nil)) }
+  mutating func pop() { open.removeLast() }
+
+  /// Remembers this position; -1 is the top.
+  mutating func mark() -> Int {
+    var first = open.count
+    while first > 0, open[first - 1].mark == nil { first -= 1 }
+    var parent = first == 0 ? -1 : open[first - 1].mark ?? -1
+    for index in first..<open.count {
+      marks.append((parent, open[index].step))
+      parent = marks.count - 1
+      open[index].mark = parent
+    }
+    return parent
+  }
+
+  /// The JSON pointer (RFC 6901) to a marked position, as a URI fragment.
+  func pointer(to mark: Int) -> String {
+    var steps: [Step] = []
+    var mark = mark
+    while mark >= 0 {
+      steps.append(marks[mark].step)
+      mark = marks[mark].parent
+    }
+    var text = Array("#".utf8)
+    for step in steps.reversed() {
+      text.append(UInt8(ascii: "/"))
+      switch step {
+      case .index(let index): text += String(index).utf8
+      case .key(let key):
+        for byte in key.utf8 {
+          switch byte {
+          case UInt8(ascii: "~"): text += "~0".utf8
+          case UInt8(ascii: "/"): text += "~1".utf8
+          default: text.append(byte)
+          }
+        }
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -178,3 +178,144 @@ extension PropertyList {
     return text.withUTF8Buffer { unsafe $0.elementsEqual(rawBytes(node)) }
   }
 }
+
+/// One value of a property list, in 16 bytes: its kind, and where its contents are in the list's tables.
+package struct Node: Sendable {
+  package enum Kind: UInt8, Sendable {
+    case bool
+    /// `payload` is the two's complement of a 64-bit number.
+    case integer
+    /// `payload` is a number above `Int64.max`.
+    case unsigned
+    /// `payload` is the position, in the list's table of wide integers, of a number that needs 128 bits.
+    case wide
+    /// `payload` holds the bits of a `Double`; `count` is 4 if the archive holds a single-precision number.
+    case real
+    /// `payload` holds the bits of a `Double`: seconds since 2001.
+    case date
+    /// `payload` and `count` are a range of the list's bytes.
+    case data
+    /// As for data; each byte is below 0x80.
+    case ascii
+    /// As for data; UTF-8.
+    case utf8
+    /// As for data; `count` UTF-16 code units in big-endian order, possibly with lone surrogates.
+    case utf16
+    /// `payload` is the number of an object.
+    case uid
+    /// `payload` is the index of the first of `count` children.
+    case array
+    /// `payload` is the index of the first of `count` keys, which are followed by `count` values.
+    case dictionary
+  }
+
+  package var kind: Kind
+  package var count: UInt32
+  package var payload: UInt64
+
+  package init(_ kind: Kind, count: Int = 0, payload: UInt64 = 0) {
+    self.kind = kind
+    self.count = UInt32(truncatingIfNeeded: count)
+    self.payload = payload
+  }
+
+  package static func integer(_ value: Int64) -> Node { Node(.integer, payload: UInt64(bitPattern: value)) }
+  package static func real(_ value: Double, single: Bool = false) -> Node {
+    Node(.real, count: single ? 4 : 8, payload: value.bitPattern)
+  }
+
+  /// The index of its first byte or child.
+  package var start: Int { Int(truncatingIfNeeded: payload) }
+  /// The number of its bytes, code units, children or pairs.
+  package var size: Int { Int(count) }
+  package var isString: Bool { kind == .ascii || kind == .utf8 || kind == .utf16 }
+  package var isContainer: Bool { kind == .array || kind == .dictionary }
+
+  /// Its kind in words, for errors.
+  package var words: String {
+    switch kind {
+    case .bool: "a boolean"
+    case .integer, .unsigned, .wide: "an integer"
+    case .real: "a real number"
+    case .date: "a date"
+    case .data: "data"
+    case .ascii, .utf8, .utf16: "a string"
+    case .uid: "a reference"
+    case .array: "an array"
+    case .dictionary: "a dictionary"
+    }
+  }
+}
+
+/// Checks a table of values as a whole: no container contains itself, none is nested too deep, and the number of
+/// values, counting each use of a shared one, stays in proportion to the input.
+///
+/// Containers of a binary list can be shared, so a few bytes may expand to billions of values. No known writer shares
+/// them: an honest list expands to at most one value for each byte.
+struct PropertyListShape {
+  private let list: PropertyList
+  /// For each node, the number of values it expands to; 0 while unknown.
+  private var unfolded: [UInt32]
+  private var height: [UInt32]
+
+  init(_ list: PropertyList) {
+    self.list = list
+    unfolded = Array(repeating: 0, count: list.nodes.count)
+    height = Array(repeating: 0, count: list.nodes.count)
+  }
+
+  mutating func check(_ limits: ArchiveLimits, inputBytes: Int) throws(ArchiveError) {
+    let allowed = max(0, min(limits.values, 4 * inputBytes, Int(UInt32.max) - 1))
+    // Only containers that the top reaches are checked, because no later walk visits the others.
+    try measure(limits, allowed: allowed)
+    guard Int(unfolded[list.top]) <= allowed else {
+      throw .overLimit(.values, allowed: allowed, at: ArchivePath())
+    }
+  }
+
+  /// Visits children before their containers, with an explicit stack.
+  private mutating func measure(_ limits: ArchiveLimits, allowed: Int) throws(ArchiveError) {
+    var stack: [(node: Int, next: Int, total: Int, height: Int)] = []
+    var open = [Bool](repeating: false, count: list.nodes.count)
+    guard list.nodes[list.top].isContainer else {
+      unfolded[list.top] = 1
+      return
+    }
+    stack.append((list.top, 0, 1, 0))
+    open[list.top] = true
+    while let frame = stack.last {
+      let node = list.nodes[frame.node]
+      let childCount = node.kind == .dictionary ? 2 * node.size : node.size
+      if frame.next == childCount {
+        stack.removeLast()
+        open[frame.node] = false
+        unfolded[frame.node] = UInt32(min(frame.total, allowed + 1))
+        height[frame.node] = UInt32(frame.height + 1)
+        if let parent = stack.indices.last {
+          stack[parent].total = min(stack[parent].total + min(frame.total, allowed + 1), allowed + 1)
+          stack[parent].height = max(stack[parent].height, frame.height + 1)
+        }
+        continue
+      }
+      let top = stack.count - 1
+      let child = Int(list.children[node.start + frame.next])
+      stack[top].next += 1
+      if node.kind == .dictionary, frame.next < node.size, !list.nodes[child].isString {
+        throw .brokenPropertyList(.keyNotAString, offset: list.offset(ofNode: child))
+      }
+      if !list.nodes[child].isContainer {
+        stack[top].total = min(stack[top].total + 1, allowed + 1)
+      } else if unfolded[child] > 0 {
+        stack[top].total = min(stack[top].total + Int(unfolded[child]), allowed + 1)
+        stack[top].height = max(stack[top].height, Int(height[child]))
+      } else {
+        guard !open[child] else { throw .brokenPropertyList(.containsItself, offset: list.offset(ofNode: child)) }
+        open[child] = true
+        stack.append((child, 0, 1, 0))
+      }
+      guard stack.count + stack[stack.count - 1].height <= limits.effectiveNesting else {
+        throw .overLimit(.nesting, allowed: limits.effectiveNesting, at: ArchivePath())
+      }
+    }
+  }
+}

@@ -1,4 +1,5 @@
 import Foundation
+import KeyedArchives
 
 /// The names of classes, without any lookup in the runtime.
 ///
@@ -37,4 +38,71 @@ enum ClassNames {
 
   private static let foundation = "Foundation."
   static let rootClass = ObjectIdentifier(NSObject.self)
+}
+
+/// The names of Swift types in archives.
+enum TypeNames {
+  /// The key, next to `root`, under which an archive names the Swift type that it holds.
+  static let key = "vault.type"
+
+  /// `Module.Person`; `nil` for a private, local or generic type, whose name does not mean the same in another program.
+  ///
+  /// Standard containers have a name if their elements have one: `Swift.Array<Module.Person>`.
+  static func stable(_ type: Any.Type) -> String? {
+    let name = _typeName(type, qualified: true)
+    guard !name.contains("("), !name.contains(" in ") else { return nil }
+    var rest = name[...]
+    while let bracket = rest.firstIndex(of: "<") {
+      let head = rest[..<bracket].split { "<,> ".contains($0) }.last ?? ""
+      guard containers.contains(String(head)) else { return nil }
+      rest = rest[rest.index(after: bracket)...]
+    }
+    return name
+  }
+
+  /// The name of a type in error messages.
+  static func shown(_ type: Any.Type) -> String {
+    let name = _typeName(type, qualified: true)
+    if name == "Foundation.__SwiftValue" { return "Swift value" }
+    // The name of a local type contains a memory address.
+    return name.split(separator: ".").filter { !$0.hasPrefix("(unknown context") }.joined(separator: ".")
+  }
+
+  private static let containers: Set<String> = ["Swift.Array", "Swift.Dictionary", "Swift.Optional", "Swift.Set"]
+}
+
+/// The classes that one decoding call accepts.
+struct ClassSite {
+  let classes: [AnyClass]
+  let matching: ClassMatching
+
+  /// Whether the call accepts an object of `type`. `immutable` is the class that `type` is the mutable variant of.
+  func accepts(_ type: AnyClass, variantOf immutable: AnyClass?) -> Bool {
+    for allowed in classes where allowed == type || allowed == immutable { return true }
+    guard matching == .asOnApple else { return false }
+    return ClassSite.implicit.contains { ClassNames.descends(type, from: $0) }
+      || classes.contains { ClassNames.descends(type, from: $0) }
+  }
+
+  /// A site that accepts the classes `added` as well.
+  func with(_ added: [AnyClass]) -> ClassSite { ClassSite(classes: classes + added, matching: matching) }
+
+  var names: [String] { classes.map(ClassNames.name(of:)) }
+
+  static let propertyList: [AnyClass] = [
+    NSArray.self, NSDictionary.self, NSString.self, NSNumber.self, NSData.self, NSDate.self,
+  ]
+  /// Classes that Apple's decoders accept without being asked for them.
+  private static let implicit: [AnyClass] = [NSString.self, NSNumber.self, NSData.self, NSDate.self]
+}
+
+/// How the class of an archived object is compared with the classes that a decoding call names.
+public enum ClassMatching: Sendable {
+  /// Accepts the named classes, and the mutable variant of a named Foundation class. Strings, numbers and data are
+  /// accepted only if named.
+  case exact
+  /// Behaves like Foundation on Apple's systems: also accepts subclasses of a named class, if they are on the list of
+  /// ``AllowedClasses``, and strings, numbers, data and dates anywhere. This makes type confusion in your classes
+  /// possible.
+  case asOnApple
 }

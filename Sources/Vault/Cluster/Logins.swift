@@ -84,7 +84,7 @@ extension SecretStore {
     }
     if !isNew, let known, let password = known.password { return try remote.loggingIn(as: known.user, password) }
     let own = "vault-" + application
-    let password = Digest(Randomness.bytes(Digest.byteCount))?.hexadecimal ?? ""
+    let password = Randomness.bytes(Digest.byteCount).hexadecimal
     try group(.service).set(item, to: Secret(own + "\n" + password))
     return try remote.loggingIn(as: own, Secret(password).opened)
   }

@@ -208,8 +208,6 @@ package struct SSHKey: ~Copyable, Sendable {
         throw malformed
       }
       comment = text
-    } catch let error as VaultError {
-      throw error
     } catch {
       throw error as? VaultError ?? malformed
     }
