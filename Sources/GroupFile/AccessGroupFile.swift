@@ -261,8 +261,7 @@ package struct GroupCreation: Sendable {
     var flags = flags
     if device != nil { flags.insert(.thisDeviceOnly) }
     do {
-      let keys = try GroupKeys(
-        groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: device?.key.copy())
+      let keys = try GroupKeys(groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: device?.key.copy())
       let slotID = seed.slotID(group: groupID, generation: 1)
       let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: groupID, generation: 1)
       let member = Member(

@@ -121,9 +121,7 @@ extension GroupFileError {
 }
 
 /// The result of `body`, which handles files of a group.
-func onDisk<Result: ~Copyable>(
-  _ body: @autoclosure () throws(FileFault) -> Result
-) throws(GroupFileError) -> Result {
+func onDisk<Result: ~Copyable>(_ body: @autoclosure () throws(FileFault) -> Result) throws(GroupFileError) -> Result {
   do { return try body() } catch { throw GroupFileError(error) }
 }
 

@@ -88,9 +88,7 @@ package enum SealedBox {
   }
 
   /// Seals `message`.
-  package static func seal(
-    _ message: GuardedBytes, key: borrowing Key, nonce: Nonce, binding: [UInt8]
-  ) -> [UInt8] {
+  package static func seal(_ message: GuardedBytes, key: borrowing Key, nonce: Nonce, binding: [UInt8]) -> [UInt8] {
     // Closures cannot capture a borrowed key, so the message's lifetime is extended manually.
     defer { extendLifetime(message) }
     return unsafe seal(

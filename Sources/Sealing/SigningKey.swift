@@ -66,8 +66,7 @@ extension PublicKey {
     Sodium.ready
     return unsafe withUnsafeBytes { key in
       unsafe signature.withUnsafeBytes { signature in
-        unsafe crypto_sign_verify_detached(
-          signature.octets!, message.octets, UInt64(message.count), key.octets!) == 0
+        unsafe crypto_sign_verify_detached(signature.octets!, message.octets, UInt64(message.count), key.octets!) == 0
       }
     }
   }
@@ -215,8 +214,7 @@ package struct RecipientKey: ~Copyable, Sendable {
       unsafe message.withUnsafeBytes { message in
         unsafe publicKey.withUnsafeBytes { publicKey in
           isSealed =
-            unsafe crypto_box_seal(
-              box.baseAddress!, message.octets, UInt64(message.count), publicKey.octets!) == 0
+            unsafe crypto_box_seal(box.baseAddress!, message.octets, UInt64(message.count), publicKey.octets!) == 0
         }
       }
       initialized = isSealed ? message.count + overhead : 0

@@ -282,24 +282,8 @@ public final class AccessGroup: Sendable {
     }
   }
 
-  /// The group's verified state.
-  func verifiedState() throws(VaultError) -> VerifiedState {
-    try reading { (view) throws(GroupFileError) in view.view.state }
-  }
-
-  /// A view of the newest state, for several reads.
-  func beginReading() throws(VaultError) -> ReadTransaction {
-    let file = try file
-    let transaction = try inGroup(name.description, file.beginReading())
-    try inGroup(name.description, requireRecent(transaction.view.state))
-    notices.post(transaction.view.notices)
-    return transaction
-  }
-
   // `body` may be called a second time, after an error.
-  func reading<Result>(
-    _ body: (ReadTransaction) throws(GroupFileError) -> Result
-  ) throws(VaultError) -> Result {
+  func reading<Result>(_ body: (ReadTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
     let file = try file
     do {
       do throws(GroupFileError) { return try reading(file, .readingLater, body) } catch .moved {
@@ -320,9 +304,7 @@ public final class AccessGroup: Sendable {
     return try body(transaction)
   }
 
-  func writing<Result>(
-    _ body: (WriteTransaction) throws(GroupFileError) -> Result
-  ) throws(VaultError) -> Result {
+  func writing<Result>(_ body: (WriteTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
     try observed(.write) { () throws(VaultError) in
       try inOrder { () throws(VaultError) in
         let file = try file

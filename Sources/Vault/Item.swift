@@ -96,8 +96,7 @@ extension Item {
 
   /// Reads what ``writeToService(_:)`` wrote.
   init(fromService reader: inout ByteReader) throws {
-    let attributes = try Attributes(
-      decoding: reader.readCounted32(limit: GroupLimits.attributesByteCount + 1_024))
+    let attributes = try Attributes(decoding: reader.readCounted32(limit: GroupLimits.attributesByteCount + 1_024))
     let (version, oldest) = (try reader.read(UInt64.self), try reader.read(UInt64.self))
     let flags = try reader.read(UInt8.self)
     content = Content(
@@ -215,9 +214,7 @@ public struct Details: Sendable, Equatable {
   /// When the value should no longer be used. It belongs to the value: a new value does not expire unless this is set.
   public var expires: Change<Timestamp>
 
-  public init(
-    label: Change<String> = .keep, attributes: [String: String?] = [:], expires: Change<Timestamp> = .keep
-  ) {
+  public init(label: Change<String> = .keep, attributes: [String: String?] = [:], expires: Change<Timestamp> = .keep) {
     self.label = label
     self.attributes = attributes
     self.expires = expires
@@ -241,9 +238,7 @@ public struct Details: Sendable, Equatable {
   }
 
   /// The attributes of the next version after `old`, which may be a tombstone or absent.
-  func applied(
-    to old: StoredItem?, name: String, value: NewValue?, at time: UInt64
-  ) -> Attributes {
+  func applied(to old: StoredItem?, name: String, value: NewValue?, at time: UInt64) -> Attributes {
     let present = old.flatMap { $0.isPresent ? $0.attributes : nil }
     var next = Attributes(
       name: name, label: present?.label, pairs: present?.pairs ?? [:], created: present?.created ?? time, changed: time,
@@ -302,6 +297,20 @@ package struct OneState {
 }
 
 extension AccessGroup {
+  /// The group's verified state.
+  func verifiedState() throws(VaultError) -> VerifiedState {
+    try reading { (view) throws(GroupFileError) in view.view.state }
+  }
+
+  /// A view of the newest state, for several reads.
+  func beginReading() throws(VaultError) -> ReadTransaction {
+    let file = try file
+    let transaction = try inGroup(name.description, file.beginReading())
+    try inGroup(name.description, requireRecent(transaction.view.state))
+    notices.post(transaction.view.notices)
+    return transaction
+  }
+
   /// The current state, for several reads. It is released with the last use of the result.
   package func state() throws(VaultError) -> OneState {
     let transaction = try observed(.read) { () throws(VaultError) in try beginReading() }

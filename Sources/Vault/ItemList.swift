@@ -261,9 +261,7 @@ extension AccessGroup {
   ///   - prefix: compared in NFC, byte by byte.
   ///   - progress: called now and then with the number of items read so far.
   /// - Throws: as ``list(prefix:)`` and ``ItemList/next()``.
-  public func items(
-    prefix: String = "", progress: (Int) -> Void = { _ in }
-  ) throws(VaultError) -> [Item] {
+  public func items(prefix: String = "", progress: (Int) -> Void = { _ in }) throws(VaultError) -> [Item] {
     let (items, strange) = try listing(prefix: prefix, progress: progress)
     guard strange.isEmpty else { throw .strangeRows(group: name.description) }
     return items

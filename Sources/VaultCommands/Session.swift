@@ -215,7 +215,6 @@ extension Session {
 
   /// Which store's passphrase is asked for, and why. The prompt may appear in the middle of another program.
   private var passphrasePrompt: @Sendable (_ isOpen: Bool) -> String {
-    let store = (try? StoreLocation(environment: environment)).map { shown($0.home) } ?? "the store"
     let purpose =
       switch line.command.path {
       case "vault credential git": "git"
@@ -224,8 +223,10 @@ extension Session {
       case let path: "'\(path)'"
       }
     if variable("VAULT_CREDENTIAL") != nil { return { _ in "passphrase of the credential, for \(purpose): " } }
-    return { isOpen in
-      isOpen
+    return { [environment] isOpen in
+      let home = (try? StoreLocation(environment: environment))?.home
+      let store = home.map { Session.shown($0, home: environment["HOME"]) } ?? "the store"
+      return isOpen
         ? "the store is unlocked only for items, and \(purpose) needs its owner\npassphrase of \(store): "
         : "passphrase of \(store), for \(purpose): "
     }
@@ -241,11 +242,11 @@ extension Session {
   }
 
   /// A path for people, with `~` for the home folder.
-  func shown(_ path: String) -> String {
-    guard let home = variable("HOME"), home.count > 1, path.hasPrefix(home + "/") else {
-      return UTF8Text.onOneLine(path)
-    }
-    return UTF8Text.onOneLine("~" + path.dropFirst(home.count))
+  func shown(_ path: String) -> String { Session.shown(path, home: variable("HOME")) }
+
+  private static func shown(_ path: String, home: String?) -> String {
+    let isBelow = home.map { $0.count > 1 && path.hasPrefix($0 + "/") } ?? false
+    return UTF8Text.onOneLine(isBelow ? "~" + path.dropFirst(home?.count ?? 0) : path)
   }
 
   /// Whether a passphrase would open the store.

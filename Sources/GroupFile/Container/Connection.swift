@@ -323,9 +323,7 @@ extension Connection {
 
   /// Limits each statement in `body` to the work for as many rows as fit into the file, because the tree of a table in
   /// a hostile file may repeat pages.
-  func withBoundOfWholeFile<Result>(
-    _ body: () throws(GroupFileError) -> Result
-  ) throws(GroupFileError) -> Result {
+  func withBoundOfWholeFile<Result>(_ body: () throws(GroupFileError) -> Result) throws(GroupFileError) -> Result {
     let file = try ContainerPlace.status(location.path)?.byteCount ?? 0
     let log = try ContainerPlace.status(location.logPath)?.byteCount ?? 0
     let limit = handle.stepLimit

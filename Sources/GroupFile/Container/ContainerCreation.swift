@@ -33,8 +33,7 @@ extension Connection {
     do throws(GroupFileError) {
       try finish()
       try final.checkVacant()
-      let code = NewName.give(final.path, to: location.path)
-      guard code == 0 else { throw ResultCode.error(errno: code) }
+      try onDisk(NewName.give(final.path, to: location.path))
     } catch {
       discard()
       throw error

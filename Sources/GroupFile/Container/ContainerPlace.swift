@@ -68,7 +68,7 @@ package final class ContainerPlace: Equatable, Sendable {
     defer { unsafe free(resolved) }
     let path = unsafe String(cString: resolved)
     guard path.utf8.count + name.utf8.count <= ContainerPlace.pathLimit else { throw .storage(.pathTooLong) }
-    try NetworkFileSystem.refuse(path)
+    if let kind = NetworkFileSystem.kind(of: path) { throw .networkFileSystem(kind) }
     self.init(resolved: path, name: name, owner: owner ?? geteuid())
   }
 
@@ -249,28 +249,17 @@ enum ContainerTrust {
 }
 
 /// Gives a complete draft its final name, so that an incomplete file never has that name.
-package enum NewName {
+enum NewName {
   /// Renames `draft` to `name` in the same folder, unless `name` exists.
-  ///
-  /// - Returns: 0, or the `errno` of the failure: `EEXIST` if the name is taken.
-  package static func give(_ name: String, to draft: String) -> CInt {
-    unsafe csqlite_rename_new(draft, name) == 0 ? 0 : errno
+  static func give(_ name: String, to draft: String) throws(FileFault) {
+    guard unsafe csqlite_rename_new(draft, name) == 0 else { throw FileFault(errno: errno) }
   }
 }
 
 /// File systems shared between machines: they lack the locks and the shared memory that SQLite's log needs.
 package enum NetworkFileSystem {
-  /// Refuses a folder on such a file system.
-  ///
-  /// - Throws: `networkFileSystem` with its kind. A folder whose kind cannot be determined is accepted.
-  package static func refuse(_ folder: String) throws(GroupFileError) {
-    if let kind = kind(of: folder) { throw .networkFileSystem(kind) }
-  }
-
-  /// The kind of network file system that holds `folder`; `nil` for a local one.
-  package static func kind(of folder: String) -> String? {
-    unsafe kind(csqlite_file_system(folder))
-  }
+  /// The kind of network file system that holds `folder`; `nil` for a local one, and if it cannot be determined.
+  package static func kind(of folder: String) -> String? { unsafe kind(csqlite_file_system(folder)) }
 
   /// The kind of network file system with this magic number.
   static func kind(_ number: UInt32) -> String? {

@@ -30,8 +30,7 @@ struct SnapshotCheck {
     index = before == connection.indexHeader ? before : nil
     if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
     found = nil
-    let version = FormatVersion(
-      userVersion: UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version")))
+    let version = FormatVersion(userVersion: UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version")))
     let isSameFormat = schemaVersion == self.schemaVersion && version == self.version
     self.version = version
     if !isSameFormat { try checkConstants(connection) }
@@ -106,9 +105,7 @@ extension Connection {
   /// Writes the signed versions to the file's `user_version`, in the open transaction.
   func storeVersion(_ signed: FormatVersion) throws(GroupFileError) {
     guard version != signed else { return }
-    try statement(
-      signed == .published ? "PRAGMA user_version=0x00010002" : "PRAGMA user_version=0x00010001"
-    ).run()
+    try statement(signed == .published ? "PRAGMA user_version=0x00010002" : "PRAGMA user_version=0x00010001").run()
     verified = SnapshotCheck()
   }
 
@@ -154,8 +151,7 @@ extension Connection {
 
 extension FormatVersion {
   init(userVersion: UInt32) {
-    self.init(
-      read: UInt16(truncatingIfNeeded: userVersion >> 16), write: UInt16(truncatingIfNeeded: userVersion))
+    self.init(read: UInt16(truncatingIfNeeded: userVersion >> 16), write: UInt16(truncatingIfNeeded: userVersion))
   }
 }
 

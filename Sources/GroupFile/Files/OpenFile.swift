@@ -157,8 +157,7 @@ package enum SecretFile {
     package func place(_ bytes: UnsafeRawBufferPointer) throws(FileFault) {
       try unsafe file.write(bytes)
       try file.synchronize()
-      let code = NewName.give(path, to: draft)
-      guard code == 0 else { throw FileFault(errno: code) }
+      try NewName.give(path, to: draft)
       do throws(FileFault) { try parent.synchronize() } catch {
         unsafe unlink(path)
         throw error

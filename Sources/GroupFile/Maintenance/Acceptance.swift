@@ -125,9 +125,7 @@ extension AccessGroupFile {
   }
 
   /// A state from a damaged file that the witness refuses, or whose group the owner removed.
-  func offer(
-    salvaged state: VerifiedState, _ reading: WitnessReading, to owner: OwnersAcceptance
-  ) -> OfferedState {
+  func offer(salvaged state: VerifiedState, _ reading: WitnessReading, to owner: OwnersAcceptance) -> OfferedState {
     let record = known(reading)
     let isRemoved = owner.isRemoved || record?.flags.contains(.removed) == true
     let isOlderRoster = record.map { AccessGroupFile.olderRoster(state, $0) != nil } ?? false
@@ -160,9 +158,7 @@ extension AccessGroupFile {
   }
 
   /// How the state contradicts the newest roster or key seen; `nil` if it does not.
-  private static func olderRoster(
-    _ state: VerifiedState, _ record: WitnessRecord
-  ) -> RollbackReason? {
+  private static func olderRoster(_ state: VerifiedState, _ record: WitnessRecord) -> RollbackReason? {
     if state.manifest.rosterRevision < record.rosterRevision { return .olderRoster }
     if state.manifest.generation < record.generation { return .olderKey }
     let isSameRevision = state.manifest.rosterRevision == record.rosterRevision && record.rosterDigest != .zero

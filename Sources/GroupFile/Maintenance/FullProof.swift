@@ -72,9 +72,7 @@ struct FullProof {
 
   /// Proves the kept versions of `row`, which come next in `older`, oldest first. Each version names its predecessor's
   /// digest.
-  private mutating func proveVersions(
-    of row: Row, _ older: Statement, _ content: Content
-  ) throws(GroupFileError) {
+  private mutating func proveVersions(of row: Row, _ older: Statement, _ content: Content) throws(GroupFileError) {
     var digest: Digest?
     for version in row.oldest..<row.version {
       guard try older.step() else { throw .damaged(.row, "an older version is missing") }

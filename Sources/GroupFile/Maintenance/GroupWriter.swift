@@ -200,7 +200,7 @@ package struct GroupDraft: Sendable {
   package func take(keeping kept: String) throws(GroupFileError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
-      try GroupDraft.check(NewName.give(target, to: folder))
+      try onDisk(NewName.give(target, to: folder))
       try synchronise(kept)
       return false
     }
@@ -217,7 +217,7 @@ package struct GroupDraft: Sendable {
   func takeWhileLocked(keeping kept: String) throws(GroupFileError) -> Bool {
     for path in [folder, target] { ConnectionPool.closeIdle(at: try ContainerPlace(folder: path)) }
     // First rename the draft to the path for the old files, so that a process killed from now on loses neither.
-    try GroupDraft.check(NewName.give(kept, to: folder))
+    try onDisk(NewName.give(kept, to: folder))
     try GroupDraft.exchange(kept, target)
     try synchronise(kept)
     let old = try ContainerPlace(folder: kept)
@@ -232,13 +232,7 @@ package struct GroupDraft: Sendable {
     guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
     // On a file system that cannot exchange two folders, the group is missing for a moment.
     let old = kept + ".old"
-    try check(NewName.give(old, to: target))
-    try check(NewName.give(target, to: kept))
-    try check(NewName.give(kept, to: old))
-  }
-
-  private static func check(_ code: CInt) throws(GroupFileError) {
-    if code != 0 { throw ResultCode.error(errno: code) }
+    for (name, folder) in [(old, target), (target, kept), (kept, old)] { try onDisk(NewName.give(name, to: folder)) }
   }
 
   private func synchronise(_ kept: String) throws(GroupFileError) {

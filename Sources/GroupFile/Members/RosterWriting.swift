@@ -74,9 +74,7 @@ struct RosterWriting {
   private var old: VerifiedState { view.state }
 
   /// - Parameter view: the verified state of the transaction; the caller has compared it with the witness.
-  init(
-    _ view: Snapshot, _ context: GroupContext, _ authority: any RosterAuthority, salvaged: SalvagedGroup? = nil
-  ) {
+  init(_ view: Snapshot, _ context: GroupContext, _ authority: any RosterAuthority, salvaged: SalvagedGroup? = nil) {
     self.salvaged = salvaged
     self.view = view
     self.context = context
@@ -176,8 +174,7 @@ struct RosterWriting {
     guard [roster.revision, roster.generation, manifest.epoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
       throw .overLimit("2^53 states")
     }
-    return try target.store(
-      roster, manifest, under: keys, owner: authority.rosterSigningKey(), writer: context.seed)
+    return try target.store(roster, manifest, under: keys, owner: authority.rosterSigningKey(), writer: context.seed)
   }
 
   private func rotate(
@@ -268,8 +265,7 @@ extension Roster {
   fileprivate mutating func note(_ leaving: [Member], at epoch: UInt64) {
     for member in leaving {
       removed.append(
-        RemovedMember(
-          issue: member.issue, application: member.application, lastGeneration: generation, epoch: epoch))
+        RemovedMember(issue: member.issue, application: member.application, lastGeneration: generation, epoch: epoch))
     }
     removed.sort { RemovedMember.rises(from: $0, to: $1) }
   }

@@ -127,8 +127,7 @@ extension AccessGroupFile {
   private func provedOutside(
     _ draft: GroupDraft, _ following: (PublishedState) throws(GroupFileError) -> [[UInt8]]
   ) throws(GroupFileError) -> PublishedState {
-    let fetched = AccessGroupFile(
-      folder: draft.folder, context: context.withoutFloor, witness: NoWitness(), now: now)
+    let fetched = AccessGroupFile(folder: draft.folder, context: context.withoutFloor, witness: NoWitness(), now: now)
     let state = try fetched.fullyProvedState()
     try fetched.follow(following, from: state)
     let outside = AccessGroupFile(
@@ -250,9 +249,7 @@ extension GroupCommit {
     }
   }
 
-  private func signedState(
-    after old: VerifiedState, as context: GroupContext
-  ) throws(GroupFileError) -> VerifiedState {
+  private func signedState(after old: VerifiedState, as context: GroupContext) throws(GroupFileError) -> VerifiedState {
     var (signed, member, header, sealedRoster) = (old.signedRoster, old.member, old.header, old.sealedRoster)
     if let roster {
       signed = try SignedRoster(opening: roster.roster, with: old.keys, ownerKey: context.ownerKey)

@@ -218,9 +218,7 @@ package struct FieldWriter {
   /// Appends `text` under `tag`.
   ///
   /// - Throws: `overLimit`, naming `subject`, if the text is longer than `limit` bytes.
-  package mutating func write(
-    _ tag: UInt8, text: String, limit: Int, _ subject: String
-  ) throws(GroupFileError) {
+  package mutating func write(_ tag: UInt8, text: String, limit: Int, _ subject: String) throws(GroupFileError) {
     let utf8 = Array(text.utf8)
     guard utf8.count <= limit else { throw .overLimit("\(limit) bytes in \(subject)") }
     write(tag, utf8)

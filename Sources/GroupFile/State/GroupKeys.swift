@@ -19,19 +19,17 @@ package final class GroupKeys: Sendable {
   init(groupKey: consuming Key, groupID: GroupID, generation: UInt64, deviceKey: borrowing Key?) throws(SealingError) {
     self.groupID = groupID
     self.generation = generation
-    var context = ByteWriter(reservingCapacity: 40)
-    context.write(groupID)
-    context.write(generation)
+    let context = groupID.context(generation)
     let effective: Key
     switch deviceKey {
     case .some(let device): effective = try device.derive(.device, groupKey, groupID)
     case .none: effective = groupKey.copy()
     }
-    token = try effective.derive(.tokenKey, context.bytes)
-    attributes = try effective.derive(.attributesKey, context.bytes)
-    secret = try effective.derive(.secretKey, context.bytes)
-    meta = try effective.derive(.metaKey, context.bytes)
-    commitment = effective.mac(.keyCommitment, context.bytes)
+    token = try effective.derive(.tokenKey, context)
+    attributes = try effective.derive(.attributesKey, context)
+    secret = try effective.derive(.secretKey, context)
+    meta = try effective.derive(.metaKey, context)
+    commitment = effective.mac(.keyCommitment, context)
     self.groupKey = groupKey
     binding = RowBinding(groupID: groupID, generation: generation)
   }
@@ -71,10 +69,14 @@ package final class GroupKeys: Sendable {
       Array(stored.dropFirst(24)), key: meta, nonce: nonce, binding: metaBinding(label))
   }
 
-  private func metaBinding(_ label: Label) -> [UInt8] {
-    var writer = ByteWriter(reservingCapacity: 56)
-    writer.write(label)
-    writer.write(groupID)
+  private func metaBinding(_ label: Label) -> [UInt8] { label.padded + groupID.context(generation) }
+}
+
+extension GroupID {
+  /// `group id ‖ generation`: what keys and seals of one generation are bound to.
+  fileprivate func context(_ generation: UInt64) -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 40)
+    writer.write(self)
     writer.write(generation)
     return writer.bytes
   }
@@ -122,8 +124,7 @@ package enum Wrap {
     do {
       let wrapKey = try seed.wrapKey(group: groupID, generation: generation)
       return try Key(
-        SealedBox.open(
-          Array(stored[25...]), key: wrapKey, nonce: nonce, binding: binding(groupID, generation, slotID)))
+        SealedBox.open(Array(stored[25...]), key: wrapKey, nonce: nonce, binding: binding(groupID, generation, slotID)))
     } catch .outOfMemory {
       throw .storage(.memory)
     } catch {
@@ -135,13 +136,7 @@ package enum Wrap {
   static func digest(_ stored: [UInt8], slotID: [UInt8]) -> Digest { Hash.digest(.wrapHash, slotID + stored) }
 
   private static func binding(_ groupID: GroupID, _ generation: UInt64, _ slotID: [UInt8]) -> [UInt8] {
-    var writer = ByteWriter(reservingCapacity: 73)
-    writer.write(Label.wrap)
-    writer.write(groupID)
-    writer.write(generation)
-    writer.write(slotID)
-    writer.write(kind)
-    return writer.bytes
+    Label.wrap.padded + groupID.context(generation) + slotID + [kind]
   }
 }
 
@@ -196,12 +191,12 @@ package final class MemberSeed: Sendable {
   ///
   /// - Throws: `outOfMemory`.
   package func wrapKey(group: GroupID, generation: UInt64) throws(SealingError) -> Key {
-    try seed.derive(.memberWrap, MemberSeed.place(group, generation))
+    try seed.derive(.memberWrap, group.context(generation))
   }
 
   /// The 16 bytes under which that wrap is stored; without the seed they reveal nothing about the member.
   package func slotID(group: GroupID, generation: UInt64) -> [UInt8] {
-    Array(seed.mac(.memberSlot, MemberSeed.place(group, generation)).bytes.prefix(16))
+    Array(seed.mac(.memberSlot, group.context(generation)).bytes.prefix(16))
   }
 
   /// Lends the seed's 32 bytes to `body`, for a credential or the kernel's keyring.
@@ -209,13 +204,6 @@ package final class MemberSeed: Sendable {
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try unsafe seed.withUnsafeBytes(body)
-  }
-
-  private static func place(_ group: GroupID, _ generation: UInt64) -> [UInt8] {
-    var writer = ByteWriter(reservingCapacity: 40)
-    writer.write(group)
-    writer.write(generation)
-    return writer.bytes
   }
 }
 

@@ -22,8 +22,7 @@ package struct Roster: Sendable, Equatable {
 
     /// These flags with `version`, whose numbers are 1...256.
     func with(_ version: FormatVersion) -> Flags {
-      Flags(
-        rawValue: rawValue & ~Flags.versionBits | UInt32(version.read - 1) << 8 | UInt32(version.write - 1) << 16)
+      Flags(rawValue: rawValue & ~Flags.versionBits | UInt32(version.read - 1) << 8 | UInt32(version.write - 1) << 16)
     }
 
     /// Whether all flags are known. Flags of a later format are accepted, because this program cannot know them.

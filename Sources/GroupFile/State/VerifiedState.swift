@@ -134,9 +134,7 @@ extension Roster {
   /// the key and the wrap that led to it.
   ///
   /// - Parameter wrap: the member's own wrap; `nil` if it is lost and another one led to the key.
-  func member(
-    _ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?
-  ) throws(GroupFileError) -> Member {
+  func member(_ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?) throws(GroupFileError) -> Member {
     guard groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
     guard keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
     let slotID = context.seed.slotID(group: keys.groupID, generation: keys.generation)
@@ -173,9 +171,7 @@ extension VerifiedState {
 }
 
 extension GroupKeys {
-  convenience init(
-    _ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?
-  ) throws(GroupFileError) {
+  convenience init(_ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?) throws(GroupFileError) {
     do {
       try self.init(
         groupKey: groupKey.copy(), groupID: header.groupID, generation: header.generation, deviceKey: deviceKey)

@@ -90,9 +90,7 @@ package final class WriteTransaction: ItemReading {
     return version
   }
 
-  private func write(
-    _ rows: (inout SealingQueue) throws(GroupFileError) -> [SealedDraft]
-  ) throws(GroupFileError) {
+  private func write(_ rows: (inout SealingQueue) throws(GroupFileError) -> [SealedDraft]) throws(GroupFileError) {
     do throws(GroupFileError) {
       for sealed in try rows(&queue) { try write(sealed) }
     } catch {

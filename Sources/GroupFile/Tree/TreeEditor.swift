@@ -200,9 +200,7 @@ struct TreeBuilder {
   }
 
   /// The digest of the root; `visit` receives the nodes that were not taken, with their places and stored bodies.
-  func finish<Failure: Error>(
-    visit: (TreePlace, [UInt8]) throws(Failure) -> Void
-  ) throws(Failure) -> Digest {
+  func finish<Failure: Error>(visit: (TreePlace, [UInt8]) throws(Failure) -> Void) throws(Failure) -> Digest {
     var copy = self
     let root = copy.close()
     for node in copy.nodes { try visit(node.place, node.body) }

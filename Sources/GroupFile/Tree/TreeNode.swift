@@ -18,9 +18,7 @@ struct TreePlace: Hashable, Sendable {
   func contains(_ token: Token) -> Bool { token.prefix(depth) == prefix }
 
   /// Lends the key in table `node`: u8 depth ‖ prefix 16.
-  func withKey<Result, Failure>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
+  func withKey<Result, Failure>(_ body: (UnsafeRawBufferPointer) throws(Failure) -> Result) throws(Failure) -> Result {
     var key: (UInt64, UInt64, UInt64) = (0, 0, 0)
     return try unsafe Swift.withUnsafeMutableBytes(of: &key) { (key) throws(Failure) in
       unsafe write(to: key)

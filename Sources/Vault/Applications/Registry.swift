@@ -14,8 +14,7 @@ struct Registry {
     let name = AccessGroup.Name.registry
     let seed: MemberSeed
     do { seed = try identity.registryMember() } catch { throw .storage(.memory) }
-    let witnesses = WitnessFolder(
-      stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
+    let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
     let file = AccessGroupFile(
       folder: location.groupFolder(name.description),
       context: GroupContext(groupName: name.description, ownerKey: identity.ownerKey, seed: seed),

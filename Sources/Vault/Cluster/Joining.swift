@@ -14,9 +14,7 @@ public struct ApplicationCredential: Sendable {
   /// - Throws: ``VaultError/locked(_:)`` if the file is missing or unsuitable, or if it is sealed and nothing gives the
   ///   passphrase; ``VaultError/wrongKey(_:)``; ``VaultError/damaged(group:level:detail:)``;
   ///   ``VaultError/newerFormat(read:write:)``; ``VaultError/storage(_:)``.
-  public init(
-    at path: String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil
-  ) throws(VaultError) {
+  public init(at path: String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil) throws(VaultError) {
     credential = try StoreAccess.credential(CredentialFile.bytes(path), passphrase)
   }
 

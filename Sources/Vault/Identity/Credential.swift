@@ -261,9 +261,7 @@ enum CredentialFile {
     ///   - isWritten: whether an existing credential is the one to be written; it is left unchanged then.
     /// - Throws: ``VaultError/exists(_:)``, ``VaultError/invalid(_:)``, ``VaultError/denied(_:)``,
     ///   ``VaultError/storage(_:)``.
-    init(
-      _ path: String, outside store: String, isWritten: (Credential) -> Bool = { _ in false }
-    ) throws(VaultError) {
+    init(_ path: String, outside store: String, isWritten: (Credential) -> Bool = { _ in false }) throws(VaultError) {
       guard try !Place.isInside(path, store) else {
         throw .invalid("a credential must be outside the store that it opens")
       }

@@ -65,9 +65,7 @@ struct IdentityFolder: Sendable {
   /// Changes the identity file, and keeps other processes from changing it meanwhile.
   ///
   /// - Throws: what ``read()`` throws, what `body` throws, `busy`. The file is not changed then.
-  func change<Result>(
-    _ body: (inout IdentityFile) throws(VaultError) -> Result
-  ) throws(VaultError) -> Result {
+  func change<Result>(_ body: (inout IdentityFile) throws(VaultError) -> Result) throws(VaultError) -> Result {
     let home = try openHome()
     // Read before locking, so that no lock file is created where there is no store.
     _ = try bytes(in: home)

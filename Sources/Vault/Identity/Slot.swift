@@ -55,8 +55,7 @@ public struct Slot: Sendable, Equatable {
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
   ) throws(VaultError) {
     let key = try Vault.sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
-    self.init(
-      use: .passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
+    self.init(use: .passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
   }
 
   /// A slot that `key` opens; `use` must not be a passphrase.
@@ -68,8 +67,7 @@ public struct Slot: Sendable, Equatable {
   ) throws(VaultError) {
     precondition(use != .passphrase)
     let slotKey = try Vault.sealing(key.derive(.slotKey, salt))
-    self.init(
-      use: use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
+    self.init(use: use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
   }
 
   private init(

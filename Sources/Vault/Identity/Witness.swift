@@ -138,9 +138,7 @@ final class Witness: Witnessing {
   }
 
   /// Creates the file, or replaces one that is not a valid witness.
-  private func make(
-    _ record: WitnessRecord?, in folder: borrowing Folder
-  ) throws(WitnessFolder.Unusable) -> Bool {
+  private func make(_ record: WitnessRecord?, in folder: borrowing Folder) throws(WitnessFolder.Unusable) -> Bool {
     guard var record else { return true }
     record.sequence = 1
     guard isWritable(record) else { return false }

@@ -35,9 +35,7 @@ package final class AuditLog: Sendable {
   /// - Returns: the new end of the chain.
   /// - Throws: ``VaultError/storage(_:)`` and the other errors of a group; nothing is appended then.
   @discardableResult
-  package func append(
-    _ records: [AuditRecord], at time: Timestamp = .now
-  ) throws(VaultError) -> AuditHead {
+  package func append(_ records: [AuditRecord], at time: Timestamp = .now) throws(VaultError) -> AuditHead {
     guard !records.isEmpty else { return try head() }
     let batches = AuditBatch.split(records)
     return try group.writing { (edit) throws(GroupFileError) in

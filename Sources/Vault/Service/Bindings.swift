@@ -111,9 +111,7 @@ extension Applications {
   ///   ``VaultError/contradiction(_:)`` for an application whose credentials were revoked; ``VaultError/denied(_:)`` for
   ///   anyone but the owner.
   @discardableResult
-  public func bind(
-    _ id: String, _ alternative: ServiceBinding.Alternative
-  ) throws(VaultError) -> BoundApplication {
+  public func bind(_ id: String, _ alternative: ServiceBinding.Alternative) throws(VaultError) -> BoundApplication {
     let name = try Applications.name(id)
     _ = try store.owner()
     try store.makeServiceGroups()
@@ -244,8 +242,7 @@ extension SecretStore {
       let version = found?.version ?? 0
       do throws(VaultError) {
         if let binding {
-          try group(.service).set(
-            name, to: try Secret(binding.serialized()), kind: .json, ifVersion: version)
+          try group(.service).set(name, to: try Secret(binding.serialized()), kind: .json, ifVersion: version)
         } else {
           try group(.service).remove(name, ifVersion: version)
         }

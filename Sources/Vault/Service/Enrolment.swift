@@ -175,9 +175,7 @@ extension SecretStore {
 
 extension SecretStore {
   /// Adds an act of the owner to the record, if the store keeps one. A notice says if that failed: the act stays done.
-  func record(
-    _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil
-  ) {
+  func record(_ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil) {
     guard hasGroup(.audit) else { return }
     let record = AuditRecord(caller: .ownersProcess, action: action, group: group, subject: subject, detail: detail)
     do {

@@ -68,9 +68,7 @@ public struct ServiceBinding: Sendable, Equatable {
       (unit, user, exe, label, certificate) == (other.unit, other.user, other.exe, other.label, other.certificate)
     }
 
-    private static func require(
-      _ text: String?, _ isValid: (String) -> Bool, _ rule: String
-    ) throws(VaultError) {
+    private static func require(_ text: String?, _ isValid: (String) -> Bool, _ rule: String) throws(VaultError) {
       if let text, !isValid(text) { throw .invalid(rule) }
     }
 
@@ -245,8 +243,7 @@ extension ServiceBinding.Alternative {
       }
     }
     try members.finish()
-    try self.init(
-      unit: unit, user: user, exe: exe, label: label, certificate: certificate, credentials: credentials)
+    try self.init(unit: unit, user: user, exe: exe, label: label, certificate: certificate, credentials: credentials)
   }
 
   /// The conditions that are set, in their order.

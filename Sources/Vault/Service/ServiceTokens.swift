@@ -61,9 +61,7 @@ package struct ServiceTokens: Sendable {
   /// Extends a token's time to `seconds` from now, up to its limit.
   ///
   /// - Returns: `nil` if it is no token any more.
-  package func renew(
-    _ text: String, lasting seconds: UInt64, at now: Timestamp = .now
-  ) throws(VaultError) -> Token? {
+  package func renew(_ text: String, lasting seconds: UInt64, at now: Timestamp = .now) throws(VaultError) -> Token? {
     guard let token = try find(text, at: now) else { return nil }
     try group.change(Self.name(of: text), Details(expires: .to(min(now.later(by: seconds), token.limit))))
     return try find(text, at: now)

@@ -74,8 +74,7 @@ extension SecretStore {
     try refuseKnown(name)
     // Recorded before and after, so that a process killed in between leaves neither an unregistered nor a missing
     // group.
-    var entry = Registry.Entry(
-      groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
+    var entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
     try registry.record(entry, of: name)
     try make(name, creation, groupID: entry.groupID, as: member(), in: groups)
     entry.presence = .present

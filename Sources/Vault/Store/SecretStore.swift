@@ -155,9 +155,7 @@ public final class SecretStore: Sendable {
 
   /// For a group that this machine never saw, the owner's registry says which one it is. The seed of the personal
   /// member alone does not open the registry.
-  private func confirmation(
-    of name: AccessGroup.Name
-  ) -> (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? {
+  private func confirmation(of name: AccessGroup.Name) -> (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? {
     guard case .owner(let identity) = access, name != .registry else { return nil }
     return { [location, notices] (state) throws(GroupFileError) in
       let entry: Registry.Entry?
@@ -213,9 +211,7 @@ extension SecretStore {
   /// - Parameter look: may be called twice.
   /// - Returns: the result of `look`; `nil` for a group that was removed meanwhile.
   /// - Throws: what `look` throws; ``VaultError/busy(group:)`` if another process holds the lock for too long.
-  func settled<Result>(
-    _ name: String, _ look: () throws(VaultError) -> Result
-  ) throws(VaultError) -> Result? {
+  func settled<Result>(_ name: String, _ look: () throws(VaultError) -> Result) throws(VaultError) -> Result? {
     testOnlyWillLook(at: name)
     do {
       return try look()

@@ -57,8 +57,7 @@ extension SecretStore {
     if access.lacksIdentity {
       let reason = VaultError.ownerNeeded(.unprovedRegistry)
       results.append(
-        GroupVerification(
-          name: AccessGroup.Name.registry.description, result: .failure(reason), needsOwner: true))
+        GroupVerification(name: AccessGroup.Name.registry.description, result: .failure(reason), needsOwner: true))
     } else if access.isOwners {
       do {
         results += try verifyRegistry(found: results.map(\.name), progress)
@@ -132,10 +131,7 @@ extension SecretStore {
       guard entry.presence == .present, !AccessGroupFile.exists(in: folder) else { return nil }
       // For a group that this machine never saw, only the registry shows that it existed.
       let known: UInt64 = if case .valid(let record) = witness(name).read() { record.epoch } else { 1 }
-      return (
-        name.description,
-        .rolledBack(group: name.description, found: 0, known: known, reason: .vanished)
-      )
+      return (name.description, .rolledBack(group: name.description, found: 0, known: known, reason: .vanished))
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 

@@ -100,8 +100,7 @@ struct UnlockedRecord {
   /// - Throws: `outOfMemory`.
   func member() throws(SealingError) -> MemberSeed {
     let seed = try unsafe bytes.withUnsafeBytes { (record) throws(SealingError) in
-      unsafe try Key(
-        copying: UnsafeRawBufferPointer(rebasing: record[PublicKey.byteCount...].prefix(Key.byteCount)))
+      unsafe try Key(copying: UnsafeRawBufferPointer(rebasing: record[PublicKey.byteCount...].prefix(Key.byteCount)))
     }
     return try MemberSeed(seed)
   }

@@ -27,6 +27,19 @@ final class StoreFixture {
 }
 
 struct SecretStoreTests {
+  @Test func `reads of one state agree although another program writes between them`() throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set("item", to: "before")
+    _ = try group.get("item")
+    let state = try group.state()
+    try store.open().group("default").set("item", to: "after")
+    let opened = try state.open("item")
+    #expect(opened.secret.exportInsecurelyAsString() == "before")
+    #expect(try state.history("item").count == 1)
+    #expect(try store.value("item") == "after")
+  }
+
   @Test func `a new key leaves neither a draft nor the replaced files in the store`() throws {
     let store = try StoreFixture()
     let open = try store.open()

@@ -184,8 +184,7 @@ extension AccessGroupFile {
         guard acceptance.confirm(found) else { throw .declined }
         offered = found
       }
-      var rows = SalvagedRows(
-        Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
+      var rows = SalvagedRows(Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
       let root = try rows.write(from: index, to: &writer) { progress(.proved($0)) }
       try connection.storeChain(index.chain, of: state)
       let losesChain = try !connection.confirmChain(of: state)
@@ -232,9 +231,7 @@ extension AccessGroupFile {
   ///   - aside: the folder of the damaged files, which are only read.
   ///   - salvage: an unused path.
   /// - Throws: `noItem` if a name has no value there that opens under the group's current key; nothing is changed then.
-  package func adopt(
-    _ names: [String], from aside: String, at salvage: String
-  ) throws(GroupFileError) -> GroupRepair {
+  package func adopt(_ names: [String], from aside: String, at salvage: String) throws(GroupFileError) -> GroupRepair {
     guard context.kind == .owner else { throw .ownerOnly }
     defer { SalvageCopy.remove(salvage) }
     let transaction = try beginWriting()

@@ -10,9 +10,7 @@ enum SalvageCopy {
   /// - Returns: what SQLite finds through the file's tables.
   /// - Throws: `storage`, `denied`; `altered` if there is no regular file.
   @discardableResult
-  static func make(
-    of source: ContainerPlace, at path: String, header: [UInt8]
-  ) throws(GroupFileError) -> StoredParts {
+  static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(GroupFileError) -> StoredParts {
     let original = try Handle(path: source.path, writable: false, isFrozen: false)
     defer { original.close() }
     do throws(GroupFileError) {

@@ -42,9 +42,7 @@ struct SalvageIndex: ~Copyable {
   /// Reads every page of the file at `path`.
   ///
   /// - Parameter stored: what SQLite finds through the file's tables.
-  init(
-    of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void
-  ) throws(GroupFileError) {
+  init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(GroupFileError) {
     self.stored = stored
     pages = try DatabasePages(path: path)
     // Each byte of an honest file belongs to at most two records, an old one and a new one. The budget stops a file

@@ -167,9 +167,7 @@ struct SalvagedTree {
     }
   }
 
-  private mutating func madeNode(
-    _ digest: Digest, at place: TreePlace, _ index: borrowing SalvageIndex
-  ) -> TreeNode? {
+  private mutating func madeNode(_ digest: Digest, at place: TreePlace, _ index: borrowing SalvageIndex) -> TreeNode? {
     // For a child there may be both a node and rows, and after damage either may be wrong.
     for prefersNodes in [true, false] {
       let candidates = [leaf(at: place, index), branch(at: place, index, prefersNodes: prefersNodes)]
@@ -191,9 +189,7 @@ struct SalvagedTree {
   }
 
   /// The branch built from the nodes that are stored below `place`, or from the rows there.
-  private mutating func branch(
-    at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool
-  ) -> TreeNode? {
+  private mutating func branch(at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool) -> TreeNode? {
     guard place.depth < 32 else { return nil }
     var bitmap: UInt16 = 0
     var children: [Digest] = []
@@ -205,9 +201,7 @@ struct SalvagedTree {
     return children.isEmpty ? nil : .branch(bitmap: bitmap, children: children)
   }
 
-  private mutating func candidate(
-    at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool
-  ) -> Digest? {
+  private mutating func candidate(at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool) -> Digest? {
     let stored = index.nodesByPlace[place]
     if prefersNodes, let stored { return stored }
     let node: TreeNode?
