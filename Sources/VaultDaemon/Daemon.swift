@@ -168,7 +168,7 @@
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: (services as [any Service] + doors + agents + secrets + [upkeep, notices, replication])
+          services: (services as [any Service] + doors + agents + secrets + [upkeep, notices, replication, asking])
             .map { .init(service: $0) }
             + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
           gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)

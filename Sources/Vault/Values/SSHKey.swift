@@ -21,6 +21,9 @@ package struct SSHKey: ~Copyable, Sendable {
       }
     }
 
+    /// How many counted fields a public key has after its name.
+    fileprivate var publicFieldCount: Int { self == .ed25519 ? 1 : 2 }
+
     /// The number of bytes of a coordinate; of a curve only.
     fileprivate var coordinateByteCount: Int {
       switch self {
@@ -46,7 +49,7 @@ package struct SSHKey: ~Copyable, Sendable {
   package static let confirmAttribute = "ssh-confirm"
 
   /// In bits, the sizes of RSA keys that are taken.
-  private static let rsaSizes = 2_048...16_384
+  private static let rsaSizes = 2_048...8_192
   private static let magic = Array("openssh-key-v1\0".utf8)
   private static let begin = "-----BEGIN OPENSSH PRIVATE KEY-----\n"
   private static let end = "-----END OPENSSH PRIVATE KEY-----\n"
@@ -88,35 +91,54 @@ package struct SSHKey: ~Copyable, Sendable {
     let shown: [[UInt8]]
     switch algorithm {
     case .ed25519:
-      guard fields[0].count == 32, fields[1].count == 64, try publicKey(ofSeed: fields[1]) == fields[0] else {
-        throw malformed
-      }
+      guard fields[1].count == 64, try publicKey(ofSeed: fields[1]) == fields[0] else { throw malformed }
       shown = [fields[0]]
     case .rsa:
       // Of numbers that do not belong together, a library may divide by zero or calculate for ever.
       let numbers = fields.map { $0.drop { $0 == 0 } }
-      let bits = numbers[0].count * 8 - (numbers[0].first ?? 0).leadingZeroBitCount
-      guard rsaSizes.contains(bits) else {
-        throw .invalid("an RSA key has 2048 to 16384 bits; a good new key: vault ssh generate NAME")
+      guard rsaSizes.contains(bitCount(fields[0])) else {
+        throw .invalid("an RSA key has 2048 to 8192 bits; a good new key: vault ssh generate NAME")
       }
       let half = numbers[0].count / 2
-      guard fields.allSatisfy({ ($0.first ?? 0xFF) < 0x80 }), (1...8).contains(numbers[1].count),
-        (1...numbers[0].count).contains(numbers[2].count), (1...half + 1).contains(numbers[3].count),
-        numbers[4...].allSatisfy({ (half - 1...half + 1).contains($0.count) }),
-        [0, 1, 4, 5].allSatisfy({ numbers[$0].last.map { $0 & 1 } == 1 })
+      guard fields.allSatisfy({ ($0.first ?? 0xFF) < 0x80 }), (1...numbers[0].count).contains(numbers[2].count),
+        (1...half + 1).contains(numbers[3].count),
+        numbers[4...].allSatisfy({ (half - 1...half + 1).contains($0.count) && $0.last.map { $0 & 1 } == 1 })
       else { throw malformed }
       shown = [fields[1], fields[0]]
     case .p256, .p384, .p521:
-      let count = algorithm.coordinateByteCount
-      guard fields[0] == Array(algorithm.rawValue.utf8.suffix(8)), fields[1].count == 1 + 2 * count,
-        fields[1][0] == 4, (1...count + 1).contains(fields[2].count), fields[2][0] < 0x80
-      else { throw malformed }
+      guard (1...algorithm.coordinateByteCount + 1).contains(fields[2].count), fields[2][0] < 0x80 else {
+        throw malformed
+      }
       shown = [fields[0], fields[1]]
     }
+    guard arePublic(shown, algorithm) else { throw malformed }
     var blob = ByteWriter()
     blob.writeCounted32(Array(algorithm.rawValue.utf8))
     for field in shown { blob.writeCounted32(field) }
     return blob.bytes
+  }
+
+  /// Whether these can be the fields of a public key, in the order in which the protocols of SSH send them.
+  private static func arePublic(_ fields: [[UInt8]], _ algorithm: Algorithm) -> Bool {
+    switch algorithm {
+    case .ed25519: return fields[0].count == 32
+    case .rsa:
+      let numbers = fields.map { $0.drop { $0 == 0 } }
+      // OpenSSH refuses a list of keys in which one number is negative or too long; it writes one zero byte at most.
+      return rsaSizes.contains(bitCount(fields[1])) && (1...8).contains(numbers[0].count)
+        && fields.indices.allSatisfy { index in
+          fields[index][0] < 0x80 && fields[index].count <= numbers[index].count + 1
+            && numbers[index].last.map { $0 & 1 } == 1
+        }
+    case .p256, .p384, .p521:
+      return fields[0] == Array(algorithm.rawValue.utf8.suffix(8))
+        && fields[1].count == 1 + 2 * algorithm.coordinateByteCount && fields[1][0] == 4
+    }
+  }
+
+  private static func bitCount(_ number: [UInt8]) -> Int {
+    let digits = number.drop { $0 == 0 }
+    return digits.count * 8 - (digits.first ?? 0).leadingZeroBitCount
   }
 
   /// Lends the fields of the private key, in OpenSSH's order, and wipes them afterwards.
@@ -259,6 +281,13 @@ package struct SSHKey: ~Copyable, Sendable {
     else { return nil }
     var reader = ByteReader(blob)
     guard (try? reader.readCounted32(limit: 64)) == Array(algorithm.rawValue.utf8) else { return nil }
+    var fields: [[UInt8]] = []
+    while fields.count < algorithm.publicFieldCount, let field = try? reader.readCounted32(limit: byteLimit) {
+      fields.append(field)
+    }
+    guard fields.count == algorithm.publicFieldCount, reader.remaining == 0, arePublic(fields, algorithm) else {
+      return nil
+    }
     return blob
   }
 }

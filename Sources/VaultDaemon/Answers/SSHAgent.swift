@@ -83,16 +83,21 @@
       of data: [UInt8], by key: [UInt8], flags: UInt32, _ visit: Visit
     ) async throws -> ByteBuffer {
       let access = visit.opened.access
-      let found = try await Blocking.read {
-        try visit.application.flatMap { try Self.keys(of: $0, access).first { $0.key == key } }
+      let named = try await Blocking.read {
+        try visit.application.map { try Self.keys(of: $0, access).filter { $0.key == key } } ?? []
       }
+      // The attribute is what the writer says; the key itself decides.
+      let found = try await Blocking.read { named.first { Self.holdsKey($0, access) } }
       guard let found else {
         try await visit.record(.sign, visit.application == nil ? .denied : .init(.notFound), detail: "ssh")
         throw Refusal.notFound
       }
-      if found.isAsked {
-        let program = visit.connection.peer.executable ?? "an unknown program"
-        guard await asking.confirm("Let \(program) use the SSH key '\(found.item)'?") else {
+      // Another item with the same key must not take the question away.
+      if named.contains(where: \.isAsked) {
+        let peer = visit.connection.peer
+        let program = peer.executable ?? "an unknown program"
+        let question = "Let \(program) use the SSH key '\(found.item)'?"
+        guard await asking.confirm(question, for: peer.key), !Task.isCancelled else {
           try await visit.record(.sign, group: found.group, item: found.item, .denied, detail: "not confirmed")
           throw Refusal.denied
         }
@@ -109,13 +114,21 @@
       return answer
     }
 
+    private static func holdsKey(_ found: Found, _ access: Access) -> Bool {
+      (try? key(in: access.store.group(found.group).open(found.item).secret).publicBlob) == found.key
+    }
+
+    private static func key(in secret: borrowing Secret) throws -> SSHKey {
+      var file = unsafe secret.withUnsafeBytes { unsafe Array($0) }
+      defer { unsafe explicit_bzero(&file, file.count) }
+      return try SSHKey(parsing: file)
+    }
+
     private static func signature(
       of data: [UInt8], with secret: borrowing Secret, by key: [UInt8], flags: UInt32
     ) throws -> [UInt8] {
-      var file = unsafe secret.withUnsafeBytes { unsafe Array($0) }
-      defer { unsafe explicit_bzero(&file, file.count) }
-      let own = try SSHKey(parsing: file)
-      // The attribute is what the writer says; the key itself decides.
+      let own = try Self.key(in: secret)
+      // It may have changed since.
       guard own.publicBlob == key else { throw Refusal.notFound }
       return try own.signature(of: data, flags: flags)
     }

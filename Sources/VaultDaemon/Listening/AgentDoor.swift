@@ -14,6 +14,8 @@
 
     func run() async throws {
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        // Who sends nothing more may still wait for the answer.
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self)
@@ -42,7 +44,9 @@
 
     private let answer: @Sendable (ByteBuffer) async -> ByteBuffer
     private var waiting = ByteBuffer()
-    private var isAnswering = false
+    private var answering: Task<Void, Never>?
+    /// Whether the client sends nothing more.
+    private var hasEnded = false
 
     init(_ answer: @escaping @Sendable (ByteBuffer) async -> ByteBuffer) { self.answer = answer }
 
@@ -54,24 +58,45 @@
     }
 
     private func answerNext(_ context: ChannelHandlerContext) {
-      guard !isAnswering, let length = waiting.getInteger(at: waiting.readerIndex, as: UInt32.self) else { return }
-      guard (1...UInt32(Self.limit)).contains(length) else { return context.close(promise: nil) }
-      guard waiting.readableBytes >= 4 + Int(length) else { return }
+      guard answering == nil else { return }
+      let length = waiting.getInteger(at: waiting.readerIndex, as: UInt32.self)
+      if let length, !(1...UInt32(Self.limit)).contains(length) { return context.close(promise: nil) }
+      guard let length, waiting.readableBytes >= 4 + Int(length) else {
+        if hasEnded { context.close(promise: nil) }
+        return
+      }
       waiting.moveReaderIndex(forwardBy: 4)
       guard let message = waiting.readSlice(length: Int(length)) else { return }
       waiting.discardReadBytes()
-      isAnswering = true
-      let (bound, boundContext) = (
-        NIOLoopBound(self, eventLoop: context.eventLoop), NIOLoopBound(context, eventLoop: context.eventLoop)
-      )
-      context.eventLoop.makeFutureWithTask { [answer] in await answer(message) }.whenSuccess { answer in
-        let (handler, context) = (bound.value, boundContext.value)
-        var framed = ByteBuffer(integer: UInt32(answer.readableBytes))
-        framed.writeImmutableBuffer(answer)
-        context.writeAndFlush(handler.wrapOutboundOut(framed), promise: nil)
-        handler.isAnswering = false
-        handler.answerNext(context)
+      let eventLoop = context.eventLoop
+      let bound = NIOLoopBound((handler: self, context: context), eventLoop: eventLoop)
+      answering = Task { [answer] in
+        let answer = await answer(message)
+        eventLoop.execute {
+          var framed = ByteBuffer(integer: UInt32(answer.readableBytes))
+          framed.writeImmutableBuffer(answer)
+          let (handler, context) = bound.value
+          context.writeAndFlush(handler.wrapOutboundOut(framed)).whenComplete { _ in
+            let (handler, context) = bound.value
+            handler.answering = nil
+            handler.answerNext(context)
+          }
+        }
       }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+      if event as? ChannelEvent == .inputClosed {
+        hasEnded = true
+        answerNext(context)
+      }
+      context.fireUserInboundEventTriggered(event)
+    }
+
+    /// Ends a question that nobody waits for any more.
+    func channelInactive(context: ChannelHandlerContext) {
+      answering?.cancel()
+      context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }

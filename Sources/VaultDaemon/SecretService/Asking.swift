@@ -1,16 +1,27 @@
 #if Daemon
   import CVaultSystem
   import Foundation
+  import ServiceLifecycle
   import Synchronization
   import VaultFoundation
 
   /// Asks the person at the machine, one question at a time: through pinentry, or on the daemon's own terminal. Where
-  /// nobody can be asked, the answer is no.
-  actor Asking {
+  /// nobody can be asked, the answer is no. The daemon's end is the end of all questions.
+  actor Asking: Service {
     /// The path of pinentry; `nil` if there is none, or nothing to show it on.
     private let pinentry: String?
     private let terminal: String?
-    private var last: Task<Void, Never>?
+    /// The questions that wait for the one that is asked, in their order.
+    private var queue: [(number: Int, turn: CheckedContinuation<Bool, Never>)] = []
+    private var lastNumber = 0
+    private var isBusy = false
+    private var hasEnded = false
+    private var cancelQuestion: (@Sendable () -> Void)?
+    /// How many questions each caller waits for.
+    private var counts: [String: Int] = [:]
+
+    /// The most questions that one caller waits for.
+    static let limit = 4
 
     init(pinentry: String? = nil, terminal: String? = nil) { (self.pinentry, self.terminal) = (pinentry, terminal) }
 
@@ -27,14 +38,40 @@
       pinentry = named ?? (hasDisplay ? found : nil)
     }
 
+    func run() async {
+      try? await gracefulShutdown()
+      end()
+    }
+
+    /// Ends the question that is asked, and answers all others with no.
+    func end() {
+      hasEnded = true
+      cancelQuestion?()
+      for waiting in queue { waiting.turn.resume(returning: false) }
+      queue = []
+    }
+
+    /// Asks on behalf of a caller, who may wait for few questions at a time.
+    func confirm(_ question: String, for caller: String) async -> Bool {
+      guard counts[caller, default: 0] < Self.limit else { return false }
+      counts[caller, default: 0] += 1
+      defer {
+        let left = counts[caller, default: 1] - 1
+        counts[caller] = left > 0 ? left : nil
+      }
+      return await confirm(question)
+    }
+
     /// - Returns: whether the answer is yes.
     func confirm(_ question: String) async -> Bool {
       let plain = BusItem.withoutControls(question)
-      return await inTurn { [pinentry, terminal] in
-        if let pinentry { return await Pinentry(program: pinentry).ask(plain, isSecret: false) != nil }
-        guard let terminal else { return false }
-        return await TerminalQuestion(path: terminal).ask("vaultd: \(plain) [y/N] ", isSecret: false)?.bytes == [0x79]
+      let answer = await inTurn { [pinentry, terminal] in
+        if let pinentry { return await Pinentry(program: pinentry).ask(plain, isSecret: false) }
+        guard let terminal else { return nil }
+        let typed = await TerminalQuestion(path: terminal).ask("vaultd: \(plain) [y/N] ", isSecret: false)
+        return typed?.bytes == [0x79] ? typed : nil
       }
+      return answer != nil
     }
 
     /// - Returns: what somebody typed; `nil` if nobody did.
@@ -47,18 +84,45 @@
       }
     }
 
-    private func inTurn<Answer: Sendable>(_ body: @escaping @Sendable () async -> Answer) async -> Answer {
-      let previous = last
-      let task = Task {
-        await previous?.value
-        return await body()
-      }
-      last = Task { _ = await task.value }
+    /// - Returns: what `body` returns; `nil` if it did not begin because nobody waits for it any more.
+    private func inTurn(_ body: @escaping @Sendable () async -> TypedBytes?) async -> TypedBytes? {
+      guard await hasTurn() else { return nil }
+      defer { endTurn() }
+      guard !Task.isCancelled, !hasEnded else { return nil }
+      let task = Task { await body() }
+      cancelQuestion = { task.cancel() }
       return await withTaskCancellationHandler {
         await task.value
       } onCancel: {
         task.cancel()
       }
+    }
+
+    /// Waits for the turn; false if the task is cancelled before.
+    private func hasTurn() async -> Bool {
+      guard !hasEnded, !Task.isCancelled else { return false }
+      guard isBusy else {
+        isBusy = true
+        return true
+      }
+      lastNumber += 1
+      let number = lastNumber
+      return await withTaskCancellationHandler {
+        await withCheckedContinuation { queue.append((number, $0)) }
+      } onCancel: {
+        Task { await leave(number) }
+      }
+    }
+
+    private func leave(_ number: Int) {
+      guard let index = queue.firstIndex(where: { $0.number == number }) else { return }
+      queue.remove(at: index).turn.resume(returning: false)
+    }
+
+    private func endTurn() {
+      cancelQuestion = nil
+      guard queue.isEmpty else { return queue.removeFirst().turn.resume(returning: true) }
+      isBusy = false
     }
   }
 
@@ -106,7 +170,9 @@
           }
         }
       } onCancel: {
-        kill(number, SIGTERM)
+        // It begins with the signals blocked that this thread blocks, and a script may have begun others, which hold its
+        // output open.
+        if kill(-number, SIGKILL) != 0 { kill(number, SIGKILL) }
       }
       process.waitUntilExit()
       return Self.answer(in: [UInt8](text), question: 3)

@@ -116,16 +116,20 @@ struct SSHAgentTests {
     #expect(try await !signAndVerify(text).contains("Good"))
   }
 
+  private func counted(_ bytes: [UInt8]) -> [UInt8] {
+    [0, 0, UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes
+  }
+
+  private func request(toSignWith key: String, flag: UInt8 = 0) throws -> [UInt8] {
+    let blob = try #require(Data(base64Encoded: String(key.split(separator: " ")[1])))
+    return counted([13] + counted(Array(blob)) + counted([1, 2, 3]) + [0, 0, 0, flag])
+  }
+
   @Test func `RSA signs nothing with SHA-1`() async throws {
     defer { unlink(socket) }
     let text = try await makeKey("ssh/mine", "rsa -b 2048", in: "web")
-    let blob = try #require(Data(base64Encoded: String(text.split(separator: " ")[1])))
     let path = socket
-    func counted(_ bytes: [UInt8]) -> [UInt8] { [0, 0, UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes }
-    let requests = [UInt8]([0, 2, 4]).map { flag in
-      let fields = counted(Array(blob)) + counted([1, 2, 3])
-      return counted([13] + fields + [0, 0, 0, flag])
-    }
+    let requests = try [UInt8]([0, 2, 4]).map { try request(toSignWith: text, flag: $0) }
     let answers = await onThread { () -> [[UInt8]] in
       requests.map { request in
         guard let client = RawClient(path) else { return [] }
@@ -167,5 +171,123 @@ struct SSHAgentTests {
     }
     #expect(answers == [[], [], [0, 0, 0, 1, 5], [0, 0, 0, 1, 5]])
     #expect(try await run("ssh-add -l").contains("no identities"))
+  }
+
+  struct Claim: Sendable {
+    let name: String
+    let fields: [[UInt8]]
+
+    init(_ name: String, _ fields: [UInt8]...) { (self.name, self.fields) = (name, fields) }
+  }
+
+  private static func ones(_ count: Int) -> [UInt8] { [UInt8](repeating: 1, count: count) }
+
+  /// The fields after the name that no key of this algorithm has.
+  private static let claims: [Claim] = [
+    Claim("ssh-ed25519", ones(3)), Claim("ssh-ed25519", ones(32), []), Claim("ssh-ed25519"),
+    Claim("ssh-rsa", [], []), Claim("ssh-rsa", [3], ones(255)), Claim("ssh-rsa", [3], ones(1_025)),
+    Claim("ssh-rsa", [3], [0x81] + ones(255)), Claim("ssh-rsa", ones(9), ones(256)),
+    Claim("ssh-rsa", [3], [0, 0] + ones(256)),
+    Claim("ecdsa-sha2-nistp256", Array("nistp384".utf8), [4] + ones(64)),
+    Claim("ecdsa-sha2-nistp256", Array("nistp256".utf8), [2] + ones(64)),
+    Claim("ecdsa-sha2-nistp256", Array("nistp256".utf8), [4]),
+  ]
+
+  @Test(arguments: claims)
+  func `an attribute that is no public key does not hide the keys`(claim: Claim) async throws {
+    defer { unlink(socket) }
+    let blob = counted(Array(claim.name.utf8)) + claim.fields.flatMap { counted($0) }
+    let text = claim.name + " " + Data(blob).base64EncodedString()
+    #expect(SSHKey.publicBlob(of: text) == nil)
+    let mine = try await makeKey("ssh/mine", in: "web")
+    try await daemon.owner().group("web").set("broken", to: "x", Details(attributes: [SSHKey.attribute: text]))
+    #expect(try await run("ssh-add -L") == "\(mine) ssh/mine\n")
+    #expect(try await run("ssh-add -l").hasSuffix(" ssh/mine (ED25519)\n"))
+  }
+
+  @Test func `an item that only claims a key neither stops the key nor takes its question away`() async throws {
+    defer { for end in ["", "-pinentry", "-pinentry.asked"] { unlink(socket + end) } }
+    let text = try await makeKey("ssh/mine", in: "web")
+    let group = try daemon.owner().group("web")
+    try await group.set("a/junk", to: "x", Details(attributes: [SSHKey.attribute: text]))
+    _ = try await makeKey("b/other", in: "web")
+    try await group.change("b/other", Details(attributes: [SSHKey.attribute: text]))
+    #expect(try await signAndVerify(text).contains("Good"))
+    let record = try #require(try daemon.records().last { $0.action == .sign })
+    #expect(record.outcome == .allowed && record.item == "ssh/mine")
+    // A copy without the question comes first.
+    try await group.change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
+    let file = try String(contentsOfFile: daemon.folder + "/sshmine", encoding: .utf8)
+    try await group.set("a/copy", to: file, Details(attributes: [SSHKey.attribute: text]))
+    try answerQuestions("ERR 83886179 cancelled")
+    #expect(try await !signAndVerify(text).contains("Good"))
+    try answerQuestions("OK")
+    #expect(try await signAndVerify(text).contains("Good"))
+    #expect(try daemon.records().last { $0.action == .sign }?.item == "a/copy")
+  }
+
+  /// Waits until the file has text, and returns that.
+  private func contents(_ path: String) async throws -> String {
+    while true {
+      if let text = try? String(contentsOfFile: path, encoding: .utf8), text.hasSuffix("\n") { return text }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  /// A pinentry whose person says nothing; the command is that of its shell.
+  private static let silence = "$$ >>$0.number; exec sleep 3600"
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a question ends with the connection that waits for it`() async throws {
+    let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.number"]
+    defer { for end in ends { unlink(socket + end) } }
+    let text = try await makeKey("ssh/mine", in: "web")
+    try await daemon.owner().group("web").change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
+    try answerQuestions(Self.silence)
+    var client = RawClient(socket)
+    client?.send(try request(toSignWith: text))
+    let number = try #require(try await pid_t(contents(socket + "-pinentry.number").dropLast()))
+    client = nil
+    while kill(number, 0) == 0 { try await Task.sleep(for: .milliseconds(20)) }
+    try answerQuestions("OK")
+    #expect(try await signAndVerify(text).contains("Good"))
+    #expect(try daemon.records().filter { $0.action == .sign && $0.outcome == .allowed }.count == 1)
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a caller waits for few questions, and nobody is asked what nobody waits for`() async throws {
+    let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.number"]
+    defer { for end in ends { unlink(socket + end) } }
+    try answerQuestions(Self.silence)
+    let asking = Asking(pinentry: socket + "-pinentry")
+    let first = Task { await asking.confirm("first", for: "me") }
+    _ = try await contents(socket + "-pinentry.number")
+    // One of these is too many, and the rest end while the first is still asked.
+    let others = (0..<Asking.limit).map { _ in Task { await asking.confirm("other", for: "me") } }
+    let refused = await withTaskGroup(of: Bool.self) { group in
+      for other in others { group.addTask { await other.value } }
+      let answer = await group.next()
+      for other in others { other.cancel() }
+      return await group.reduce(answer ?? true) { $0 || $1 }
+    }
+    #expect(!refused)
+    let last = Task { await asking.confirm("last", for: "you") }
+    await asking.end()
+    #expect(await !first.value)
+    #expect(await !last.value)
+    #expect(await !asking.confirm("late"))
+    #expect(try await contents(socket + "-pinentry.asked") == "first\n")
+  }
+
+  @Test func `a client that ends its side gets its answer and the end`() async throws {
+    defer { unlink(socket) }
+    let path = socket
+    let answer = await onThread { () -> [UInt8] in
+      guard let client = RawClient(path) else { return [] }
+      client.send([0, 0, 0, 1, 11])
+      client.endSending()
+      return Array(client.receiveAll().utf8)
+    }
+    #expect(answer == [0, 0, 0, 5, 12, 0, 0, 0, 0])
   }
 }
