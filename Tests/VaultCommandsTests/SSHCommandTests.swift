@@ -79,6 +79,17 @@ import Testing
     #expect(store.run("ssh", "add", changed, "--name", "changed").status == 64)
   }
 
+  @Test func `an RSA key of more than 8192 bits is refused`() throws {
+    let path = store.folder.file("id")
+    _ = try output("ssh-keygen -q -t rsa -b 2048 -N '' -C '' -f \(path)")
+    let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").dropFirst().dropLast()
+    var file = OpenSSHFile(try #require(Data(base64Encoded: lines.joined())).map(\.self))
+    // Numbers of the right sizes for one bit more.
+    for (place, count) in [(0, 1_025), (4, 513), (5, 513)] { file.fields[place] = [UInt8](repeating: 1, count: count) }
+    let refused = store.run("ssh", "add", store.folder.write("large", Array(file.text.utf8)), "--name", "large")
+    #expect(refused.status == 64 && refused.errors.contains("8192"))
+  }
+
   @Test func `a file of an older format is refused with the way to convert it`() throws {
     let path = store.folder.file("id")
     _ = try output("ssh-keygen -q -t rsa -b 2048 -m PEM -N '' -f \(path)")

@@ -53,9 +53,16 @@ import Testing
     #expect(expired.status == 11 && expired.errors.contains("expired"))
   }
 
-  @Test func `a value of several lines answers nothing`() {
-    store.run("set", "web", "--attribute", "askpass=Password:", input: "one\ntwo")
-    #expect(store.run("askpass", "Password:").status == 18)
+  @Test(arguments: ["one\ntwo", "one\rtwo", "\u{1B}c", "tab\t", "\u{7F}"])
+  func `a value with control characters answers nothing`(value: String) {
+    store.run("set", "web", "--attribute", "askpass=Password:", input: value)
+    let refused = store.run("askpass", "Password:")
+    #expect(refused.status == 18 && refused.output.isEmpty && refused.errors.contains("control characters"))
+  }
+
+  @Test func `an error shows the beginning of a long prompt`() {
+    let refused = store.run("askpass", String(repeating: "p", count: 5_000))
+    #expect(refused.status == 11 && refused.errors.contains("'\(String(repeating: "p", count: 200))…'"))
   }
 
   @Test func `a question of yes or no is answered by a person, whatever an item says`() {
@@ -67,7 +74,8 @@ import Testing
       #expect(store.run(["askpass", "Allow use of key?"], on: terminal).status == status)
       #expect(!terminal.shown().contains("s3cret"))
     }
-    #expect(store.run("askpass", "Allow use of key?").status == 11)
+    let unasked = store.run("askpass", "Allow use of key?")
+    #expect(unasked.status == 11 && unasked.errors.contains("no terminal") && !unasked.errors.contains("no item"))
     store.environment["SSH_ASKPASS_PROMPT"] = "none"
     let told = store.run("askpass", "Confirm user presence")
     #expect(told.status == 0 && told.output.isEmpty && told.errors == "Confirm user presence\n")

@@ -31,7 +31,10 @@ struct AskPass: Command {
   func run(in session: Session) throws {
     switch session.variable("SSH_ASKPASS_PROMPT") {
     case "confirm":
-      guard try terminal(session).confirm(shown + " (yes/no) ") else {
+      guard let terminal = Terminal(path: session.streams.terminal) else {
+        throw Failure(.locked, "a person has to agree to '\(quoted)', and there is no terminal to ask")
+      }
+      guard try terminal.confirm(shown + " (yes/no) ") else {
         throw Failure(.denied, "the answer was not yes")
       }
     // ssh tells something and waits for no answer.
@@ -47,6 +50,11 @@ struct AskPass: Command {
   private var shown: String {
     prompt.split(separator: "\n", omittingEmptySubsequences: false).map { UTF8Text.onOneLine(String($0)) }
       .joined(separator: "\n")
+  }
+
+  /// The prompt's beginning on one line, for an error.
+  private var quoted: String {
+    UTF8Text.onOneLine(String(prompt.prefix(200))) + (prompt.dropFirst(200).isEmpty ? "" : "…")
   }
 
   /// Whether the answer is no secret: git's question for a name, and ssh's for a host's key.
@@ -70,9 +78,10 @@ struct AskPass: Command {
     guard let answer = rule.isForUsername ? login.username : login.secrets.password else {
       throw Failure(.conflict, "the item that answers this prompt has no field for it", hint: "see: vault askpass list")
     }
-    // The program would take the first line alone.
-    guard !answer.contains(0x0A), !answer.contains(0) else {
-      throw Failure(.conflict, "the item that answers this prompt has a value of several lines")
+    // The program takes the first line alone, and may take other control characters for keys.
+    guard answer.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      throw Failure(
+        .conflict, "the item that answers this prompt has a value of several lines or with control characters")
     }
     return answer
   }
@@ -80,7 +89,7 @@ struct AskPass: Command {
   private func terminal(_ session: Session) throws -> Terminal {
     if let terminal = Terminal(path: session.streams.terminal) { return terminal }
     throw Failure(
-      .locked, "no item answers the prompt '\(UTF8Text.onOneLine(prompt))', and there is no terminal to ask",
+      .locked, "no item answers the prompt '\(quoted)', and there is no terminal to ask",
       hint: "name the item that does: vault askpass add NAME PROMPT")
   }
 
