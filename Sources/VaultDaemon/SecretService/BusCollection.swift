@@ -175,10 +175,16 @@
       switch change {
       case .create(let content, let replaces, let planned):
         let attributes = content.attributes ?? [:]
-        if replaces, let old = items.replaced(by: attributes) { return (old.name, old, content) }
-        // Another process may have used the name since.
-        if let planned, !items.hasItem(named: planned) { return (planned, nil, content) }
-        return (items.freeName(BusItem.name(for: content.label ?? "", attributes)), nil, content)
+        // Others may have made the item, or used the name, since it was planned and recorded.
+        if replaces, let old = items.replaced(by: attributes) {
+          guard planned == nil || planned == old.name else { throw .plannedOtherwise }
+          return (old.name, old, content)
+        }
+        guard let planned else {
+          return (items.freeName(BusItem.name(for: content.label ?? "", attributes)), nil, content)
+        }
+        guard !items.hasItem(named: planned) else { throw .plannedOtherwise }
+        return (planned, nil, content)
       case .change(let id, let content):
         guard let old = items.items[id] else { throw .noObject }
         return (old.name, old, content)

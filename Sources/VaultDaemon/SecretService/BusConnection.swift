@@ -133,7 +133,7 @@
 
     private func take(_ message: consuming BusMessage, _ thread: inout BusThread) {
       if message.isSignal {
-        guard message.sender == "org.freedesktop.DBus", let values = try? message.values() else { return }
+        guard message.sender == BusThread.bus, let values = try? message.values() else { return }
         guard case .text(let subject)? = values.first else { return }
         switch message.member {
         case "NameOwnerChanged" where subject.hasPrefix(":") && values.last == .text(""):
@@ -178,6 +178,10 @@
     private var counts: [String: Int] = [:]
     private(set) var nextNumber: UInt64 = 0
 
+    /// The name of the bus itself, which nobody else can have as a sender.
+    static let bus = "org.freedesktop.DBus"
+    private static let busPath = "/org/freedesktop/DBus"
+
     private final class WaitingCall {
       let message: BusMessage
       let client: String
@@ -195,11 +199,9 @@
 
     /// Has the bus tell which connections end.
     func watchClients() throws(BusError) {
-      let daemon = "org.freedesktop.DBus"
-      let call = unsafe try BusMessage(
-        calling: "AddMatch", of: daemon, at: "/org/freedesktop/DBus", on: daemon, bus: bus)
+      let call = unsafe try BusMessage(calling: "AddMatch", of: Self.bus, at: Self.busPath, on: Self.bus, bus: bus)
       try call.append([
-        .text("type='signal',sender='\(daemon)',interface='\(daemon)',member='NameOwnerChanged',arg2=''")
+        .text("type='signal',sender='\(Self.bus)',interface='\(Self.bus)',member='NameOwnerChanged',arg2=''")
       ])
       _ = unsafe try call.call(on: bus)
     }
@@ -217,15 +219,27 @@
     }
 
     /// What the bus knows of a connection.
+    ///
+    /// - Returns: `nil` if the bus does not know the connection.
     func program(named client: String) -> BusProgram? {
-      let wanted = UInt64(SD_BUS_CREDS_PID) | UInt64(SD_BUS_CREDS_EUID)
-      var creds: OpaquePointer?
-      guard unsafe sd_bus_get_name_creds(bus, client, wanted, &creds) >= 0 else { return nil }
-      defer { unsafe sd_bus_creds_unref(creds) }
-      var (process, user): (pid_t, uid_t) = (0, 0)
-      let hasProcess = unsafe sd_bus_creds_get_pid(creds, &process) >= 0
-      let hasUser = unsafe sd_bus_creds_get_euid(creds, &user) >= 0
-      return BusProgram(process: hasProcess ? process : nil, user: hasUser ? user : nil)
+      guard let user = number("GetConnectionUnixUser", of: client) else { return nil }
+      let process = number("GetConnectionUnixProcessID", of: client).flatMap { Int32(exactly: $0) }
+      return BusProgram(process: process, user: UInt32(exactly: user))
+    }
+
+    /// A number that the bus itself tells about a connection.
+    private func number(_ member: String, of client: String) -> UInt64? {
+      // Any client can send an answer to a call that it guessed, and sd-bus takes the first one.
+      for _ in 0..<8 {
+        guard
+          let call = unsafe try? BusMessage(calling: member, of: Self.bus, at: Self.busPath, on: Self.bus, bus: bus),
+          (try? call.append([.text(client)])) != nil, var answer = unsafe try? call.call(on: bus)
+        else { return nil }
+        guard answer.sender == Self.bus else { continue }
+        guard case .number(let number)? = (try? answer.values())?.first else { return nil }
+        return number
+      }
+      return nil
     }
 
     mutating func forget(_ client: String) { programs[client] = nil }
@@ -234,8 +248,11 @@
       guard let call = calls.removeValue(forKey: number) else { return }
       counts[call.client] = (counts[call.client] ?? 1) - 1
       if counts[call.client] == 0 { counts[call.client] = nil }
-      // A client that has left gets nothing, and that is no error of the connection.
-      try? send(result, call)
+      // A client that has left gets nothing, and that is no error of the connection. A text that the bus does not carry,
+      // because it holds what is no character, must not leave a client without an answer.
+      do throws(BusError) { try send(result, call) } catch {
+        try? send(.failure(.failed("the answer holds a text that the bus does not carry")), call)
+      }
     }
 
     private func send(_ result: Result<[BusValue], BusFailure>, _ call: WaitingCall) throws(BusError) {

@@ -55,9 +55,12 @@
       contentType.hasPrefix("text/") && String(validating: value, as: UTF8.self) != nil ? .string : .bytes
     }
 
-    /// A label that the store takes: no control characters, which could move a terminal's cursor.
+    /// A label that the store takes: no control characters, which could move a terminal's cursor, and one line.
     static func withoutControls(_ text: String) -> String {
-      String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+      let refused: Set<Unicode.GeneralCategory> = [.control, .lineSeparator, .paragraphSeparator]
+      return String(
+        String.UnicodeScalarView(text.unicodeScalars.map { refused.contains($0.properties.generalCategory) ? " " : $0 })
+      )
     }
 
     /// The beginning of the name of a new item, which `vault list` shows: the label, or else what the attributes say.
@@ -66,7 +69,10 @@
       for text in [label, pairs.map { "\($0.key)=\($0.value)" }.joined(separator: " "), attributes["xdg:schema"] ?? ""]
       {
         // Slashes make folders, and an empty folder's name would hide the item from HashiCorp's interface.
-        let parts = withoutControls(text).prefix(100).split(separator: "/").map { part in
+        var start = withoutControls(text).prefix(100)
+        // A number has room behind the name.
+        while start.utf8.count > 1_000 { start.removeLast() }
+        let parts = start.split(separator: "/").map { part in
           part.split(separator: " ").joined(separator: " ")
         }
         if let name = try? Item.Name(parts.filter { !$0.isEmpty }.joined(separator: "/")) { return name.description }
@@ -77,9 +83,12 @@
 
   /// The items of one collection, found by path and by attributes.
   struct BusItems: Sendable {
+    /// Bytes, because Swift takes texts for equal that a program wrote in different ways.
     private struct Pair: Hashable {
-      let key: String
-      let value: String
+      private let key: [UInt8]
+      private let value: [UInt8]
+
+      init(key: String, value: String) { (self.key, self.value) = (Array(key.utf8), Array(value.utf8)) }
     }
 
     private(set) var items: [String: BusItem] = [:]
@@ -117,10 +126,7 @@
     func matching(_ wanted: [String: String]) -> [BusItem] {
       let sets = wanted.map { ids[Pair(key: $0.key, value: $0.value)] ?? [] }
       guard let smallest = sets.min(by: { $0.count < $1.count }) else { return sorted(Array(items.values)) }
-      return sorted(
-        smallest.compactMap { items[$0] }.filter { item in
-          wanted.allSatisfy { item.attributes[$0.key] == $0.value }
-        })
+      return sorted(smallest.filter { id in sets.allSatisfy { $0.contains(id) } }.compactMap { items[$0] })
     }
 
     /// The item that a program replaces: the one with just these attributes, else the newest that has them all. Without
@@ -128,7 +134,7 @@
     func replaced(by wanted: [String: String]) -> BusItem? {
       guard !wanted.isEmpty else { return nil }
       let found = matching(wanted)
-      return found.first { $0.attributes == wanted } ?? found.first
+      return found.first { $0.attributes.count == wanted.count } ?? found.first
     }
 
     private func sorted(_ items: [BusItem]) -> [BusItem] {

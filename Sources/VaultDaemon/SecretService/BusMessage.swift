@@ -113,6 +113,10 @@
         var flag: Int32 = 0
         guard unsafe sd_bus_message_read_basic(message, CChar(type), &flag) > 0 else { throw .malformed }
         return .bool(flag != 0)
+      case UInt8(ascii: "u"):
+        var number: UInt32 = 0
+        guard unsafe sd_bus_message_read_basic(message, CChar(type), &number) > 0 else { throw .malformed }
+        return .number(UInt64(number))
       case UInt8(ascii: "t"):
         var number: UInt64 = 0
         guard unsafe sd_bus_message_read_basic(message, CChar(type), &number) > 0 else { throw .malformed }
@@ -161,6 +165,7 @@
               try message.values()
             }
             guard pair.count == 2, case .text(let key) = pair[0] else { throw .malformed }
+            guard texts[key] == nil, variants[key] == nil else { throw .invalid("a dictionary has a key twice") }
             switch pair[1] {
             case .text(let text): texts[key] = text
             case .variant(let value): variants[key] = value

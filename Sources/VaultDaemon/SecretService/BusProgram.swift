@@ -48,6 +48,8 @@
   struct ProgramRules: Sendable, Equatable {
     static let prefix = "secret-service/"
     static let labelPrefix = prefix + "label/"
+    /// Before the names of groups that programs made as collections.
+    static let collectionPrefix = prefix + "collection/"
     private static let (exePrefix, flatpakPrefix) = (prefix + "exe/", prefix + "flatpak/")
 
     private let settings: [String: String]
@@ -59,11 +61,23 @@
       if let flatpak = program.flatpak {
         if let text = settings[Self.flatpakPrefix + flatpak] { return ProgramRule(rawValue: text) ?? .deny }
       } else if let path = program.peer.executable, path.hasPrefix("/") {
-        let name = Self.exePrefix + path.dropFirst()
+        // A program whose file was replaced is still the one that a rule denies, and no longer the one that it allows.
+        let gone = " (deleted)"
+        let isGone = path.hasSuffix(gone)
+        let name = Self.exePrefix + path.dropFirst().dropLast(isGone ? gone.count : 0)
         if let text = settings[name] {
-          return Self.problem(with: name, text) == nil ? ProgramRule(rawValue: text) ?? .deny : .deny
+          let rule = Self.problem(with: name, text) == nil ? ProgramRule(rawValue: text) ?? .deny : .deny
+          if !isGone || rule != .allow { return rule }
         }
+      } else if settings.keys.contains(where: { $0.hasPrefix(Self.exePrefix) }) {
+        // Nobody knows which rule would count.
+        return rest == .deny ? .deny : .ask
       }
+      return rest
+    }
+
+    /// The rule for programs that have none.
+    private var rest: ProgramRule {
       guard let text = settings[Self.prefix + "default"] else { return .allow }
       return ProgramRule(rawValue: text) ?? .deny
     }
@@ -71,15 +85,15 @@
     /// The label that the owner gave a collection.
     func label(of group: String) -> String? { settings[Self.labelPrefix + group] }
 
-    /// The groups that have a label: those that programs made collections of.
-    var labelled: [String] {
-      settings.keys.filter { $0.hasPrefix(Self.labelPrefix) }.map { String($0.dropFirst(Self.labelPrefix.count)) }
-        .sorted()
+    /// The groups that programs made as collections.
+    var made: [String] {
+      settings.keys.filter { $0.hasPrefix(Self.collectionPrefix) }
+        .map { String($0.dropFirst(Self.collectionPrefix.count)) }.sorted()
     }
 
     /// What is wrong with a setting, named without `settings/`; `nil` if nothing is.
     static func problem(with name: String, _ value: String) -> String? {
-      if name.hasPrefix(labelPrefix) { return nil }
+      if name.hasPrefix(labelPrefix) || name.hasPrefix(collectionPrefix) { return nil }
       let isExe = name.hasPrefix(exePrefix)
       guard isExe || name.hasPrefix(flatpakPrefix) || name == prefix + "default" else {
         return "settings/\(name) is no setting"

@@ -100,6 +100,8 @@
     static let denied = standard("AccessDenied", "the program may not do this")
     static let overLimit = standard("LimitsExceeded", "this is more than the service takes")
 
+    static let plannedOtherwise = failed("other programs make items like this one all the time; try again")
+
     static func invalid(_ message: String) -> BusFailure { standard("InvalidArgs", message) }
     static func unsupported(_ message: String) -> BusFailure { standard("NotSupported", message) }
     static func failed(_ message: String) -> BusFailure { standard("Failed", message) }

@@ -27,7 +27,8 @@
 
     func isLocked(_ collection: BusCollection, for call: BusCall) async throws -> Bool {
       guard seal.current != nil, !locked.contains(collection.id) else { return true }
-      return try await rules(for: call).rule(for: call.program) != .allow && !admitted.contains(call.sender)
+      return try await rules(for: call).rule(for: call.program) != .allow
+        && !(admitted[call.sender]?.contains(collection.id) ?? false)
     }
 
     /// Makes the record of a decision durable.
@@ -157,6 +158,19 @@
       _ change: BusCollection.Change, in collection: BusCollection, _ action: AuditRecord.Action, item: String?,
       _ call: BusCall
     ) async throws -> String {
+      // Each time that another program was faster, the item has another name.
+      for _ in 0..<16 {
+        do { return try await attempt(change, in: collection, action, item: item, call) } catch {
+          guard (error as? BusFailure) == .plannedOtherwise else { throw error }
+        }
+      }
+      throw BusFailure.plannedOtherwise
+    }
+
+    private func attempt(
+      _ change: BusCollection.Change, in collection: BusCollection, _ action: AuditRecord.Action, item: String?,
+      _ call: BusCall
+    ) async throws -> String {
       let opened = try await require(collection, call)
       var (change, name) = (change, item)
       if case .create(let content, let replaces, _) = change {
@@ -212,6 +226,7 @@
     /// Reads the collections that clients know again, and tells what others have changed.
     func lookForChanges() async {
       guard let opened = seal.current else { return }
+      await addMadeCollections()
       for collection in collections where collection.isKnown {
         guard let changes = try? await Blocking.read({ try collection.refresh(opened.store) }) else { continue }
         tell(changes, in: collection)

@@ -41,6 +41,7 @@
       prompts[id]?.task = Task {
         var result: BusValue?
         do { result = try await fulfil(prompt.wish, call) } catch {}
+        endRules(of: call)
         complete(id, Task.isCancelled ? nil : result)
       }
     }
@@ -65,15 +66,26 @@
       case .unlock(let paths):
         let wanted = try collections(of: paths)
         let names = Set(wanted.map { $0.collection.group ?? $0.collection.id }).sorted()
-        let isAgreed = await asking.confirm("Let \(program) use the secrets of \(names.joined(separator: ", "))?")
+        let wasSealed = seal.isSealed
+        let question = "Let \(program) use the secrets of \(names.joined(separator: ", "))?"
+        let isAgreed = await asking.confirm(wasSealed ? "\(question) This opens the locked store for all." : question)
+        guard !Task.isCancelled else { return nil }
+        // The rules are in the store, so a denied program is known only now.
+        if isAgreed, wasSealed {
+          try await Blocking.write { [seal] in try seal.unseal() }
+          endRules(of: call)
+        }
         if seal.current != nil {
+          do { try await requireNoDenial(call) } catch {
+            if wasSealed { seal.seal() }
+            throw error
+          }
           for collection in wanted.map(\.collection) {
             try await record(call, .login, collection, isAgreed ? .allowed : .denied)
           }
         }
-        guard isAgreed, !Task.isCancelled else { return nil }
-        if seal.isSealed { try await Blocking.write { [seal] in try seal.unseal() } }
-        admitted.insert(call.sender)
+        guard isAgreed else { return nil }
+        admitted[call.sender, default: []].formUnion(wanted.map(\.collection.id))
         for collection in wanted.map(\.collection) { unlock(collection) }
         return .paths(wanted.map(\.path))
       case .createCollection(let label):
@@ -97,7 +109,9 @@
         try await Blocking.write {
           let owner = try Self.owner(location, try passphrase.secret())
           try owner.removeGroup(group)
-          try? owner.group(Applications.service).remove(Callers.settingsPrefix + ProgramRules.labelPrefix + group)
+          for prefix in [ProgramRules.labelPrefix, ProgramRules.collectionPrefix] {
+            try? owner.group(Applications.service).remove(Callers.settingsPrefix + prefix + group)
+          }
         }
         remove(collection)
         return .text("")
@@ -124,8 +138,9 @@
       }
       try owner.createGroup(name)
       try owner.grant(.write, in: name, to: Applications.service)
-      try owner.group(Applications.service).set(
-        Callers.settingsPrefix + ProgramRules.labelPrefix + name, to: label.isEmpty ? name : label)
+      let settings = try owner.group(Applications.service)
+      try settings.set(Callers.settingsPrefix + ProgramRules.labelPrefix + name, to: label.isEmpty ? name : label)
+      try settings.set(Callers.settingsPrefix + ProgramRules.collectionPrefix + name, to: "yes")
       return name
     }
   }

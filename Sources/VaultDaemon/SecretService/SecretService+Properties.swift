@@ -141,7 +141,16 @@
 
     // MARK: Locking
 
-    func lock(_ collection: BusCollection) {
+    /// Locks collections for everybody, which any program may that no rule denies.
+    func lock(_ collections: [BusCollection], _ call: BusCall) async throws {
+      try await requireNoDenial(call)
+      for collection in collections {
+        try await record(call, .logout, collection)
+        lock(collection)
+      }
+    }
+
+    private func lock(_ collection: BusCollection) {
       guard locked.insert(collection.id).inserted else { return }
       tell(["Locked": .bool(true)], of: collection)
       tellReaders(of: collection, isLocked: true)

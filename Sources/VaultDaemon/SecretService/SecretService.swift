@@ -16,8 +16,8 @@
     private var defaultID: String
     /// The ids of collections that a program locked.
     var locked: Set<String> = []
-    /// The clients that somebody let in, where the rule is to ask.
-    var admitted: Set<String> = []
+    /// The ids of the collections that somebody let a client use, where the rule is to ask.
+    var admitted: [String: Set<String>] = [:]
     /// Labels that programs gave; the owner's are settings.
     var labels: [String: String] = [:]
     private var sessions: [String: BusSession] = [:]
@@ -124,20 +124,24 @@
       case ("Unlock", (.paths(let paths)?, _, _)): return try await unlock(paths, call)
       case ("Lock", (.paths(let paths)?, _, _)):
         let wanted = try collections(of: paths)
-        try await requireNoDenial(call)
-        for collection in wanted.map(\.collection) { lock(collection) }
+        try await lock(wanted.map(\.collection), call)
         return [.paths(wanted.map(\.path)), .path("/")]
       case ("LockService", _):
-        try await requireNoDenial(call)
-        for collection in collections { lock(collection) }
+        try await lock(collections, call)
         return []
       case ("ReadAlias", (.text(let name)?, _, _)):
         return [.path(aliased(name).map { BusObject.collection($0.id).path } ?? "/")]
       case ("SetAlias", (.text(let name)?, .path(let path)?, _)):
         guard name == "default" else { throw BusFailure.unsupported("only 'default' is an alias that can be set") }
         guard case .collection(let id)? = BusObject(path: path) else { throw BusFailure.noObject }
-        try await requireNoDenial(call)
-        defaultID = try collection(id).id
+        let collection = try collection(id)
+        // What other programs store by the alias must outlive the daemon.
+        guard collection.group != nil else {
+          throw BusFailure.unsupported("the collection in memory cannot be the default")
+        }
+        _ = try await require(collection, call)
+        try await record(call, .login, collection)
+        defaultID = collection.id
         return []
       case ("CreateCollection", (.properties(let properties)?, .text(let alias)?, _)):
         if !alias.isEmpty, let known = aliased(alias) {
@@ -214,7 +218,7 @@
     /// A client has left: nothing of it stays.
     func forget(_ client: String) {
       sessions = sessions.filter { $0.value.client != client }
-      admitted.remove(client)
+      admitted[client] = nil
       for (id, prompt) in prompts where prompt.client == client {
         prompt.task?.cancel()
         prompts[id] = nil
@@ -242,6 +246,22 @@
       let rules = ProgramRules(try await Blocking.read { try opened.callers.settings(of: opened.store) })
       rulesOfCalls[call.number] = rules
       return rules
+    }
+
+    func endRules(of call: BusCall) { rulesOfCalls[call.number] = nil }
+
+    /// Adds the collections that programs have made before, as soon as the store is open.
+    func addMadeCollections() async {
+      guard let opened = seal.current else { return }
+      let known = Set(collections.compactMap(\.group))
+      let made = try? await Blocking.read {
+        try ProgramRules(opened.callers.settings(of: opened.store)).made.filter { group in
+          !known.contains(group) && (try? opened.store.group(group).info()) != nil
+        }
+      }
+      for group in made ?? [] where !collections.contains(where: { $0.group == group }) {
+        add(BusCollection(group: group))
+      }
     }
 
     var storeLocation: StoreLocation { location }

@@ -31,6 +31,7 @@
       let connection = BusConnection(name: Self.name) { continuation.yield($0) }
       let service = SecretService(
         groups: groups, seal: seal, location: location, asking: asking, send: { connection.send($0) })
+      await service.addMadeCollections()
       connection.start()
       let watching = Task {
         while (try? await Task.sleep(for: Self.pause)) != nil { await service.lookForChanges() }

@@ -5,8 +5,10 @@ Usage: secret_service.py prompts|refused|hostile
 
 import os
 import sys
+import threading
 
-from jeepney import DBusAddress, MatchRule, MessageType, Properties, new_method_call
+from jeepney import (
+    DBusAddress, Endianness, Header, HeaderFields, MatchRule, Message, MessageFlag, MessageType, Properties, new_method_call)
 from jeepney.bus_messages import message_bus
 from jeepney.io.blocking import open_dbus_connection
 
@@ -153,6 +155,46 @@ def refused():
     ) == SECRET + "Error.IsLocked"
 
 
+def forged(process):
+    """A client that sends answers in the name of the bus is still taken for what it is."""
+    for _ in range(3):
+        watch, client = Client(), Client()
+        owner = watch.bus.send_and_get_reply(message_bus.GetNameOwner(NAME)).body[0]
+        serial = watch.raw(ROOT, "org.freedesktop.DBus.Introspectable", "Introspect").header.serial
+        call = new_method_call(DBusAddress(ROOT, NAME, SECRET + "Service"), "SearchItems", "a{ss}", ({},))
+        data = call.serialise(serial=next(client.bus.outgoing_serial))
+        for number in range(1, 5):
+            fields = {
+                HeaderFields.reply_serial: serial + number, HeaderFields.destination: owner, HeaderFields.signature: "u"}
+            header = Header(Endianness.little, MessageType.method_return, MessageFlag(0), 1, -1, -1, fields)
+            data += Message(header, (int(process),)).serialise(serial=next(client.bus.outgoing_serial))
+        client.bus.sock.sendall(data)
+        answer = None
+        while answer is None or answer.header.fields.get(HeaderFields.sender) != owner:
+            answer = client.bus.receive(timeout=60)
+        assert answer.header.message_type == MessageType.error, answer
+        assert answer.header.fields[HeaderFields.error_name] == FAILURE + "AccessDenied", answer
+
+
+def race():
+    """Six clients that make the same item at once make one."""
+    collection = ROOT + "/collection/team"
+    start = threading.Barrier(6)
+
+    def make(number):
+        client = Client()
+        session = client.session()
+        start.wait()
+        client.create(collection, "race", {"race": "1"}, b"%d" % number, session, replace=True)
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(Client().call(ROOT, "Service", "SearchItems", "a{ss}", {"race": "1"})[0]) == 1
+
+
 def hostile():
     client, other = Client(), Client()
     session = client.session()
@@ -182,6 +224,7 @@ def hostile():
         (client, ROOT + "/prompt/p999", "Prompt", "Dismiss", "", [], SECRET + "Error.NoSuchObject"),
         (client, ROOT, "Service", "Frobnicate", "", [], FAILURE + "UnknownMethod"),
         (client, ROOT, "Service", "SetAlias", "so", ["login", collection], FAILURE + "NotSupported"),
+        (client, ROOT, "Service", "SetAlias", "so", ["default", ROOT + "/collection/session"], FAILURE + "NotSupported"),
         (client, ROOT + "/collection/session", "Collection", "Delete", "", [], FAILURE + "NotSupported"),
         # Nothing that could move a terminal's cursor, and nothing out of proportion.
         (client, collection, "Collection", "CreateItem", "a{sv}(oayays)b",
@@ -223,4 +266,4 @@ def hostile():
     client.call(item, "Item", "Delete")
 
 
-{"prompts": prompts, "refused": refused, "hostile": hostile}[sys.argv[1]]()
+{"prompts": prompts, "refused": refused, "hostile": hostile, "forged": forged, "race": race}[sys.argv[1]](*sys.argv[2:])

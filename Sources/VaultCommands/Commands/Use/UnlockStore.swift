@@ -41,7 +41,7 @@ struct LockStore: Command {
     more: """
       The kernel deletes the key at once. Programs that have the store open keep it open, and a key file opens it as \
       before. vaultd, where it runs as this user or this user is root, lets go of the store, too, and answers nothing \
-      until it is reloaded (systemctl reload vaultd).
+      until it is reloaded (systemctl reload vaultd), or somebody agrees to a question of its Secret Service.
       """,
     example: """
       vault lock

@@ -67,6 +67,15 @@ struct SecretServiceTests {
     #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail", flatpak: "org.example.Mail")) == .deny)
     #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail", flatpak: "org.example.Other")) == .ask)
     #expect(ProgramRules([:]).rule(for: BusProgram(executable: "/usr/bin/mail")) == .allow)
+    #expect(ProgramRules([:]).rule(for: BusProgram(executable: nil)) == .allow)
+    // Its file was replaced, or nobody knows it: no rule that lets in, and none that is forgotten.
+    let both = ProgramRules([
+      "secret-service/exe/usr/bin/mail": "deny", "secret-service/exe/usr/bin/web": "allow",
+      "secret-service/default": "ask",
+    ])
+    #expect(both.rule(for: BusProgram(executable: "/usr/bin/mail (deleted)")) == .deny)
+    #expect(both.rule(for: BusProgram(executable: "/usr/bin/web (deleted)")) == .ask)
+    #expect(ProgramRules(["secret-service/exe/a": "deny"]).rule(for: BusProgram(executable: nil)) == .ask)
   }
 
   @Test func `a rule that cannot count denies`() {
@@ -104,6 +113,9 @@ struct SecretServiceTests {
   }
 
   @Test func `an item is found by some of its attributes, and not by others' values`() {
+    let accents = BusItems([item("a", ["k": "jos\u{E9}"])])
+    #expect(accents.matching(["k": "jose\u{301}"]).isEmpty && accents.replaced(by: ["k": "jose\u{301}"]) == nil)
+    #expect(accents.matching(["k": "jos\u{E9}"]).count == 1)
     let items = BusItems([item("a", ["k": "1", "l": "2"]), item("b", ["k": "1"]), item("c", [:])])
     #expect(Set(items.matching(["k": "1"]).map(\.name)) == ["a", "b"])
     #expect(items.matching(["k": "1", "l": "2"]).map(\.name) == ["a"])
@@ -133,6 +145,9 @@ struct SecretServiceTests {
     #expect(BusItem.name(for: "//", ["xdg:schema": "org.example"]) == "org.example")
     #expect(BusItem.name(for: "", [:]) == "secret")
     #expect(BusItem.name(for: "x//kv", [:]) == "x/kv")
+    #expect(
+      BusItem.name(for: String(repeating: "q\u{327}\u{327}\u{327}\u{327}\u{327}", count: 99), [:]).utf8.count <= 1_000)
+    #expect(BusItem.withoutControls("a\u{2028}b") == "a b")
     #expect(BusItem.name(for: String(repeating: "ä", count: 5_000), [:]).count == 100)
   }
 
