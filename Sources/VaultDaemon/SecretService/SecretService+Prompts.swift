@@ -91,8 +91,7 @@
       case .createCollection(let label):
         let question = "\(program) wants a new collection '\(label)'. The passphrase of the store makes the group."
         guard let passphrase = await asking.passphrase(question) else { return nil }
-        let location = storeLocation
-        let group = try await Blocking.write {
+        let group = try await Blocking.write { [location] in
           let owner = try Self.owner(location, try passphrase.secret())
           return try Self.makeGroup(label: label, in: owner)
         }
@@ -105,8 +104,7 @@
         let question =
           "\(program) wants to remove the group '\(group)' with all its items. The passphrase of the store does it."
         guard let passphrase = await asking.passphrase(question) else { return nil }
-        let location = storeLocation
-        try await Blocking.write {
+        try await Blocking.write { [location] in
           let owner = try Self.owner(location, try passphrase.secret())
           try owner.removeGroup(group)
           for prefix in [ProgramRules.labelPrefix, ProgramRules.collectionPrefix] {

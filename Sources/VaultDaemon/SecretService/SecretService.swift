@@ -9,7 +9,7 @@
   actor SecretService {
     let seal: Seal
     let asking: Asking
-    private let location: StoreLocation
+    let location: StoreLocation
     private let send: @Sendable (BusSignal) -> Void
     var collections: [BusCollection]
     /// The id of the collection with the alias `default`.
@@ -263,8 +263,6 @@
         add(BusCollection(group: group))
       }
     }
-
-    var storeLocation: StoreLocation { location }
   }
 
   extension BusFailure {
