@@ -5,7 +5,7 @@ import PackageDescription
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
 //   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
-//                                                   GroupFile -> CVaultSQLite
+//                                                   GroupFile -> { CVaultSQLite, KeyedArchives }
 //                         VaultCommands -> Exchange -> KeyedArchives <- Vault
 //   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
@@ -74,7 +74,8 @@ let package = Package(
     .target(name: "KeyedArchives", swiftSettings: settings),
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "Exchange", dependencies: ["KeyedArchives"], swiftSettings: settings),
-    .target(name: "GroupFile", dependencies: ["Sealing", "CVaultSQLite"], swiftSettings: settings),
+    .target(
+      name: "GroupFile", dependencies: ["Sealing", "KeyedArchives", "CVaultSQLite"], swiftSettings: settings),
     .target(
       name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
     .target(

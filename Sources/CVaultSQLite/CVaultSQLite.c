@@ -175,6 +175,10 @@ int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int
   return sqlite3_bind_blob(statement, index, count == 0 ? "" : bytes, count, SQLITE_TRANSIENT);
 }
 
+int csqlite_lend_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
+  return sqlite3_bind_blob(statement, index, count == 0 ? "" : bytes, count, SQLITE_STATIC);
+}
+
 int csqlite_rename_new(const char *from, const char *to) {
   if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;

@@ -222,7 +222,7 @@ extension EnvironmentFile {
     private let name: [UInt8]
     private let quotes: Quotes
 
-    /// Why a name or value cannot be written to a file.
+    /// The reason why a name or value cannot be written to a file.
     package enum Fault: Error, Sendable, Equatable {
       /// The name needs quotes but itself contains a quote.
       case name

@@ -1,3 +1,5 @@
+internal import KeyedArchives
+
 /// A JSON text (RFC 8259) as a tree. Numbers are kept as text.
 package enum JSONValue: Sendable, Equatable {
   case null
@@ -80,24 +82,38 @@ extension JSONValue {
 
 extension JSONValue {
   private struct Parser {
-    private var rest: ArraySlice<UInt8>
+    private let bytes: [UInt8]
+    private var scanner: JSONScanner
     private var line = 1
+    /// The end of the text whose lines are counted.
+    private var counted = 0
     private var count = 0
 
-    init(_ text: String) { rest = Array(text.utf8)[...] }
+    init(_ text: String) {
+      bytes = Array(text.utf8)
+      scanner = JSONScanner(bytes)
+    }
 
     mutating func document() throws(ImportFault) -> JSONValue {
       let value = try value(depth: 0)
-      skipSpace()
-      guard rest.isEmpty else { throw fault }
+      guard peek() == nil else { throw fault }
       return value
     }
 
     private var fault: ImportFault { ImportFault("this is not JSON", at: "line \(line)") }
 
+    /// The next byte that is not white space; the lines are counted up to it.
+    private mutating func peek() -> UInt8? {
+      let byte = scanner.peek()
+      line += bytes[counted..<scanner.position].count { $0 == 0x0A }
+      counted = scanner.position
+      return byte
+    }
+
+    private mutating func take(_ byte: UInt8) -> Bool { peek() == byte && scanner.take(byte) }
+
     private mutating func value(depth: Int) throws(ImportFault) -> JSONValue {
-      skipSpace()
-      guard depth <= JSONValue.depth, let byte = rest.first else { throw fault }
+      guard let byte = peek(), depth <= JSONValue.depth else { throw fault }
       count += 1
       guard count <= JSONValue.mostValues else {
         throw ImportFault("it holds more than \(JSONValue.mostValues) values", at: "line \(line)", .overLimit)
@@ -109,92 +125,52 @@ extension JSONValue {
       case UInt8(ascii: "t"): return try word("true", .bool(true))
       case UInt8(ascii: "f"): return try word("false", .bool(false))
       case UInt8(ascii: "n"): return try word("null", .null)
-      default:
-        return .number(try number())
+      default: return .number(try number())
       }
     }
 
-    /// `-0.5e+10`
     private mutating func number() throws(ImportFault) -> String {
-      let start = rest
-      if rest.first == UInt8(ascii: "-") { rest.removeFirst() }
-      let whole = digits()
-      guard let first = whole.first, whole.count == 1 || first != UInt8(ascii: "0") else { throw fault }
-      if rest.first == UInt8(ascii: ".") {
-        rest.removeFirst()
-        guard !digits().isEmpty else { throw fault }
+      do throws(ArchiveError) { return String(decoding: bytes[try scanner.numeral().range], as: UTF8.self) } catch {
+        throw fault
       }
-      if let byte = rest.first, byte | 0x20 == UInt8(ascii: "e") {
-        rest.removeFirst()
-        if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest.removeFirst() }
-        guard !digits().isEmpty else { throw fault }
-      }
-      return String(decoding: start[..<rest.startIndex], as: UTF8.self)
     }
 
-    private mutating func digits() -> ArraySlice<UInt8> {
-      let digits = rest.prefix { (0x30...0x39).contains($0) }
-      rest = rest[digits.endIndex...]
-      return digits
+    private mutating func string() throws(ImportFault) -> String {
+      guard let string = try? scanner.string(), !string.isLossy else { throw fault }
+      return String(decoding: string.text, as: UTF8.self)
     }
 
     private mutating func object(_ depth: Int) throws(ImportFault) -> JSONValue {
-      rest.removeFirst()
       var members: [Member] = []
+      try expect(UInt8(ascii: "{"))
       if take(UInt8(ascii: "}")) { return .object(members) }
       repeat {
-        skipSpace()
+        guard peek() == UInt8(ascii: "\"") else { throw fault }
         let start = line
-        guard rest.first == UInt8(ascii: "\"") else { throw fault }
         let name = try string()
-        guard take(UInt8(ascii: ":")) else { throw fault }
+        try expect(UInt8(ascii: ":"))
         members.append(Member(name: name, value: try value(depth: depth + 1), line: start))
       } while take(UInt8(ascii: ","))
-      guard take(UInt8(ascii: "}")) else { throw fault }
+      try expect(UInt8(ascii: "}"))
       return .object(members)
     }
 
     private mutating func array(_ depth: Int) throws(ImportFault) -> JSONValue {
-      rest.removeFirst()
       var elements: [JSONValue] = []
+      try expect(UInt8(ascii: "["))
       if take(UInt8(ascii: "]")) { return .array(elements) }
       repeat { elements.append(try value(depth: depth + 1)) } while take(UInt8(ascii: ","))
-      guard take(UInt8(ascii: "]")) else { throw fault }
+      try expect(UInt8(ascii: "]"))
       return .array(elements)
     }
 
-    private mutating func string() throws(ImportFault) -> String {
-      let start = rest
-      rest.removeFirst()
-      while let byte = rest.popFirst() {
-        if byte == UInt8(ascii: "\"") {
-          guard let text = JSONField.text(of: start[..<rest.startIndex]) else { throw fault }
-          return text
-        }
-        if byte == UInt8(ascii: "\\") { rest = rest.dropFirst() }
-        guard byte >= 0x20 else { throw fault }
-      }
-      throw fault
-    }
-
-    private mutating func word(_ word: String, _ value: JSONValue) throws(ImportFault) -> JSONValue {
-      guard rest.starts(with: word.utf8) else { throw fault }
-      rest = rest.dropFirst(word.utf8.count)
+    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(ImportFault) -> JSONValue {
+      guard scanner.take(word) else { throw fault }
       return value
     }
 
-    private mutating func take(_ byte: UInt8) -> Bool {
-      skipSpace()
-      guard rest.first == byte else { return false }
-      rest.removeFirst()
-      return true
-    }
-
-    private mutating func skipSpace() {
-      while let byte = rest.first, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
-        if byte == 0x0A { line += 1 }
-        rest.removeFirst()
-      }
+    private mutating func expect(_ byte: UInt8) throws(ImportFault) {
+      guard take(byte) else { throw fault }
     }
   }
 }

@@ -107,8 +107,8 @@ extension MaskPatterns {
     }
   }
 
-  /// How writers of JSON differ: which characters they escape as `\u` and four digits although they need not, and
-  /// whether they escape `/`.
+  /// How writers of JSON differ: which characters they escape as `\u` and four digits without having to, and whether
+  /// they escape `/`.
   private static let escapes: [(unicode: Bool, html: Bool, slash: Bool)] = [
     (false, false, false), (true, false, false), (false, true, false), (false, false, true), (true, false, true),
   ]

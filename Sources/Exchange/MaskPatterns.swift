@@ -167,7 +167,7 @@ extension MaskPatterns {
     }
   }
 
-  /// Base32 (RFC 4648), without the last character where it depends on what follows the value.
+  /// Base32 (RFC 4648), without the last character if it depends on the bytes after the value.
   static func base32(_ value: [UInt8]) -> [UInt8] {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
     var characters: [UInt8] = []

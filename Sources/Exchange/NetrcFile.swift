@@ -7,7 +7,7 @@ public struct NetrcFile: Sendable {
     case repeatedHost
     /// A user name or password is empty, is not UTF-8, or contains a control character.
     case badText
-    /// The line would have 4,096 bytes or more, which curl passes over.
+    /// The line would have 4,096 bytes or more, and curl ignores such lines.
     case tooLong
   }
 
@@ -30,8 +30,8 @@ public struct NetrcFile: Sendable {
     bytes += line
   }
 
-  /// A word as curl 7.84 and Python 3.11 read it. Older ones know no quotes, so only a word that needs them has them: one
-  /// with a separator, or one that would be read as a comment.
+  /// A word as curl 7.84 and Python 3.11 read it. Older versions do not understand quotes, so a word gets them only if
+  /// it needs them: if it contains a separator or would be read as a comment.
   private static func word(_ text: [UInt8]) throws(Fault) -> [UInt8] {
     guard !text.isEmpty, text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), String(validating: text, as: UTF8.self) != nil
     else { throw .badText }

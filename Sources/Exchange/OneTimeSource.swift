@@ -11,7 +11,7 @@ package struct OneTimeSource: Sendable, Equatable {
   /// The number of seconds for which a code is valid.
   package var period = 30
 
-  /// Why a text is not such a source. The error contains no part of the text.
+  /// The reason why a text is not such a source. It contains no part of the text.
   package enum Fault: Error, Sendable, Equatable {
     /// Neither a URL of this kind nor a secret in base32.
     case noSource

@@ -23,7 +23,7 @@ public struct Reference: Sendable, Equatable {
   /// Whether `text` is intended as a reference. No real password begins like this.
   public static func isMeant(by text: String) -> Bool { text.hasPrefix(scheme) }
 
-  /// Why a text is not a reference.
+  /// The reason why a text is not a reference.
   public enum Fault: Error, Sendable, Equatable {
     /// It does not begin with `vault://`.
     case noScheme
@@ -41,7 +41,7 @@ public struct Reference: Sendable, Equatable {
 extension Reference {
   /// Reads a reference.
   ///
-  /// - Throws: why the text is not a reference. The text is not included, because it may be a secret.
+  /// - Throws: the reason why the text is not a reference. The text is not included, because it may be a secret.
   public init(_ text: String) throws(Fault) {
     guard Reference.isMeant(by: text) else { throw .noScheme }
     let bytes = Array(text.utf8.dropFirst(Reference.scheme.utf8.count))

@@ -1,7 +1,8 @@
 /// The environment variable for an item's name: `db/password` becomes `DB_PASSWORD`.
 public enum VariableName {
-  /// A name that is a valid variable already, with a capital or `_` in it, is kept: `http_proxy`, `TF_VAR_region`. In others
-  /// letters become capitals, digits are kept, and each other character becomes `_`. A leading digit gets a `_` before it.
+  /// A name that is already a valid variable, with a capital or `_` in it, is kept: `http_proxy`, `TF_VAR_region`. In
+  /// other names, letters become capitals, digits are kept, and every other character becomes `_`. A leading digit gets
+  /// a `_` before it.
   ///
   /// - Returns: `nil` for a name without any ASCII letter or digit.
   public static func of(_ itemName: String) -> String? {
@@ -31,14 +32,15 @@ extension VariableName {
   /// Whether this variable can hijack a program: it controls what the program runs, loads or reads first, or how a
   /// shell works.
   ///
-  /// Writers of a group choose the names of its items, and must not be able to run code in its readers.
+  /// Writers of a group choose the names of its items, and must not be able to run code in programs that read the
+  /// group.
   ///
   /// - Parameters:
   ///   - name: the name that the program sees.
   ///   - hasOwnBeginning: whether the user put a prefix before the item's name. Then only whole names and prefixes of
   ///     families are compared, because no program knows `MYAPP_LD_PRELOAD`.
   public static func givesOrders(_ name: String, hasOwnBeginning: Bool = false) -> Bool {
-    // Some are read in small letters, too: http_proxy, npm_config_registry.
+    // Some are read in lower case, too: http_proxy, npm_config_registry.
     let name = name.uppercased()
     return orders.contains(name) || families.contains { name.hasPrefix($0) }
       || !hasOwnBeginning && endings.contains { name.hasSuffix($0) }

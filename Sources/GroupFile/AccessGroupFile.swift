@@ -9,7 +9,7 @@ package final class AccessGroupFile: Sendable {
   private let folderOwner: UInt32?
   let witness: any Witnessing
   /// Compares the id of a group that has neither witness nor floor with the owner's registry.
-  let confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)?
+  let confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)?
   let known = KnownState()
   let cache = ProvedCache()
   // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
@@ -25,7 +25,7 @@ package final class AccessGroupFile: Sendable {
   ///   - publisher: finds what orders the states of a published group; `nil` if nothing does here.
   package init(
     folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
-    confirm: (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? = nil,
+    confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)? = nil,
     publisher: @escaping @Sendable () -> (any CommitPublishing)? = { nil },
     now: @escaping @Sendable () -> UInt64
   ) {
@@ -40,20 +40,20 @@ package final class AccessGroupFile: Sendable {
 
   /// Whether something exists at the path of the group's file.
   package static func exists(in folder: String) -> Bool {
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       return try ContainerPlace.status(ContainerPlace(folder: folder).path) != nil
     } catch {
       // A file that cannot be examined counts as existing.
-      return error != .missing
+      return error != .notFound(.group)
     }
   }
 
   /// Begins a verified view of the newest state.
   ///
-  /// - Parameter beginning: `readingLater` for a single answer. If a later call throws `moved`, begin again with
-  ///   `reading`.
+  /// - Parameter beginning: `readingLater` for a single answer. If a later call throws `storage(.replaced)`, begin
+  ///   again with `reading`.
   /// - Throws: the first error of a reader's checks, in the order of rule 10 of the format.
-  package func beginReading(_ beginning: Connection.Beginning = .reading) throws(GroupFileError) -> ReadTransaction {
+  package func beginReading(_ beginning: Connection.Beginning = .reading) throws(VaultError) -> ReadTransaction {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
     let lease = try takeReader()
@@ -69,7 +69,7 @@ package final class AccessGroupFile: Sendable {
     return ReadTransaction(view, lease)
   }
 
-  private func takeReader() throws(GroupFileError) -> ConnectionLease {
+  private func takeReader() throws(VaultError) -> ConnectionLease {
     do {
       return try ConnectionPool.reader(at: resolvedPlace())
     } catch {
@@ -79,8 +79,8 @@ package final class AccessGroupFile: Sendable {
 
   /// Begins a change: waits for the lock, then repeats all checks of a read while holding it.
   ///
-  /// - Throws: as `beginReading`; `busy` after ten seconds; `readOnlyMember`.
-  package func beginWriting() throws(GroupFileError) -> WriteTransaction {
+  /// - Throws: as `beginReading`; `busy` after ten seconds; `denied(.readOnly)`.
+  package func beginWriting() throws(VaultError) -> WriteTransaction {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.readToWrite(), strict: true)
     try view.state.confirmRoster(session.connection)
@@ -92,16 +92,16 @@ package final class AccessGroupFile: Sendable {
 
   /// Has the session's changes published if `state`, or the state that is to follow it, is.
   ///
-  /// - Throws: `published` if nothing here can publish them.
+  /// - Throws: `unordered(.notHere)` if nothing here can publish them.
   func prepare(
     _ session: WriteSession, after state: VerifiedState, publishing isWanted: Bool = false
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     guard state.isPublished || isWanted else { return }
-    guard let publisher = publisher() else { throw .published }
+    guard let publisher = publisher() else { throw .unordered(.notHere) }
     session.publish(through: publisher)
   }
 
-  func beginSession() throws(GroupFileError) -> WriteSession {
+  func beginSession() throws(VaultError) -> WriteSession {
     do {
       return try WriteSession(at: resolvedPlace(), known: known)
     } catch {
@@ -109,7 +109,7 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
-  func resolvedPlace() throws(GroupFileError) -> ContainerPlace {
+  func resolvedPlace() throws(VaultError) -> ContainerPlace {
     if let place = place.withLock({ $0 }) { return place }
     let resolved = try ContainerPlace(folder: folder, owner: folderOwner)
     place.withLock { $0 = resolved }
@@ -118,28 +118,28 @@ package final class AccessGroupFile: Sendable {
 
   /// Brings the file of a published group up to date with its log. The file may be missing, or too old to be read.
   ///
-  /// - Throws: `published` if nothing here can reach the log; as `CommitPublishing.catchUp()`.
-  package func catchUp() throws(GroupFileError) {
-    guard let publisher = publisher() else { throw .published }
+  /// - Throws: `unordered(.notHere)` if nothing here can reach the log; as `CommitPublishing.catchUp()`.
+  package func catchUp() throws(VaultError) {
+    guard let publisher = publisher() else { throw .unordered(.notHere) }
     try publisher.catchUp()
   }
 
   /// Resolves the folder again when it is next used, because another one may have taken its place.
   func forgetPlace() { place.withLock { $0 = nil } }
 
-  private func meaning(of error: GroupFileError, toWrite: Bool) -> GroupFileError {
+  private func meaning(of error: VaultError, toWrite: Bool) -> VaultError {
     switch error {
-    case .missing: missingMeans()
-    case .denied: .deniedAt(DeniedPath.words(folder: folder, toWrite: toWrite))
+    case .notFound(.group): missingMeans()
+    case .permissionDenied: .denied(.permissions(DeniedPath.words(folder: folder, toWrite: toWrite)))
     default: error
     }
   }
 
-  /// The error for a missing file: `missing`, or a rollback if this machine has verified the file before.
+  /// The error for a missing file: `notFound`, or a rollback if this machine has verified the file before.
   ///
   /// Another process may be creating or removing the group, so the file must be missing again between two reads of the
   /// witness that agree.
-  private func missingMeans() -> GroupFileError {
+  private func missingMeans() -> VaultError {
     forgetPlace()
     let reading = witness.read()
     if let floor = floor(beside: reading) { return .rolledBack(found: 0, known: floor.epoch, .vanished) }
@@ -147,10 +147,10 @@ package final class AccessGroupFile: Sendable {
     case .valid(let record) where !record.flags.contains(.removed):
       guard !AccessGroupFile.exists(in: folder), case .valid(let after) = witness.read(),
         after.groupID == record.groupID, !after.flags.contains(.removed)
-      else { return .missing }
+      else { return .notFound(.group) }
       return .rolledBack(found: 0, known: record.epoch, .vanished)
     case .invalid: return .damaged(.witness, "neither record is valid")
-    default: return .missing
+    default: return .notFound(.group)
     }
   }
 
@@ -161,7 +161,7 @@ package final class AccessGroupFile: Sendable {
 
   func snapshot(
     _ connection: Connection, _ reading: WitnessReading, strict: Bool, mending: Bool = false
-  ) throws(GroupFileError) -> Snapshot {
+  ) throws(VaultError) -> Snapshot {
     let state = try VerifiedState.open(connection, as: context, known: known.newest, mending: mending)
     var outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
     if let floor = floor(beside: reading) {
@@ -195,7 +195,7 @@ package final class ReadTransaction: ItemReading {
     self.lease = lease
   }
 
-  package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? { try view.digest(of: token) }
+  package func provedDigest(of token: Token) throws(VaultError) -> Digest? { try view.digest(of: token) }
 }
 
 /// The newest state of one group that this process has verified.
@@ -242,7 +242,7 @@ package struct GroupCreation: Sendable {
   /// - Throws: `exists` if there is a group file, which is unchanged then; `overLimit` for `keep`; `storage`.
   package func write(
     to folder: String, groupID: GroupID, owner: borrowing SigningKey, seed: MemberSeed
-  ) throws(GroupFileError) -> WitnessRecord {
+  ) throws(VaultError) -> WitnessRecord {
     guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
     let writer = try GroupWriter(in: folder, fileMode: shape.fileMode)
     do {
@@ -257,7 +257,7 @@ package struct GroupCreation: Sendable {
 
   private func fill(
     _ connection: Connection, _ groupID: GroupID, owner: borrowing SigningKey, _ seed: MemberSeed
-  ) throws(GroupFileError) -> WitnessRecord {
+  ) throws(VaultError) -> WitnessRecord {
     var flags = flags
     if device != nil { flags.insert(.thisDeviceOnly) }
     do {
@@ -278,7 +278,7 @@ package struct GroupCreation: Sendable {
       try connection.storeWrap(slotID, wrap)
       return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord(sequence: 1)
     } catch {
-      throw error as? GroupFileError ?? .storage(.memory)
+      throw error as? VaultError ?? .storage(.memory)
     }
   }
 }

@@ -44,7 +44,7 @@ extension KeychainItem {
       guard parts.count == 2, let service = decoded(parts[0]), let account = decoded(parts[1]) else { return nil }
       (self.service, self.account) = (service, account)
     }
-    // Only the one spelling that an item with this key has is its name.
+    // An item with this key has exactly one valid name; other spellings are refused.
     guard (try? self.name()) == name else { return nil }
   }
 
@@ -84,7 +84,7 @@ extension KeychainItem {
   }
 }
 
-/// Percent-encodes separators, the percent sign, and what no name may hold.
+/// Percent-encodes separators, the percent sign, and characters that no name may contain.
 private func encoded(_ text: String?, _ separators: String = "%/:@;?&=") -> String {
   var result = String.UnicodeScalarView()
   for scalar in (text ?? "").unicodeScalars {

@@ -119,7 +119,7 @@ public final class Keychain: Sendable {
         return try group.transaction { edit in
           var count = 0
           for name in names {
-            // What another process changed or removed meanwhile may match no longer.
+            // Another process may have changed or removed it in the meantime.
             guard let opened = try Keychain.present({ () throws(VaultError) in try edit.open(name) }),
               let item = KeychainItem(opened, in: group, withData: true), item.matches(query)
             else { continue }

@@ -1,7 +1,7 @@
 public import Foundation
 
-/// The attributes and the data of a keychain item, in Apple's vocabulary: an item to add, what a query asks for, what an update
-/// changes, or what a query has found. What is nil is absent, is not asked for, or is not changed.
+/// The attributes and the data of a keychain item, in Apple's vocabulary: an item to add, the criteria of a query, the
+/// changes of an update, or a query's result. A `nil` attribute is absent, not a criterion, or not changed.
 public struct KeychainItem: Sendable, Equatable {
   /// The class of an item.
   public enum Class: String, Sendable {

@@ -1,8 +1,8 @@
-// The standard library's own functions for this would link its regular expressions into the executable, which each start
-// would pay for: tools/build refuses that.
+// The standard library's functions for this would link its regular expressions into the executable, which would slow
+// down each start, and tools/build refuses that.
 
 extension StringProtocol {
-  /// The first place of `text`, which is not empty, compared byte by byte.
+  /// The range of the first occurrence of `text`, which is not empty, compared byte by byte.
   package func place(of text: some StringProtocol) -> Range<Index>? {
     guard let first = text.utf8.first else { return nil }
     var rest = utf8[...]
@@ -14,7 +14,7 @@ extension StringProtocol {
     return nil
   }
 
-  /// The text with `new` in place of each `old`, which is not empty, compared byte by byte.
+  /// The text with each `old`, which is not empty, replaced by `new`, compared byte by byte.
   package func exchanging(_ old: String, for new: String) -> String {
     var result = ""
     var rest = self[...]

@@ -26,6 +26,12 @@ package struct Nonce: Sendable, Hashable {
 
   private init(words: (UInt64, UInt64, UInt64)) { self.words = words }
 
+  /// This nonce with `mark` for its first 8 bytes, which leaves 16 random ones.
+  package func marked(_ mark: UInt64) -> Nonce { Nonce(words: (mark.bigEndian, words.1, words.2)) }
+
+  /// The first 8 bytes.
+  package var mark: UInt64 { UInt64(bigEndian: words.0) }
+
   /// Makes a nonce from 24 bytes; `nil` for any other count.
   package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Nonce($0) }) }
 
@@ -69,22 +75,27 @@ package enum SealedBox {
 
   /// Seals `message`.
   package static func seal(
-    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer
   ) -> [UInt8] {
     Sodium.ready
     let count = message.count + overhead
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initialized in
       unsafe key.withUnsafeBytes { key in
         unsafe nonce.withUnsafeBytes { nonce in
-          unsafe binding.withUnsafeBytes { binding in
-            _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
-              box.baseAddress!, nil, message.octets, UInt64(message.count), binding.octets, UInt64(binding.count),
-              nil, nonce.octets!, key.octets!)
-          }
+          _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
+            box.baseAddress!, nil, message.octets, UInt64(message.count), binding.octets, UInt64(binding.count),
+            nil, nonce.octets!, key.octets!)
         }
       }
       initialized = count
     }
+  }
+
+  /// Seals `message`.
+  package static func seal(
+    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+  ) -> [UInt8] {
+    unsafe binding.span.withUnsafeBytes { unsafe seal(message, key: key, nonce: nonce, binding: $0) }
   }
 
   /// Seals `message`.
@@ -105,7 +116,7 @@ package enum SealedBox {
   /// - Throws: ``SealingError/doesNotOpen`` for another key, nonce or binding, for altered bytes and for a box that is
   ///   too short; ``SealingError/outOfMemory``.
   package static func open(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer
   ) throws(SealingError) -> GuardedBytes {
     guard box.count >= overhead else { throw .doesNotOpen }
     let message = try GuardedBytes(count: box.count - overhead)
@@ -121,7 +132,9 @@ package enum SealedBox {
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> GuardedBytes {
     try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
-      try unsafe open(box, key: key, nonce: nonce, binding: binding)
+      try unsafe binding.span.withUnsafeBytes { (binding) throws(SealingError) in
+        try unsafe open(box, key: key, nonce: nonce, binding: binding)
+      }
     }
   }
 
@@ -129,7 +142,7 @@ package enum SealedBox {
   ///
   /// - Throws: ``SealingError/doesNotOpen``, as ``open(_:key:nonce:binding:)-swift.type.method``.
   package static func openUnguarded(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer
   ) throws(SealingError) -> [UInt8] {
     guard box.count >= overhead else { throw .doesNotOpen }
     let count = box.count - overhead
@@ -150,23 +163,23 @@ package enum SealedBox {
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> [UInt8] {
     try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
-      try unsafe openUnguarded(box, key: key, nonce: nonce, binding: binding)
+      try unsafe binding.span.withUnsafeBytes { (binding) throws(SealingError) in
+        try unsafe openUnguarded(box, key: key, nonce: nonce, binding: binding)
+      }
     }
   }
 
   // libsodium checks the tag before it writes a byte of the message.
   private static func open(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8],
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
     into message: UnsafeMutableRawPointer
   ) -> Bool {
     Sodium.ready
     return unsafe key.withUnsafeBytes { key in
       unsafe nonce.withUnsafeBytes { nonce in
-        unsafe binding.withUnsafeBytes { binding in
-          unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
-            message.assumingMemoryBound(to: UInt8.self), nil, nil, box.octets!, UInt64(box.count),
-            binding.octets, UInt64(binding.count), nonce.octets!, key.octets!) == 0
-        }
+        unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
+          message.assumingMemoryBound(to: UInt8.self), nil, nil, box.octets!, UInt64(box.count),
+          binding.octets, UInt64(binding.count), nonce.octets!, key.octets!) == 0
       }
     }
   }

@@ -1,4 +1,4 @@
-internal import GroupFile
+@_exported public import GroupFile
 internal import Sealing
 
 /// One encrypted file of items that the same members share.
@@ -14,10 +14,10 @@ public final class AccessGroup: Sendable {
   public let name: Name
   private let place: Place
   let notices: NoticeBoard
-  /// Shares commits among the threads that change a published group.
-  let sharing = SharedWriting()
-  /// Whether the group was published when it was last changed here.
-  let isOrdered = Locked(false)
+  /// Shares commits among the threads that change the group; `nil` unless a log ordered the last change made here.
+  let sharing: Locked<SharedWriting?>
+  /// The request that all changes are made for; without one, each change is a request of its own.
+  let request: ChangeID?
   private let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
 
   /// Where the group is: in a file that this process opens, or behind `vaultd`.
@@ -27,20 +27,32 @@ public final class AccessGroup: Sendable {
   }
 
   /// Refuses a state that is too old to be read.
-  let requireRecent: @Sendable (VerifiedState) throws(GroupFileError) -> Void
+  let requireRecent: @Sendable (VerifiedState) throws(VaultError) -> Void
 
   init(
     _ name: Name, _ file: AccessGroupFile, _ notices: NoticeBoard,
-    requireRecent: @escaping @Sendable (VerifiedState) throws(GroupFileError) -> Void = { _ in }
+    requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
   ) {
-    (self.name, place, self.notices) = (name, .file(file), notices)
+    (self.name, place, self.notices, request) = (name, .file(file), notices, nil)
+    sharing = Locked(nil)
     self.requireRecent = requireRecent
   }
 
   init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
-    (self.name, place, self.notices) = (name, .service(service), notices)
+    (self.name, place, self.notices, request) = (name, .service(service), notices, nil)
+    sharing = Locked(nil)
     requireRecent = { _ in }
   }
+
+  private init(_ group: AccessGroup, answering request: ChangeID) {
+    (name, place, notices) = (group.name, group.place, group.notices)
+    (sharing, self.request) = (group.sharing, request)
+    requireRecent = group.requireRecent
+  }
+
+  /// This group for one request, which may be repeated: in a published group, no item is changed for it again as long as
+  /// a version that was written for it is kept. The call then returns that version's number, and compares no value.
+  public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, answering: request) }
 
   /// The group's file.
   ///
@@ -100,7 +112,7 @@ public final class AccessGroup: Sendable {
   ) throws(VaultError) -> (item: StoredItem, state: VerifiedState, secret: OpenedSecret) {
     let name = try Item.Name(name).description
     return try observed(.read) { () throws(VaultError) in
-      try readingItems { (view) throws(GroupFileError) in
+      try readingItems { (view) throws(VaultError) in
         let (item, secret) = try view.opened(name, version: version)
         return (item, view.view.state, secret)
       }
@@ -119,7 +131,7 @@ public final class AccessGroup: Sendable {
     }
     let name = try Item.Name(name).description
     let (item, state) = try observed(.read) { () throws(VaultError) in
-      try readingItems { (view) throws(GroupFileError) in (try view.present(name), view.view.state) }
+      try readingItems { (view) throws(VaultError) in (try view.present(name), view.view.state) }
     }
     return try Item(item, in: state)
   }
@@ -135,7 +147,7 @@ public final class AccessGroup: Sendable {
     let name = try Item.Name(name).description
     var items: [Item] = []
     let (versions, state) = try observed(.read) { () throws(VaultError) in
-      try readingItems { (view) throws(GroupFileError) in (try view.history(name), view.view.state) }
+      try readingItems { (view) throws(VaultError) in (try view.history(name), view.view.state) }
     }
     for version in versions { items.append(try Item(version, in: state)) }
     return items
@@ -185,7 +197,7 @@ public final class AccessGroup: Sendable {
     }
     let name = try Item.Name(name)
     try details.validate()
-    return try writing { (edit) throws(GroupFileError) in
+    return try writing { (edit) throws(VaultError) in
       try edit.set(name, to: value, details, ifVersion: expected)
     }
   }
@@ -204,7 +216,7 @@ public final class AccessGroup: Sendable {
     }
     let name = try Item.Name(name)
     try details.validate()
-    return try writing { (edit) throws(GroupFileError) in
+    return try writing { (edit) throws(VaultError) in
       try edit.set(name, to: nil, details, ifVersion: expected)
     }
   }
@@ -220,7 +232,7 @@ public final class AccessGroup: Sendable {
       return
     }
     let name = try Item.Name(name)
-    _ = try writing { (edit) throws(GroupFileError) in try edit.remove(name, ifVersion: expected) }
+    _ = try writing { (edit) throws(VaultError) in try edit.remove(name, ifVersion: expected) }
   }
 
   /// Removes the item with its history. Old copies of the file, backups and disk blocks may still hold it.
@@ -232,7 +244,7 @@ public final class AccessGroup: Sendable {
       return
     }
     let name = try Item.Name(name).description
-    try writing { (edit) throws(GroupFileError) in try edit.destroy(name) }
+    try writing { (edit) throws(VaultError) in try edit.destroy(name) }
   }
 
   /// Writes an older version's value and details again, as a new version.
@@ -251,7 +263,7 @@ public final class AccessGroup: Sendable {
       return try write(call, through: service)
     }
     let name = try Item.Name(name)
-    let restored = try writing { (edit) throws(GroupFileError) in try edit.restore(name, version: version) }
+    let restored = try writing { (edit) throws(VaultError) in try edit.restore(name, version: version) }
     guard let restored else { throw .contradiction(.presentItem) }
     return restored
   }
@@ -266,7 +278,15 @@ public final class AccessGroup: Sendable {
   private func answer(
     to call: ServiceCall, _ value: OpenedSecret? = nil, through service: ServiceClient
   ) throws(VaultError) -> ServiceAnswer {
-    try observed(.write) { () throws(VaultError) in try service.answer(to: call, value) }
+    let request = request ?? ChangeID()
+    var call = call
+    call.request = request
+    return try observed(.write) { [call] () throws(VaultError) in
+      do throws(VaultError) { return try service.answer(to: call, value) } catch {
+        guard case .unordered(_, .outcomeUnknown) = error else { throw error }
+        throw .unordered(group: name.description, .outcomeUnknown(request))
+      }
+    }
   }
 
   // MARK: What all calls need
@@ -283,46 +303,25 @@ public final class AccessGroup: Sendable {
   }
 
   // `body` may be called a second time, after an error.
-  func reading<Result>(_ body: (ReadTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
+  func reading<Result>(_ body: (ReadTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
     let file = try file
     do {
-      do throws(GroupFileError) { return try reading(file, .readingLater, body) } catch .moved {
+      do throws(VaultError) { return try reading(file, .readingLater, body) } catch .storage(.replaced) {
         // Another process changed or replaced the file after this one had compared it.
         return try reading(file, .reading, body)
       }
     } catch {
-      throw VaultError(error, group: name.description)
+      throw error.named(name.description)
     }
   }
 
   private func reading<Result>(
     _ file: AccessGroupFile, _ beginning: Connection.Beginning,
-    _ body: (ReadTransaction) throws(GroupFileError) -> Result
-  ) throws(GroupFileError) -> Result {
+    _ body: (ReadTransaction) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
     let transaction = try file.beginReading(beginning)
     notices.post(transaction.view.notices)
     return try body(transaction)
-  }
-
-  func writing<Result>(_ body: (WriteTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
-    try observed(.write) { () throws(VaultError) in
-      try inOrder { () throws(VaultError) in
-        let file = try file
-        if isOrderedByLog {
-          do { return try inSharedCommit(of: file) { try body($0) } } catch { throw meaning(of: error) }
-        }
-        do throws(GroupFileError) {
-          let transaction = try beginWriting(file)
-          defer { transaction.rollback() }
-          let result = try body(transaction)
-          try transaction.commit()
-          notices.post(transaction.view.notices)
-          return result
-        } catch {
-          throw VaultError(error, group: name.description)
-        }
-      }
-    }
   }
 }
 
@@ -337,10 +336,8 @@ extension OpenedSecret {
   init(_ value: some SecretValue) throws(VaultError) {
     do {
       self = try unsafe value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }
-    } catch let error as GroupFileError {
-      throw VaultError(error, group: "")
     } catch {
-      throw .unexpected("a value that does not lend its bytes")
+      throw error as? VaultError ?? .unexpected("a value that does not lend its bytes")
     }
   }
 }

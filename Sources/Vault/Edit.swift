@@ -1,4 +1,5 @@
-internal import GroupFile
+public import GroupFile
+internal import Sealing
 
 /// The changes of one transaction: all of them are made, or none.
 ///
@@ -50,21 +51,21 @@ public final class Edit {
   private func set(
     _ name: String, _ value: NewValue, _ details: Details, ifVersion expected: UInt64?, droppingBelow oldest: UInt64
   ) {
-    change(name, checking: details) { (transaction, name) throws(GroupFileError) in
+    change(name, checking: details) { (transaction, name) throws(VaultError) in
       _ = try transaction.set(name, to: value, details, ifVersion: expected, droppingBelow: oldest)
     }
   }
 
   /// Changes the item's details, as ``AccessGroup/change(_:_:ifVersion:)``.
   package func change(_ name: String, _ details: Details) {
-    change(name, checking: details) { (transaction, name) throws(GroupFileError) in
+    change(name, checking: details) { (transaction, name) throws(VaultError) in
       _ = try transaction.set(name, to: nil, details, ifVersion: nil)
     }
   }
 
   /// Writes an older version again, as ``AccessGroup/restore(_:version:)``.
   package func restore(_ name: String, version: UInt64) {
-    change(name) { (transaction, name) throws(GroupFileError) in
+    change(name) { (transaction, name) throws(VaultError) in
       _ = try transaction.restore(name, version: version)
     }
   }
@@ -73,7 +74,7 @@ public final class Edit {
   ///
   /// - Parameter kept: numbers of versions that have values, rising.
   package func destroy(_ name: String, keeping kept: [UInt64] = []) {
-    change(name) { (transaction, name) throws(GroupFileError) in
+    change(name) { (transaction, name) throws(VaultError) in
       try transaction.destroy(name.description, keeping: kept)
     }
   }
@@ -83,7 +84,7 @@ public final class Edit {
 
   /// Removes `name`, as ``AccessGroup/remove(_:ifVersion:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) {
-    change(name) { (transaction, name) throws(GroupFileError) in
+    change(name) { (transaction, name) throws(VaultError) in
       _ = try transaction.remove(name, ifVersion: expected)
     }
   }
@@ -113,7 +114,7 @@ public final class Edit {
 
   private func change(
     _ name: String, checking details: Details? = nil,
-    _ body: (WriteTransaction, Item.Name) throws(GroupFileError) -> Void
+    _ body: (WriteTransaction, Item.Name) throws(VaultError) -> Void
   ) {
     guard failure == nil else { return }
     do {
@@ -135,22 +136,7 @@ extension AccessGroup {
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
   @discardableResult
   public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
-    try observed(.write) { try inOrder { try transact(body) } }
-  }
-
-  private func transact<Result>(_ body: (Edit) throws -> Result) throws -> Result {
-    let file = try file
-    if isOrderedByLog {
-      do { return try inSharedCommit(of: file) { try changes(of: $0, body) } } catch {
-        throw error is GroupFileError ? meaning(of: error) : error
-      }
-    }
-    let transaction = try inGroup(name.description, beginWriting(file))
-    defer { transaction.rollback() }
-    let result = try changes(of: transaction, body)
-    try inGroup(name.description, transaction.commit())
-    notices.post(transaction.view.notices)
-    return result
+    try observed(.write) { try changing { try changes(of: $0, body) } }
   }
 
   private func changes<Result>(of transaction: WriteTransaction, _ body: (Edit) throws -> Result) throws -> Result {
@@ -200,6 +186,7 @@ extension AccessGroup {
     let (file, group) = (try file, name.description)
     let transaction = try inGroup(group, file.beginWriting())
     defer { transaction.rollback() }
+    transaction.answer(request, isNew: request == nil)
     for (token, position) in try order(count, nameOfItem, in: transaction) {
       var outcome: Result<Void, VaultError> = .failure(.unexpected("a value that does not lend its bytes"))
       unsafe lend(position) { (name, kind, bytes) in
@@ -211,7 +198,9 @@ extension AccessGroup {
       }
       try outcome.get()
     }
-    try inGroup(group, transaction.commit())
+    do { try inGroup(group, transaction.commit()) } catch .unordered(_, .outcomeUnknown) {
+      throw .unordered(group: group, .outcomeUnknown(request))
+    }
     notices.post(transaction.view.notices)
   }
 
@@ -221,8 +210,28 @@ extension AccessGroup {
   ) throws(VaultError) -> [(token: Token, position: Int)] {
     var tokens = TokenQueue(transaction.view.state.keys, count: count)
     for position in 0..<count { tokens.add(try Item.Name(name(position)).description) }
-    var places = tokens.finish().enumerated().map { (token: $0.element, position: $0.offset) }
-    places.sort { $0.token == $1.token ? $0.position < $1.position : $0.token < $1.token }
+    return AccessGroup.sorted(tokens.finish())
+  }
+
+  /// Tokens are random, so their first bits distribute them evenly over about as many parts as there are tokens.
+  private static func sorted(_ tokens: [Token]) -> [(token: Token, position: Int)] {
+    let bits = UInt64(min(16, Int.bitWidth - tokens.count.leadingZeroBitCount))
+    func part(_ token: Token) -> Int { Int(token.high >> (64 - bits)) }
+    var ends = [Int](repeating: 0, count: 1 << Int(bits) + 1)
+    for token in tokens { ends[part(token) + 1] += 1 }
+    for part in ends.indices.dropFirst() { ends[part] += ends[part - 1] }
+    var places = [(token: Token, position: Int)](repeating: (Token(high: 0, low: 0), 0), count: tokens.count)
+    for (position, token) in tokens.enumerated() {
+      // From the end of the part before on, so that in the end each number is the end of its own part.
+      var place = ends[part(token)]
+      ends[part(token)] += 1
+      // Parts have only a few tokens, mostly one.
+      while place > 0, places[place - 1].token > token {
+        places[place] = places[place - 1]
+        place -= 1
+      }
+      places[place] = (token, position)
+    }
     return places
   }
 }
@@ -243,7 +252,7 @@ extension AccessGroup {
     let name = try Item.Name(name)
     try details.validate()
     let value = NewValue(secret: secret.opened, kind: kind, typeName: typeName)
-    try reading { (transaction) throws(GroupFileError) in
+    try reading { (transaction) throws(VaultError) in
       let old = try transaction.stored(name.description)
       let time = SystemClock.milliseconds()
       _ = try details.applied(to: old, name: name.description, value: value, at: time).encoded()
@@ -252,8 +261,8 @@ extension AccessGroup {
 
   /// - Throws: ``VaultError/denied(_:)`` for a member that may only read.
   package func requireWriter() throws(VaultError) {
-    try reading { (transaction) throws(GroupFileError) in
-      guard transaction.view.state.member.rights >= .write else { throw .readOnlyMember }
+    try reading { (transaction) throws(VaultError) in
+      guard transaction.view.state.member.rights >= .write else { throw .denied(.readOnly) }
     }
   }
 }
@@ -266,18 +275,20 @@ extension WriteTransaction {
   func set(
     _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil,
     droppingBelow oldest: UInt64 = 0
-  ) throws(GroupFileError) -> UInt64 {
+  ) throws(VaultError) -> UInt64 {
     let token = token ?? view.state.keys.token(of: name.description)
+    if let done = try answered(at: token) { return done }
     let old = try stored(name.description, at: token)
     try require(expected, in: old)
     let attributes = details.applied(to: old, name: name.description, value: secret, at: time)
     if let secret { return try put(attributes, secret.secret, over: old?.row, at: token, droppingBelow: oldest) }
-    guard let old, old.isPresent else { throw .noItem }
+    guard let old, old.isPresent else { throw .notFound(.item) }
     return try put(attributes, view.secret(of: old.row), over: old.row, at: token, keepsValue: true)
   }
 
   /// Writes a tombstone; the history is kept.
-  func remove(_ name: Item.Name, ifVersion expected: UInt64?) throws(GroupFileError) -> UInt64 {
+  func remove(_ name: Item.Name, ifVersion expected: UInt64?) throws(VaultError) -> UInt64 {
+    if let done = try answered(at: view.state.keys.token(of: name.description)) { return done }
     let old = try present(name.description)
     try require(expected, in: old)
     return try put(
@@ -288,12 +299,13 @@ extension WriteTransaction {
   /// Writes the value and details of an older version again; by default those of the last version before a removal.
   ///
   /// - Returns: the new version's number; `nil` if the item is present and `version` is nil.
-  func restore(_ name: Item.Name, version: UInt64?) throws(GroupFileError) -> UInt64? {
+  func restore(_ name: Item.Name, version: UInt64?) throws(VaultError) -> UInt64? {
+    if let done = try answered(at: view.state.keys.token(of: name.description)) { return done }
     var version = version
     if version == nil {
       let versions = try history(name.description)
       guard versions.first?.isPresent == false else { return nil }
-      guard let last = versions.first(where: \.isPresent) else { throw .noItem }
+      guard let last = versions.first(where: \.isPresent) else { throw .notFound(.item) }
       version = last.row.version
     }
     let (source, secret) = try opened(name.description, version: version)
@@ -301,7 +313,8 @@ extension WriteTransaction {
   }
 
   /// Ends the item's history, and writes the versions `kept` again.
-  fileprivate func destroy(_ name: String, keeping kept: [UInt64]) throws(GroupFileError) {
+  fileprivate func destroy(_ name: String, keeping kept: [UInt64]) throws(VaultError) {
+    guard try answered(at: view.state.keys.token(of: name)) == nil else { return }
     var values: [(Attributes, OpenedSecret)] = []
     for version in kept {
       let (item, secret) = try opened(name, version: version)
@@ -311,7 +324,7 @@ extension WriteTransaction {
     for (attributes, secret) in values { try put(attributes, secret, keepsValue: true) }
   }
 
-  private func require(_ expected: UInt64?, in old: StoredItem?) throws(GroupFileError) {
+  private func require(_ expected: UInt64?, in old: StoredItem?) throws(VaultError) {
     guard let expected else { return }
     let present = old.map { $0.isPresent ? $0.row.version : 0 } ?? 0
     guard present == expected else { throw .conflict(expected: expected, present: present) }

@@ -299,7 +299,7 @@ package struct OneState {
 extension AccessGroup {
   /// The group's verified state.
   func verifiedState() throws(VaultError) -> VerifiedState {
-    try reading { (view) throws(GroupFileError) in view.view.state }
+    try reading { (view) throws(VaultError) in view.view.state }
   }
 
   /// A view of the newest state, for several reads.

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 import KeyedArchives
 internal import Sealing
 
@@ -57,15 +57,15 @@ extension Timestamp {
 public final class ItemList {
   private let source: Source
   private let group: String
-  private let query: ItemQuery
   /// The rows skipped so far: a writer signed them, but they are not valid items.
   private(set) var strangeRows: [StrangeRow] = []
+  private var items: ArraySlice<Item> = []
   // Rows are found on the caller's thread, and proved and opened on a second one, in batches.
-  private var ready: ArraySlice<RowOpener.Outcome> = []
-  private let opened = Locked<[RowOpener.Outcome]>([])
+  private var ready: [OpenedRows] = []
+  private let opened = Locked(OpenedRows())
   private var thread: SecondThread?
   private var isOpening = false
-  private var failure: GroupFileError?
+  private var failure: VaultError?
 
   private static let batchCount = 256
 
@@ -75,17 +75,21 @@ public final class ItemList {
     case service(AccessGroup)
   }
 
-  init(_ transaction: ReadTransaction, _ query: ItemQuery, removed: Bool, group: String) throws(VaultError) {
-    self.query = query
+  /// - Parameter text: makes a text of each item, in any thread, so that the list has texts instead of items.
+  init(
+    _ transaction: ReadTransaction, _ query: ItemQuery, removed: Bool, group: String, text: ItemText? = nil
+  ) throws(VaultError) {
     self.group = group
     let state = transaction.view.state
-    let opener = RowOpener(state: state, signer: state.signer, prefix: query.prefix, listsRemoved: removed)
+    let opener = RowOpener(state: state, signer: state.signer, query: query, listsRemoved: removed, text: text)
     source = .file(transaction, try inGroup(group, RowWalk(transaction)), opener)
   }
 
-  init(_ items: [Item], _ query: ItemQuery, of group: AccessGroup) {
-    (source, self.query, self.group) = (.service(group), query, group.name.description)
-    ready = items.map(RowOpener.Outcome.item)[...]
+  init(_ items: [Item], _ query: ItemQuery, of group: AccessGroup, text: ItemText? = nil) {
+    (source, self.group) = (.service(group), group.name.description)
+    var opened = OpenedRows()
+    for item in items where query.accepts(item) { opened.add(item, text) }
+    ready = [opened]
   }
 
   deinit { thread?.wait() }
@@ -103,26 +107,42 @@ public final class ItemList {
 
   func nextItem() throws(VaultError) -> Item? {
     while true {
-      while let outcome = ready.popFirst() {
-        switch outcome {
-        case .item(let item): if query.accepts(item) { return item }
-        case .unwanted: continue
-        case .strange(let row): if strangeRows.count < StrangeRow.limit { strangeRows.append(row) }
-        case .failed(let error): throw VaultError(error, group: group)
-        }
-      }
+      if let item = items.popFirst() { return item }
+      guard let rows = try nextRows() else { return nil }
+      items = rows.items[...]
+    }
+  }
+
+  /// The texts of all items.
+  func texts(progress: (Int) -> Void) throws(VaultError) -> ItemTexts {
+    var texts = ItemTexts()
+    while let rows = try nextRows() {
+      texts.add(rows.texts)
+      if texts.count / 1_024 > (texts.count - rows.texts.count) / 1_024 { progress(texts.count) }
+    }
+    return texts
+  }
+
+  /// The next opened rows; `nil` after the last.
+  private func nextRows() throws(VaultError) -> OpenedRows? {
+    while ready.isEmpty {
       guard case .file(_, let walk, let opener) = source else { return nil }
       if open(walked(walk), opener) { continue }
-      if let failure { throw VaultError(failure, group: group) }
+      if let failure { throw failure.named(group) }
       return nil
     }
+    let rows = ready.removeFirst()
+    strangeRows += rows.strange.prefix(StrangeRow.limit - strangeRows.count)
+    if let failure = rows.failure { throw failure.named(group) }
+    return rows
   }
 
   /// The next rows; empty at the end, or if an error in `failure` ended the walk.
   private func walked(_ walk: RowWalk) -> [UnprovedRow] {
     var rows: [UnprovedRow] = []
     guard failure == nil else { return rows }
-    do throws(GroupFileError) {
+    rows.reserveCapacity(ItemList.batchCount)
+    do throws(VaultError) {
       while rows.count < ItemList.batchCount, let row = try walk.nextUnproved() { rows.append(row) }
     } catch {
       failure = error
@@ -134,9 +154,11 @@ public final class ItemList {
   ///
   /// - Returns: whether there are rows of either kind.
   private func open(_ rows: [UnprovedRow], _ opener: RowOpener) -> Bool {
+    var own = OpenedRows()
     guard isOpening || rows.count == ItemList.batchCount else {
       // For a short list a thread costs more than it saves.
-      ready = rows.map(opener.open)[...]
+      for row in rows { opener.open(row, into: &own) }
+      ready = [own]
       return !rows.isEmpty
     }
     let thread = thread ?? SecondThread()
@@ -144,22 +166,22 @@ public final class ItemList {
     var rest = rows[...]
     if isOpening {
       // Until the second thread has finished its rows, this one opens some as well.
-      var own: [RowOpener.Outcome] = []
-      while thread.isBusy, let row = rest.popFirst() { own.append(opener.open(row)) }
+      while thread.isBusy, let row = rest.popFirst() { opener.open(row, into: &own) }
       thread.wait()
-      ready = opened.withLock { $0 + own }[...]
+      ready = [opened.withLock { $0 }, own]
     }
     isOpening = !rest.isEmpty
-    guard isOpening else { return !ready.isEmpty }
+    guard isOpening else { return true }
     thread.begin { [opened, rest] in
-      let outcomes = rest.map(opener.open)
-      opened.withLock { $0 = outcomes }
+      var rows = OpenedRows()
+      for row in rest { opener.open(row, into: &rows) }
+      opened.withLock { $0 = rows }
     }
     return true
   }
 
   /// Reads more of the state that the list shows.
-  func reading<Result>(_ body: (ReadTransaction) throws(GroupFileError) -> Result) throws(VaultError) -> Result {
+  func reading<Result>(_ body: (ReadTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
     guard case .file(let transaction, _, _) = source else { throw .denied(.throughService) }
     return try inGroup(group, body(transaction))
   }
@@ -175,45 +197,64 @@ public final class ItemList {
   }
 }
 
+/// Makes a text of an item: it appends the text to the bytes.
+package typealias ItemText = @Sendable (Item, inout [UInt8]) -> Void
+
+/// What a list's rows hold.
+private struct OpenedRows: Sendable {
+  var items: [Item] = []
+  var texts = ItemTexts()
+  var strange: [StrangeRow] = []
+  /// The first defect; rows after it are not opened.
+  var failure: VaultError?
+
+  mutating func add(_ item: Item, _ text: ItemText?) {
+    if let text { texts.add(item, text) } else { items.append(item) }
+  }
+}
+
 /// Proves and opens the rows of a list; on any thread.
 private struct RowOpener: Sendable {
-  /// The result of opening a row.
-  enum Outcome: Sendable {
-    case item(Item)
-    case unwanted
-    case strange(StrangeRow)
-    case failed(GroupFileError)
-  }
-
   let state: VerifiedState
   let signer: Writer?
-  let prefix: String
+  let query: ItemQuery
   let listsRemoved: Bool
+  let text: ItemText?
 
-  func open(_ unproved: UnprovedRow) -> Outcome {
-    do { try unproved.prove() } catch { return .failed(error) }
-    let row = unproved.row
-    guard row.version < GroupLimits.lastVersion else { return strange(row, "a version that no other can follow") }
-    guard (row.state == .present) != listsRemoved else { return .unwanted }
-    do throws(GroupFileError) {
-      let attributes = try state.attributes(of: row)
-      guard
-        prefix.isEmpty || attributes.name.utf8.starts(with: prefix.utf8) || Item.Name(stored: attributes.name) == nil
-      else { return .unwanted }
-      guard let item = try? Item(row, attributes, signedBy: signer) else {
-        return strange(row, "a name that no item can have")
-      }
-      return .item(item)
-    } catch .damaged(.row, let detail) {
-      // The list has proved the row, so a writer signed exactly this.
-      return strange(row, detail)
+  func open(_ unproved: UnprovedRow, into opened: inout OpenedRows) {
+    guard opened.failure == nil else { return }
+    do throws(VaultError) {
+      try unproved.prove()
+      if let item = try item(unproved.row, &opened.strange), query.accepts(item) { opened.add(item, text) }
     } catch {
-      return .failed(error)
+      opened.failure = error
     }
   }
 
-  private func strange(_ row: Row, _ reason: String) -> Outcome {
-    .strange(StrangeRow(token: row.token.hexadecimal, reason: reason))
+  /// The item of a proved row; `nil` if it is not wanted, or not a valid item.
+  private func item(_ row: Row, _ strange: inout [StrangeRow]) throws(VaultError) -> Item? {
+    func skip(_ reason: String) -> Item? {
+      strange.append(StrangeRow(token: row.token.hexadecimal, reason: reason))
+      return nil
+    }
+    guard row.version < GroupLimits.lastVersion else { return skip("a version that no other can follow") }
+    guard (row.state == .present) != listsRemoved else { return nil }
+    do throws(VaultError) {
+      let attributes = try state.attributes(of: row)
+      let prefix = query.prefix
+      guard
+        prefix.isEmpty || attributes.name.utf8.starts(with: prefix.utf8) || Item.Name(stored: attributes.name) == nil
+      else { return nil }
+      guard let item = try? Item(row, attributes, signedBy: signer) else {
+        return skip("a name that no item can have")
+      }
+      return item
+    } catch .damaged(_, .row, let detail) {
+      // The list has proved the row, so a writer signed exactly this.
+      return skip(detail)
+    } catch {
+      throw error
+    }
   }
 }
 
@@ -244,15 +285,15 @@ extension AccessGroup {
     try observed(.read) { () throws(VaultError) in try list(query, removed: false) }
   }
 
-  private func list(_ query: ItemQuery, removed: Bool) throws(VaultError) -> ItemList {
+  private func list(_ query: ItemQuery, removed: Bool, text: ItemText? = nil) throws(VaultError) -> ItemList {
     var query = query
     if !query.prefix.isEmpty { query.prefix = try Item.Name(query.prefix).description }
     if let service {
       var call = try call(.list, query.prefix)
       call.listsRemoved = removed
-      return ItemList(try service.answer(to: call).items, query, of: self)
+      return ItemList(try service.answer(to: call).items, query, of: self, text: text)
     }
-    return try ItemList(beginReading(), query, removed: removed, group: name.description)
+    return try ItemList(beginReading(), query, removed: removed, group: name.description, text: text)
   }
 
   /// The current items whose names begin with `prefix`, sorted by the bytes of their names.
@@ -287,45 +328,23 @@ extension AccessGroup {
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
     let list = try list(query, removed: removed)
     var items: [Item] = []
+    var names = NameOrder()
     while let item = try list.nextItem() {
       items.append(item)
+      names.append(item.name.description)
       if items.count % 1_024 == 0 { progress(items.count) }
     }
-    sortByName(&items)
+    names.sort(&items)
     return (items, list.strangeRows)
   }
 
-  /// Sorts the items by the bytes of their names. The eight bytes after the common beginning decide nearly always.
-  private func sortByName(_ items: inout [Item]) {
-    guard let first = items.first?.name.description.utf8 else { return }
-    var shared = first.count
-    for item in items { shared = zip(first.prefix(shared), item.name.description.utf8).prefix { $0 == $1 }.count }
-    var places = items.indices.map { (key: items[$0].name.description.word(after: shared), index: $0) }
-    places.sort {
-      guard $0.key == $1.key else { return $0.key < $1.key }
-      // Strings in NFC compare in the order of their bytes.
-      return items[$0.index].name.description < items[$1.index].name.description
+  /// As ``listing(_:removed:progress:)``, but with a text for each item instead of the item.
+  package func texts(
+    _ query: ItemQuery, removed: Bool, progress: (Int) -> Void, text: @escaping ItemText
+  ) throws(VaultError) -> (texts: ItemTexts, strange: [StrangeRow]) {
+    try observed(.read) { () throws(VaultError) in
+      let list = try list(query, removed: removed, text: text)
+      return (try list.texts(progress: progress), list.strangeRows)
     }
-    // Each item moves to its place, cycle by cycle. A copy of the array would count one more reference of each, and
-    // most are in no cache by then.
-    for start in places.indices {
-      var place = start
-      while places[place].index != start {
-        let next = places[place].index
-        items.swapAt(place, next)
-        places[place].index = place
-        place = next
-      }
-      places[place].index = place
-    }
-  }
-}
-
-extension String {
-  /// The eight bytes after the first `count` as a number in the order of the bytes; zeros follow a text that ends before.
-  fileprivate func word(after count: Int) -> UInt64 {
-    var word: UInt64 = 0
-    for byte in utf8.dropFirst(count).prefix(8) { word = word << 8 | UInt64(byte) }
-    return word << (8 * UInt64(8 - min(8, max(0, utf8.count - count))))
   }
 }

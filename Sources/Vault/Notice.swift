@@ -1,38 +1,5 @@
 public import GroupFile
-internal import KeyedArchives
 internal import Sealing
-
-extension Notice {
-  /// The notice as text: lower case, no full stop.
-  public var message: String {
-    switch self {
-    case .witnessUnavailable(let reason):
-      "an older copy of the store would not be noticed: \(reason)"
-    case .witnessInvalid(let group):
-      "the witness of '\(group)' is damaged; nothing is written to the group until you run: vault group accept \(group)"
-    case .gap(let group, let from, let to):
-      "'\(group)' moved from epoch \(from) to \(to), too far to prove that nothing was rolled back between"
-    case .groupLeftOut(let group, let reason):
-      "'\(group)' was left out: \(reason)"
-    case .unsignedLeftBehind(let group, let rows, let names):
-      "'\(group)' held \(rows) rows that nobody signed; the new key leaves them behind" + Notice.list(names)
-    case .unprovedDropped(let group, let items, let versions, let names):
-      "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
-    case .groupRemade(let group, let keptAside):
-      "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
-    case .unrecorded(let reason):
-      "this is done, but is not in the record of decisions: \(reason)"
-    case .chainLost(let group):
-      "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
-    }
-  }
-
-  private static func list(_ names: [String]) -> String {
-    guard !names.isEmpty else { return "" }
-    let shown = names.prefix(20).map { "'\(Printable.name($0))'" }.joined(separator: ", ")
-    return ": " + shown + (names.count > 20 ? " and others" : "")
-  }
-}
 
 /// Collects notices from all threads until they are shown, and knows who wants to hear of each call.
 final class NoticeBoard: Sendable {

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// A time-based one-time code (TOTP, RFC 6238).

@@ -155,10 +155,13 @@ enum CommandTable {
     ),
   ]
 
+  /// The hidden command that clears the clipboard later.
+  static let clearing = "clear-clipboard"
+
   /// Commands that our scripts call and no help shows.
   static let hidden = [
     Entry("complete", "-- WORD", "list the candidates for the end of a command line", Complete.self),
-    Entry(Clipboard.clearing, "KIND SECONDS", "clear the clipboard after a time", ClearClipboard.self),
+    Entry(clearing, "KIND SECONDS", "clear the clipboard after a time", ClearClipboard.self),
     Entry("manual", "FOLDER", "write the manual pages into a folder", Manual.self),
   ]
 
@@ -174,7 +177,7 @@ enum CommandTable {
         """,
       example: "git config --global credential.helper vault"),
     Family(
-      "ssh", "Keep SSH keys, with which vaultd's agent signs for the programs that it knows.",
+      "ssh", "Keep SSH keys, with which vaultd's agent signs for programs.",
       example: "vault ssh generate ssh/github"),
     Family("passphrase", "Change the passphrase that opens the store.", example: "vault passphrase change"),
     Family(
@@ -188,13 +191,13 @@ enum CommandTable {
     Family(
       "recovery", "Make a code to write down, which opens the store when everything else is lost.",
       example: "vault recovery create"),
-    Family("identity", "Show who the store belongs to.", example: "vault identity show"),
+    Family("identity", "Show the owner of the store.", example: "vault identity show"),
     Family("group", "Make, show and maintain access groups.", example: "vault group create team.shared --keep 50"),
     Family(
       "app", "Issue credentials to applications, bind them to processes, show and uninstall them.",
       example: "vault app issue com.example.api --output /etc/api/credential"),
     Family(
-      "service", "Let vaultd serve groups to callers that the kernel knows.",
+      "service", "Let vaultd serve groups to callers that the kernel identifies.",
       example: "vault service enroll --output /etc/vaultd/credential --all"),
     Family(
       "remote", "Name the etcd clusters that keep groups for several machines.",

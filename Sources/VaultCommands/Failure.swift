@@ -32,14 +32,14 @@ struct Failure: Error, Equatable {
   /// The user ended the program at a prompt for a passphrase or value.
   static let interrupted = Failure(.interrupted, "interrupted")
 
-  /// Something is listed that expires; the list says what.
+  /// Ends `vault expiring` if it listed something. The list says everything, so there is no message.
   static let expiring: Failure = {
     var failure = Failure(.expiring, "something expires soon")
     failure.isSilent = true
     return failure
   }()
 
-  /// The reader of our output has closed the pipe. That is their decision and not our failure.
+  /// The reader of our output has closed the pipe. That is not an error.
   static let readerGone: Failure = {
     var failure = Failure(.success, "the reader of the output has gone")
     failure.isSilent = true

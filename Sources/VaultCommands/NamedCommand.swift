@@ -32,7 +32,7 @@ struct NamedCommand {
     var named: (entry: CommandTable.Entry, path: String)?
     for word in words.prefix(3).prefix(while: { !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: " ")) }) {
       path += path.isEmpty ? word : " " + word
-      // `audit verify` is longer than `audit`, and means another command.
+      // The longest match counts: `audit verify` is a command of its own, not an argument of `audit`.
       if let entry = CommandTable.entry(path) { named = (entry, path) }
     }
     if let named {
@@ -85,7 +85,7 @@ struct NamedCommand {
     return About(family.abstract, usage: forms(of: family), more: family.more, example: family.example)
   }
 
-  /// `vault slot list | add passphrase | …`, on as many lines as that takes.
+  /// `vault slot list | add passphrase | …`, on as many lines as needed.
   private func forms(of family: CommandTable.Family) -> String {
     var lines: [String] = []
     for entry in CommandTable.entries where entry.path.hasPrefix(family.path + " ") {

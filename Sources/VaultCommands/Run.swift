@@ -76,8 +76,8 @@ private func environmentVariables() -> [String: String] {
   return variables
 }
 
-/// The executable's name decides what it does, because git, docker and cargo find their helpers by file name, and
-/// ssh and sudo run one without further words.
+/// Maps the executable's name to a command. Git, docker and cargo find their helpers by file name, and ssh and sudo run
+/// a program without further arguments.
 enum ProgramName {
   /// The words of the command that a program with this name runs. Empty for any other name.
   ///

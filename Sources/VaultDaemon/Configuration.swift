@@ -2,15 +2,15 @@
   import Foundation
   import VaultFoundation
 
-  /// How the daemon was started: its command line, completed by what systemd passes in the environment.
+  /// How the daemon was started: its command line, together with what systemd passes in the environment.
   struct Configuration: Sendable {
-    /// The path of the Unix socket; `nil` if systemd passes sockets, or if only TCP is wanted.
+    /// The path of the Unix socket; `nil` if systemd passes sockets, or if only TCP is used.
     var socket: String?
-    /// The path of the socket of the SSH agent, if there is one.
+    /// The path of the SSH agent's socket; `nil` for none.
     var agent: String?
-    /// The groups from which the Secret Service is answered on the session bus; empty if it is not.
+    /// The groups that the Secret Service on the session bus uses; empty to switch it off.
     var secretService: [String] = []
-    /// The program that asks the person at the machine; `nil` to look for one.
+    /// The program that asks the person at the machine; `nil` to search for one.
     var pinentry: String?
     /// The address for HTTP with TLS, such as `127.0.0.1:8200`.
     var address: String?
@@ -19,14 +19,14 @@
     var location: StoreLocation
     var manager = ServiceManager.system
     var limits = Limits()
-    /// Whether only what is wrong with the configuration is told.
+    /// Whether to only report what is wrong with the configuration.
     var isCheck = false
-    /// False takes the way of kernels that have no descriptors of peers.
+    /// False to act as on kernels without descriptors of peers.
     var usesPeerDescriptors = true
 
     init(location: StoreLocation) { self.location = location }
 
-    /// - Throws: ``Problem``, ``VaultError`` if the place of the store cannot be determined.
+    /// - Throws: ``Problem``; ``VaultError`` if the location of the store cannot be determined.
     init(
       arguments: [String], environment: [String: String], user: UInt32
     ) throws {

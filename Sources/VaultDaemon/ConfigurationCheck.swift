@@ -2,7 +2,7 @@
   import Foundation
   import VaultFoundation
 
-  /// Finds what is wrong with a configuration, everything at once, without starting anything.
+  /// Finds everything that is wrong with a configuration, without starting anything.
   struct ConfigurationCheck {
     private let configuration: Configuration
 
@@ -14,10 +14,10 @@
     private func socketProblems() -> [String] {
       var problems: [String] = []
       if let path = configuration.socket {
-        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-        let parent = folder.isEmpty ? "/" : folder
-        if (try? FileManager.default.contentsOfDirectory(atPath: parent)) == nil {
-          problems.append("the folder '\(folder)' of the socket does not exist")
+        // The daemon makes the socket's folder, but not the one above.
+        let folder = ListeningSocket.folder(of: ListeningSocket.folder(of: path))
+        if (try? FileManager.default.contentsOfDirectory(atPath: folder)) == nil {
+          problems.append("the socket cannot be made: the folder '\(folder)' does not exist")
         }
         if path.utf8.count > 107 { problems.append("the path of the socket has more than 107 bytes") }
       }
@@ -59,7 +59,7 @@
       let callers = Callers()
       do {
         let bindings = try callers.bindings(of: store)
-        if bindings.isEmpty { problems.append("no application is bound: nobody gets anything") }
+        if bindings.isEmpty { problems.append("no application is bound, so nobody gets any secret") }
         for binding in bindings { problems += self.problems(of: binding, in: store) }
         let settings = try callers.settings(of: store)
         problems += settingsProblems(settings)
@@ -80,11 +80,11 @@
           problems.append("the binding of '\(binding.application)' names the user '\(user)', who does not exist")
         }
         if let program = alternative.exe, !FileManager.default.isExecutableFile(atPath: program) {
-          problems.append("the binding of '\(binding.application)' names '\(program)', which is no program")
+          problems.append("the binding of '\(binding.application)' names '\(program)', which is not an executable file")
         }
       }
       if (try? Access(store: store).groups(of: binding.application))?.isEmpty ?? true {
-        problems.append("'\(binding.application)' is bound, but the daemon opens none of its groups")
+        problems.append("'\(binding.application)' is bound, but the daemon can open none of its groups")
       }
       return problems
     }
@@ -97,12 +97,12 @@
         case _ where name.hasPrefix("kv-version/"):
           if value != "1" && value != "2" { problems.append("settings/\(name) is neither 1 nor 2") }
         case _ where name.hasPrefix("approle/"):
-          if value.utf8.count < 16 { problems.append("settings/\(name) has fewer than 16 bytes, so it does not count") }
+          if value.utf8.count < 16 { problems.append("settings/\(name) has fewer than 16 bytes, so it is ignored") }
         case _ where name.hasPrefix(ProgramRules.prefix):
           if let problem = ProgramRules.problem(with: name, value) { problems.append(problem) }
         case "keep-months":
-          if (Int(value) ?? 0) < 1 { problems.append("settings/keep-months is no number of months") }
-        default: problems.append("settings/\(name) is no setting")
+          if (Int(value) ?? 0) < 1 { problems.append("settings/keep-months is not a number of months") }
+        default: problems.append("settings/\(name) is not a known setting")
         }
       }
       if configuration.address != nil {

@@ -9,7 +9,7 @@
   import UnixSignals
   import VaultFoundation
 
-  /// The daemon: its doors, each a service of its own, and what they share.
+  /// The daemon: one service for each kind of socket, and the state that they share.
   public struct Daemon: Sendable {
     let configuration: Configuration
     let logger: Logger
@@ -20,7 +20,7 @@
       (self.configuration, self.logger, self.seal) = (configuration, logger, seal)
     }
 
-    /// Runs `vaultd` with these arguments, until a signal ends it.
+    /// Runs `vaultd` with these arguments until a signal ends it.
     ///
     /// - Returns: the process's exit status: 64 for a wrong command line, 1 if the daemon could not start.
     public static func run(_ arguments: [String]) async -> Int32 {
@@ -68,7 +68,7 @@
       }
     }
 
-    /// Each connection needs a descriptor; the usual limit is 1,024.
+    /// Each connection needs a descriptor, and the usual limit is 1,024.
     private static func raiseDescriptorLimit() {
       var limit = rlimit()
       guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -83,7 +83,7 @@
       return status
     }
 
-    /// Writes the items of the Secret Service that is running, for `vault import`; never to a terminal.
+    /// Writes the items of the running Secret Service, for `vault import`; never to a terminal.
     private static func tellSecrets() -> Int32 {
       guard isatty(STDOUT_FILENO) == 0 else {
         return tell("vaultd: error: secrets are not written to a terminal: vault import --from secret-service\n", 64)
@@ -102,7 +102,7 @@
 
     private static func check(_ configuration: Configuration) -> Int32 {
       let problems = ConfigurationCheck(configuration).problems()
-      guard !problems.isEmpty else { return tell("vaultd: nothing is wrong\n", to: .standardOutput) }
+      guard !problems.isEmpty else { return tell("vaultd: no problems found\n", to: .standardOutput) }
       return tell(problems.map { "vaultd: \($0)\n" }.joined(), 1)
     }
 
@@ -110,7 +110,7 @@
       _ configuration: Configuration, _ environment: [String: String]
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
       var sockets = ListeningSocket.activated(by: { environment[$0] })
-      // After a handover the sockets are there already.
+      // After a handover the sockets already exist.
       for (path, name) in [(configuration.socket, ListeningSocket.http), (configuration.agent, ListeningSocket.agent)] {
         guard let path else { continue }
         if let index = sockets.firstIndex(where: { $0.isBound(to: path) }) {
@@ -154,7 +154,7 @@
       let agents = sockets.filter { $0.name == ListeningSocket.agent && $0.kind == .unix }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
-          connections: connections, answer: SSHAgent(seal: seal, asking: asking).answer)
+          connections: connections, answer: SSHAgent(seal: seal, asking: asking, logger: logger).answer)
       }
       let secrets =
         configuration.secretService.isEmpty
@@ -180,7 +180,7 @@
       guard let opened = seal.current else { throw Refusal.sealed }
       let settings = try await Blocking.read { try opened.callers.settings(of: opened.store) }
       do { return try identity.security(settings) } catch {
-        logger.error("TCP cannot be answered", metadata: ["error": "\(error.message)"])
+        logger.error("connections over TCP cannot be answered", metadata: ["error": "\(error.message)"])
         throw error
       }
     }

@@ -5,27 +5,27 @@
   import Synchronization
   import UnixSignals
 
-  /// Hands the sockets over to a new version of the executable (SIGUSR2): requests that have begun are answered by the old
-  /// one, and those that come meanwhile wait in the sockets' queues for the new one.
+  /// Hands the sockets over to a new version of the executable (SIGUSR2). The old one answers the requests that have
+  /// begun; later ones wait in the sockets' queues for the new one.
   final class Handover: Service {
     private let kept: [ListeningSocket]
     private let wanted = Atomic(false)
     private let isEnding = Atomic(false)
 
-    /// Keeps descriptors of its own, which stay open when the old version has closed the sockets.
+    /// Duplicates the descriptors, so that the sockets stay open when the old version closes them.
     init(_ sockets: [ListeningSocket]) {
       kept = sockets.compactMap { socket in
-        // Above those that the new version gets.
+        // Higher than the numbers that the new version uses.
         let descriptor = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, CInt(3 + sockets.count))
         guard descriptor >= 0 else { return nil }
         return ListeningSocket(descriptor: descriptor, kind: socket.kind, name: socket.name, path: socket.path)
       }
     }
 
-    /// Whether the process is to go on as a new version: it was asked for this, and not to end meanwhile.
+    /// Whether the process should continue as a new version: that was requested, and no signal to end has come since.
     var isWanted: Bool { wanted.load(ordering: .acquiring) && !isEnding.load(ordering: .acquiring) }
 
-    /// Notes a signal to end that arrives while the sockets are being handed over, which no service would see.
+    /// Notes a signal to end that arrives during the handover, when no service would see it.
     func noteEnd() {
       Task.detached { [self] in
         for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
@@ -34,7 +34,7 @@
       }
     }
 
-    /// Returns when the handover is asked for, which must end the other services.
+    /// Returns when a handover is requested, which ends the other services.
     func run() async throws {
       for await _ in await UnixSignalsSequence(trapping: .sigusr2).cancelOnGracefulShutdown() {
         wanted.store(true, ordering: .releasing)
@@ -45,7 +45,7 @@
     /// Becomes the new version, in the same process.
     ///
     /// - Parameter arguments: the command line, with the name of the program.
-    /// - Returns: only if that fails: `errno`.
+    /// - Returns: `errno`, if that failed; otherwise it does not return.
     func start(_ arguments: [String]) -> CInt {
       guard let program = Self.program(arguments.first ?? "") else { return ENOENT }
       for (position, socket) in kept.enumerated() { dup2(socket.descriptor, CInt(3 + position)) }
@@ -59,12 +59,12 @@
       return errno
     }
 
-    /// Removes the files of the sockets that the daemon made.
+    /// Removes the socket files that the daemon made.
     func removeSockets() {
       for path in kept.compactMap(\.path) { unsafe unlink(path) }
     }
 
-    /// The path of the executable: a newer file of the same name may have replaced the one that runs.
+    /// The path of the executable, where a newer file may have replaced the running one.
     private static func program(_ name: String) -> String? {
       if name.contains("/") { return name }
       var path = [UInt8](repeating: 0, count: Int(PATH_MAX))

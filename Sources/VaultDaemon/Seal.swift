@@ -2,7 +2,8 @@
   import Synchronization
   import VaultFoundation
 
-  /// Whether the daemon has an open store. It opens one with its own credential, and answers nothing from it while sealed.
+  /// Whether the daemon has an open store. It opens one with its own credential, and answers nothing from it while it
+  /// is sealed.
   final class Seal: Sendable {
     private let open: @Sendable () throws(VaultError) -> SecretStore
     private let opened = Mutex<OpenedStore?>(nil)
@@ -31,20 +32,20 @@
       if isSealed { try reopen() }
     }
 
-    /// Opens the store anew, with the credential as it is now. If that fails, the store that is open stays open.
+    /// Opens the store again, with the current credential. If that fails, the old one stays open.
     func reopen() throws(VaultError) {
       let store = try open()
       preparation.withLock { $0 }?(store)
       exchange(try OpenedStore(store))
     }
 
-    /// Has `prepare` called with each store before anything uses it, and with the one that is open.
+    /// Calls `prepare` with the open store, if there is one, and with every later store before it is used.
     func prepareStores(_ prepare: @escaping @Sendable (SecretStore) -> Void) {
       preparation.withLock { $0 = prepare }
       if let current { prepare(current.store) }
     }
 
-    /// Lets go of the store. Its keys are wiped when the calls that have begun end; streams of changes end now.
+    /// Closes the store. Its keys are wiped when the calls that have begun end; streams of changes end at once.
     func seal() { exchange(nil) }
 
     private func exchange(_ new: OpenedStore?) {
@@ -53,10 +54,11 @@
         return opened
       }
       old?.changes.end()
+      if let old { Task { try? await old.recorder.finish() } }
     }
   }
 
-  /// The store while it is open, and what the daemon knows from it.
+  /// An open store, and what the daemon has derived from it.
   final class OpenedStore: Sendable {
     let store: SecretStore
     let access: Access
@@ -66,7 +68,7 @@
     let callers = Callers()
     let changes: Changes
 
-    /// - Throws: the error of the record, without which nothing is answered.
+    /// - Throws: the error of opening the record, without which nothing is answered.
     init(_ store: SecretStore) throws(VaultError) {
       self.store = store
       access = Access(store: store)
@@ -77,7 +79,7 @@
       recorder = Recorder { (records) throws(VaultError) in try log.append(records) }
     }
 
-    /// Who sent a request: by its token if it has one, otherwise by the process at the other end.
+    /// Identifies the sender of a request: by its token if it has one, otherwise by the process at the other end.
     func visit(_ connection: Connection, token text: String?) async throws -> Visit {
       let (application, token) = try await Blocking.read { [self] () -> (String?, ServiceTokens.Token?) in
         guard let text else { return (try callers.application(of: connection.peer, in: store), nil) }
@@ -87,7 +89,7 @@
       return Visit(opened: self, connection: connection, application: application, token: token)
     }
 
-    /// The version of HashiCorp's interface that a group is a mount of.
+    /// The version of HashiCorp's KV interface that a group is mounted with.
     func mountVersion(of group: String) throws(VaultError) -> Int {
       try callers.settings(of: store)["kv-version/\(group)"] == "1" ? 1 : 2
     }

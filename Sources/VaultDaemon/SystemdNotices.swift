@@ -3,21 +3,21 @@
   import Logging
   import ServiceLifecycle
 
-  /// Tells systemd what the daemon is doing (sd_notify(3)): ready, reloading, stopping, and that it is alive.
+  /// Notifies systemd of the daemon's state (sd_notify(3)): ready, reloading, stopping, alive.
   ///
-  /// Without `NOTIFY_SOCKET` nothing is told.
+  /// Without `NOTIFY_SOCKET` it sends nothing.
   struct SystemdNotices: Service {
     private let path: String?
-    /// How often systemd wants to hear something; `nil` if it does not.
+    /// How often systemd expects a sign of life; `nil` for never.
     let interval: Duration?
-    /// Whether the process goes on as another version of the daemon.
+    /// Whether the process continues as another version of the daemon.
     private let isHandedOver: @Sendable () -> Bool
-    /// Called before each sign of life: if it throws, none is given, and systemd ends the daemon.
+    /// Called before each sign of life. If it throws, none is sent, and systemd ends the daemon.
     private let look: @Sendable () async throws -> Void
 
     /// - Parameters:
     ///   - environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
-    ///   - look: whether the daemon still answers.
+    ///   - look: throws if the daemon no longer answers.
     init(
       _ environment: (String) -> String?, process: pid_t = getpid(),
       isHandedOver: @escaping @Sendable () -> Bool = { false },
@@ -41,15 +41,15 @@
         while true {
           try await look()
           tell("WATCHDOG=1")
-          // Twice in the time that systemd allows.
+          // Twice within the time that systemd allows.
           try await Task.sleep(for: interval / 2)
         }
       }
-      // A service that returns ends the group: wait until the others are to end as well.
+      // A service that returns ends the whole service group, so wait until the others end as well.
       try? await gracefulShutdown()
     }
 
-    /// Tells that the configuration is read again, reads it, and tells that the daemon is ready.
+    /// Notifies systemd that a reload begins, reloads, and notifies it that the daemon is ready.
     func reloading(_ body: () async -> Void) async {
       var now = timespec()
       unsafe clock_gettime(CLOCK_MONOTONIC, &now)
@@ -58,7 +58,7 @@
       tell("READY=1")
     }
 
-    /// Sends one datagram. If nobody takes it, the daemon goes on.
+    /// Sends one datagram. If that fails, the daemon continues.
     func tell(_ text: String) {
       guard let path else { return }
       var address = sockaddr_un()

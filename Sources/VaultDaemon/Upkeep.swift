@@ -5,8 +5,8 @@
   import UnixSignals
   import VaultFoundation
 
-  /// What the daemon does besides answering: it reads its credential and its settings again (SIGHUP), names the end of the
-  /// record in the log, and drops old months of it.
+  /// The daemon's maintenance: it reloads its credential and settings (SIGHUP), logs the end of the record, and drops
+  /// old months of it.
   struct Upkeep: Service {
     let seal: Seal
     let notices: SystemdNotices
@@ -29,17 +29,18 @@
       }
     }
 
-    /// Opens the store anew. If that fails, the daemon goes on with what it has.
+    /// Opens the store again. If that fails, the daemon continues with the old one.
     private func reload() async {
       do {
         try await Blocking.read { try seal.reopen() }
-        logger.info("the configuration was read again")
+        logger.info("the configuration was reloaded")
       } catch {
-        logger.error("the configuration cannot be read again", metadata: ["error": "\(describe(error))"])
+        logger.error("the configuration cannot be reloaded", metadata: ["error": "\(describe(error))"])
       }
     }
 
-    /// Each minute, if the record has grown: its end, which shows later whether it was shortened or rewritten.
+    /// Once a minute, if the record has grown, logs its end, which shows later whether the record was shortened or
+    /// rewritten.
     private func followRecord() async {
       var told: AuditHead?
       while !Task.isCancelled {
@@ -50,7 +51,7 @@
             if head != known, head.sequence > 0 { logger.notice("the record ends", metadata: ["at": "\(head)"]) }
             told = head
           } catch {
-            logger.error("the record cannot be looked at", metadata: ["error": "\(describe(error))"])
+            logger.error("the record cannot be read or shortened", metadata: ["error": "\(describe(error))"])
           }
         }
         try? await Task.sleep(for: Self.minute)
@@ -63,7 +64,7 @@
   }
 
   extension OpenedStore {
-    /// Drops the months that the setting `keep-months` leaves out.
+    /// Drops the months that the setting `keep-months` excludes.
     ///
     /// - Returns: the end of the record.
     fileprivate func tidyRecord() throws(VaultError) -> AuditHead {
@@ -75,7 +76,7 @@
   }
 
   extension AuditRecord.Caller {
-    /// The daemon itself.
+    /// The daemon as a caller.
     static var daemon: AuditRecord.Caller {
       AuditRecord.Caller(.application(Applications.service), uid: getuid(), pid: getpid())
     }

@@ -2,16 +2,16 @@ import Foundation
 import Synchronization
 public import Vault
 
-// In async code the compiler prefers these to the calls of the same names that wait, and asks for an `await`. They have no
-// pages in the documentation, where a link to a name would mean two calls.
+// In async code the compiler prefers these to the blocking calls of the same names, and requires an `await`. They have
+// no pages in the documentation, because links to a name would be ambiguous.
 
 extension SecretStore {
-  /// Opens a store, as the call of the same name that waits.
+  /// Opens a store, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public static func open(
     at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
   ) async throws(VaultError) -> SecretStore {
-    // A closure can consume what it captures only out of a box.
+    // A closure can consume a captured value only if it is in a box.
     let unlocking = Mutex<Unlocking?>(unlocking)
     return try await CallQueue().run { () throws(VaultError) in
       guard let unlocking = unlocking.withLock({ $0.take() }) else { throw .unexpected("a store opened twice") }
@@ -19,7 +19,7 @@ extension SecretStore {
     }
   }
 
-  /// Opens a store as an application, as the call of the same name that waits.
+  /// Opens a store as an application, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public static func open(
     at location: StoreLocation? = nil, credential path: String
@@ -51,13 +51,13 @@ extension AccessGroup {
 
   // MARK: Reading
 
-  /// Opens the secret of an item, as the call of the same name that waits.
+  /// Opens the secret of an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func get(_ name: String, version: UInt64? = nil) async throws(VaultError) -> Secret {
     try await reads.run { () throws(VaultError) in try get(name, version: version) }
   }
 
-  /// The text, data, number, boolean, date, URL or UUID in an item, as the call of the same name that waits.
+  /// The text, data, number, boolean, date, URL or UUID in an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func get<Value: SecretScalar & Sendable>(
     _ name: String, as type: Value.Type, version: UInt64? = nil
@@ -65,7 +65,7 @@ extension AccessGroup {
     try await reads.run { () throws(VaultError) in try get(name, as: type, version: version) }
   }
 
-  /// The Swift value in an item, as the call of the same name that waits.
+  /// The Swift value in an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func get<Value: Decodable & Sendable>(
     _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
@@ -73,32 +73,32 @@ extension AccessGroup {
     try await reads.run { () throws(VaultError) in try get(name, as: type, named: typeName, version: version) }
   }
 
-  /// Opens an item's secret and returns it with the metadata, as the call of the same name that waits.
+  /// Opens an item's secret and returns it with the metadata, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func open(_ name: String, version: UInt64? = nil) async throws(VaultError) -> OpenedItem {
     try await reads.run { () throws(VaultError) in try open(name, version: version) }
   }
 
-  /// The metadata of an item, as the call of the same name that waits.
+  /// The metadata of an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func item(_ name: String) async throws(VaultError) -> Item {
     try await reads.run { () throws(VaultError) in try item(name) }
   }
 
-  /// All kept versions of an item, as the call of the same name that waits.
+  /// All kept versions of an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func history(_ name: String) async throws(VaultError) -> [Item] {
     try await reads.run { () throws(VaultError) in try history(name) }
   }
 
-  /// The current items in order, as the call of the same name that waits. Shorter reads do not wait for it.
+  /// The current items in order, like the blocking call of the same name. Shorter reads do not wait for it.
   public func items(prefix: String = "") async throws(VaultError) -> [Item] {
     try await CallQueue().run { () throws(VaultError) in try items(prefix: prefix) }
   }
 
   // MARK: Writing
 
-  /// Sets an item to a text, data, number, boolean, date, URL or UUID, as the call of the same name that waits.
+  /// Sets an item to a text, data, number, boolean, date, URL or UUID, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func set<Value: SecretScalar & Sendable>(
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
@@ -106,7 +106,7 @@ extension AccessGroup {
     try await writes.run { () throws(VaultError) in try set(name, to: value, details, ifVersion: expected) }
   }
 
-  /// Sets an item to a Swift value, as the call of the same name that waits.
+  /// Sets an item to a Swift value, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func set<Value: Encodable & Sendable>(
     _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
@@ -117,7 +117,7 @@ extension AccessGroup {
     }
   }
 
-  /// Sets an item to the bytes of a secret, as the call of the same name that waits.
+  /// Sets an item to the bytes of a secret, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
@@ -128,7 +128,7 @@ extension AccessGroup {
     }
   }
 
-  /// Changes an item's details, as the call of the same name that waits.
+  /// Changes an item's details, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func change(
     _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
@@ -136,25 +136,25 @@ extension AccessGroup {
     try await writes.run { () throws(VaultError) in try change(name, details, ifVersion: expected) }
   }
 
-  /// Removes an item, as the call of the same name that waits.
+  /// Removes an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) async throws(VaultError) {
     try await writes.run { () throws(VaultError) in try remove(name, ifVersion: expected) }
   }
 
-  /// Removes an item with its history, as the call of the same name that waits.
+  /// Removes an item with its history, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func destroy(_ name: String) async throws(VaultError) {
     try await writes.run { () throws(VaultError) in try destroy(name) }
   }
 
-  /// Writes an older version again, as the call of the same name that waits.
+  /// Writes an older version again, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func restore(_ name: String, version: UInt64? = nil) async throws(VaultError) -> UInt64 {
     try await writes.run { () throws(VaultError) in try restore(name, version: version) }
   }
 
-  /// Makes all changes of `body` in one transaction, as the call of the same name that waits.
+  /// Makes all changes of `body` in one transaction, like the blocking call of the same name.
   ///
   /// - Parameter body: not `async`, because all writers of the group wait for its end.
   @_documentation(visibility: internal) @discardableResult
@@ -166,8 +166,8 @@ extension AccessGroup {
 }
 
 extension AccessGroup {
-  /// Writers of a group exclude each other, so one thread is enough for them. Reads have another one, because a writer may
-  /// wait for other processes.
+  /// Writers of a group exclude each other, so one thread is enough for them. Reads have their own thread, because a
+  /// writer may wait for other processes.
   private final class Queues: Sendable {
     let reads = CallQueue()
     let writes = CallQueue()
@@ -178,12 +178,12 @@ extension AccessGroup {
 }
 
 extension AccessGroup {
-  /// The group's changes from now on, whichever process makes them, until the task that iterates is cancelled.
+  /// The group's changes from now on, by any process, until the task that iterates is cancelled.
   ///
-  /// Each element names an item and its new version. Several changes of one item may arrive as one, and none is missed,
-  /// however long the iteration is busy with earlier ones. A thread waits for them.
+  /// Each element names an item and its new version. Several changes of one item may arrive as one element, but no
+  /// change is missed, even if the iteration is busy for a long time. A thread waits for the changes.
   ///
-  /// - Throws: ``VaultError/storage(_:)`` if the system allows no more watches; whatever a read of the group throws. The
+  /// - Throws: ``VaultError/storage(_:)`` if the system allows no more watches; the errors of reading the group. The
   ///   iteration throws a ``VaultError`` as well: ``VaultError/notFound(_:)`` if the group is removed.
   public func changes() async throws(VaultError) -> AsyncThrowingStream<ItemChange, any Error> {
     let watch = try await CallQueue().run { () throws(VaultError) -> GroupWatch in try self.watch() }
@@ -203,9 +203,10 @@ extension AccessGroup {
   }
 }
 
-/// Makes calls, one after the other, on a thread that may wait for disks and locks.
+/// Makes calls, one after the other, on a thread that may block on disks and locks.
 ///
-/// Swift's own threads are as few as the cores and must not wait, so that the tasks of a program go on.
+/// Swift has only as many threads as the machine has cores, and they must not block, so that a program's other tasks
+/// continue.
 actor CallQueue {
   private let thread = WaitingThread()
 
@@ -218,7 +219,7 @@ actor CallQueue {
   }
 }
 
-/// A thread that begins with the first job and ends when there was none for a while.
+/// A thread that starts with the first job and ends after some time without jobs.
 private final class WaitingThread: SerialExecutor, @unchecked Sendable {
   private let changed = NSCondition()
   private var jobs: [UnownedJob] = []
@@ -236,7 +237,7 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
     } else {
       isRunning = true
       changed.unlock()
-      // Without a thread, the caller's thread has to do it: late is better than never.
+      // If no thread can be started, the caller's thread does the work, late but not never.
       if !DetachedThread.start({ self.work(whileIdle: WaitingThread.patience) }) { work(whileIdle: 0) }
     }
   }

@@ -5,25 +5,28 @@
 
   /// The items of an access group as configuration, for `ConfigReader`. Every value is marked as secret.
   ///
-  /// The key `database.password` is the item `database/password`: the components of a key, unchanged, with slashes between
-  /// them. A key that cannot be an item's name has no value, nor has one whose component is empty or contains a slash.
+  /// The key `database.password` is the item `database/password`: the components of a key, unchanged, with slashes
+  /// between them. A key has no value if it cannot be an item's name, or if one of its components is empty or contains
+  /// a slash.
   ///
-  /// An item is read as the type that is asked for: as text; as an integer, a number, `true` or `false` in its text; as bytes;
-  /// and as an array if it is a JSON array, in which bytes are base64. Anything else, an archive too, is an error.
+  /// An item is read as the requested type: as text; as an integer, a number, `true` or `false` in its text; as bytes;
+  /// and as an array if it is a JSON array, in which bytes are base64. Anything else, including an archive, is an
+  /// error.
   ///
   /// `value` and `snapshot` answer from memory, from one state of the whole group. That state follows the group for as
-  /// long as the provider exists; `fetchValue` reads the group itself. If the group cannot be read, the last state stays,
-  /// watchers of values receive the error, and the provider tries again.
+  /// long as the provider exists; `fetchValue` reads the group itself. If the group cannot be read, the last state
+  /// stays, watchers of values receive the error, and the provider tries again.
   public final class AccessGroupProvider: ConfigProvider {
     private let group: AccessGroup
     private let board: SnapshotBoard
     private let following: Task<Void, Never>
 
-    /// - Parameter group: at best a group for configuration alone, because all its values are kept in guarded memory.
+    /// - Parameter group: preferably one that contains only configuration, because all its values are kept in guarded
+    ///   memory.
     /// - Throws: the errors of reading every item of the group.
     public init(_ group: AccessGroup) async throws(VaultError) {
       self.group = group
-      // Watch before the first look, so that no change falls between the two.
+      // Watch before the first read, so that no change is missed between the two.
       let changes = try await group.changes()
       let board = SnapshotBoard(try await GroupSnapshot(of: group))
       self.board = board
@@ -85,7 +88,7 @@
     }
   }
 
-  /// The newest snapshot of a group, and who waits for the next one.
+  /// The newest snapshot of a group, and the watchers that wait for the next one.
   private final class SnapshotBoard: Sendable {
     typealias Watcher = @Sendable (Result<GroupSnapshot, any Error>) -> Void
 
@@ -121,7 +124,7 @@
       }
     }
 
-    /// Keeps the snapshot new until the task is cancelled.
+    /// Keeps the snapshot up to date until the task is cancelled.
     func follow(_ group: AccessGroup, _ changes: AsyncThrowingStream<ItemChange, any Error>) async {
       var changes = changes
       while !Task.isCancelled {
@@ -132,7 +135,7 @@
         } catch {
           post(.failure(error))
         }
-        // The watch is over: the task was cancelled, or the group could not be read.
+        // The watch has ended: the task was cancelled, or the group could not be read.
         while !Task.isCancelled {
           do {
             try await Task.sleep(for: .seconds(1))

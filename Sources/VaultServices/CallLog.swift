@@ -3,10 +3,11 @@
   public import Vault
 
   extension SecretStore {
-    /// Logs every call that fails, from now on: the group, the kind of call and the error. Never a value or an item's name.
+    /// Logs every call that fails, from now on: the group, the kind of call and the error, but never a value or an
+    /// item's name.
     ///
-    /// What programs expect (an absent item, a version that is not the expected one) is logged at `debug`, a busy group at
-    /// `warning`, everything else at `error`.
+    /// Errors that programs expect (an absent item, a version that is not the expected one) are logged at `debug`, a
+    /// busy group at `warning`, everything else at `error`.
     public func log(to logger: Logger) {
       observe { call in
         guard let error = call.error else { return }

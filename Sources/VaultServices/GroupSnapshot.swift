@@ -43,7 +43,7 @@
 
     /// The name of the key's item; nil if no item can have it.
     var itemName: Item.Name? {
-      // Otherwise two keys would be one item.
+      // Otherwise two keys could be the same item.
       guard components.allSatisfy({ !$0.isEmpty && !$0.contains("/") }) else { return nil }
       return try? Item.Name(encoded)
     }

@@ -3,10 +3,11 @@
   public import ServiceLifecycle
   public import VaultFoundation
 
-  /// Keeps an access group open while a service runs: opens the store, reports changes, and lets go of the keys at the end.
+  /// Keeps an access group open while a service runs: opens the store, reports changes, and releases the keys at the
+  /// end.
   ///
   /// Add it to a `ServiceGroup` before the services that use it, so that it ends after them. At a graceful shutdown it
-  /// waits for the `onChange` that is running and releases the store; its keys are wiped when nobody else holds it.
+  /// waits for the `onChange` that is running and releases the store; its keys are wiped when nothing else holds it.
   public actor VaultService: Service {
     private let groupName: String?
     private let logger: Logger
@@ -41,8 +42,8 @@
 
     /// Follows the group until a graceful shutdown, or until the task is cancelled.
     ///
-    /// - Throws: the errors of opening and of watching, such as ``VaultError/notFound(_:)`` for a removed group; what
-    ///   `onChange` throws.
+    /// - Throws: the errors of opening and of watching, such as ``VaultError/notFound(_:)`` for a removed group; the
+    ///   error of `onChange`.
     public func run() async throws {
       defer {
         isOver = true
@@ -96,7 +97,7 @@
       #endif
     }
 
-    /// The words of this library's errors contain no name of an item. Of others, only the type is safe to log.
+    /// The messages of this library's errors contain no item's name. Of other errors, only the type is safe to log.
     private nonisolated func describe(_ error: any Error) -> String {
       (error as? VaultError)?.message ?? String(reflecting: type(of: error))
     }

@@ -18,20 +18,21 @@ import Testing
     #expect(try text("h", password, "p") == "machine h login \(written) password p\n")
   }
 
-  @Test(arguments: ["", "a\nb", "a\rb", "a\tb", "\u{0}", "\u{7F}"]) func `a text that no reader takes whole is refused`(
+  @Test(arguments: ["", "a\nb", "a\rb", "a\tb", "\u{0}", "\u{7F}"])
+  func `a text that a netrc reader would not read completely is refused`(
     text: String
   ) {
     #expect(throws: NetrcFile.Fault.badText) { try self.text("h", text, "p") }
     #expect(throws: NetrcFile.Fault.badText) { try self.text("h", "u", text) }
   }
 
-  @Test(arguments: ["", "a b", "a\nb", "\"a\"", "a\\", "a'", "#a"]) func `a host that is no word is refused`(
+  @Test(arguments: ["", "a b", "a\nb", "\"a\"", "a\\", "a'", "#a"]) func `a host that is not a single word is refused`(
     host: String
   ) {
     #expect(throws: NetrcFile.Fault.badHost) { try text(host, "u", "p") }
   }
 
-  @Test func `a line that curl passes over is refused`() throws {
+  @Test func `a line that curl would ignore is refused`() throws {
     let line = try text("h", "u", String(repeating: "p", count: 4_000))
     #expect(line.utf8.count < 4_096)
     #expect(throws: NetrcFile.Fault.tooLong) { try text("h", "u", String(repeating: "p", count: 4_095)) }

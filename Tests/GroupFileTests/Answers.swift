@@ -7,7 +7,7 @@ struct Answers {
   enum Answer: Equatable {
     case text(String)
     case absent
-    case refused(GroupFileError)
+    case refused(VaultError)
   }
 
   private(set) var all: [(question: String, answer: Answer)] = []
@@ -15,26 +15,26 @@ struct Answers {
   /// Asks for the item and value of each name, for all versions of each name in `histories`, and for the list of all items.
   init(of file: AccessGroupFile, names: [String], histories: [String] = []) {
     let view: ReadTransaction
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       view = try file.beginReading()
     } catch {
       all = (names + histories + ["list"]).map { ($0, .refused(error)) }
       return
     }
     for name in names {
-      ask(name) { () throws(GroupFileError) in
+      ask(name) { () throws(VaultError) in
         guard let item = try view.stored(name) else { return nil }
         return try Answers.text(of: item, in: view)
       }
     }
     for name in histories {
-      ask("history of \(name)") { () throws(GroupFileError) in
+      ask("history of \(name)") { () throws(VaultError) in
         var versions: [String] = []
         for item in try view.history(name) { versions.append(try Answers.text(of: item, in: view)) }
         return versions.joined(separator: "; ")
       }
     }
-    ask("list") { () throws(GroupFileError) in
+    ask("list") { () throws(VaultError) in
       let walk = try RowWalk(view)
       var names: [String] = []
       while let row = try walk.next() { names.append(try view.view.attributes(of: row).name + " \(row.version)") }
@@ -42,15 +42,15 @@ struct Answers {
     }
   }
 
-  private mutating func ask(_ question: String, _ body: () throws(GroupFileError) -> String?) {
-    do throws(GroupFileError) {
+  private mutating func ask(_ question: String, _ body: () throws(VaultError) -> String?) {
+    do throws(VaultError) {
       all.append((question, try body().map(Answer.text) ?? .absent))
     } catch {
       all.append((question, .refused(error)))
     }
   }
 
-  private static func text(of item: StoredItem, in view: ReadTransaction) throws(GroupFileError) -> String {
+  private static func text(of item: StoredItem, in view: ReadTransaction) throws(VaultError) -> String {
     let value = item.isPresent ? try view.view.secret(of: item.row).text : "removed"
     return "\(item.attributes.name) \(item.row.version) \(item.attributes.label ?? "-") \(value)"
   }
@@ -71,18 +71,18 @@ struct Answers {
   }
 }
 
-extension GroupFileError {
+extension VaultError {
   /// Whether the error ends the command with status 13, 14 or 17, the only statuses that changed bytes may cause.
   var isRefusal: Bool {
     switch self {
-    case .damaged, .altered, .rolledBack, .newerFormat: true
+    case .damaged, .rolledBack, .newerFormat: true
     default: false
     }
   }
 
   var isDamage: Bool {
     switch self {
-    case .damaged, .altered, .anotherGroup, .witnessUnavailable: true
+    case .damaged, .anotherGroup, .witnessUnavailable: true
     default: false
     }
   }
@@ -98,11 +98,11 @@ extension OpenedSecret {
 }
 
 /// Runs `body` and returns the group file error that it throws.
-func failure<Result>(_ body: () throws -> Result) -> GroupFileError? {
+func failure<Result>(_ body: () throws -> Result) -> VaultError? {
   do {
     _ = try body()
     return nil
   } catch {
-    return error as? GroupFileError
+    return error as? VaultError
   }
 }

@@ -99,9 +99,10 @@ extension GroupForge {
     let binding = RowBinding(groupID: group.groupID, generation: keys.generation)
     func seal(_ bytes: [UInt8], _ half: RowBinding.Half) -> [UInt8] {
       unsafe bytes.withUnsafeBytes {
-        unsafe keys.seal(
-          $0, half: half, nonce: nonce,
-          binding: binding.bytes(token: token, version: version, state: .present, half: half))
+        let padded = unsafe $0
+        return unsafe binding.withBytes(token: token, version: version, state: .present, half: half) {
+          unsafe keys.seal(padded, half: half, nonce: nonce, binding: $0)
+        }
       }
     }
     let content = try Attributes(name: named ?? name, created: 1, changed: 1, valueKind: 2).encoded()
@@ -112,8 +113,9 @@ extension GroupForge {
         unsafe sealed.withUnsafeBytes { attributes in
           unsafe secret.withUnsafeBytes { secret in
             unsafe Row(
-              token: token, version: version, state: .present, oldest: oldest ?? version, previous: previous,
-              nonce: nonce, attributes: attributes, place: .inline, secret: secret)
+              Row.Parts(
+                token: token, version: version, state: .present, oldest: oldest ?? version, previous: previous,
+                nonce: nonce, attributes: attributes, place: .inline, secret: secret))
           }
         }
       }
@@ -134,10 +136,10 @@ extension GroupFixture {
     try tamper { connection in
       try connection.replaceCurrent(row)
       var editor = TreeEditor(root: forge.state.manifest.root)
-      try editor.put(TreeEntry(token: row.token, digest: row.digest)) { (_, place) throws(GroupFileError) in
+      try editor.put(TreeEntry(token: row.token, digest: row.digest)) { (_, place) throws(VaultError) in
         try TreeNode(parsing: try connection.nodeBody(at: place) ?? [], at: place)
       }
-      root = try editor.finish { (place, body, _, _) throws(GroupFileError) in try connection.storeNode(body, at: place)
+      root = try editor.finish { (place, body, _, _) throws(VaultError) in try connection.storeNode(body, at: place)
       }
     }
     try forge.storeManifest(by: writer) { $0.root = root }

@@ -40,7 +40,7 @@ import VaultFoundation
     #expect(try keychain.copyMatching(item, withData: true).first?.data == Data("hunter2".utf8))
   }
 
-  @Test func `people see what an item is by its name`() throws {
+  @Test func `an item's name tells people what the item is`() throws {
     try keychain.add(generic("com.example.app", "anna@example.com", "1"))
     var site = internet("example.com", "anna", "2")
     (site.networkProtocol, site.port, site.path) = ("https", 8443, "/login")
@@ -76,7 +76,7 @@ import VaultFoundation
     #expect(try keychain.copyMatching(generic("a", "b"), withData: true).first?.data == Data("1".utf8))
   }
 
-  @Test func `each part of an internet password's primary key makes another item`() throws {
+  @Test func `internet passwords that differ in any part of the primary key are different items`() throws {
     let first = internet("example.com", "anna", "1")
     try keychain.add(first)
     let changes: [(inout KeychainItem) -> Void] = [
@@ -95,7 +95,7 @@ import VaultFoundation
   }
 
   @Test(arguments: ["/", "%2F", "a b", "ü", "?x=1&y", "a:b@c;d", "line\nbreak", "\u{85}", "=", "", "//"])
-  func `no text of a primary key is taken for another one`(text: String) throws {
+  func `texts of a primary key are never confused with each other`(text: String) throws {
     var site = internet(text, text, "2")
     (site.networkProtocol, site.path, site.securityDomain, site.authenticationType) = (text, text, text, text)
     for item in [generic(text, "b", "1"), generic("a", text, "1"), site] {
@@ -239,7 +239,7 @@ import VaultFoundation
     #expect(throws: KeychainStatus.param) { try app.update(generic("s", "a"), to: moved) }
   }
 
-  @Test func `what no item can be is a wrong parameter`() throws {
+  @Test func `an item that cannot be stored is a wrong parameter`() throws {
     #expect(throws: KeychainStatus.param) {
       try keychain.add(generic(String(repeating: "a", count: 1_100), "b", "1"))
     }

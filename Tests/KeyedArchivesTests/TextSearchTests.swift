@@ -3,17 +3,17 @@ import Testing
 
 @Suite struct TextSearchTests {
   @Test(arguments: [("key: value", ": ", "value"), ("a::b", ":", ":b"), ("größe = 1", "e = ", "1")])
-  func `a part of a text is found at its first place`(_ text: String, _ part: String, _ rest: String) throws {
+  func `the first occurrence of a part is found`(_ text: String, _ part: String, _ rest: String) throws {
     let place = try #require(text.place(of: part))
     #expect(text[place.upperBound...] == rest)
   }
 
-  @Test(arguments: ["", "ke", "yk", "keey"]) func `a part that a text does not have has no place`(_ text: String) {
+  @Test(arguments: ["", "ke", "yk", "keey"]) func `a missing part is not found`(_ text: String) {
     #expect(text.place(of: "key") == nil)
   }
 
   @Test(arguments: [("a\"b\"", "a\"\"b\"\""), ("\"\u{301}", "\"\"\u{301}"), ("", ""), ("none", "none")])
-  func `each place of a part is exchanged`(_ text: String, _ result: String) {
+  func `each occurrence of a part is replaced`(_ text: String, _ result: String) {
     #expect(Array(text.exchanging("\"", for: "\"\"").utf8) == Array(result.utf8))
   }
 

@@ -61,7 +61,7 @@ extension NamedCommand {
     }
   }
 
-  @Test func `names of options and arguments are told once`() {
+  @Test func `the options and arguments of a command have different names and a help text each`() {
     for command in NamedCommand.leaves {
       let names = command.parameters.flatMap { $0.long == nil ? [$0.value ?? ""] : $0.names }
       #expect(Set(names).count == names.count, "\(command.path)")

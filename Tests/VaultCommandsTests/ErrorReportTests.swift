@@ -13,7 +13,7 @@ import Vault
       "list the items: vault list; what was removed comes back with: vault restore NAME"
     ),
     (.notFound(.version(3)), 10, "version 3 of the item is not kept", "see what is kept: vault history NAME"),
-    (.notFound(.group), 10, "no such group", "see what there is: vault group list"),
+    (.notFound(.group), 10, "no such group", "list the groups: vault group list"),
     (
       .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")), 11,
       "locked: there is no terminal to ask for the passphrase on",
@@ -27,7 +27,7 @@ import Vault
     (
       .otherDevice(group: "laptop", reason: "this machine has no device key"), 11,
       "locked: 'laptop' opens only on the machine it was made on; this machine has no device key",
-      "use it there; where its device key should be: vault paths"
+      "use it on that device; to see where the device key belongs: vault paths"
     ),
     (.denied(.notAMember), 12, "not a member of this group", "ask the store's owner"),
     (.denied(.readOnly), 12, "this member may only read", "ask the store's owner"),
@@ -46,7 +46,7 @@ import Vault
     (
       .witnessUnavailable(group: "team", reason: "the state folder is not there"), 13,
       "'team' cannot be shown to be its newest state (witness: the state folder is not there)",
-      "make the state folder, for you alone (mode 700); where it should be: vault paths"
+      "make the state folder, accessible only to you (mode 700); to see its path: vault paths"
     ),
     (
       .denied(.permissions("the group's folder")), 12,
@@ -104,6 +104,16 @@ import Vault
       .busy(group: nil), 15, "the store is in use by another process",
       "try again; see who holds it: fuser -v on all files of the group's folder"
     ),
+    (
+      .unordered(group: "team", .notHere), 15,
+      "'team' is published, and only vaultd makes its changes, and none answers here",
+      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+    ),
+    (
+      .unordered(group: "team", .outcomeUnknown(ChangeID("7"))), 15,
+      "'team' is published, and its cluster did not confirm the change in time, which may have been made or not",
+      "look whether it was made before you do it again: vault sync, vault history NAME"
+    ),
     (.wrongKey(.passphrase), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
     (
       .mistypedCode(.mistyped([3])), 16, "group 3 of the recovery code is mistyped",
@@ -116,12 +126,12 @@ import Vault
       .conflict(expected: 3, present: 4), 18, "the current version is 4, not 3", "read the item again, then decide"
     ),
     (.conflict(expected: 3, present: 0), 18, "there is no current version", "read the item again, then decide"),
-    (.notFound(.slot(3)), 10, "there is no slot 3", "see which there are: vault slot list"),
+    (.notFound(.slot(3)), 10, "there is no slot 3", "list the slots: vault slot list"),
     (.overLimit("1,024 bytes in an item's name"), 20, "more than 1,024 bytes in an item's name", nil),
     (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or name its place: VAULT_HOME"),
     (
       .tooManyStates, 20, "more than 2^40 states under one list of members",
-      "the owner begins anew: vault group rotate GROUP"
+      "the owner gives the group a new key: vault group rotate GROUP"
     ),
     (
       .anotherGroup("team"), 13,
@@ -131,7 +141,7 @@ import Vault
     (
       .strangeRows(group: "team"), 13,
       "'team' is damaged or was altered (row: a writer signed rows that are not valid items)",
-      "see which they are: vault list; the owner removes them: vault remove --row TOKEN"
+      "list them: vault list; the owner can remove them: vault remove --row TOKEN"
     ),
     (
       .rolledBack(group: "team", found: 1, known: 2, reason: .olderIssue), 14,
@@ -162,11 +172,11 @@ import Vault
   private static let unprovedHint =
     "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
   private static let rollbackHint =
-    "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and put them out: vault revoke GROUP APP --accept"
+    "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and remove them: vault revoke GROUP APP --accept"
 
   private let plain = Style(descriptor: -1, environment: [:])
 
-  @Test(arguments: table.indices) func `an error's words and status do not change`(row: Int) {
+  @Test(arguments: table.indices) func `the message and status of each error do not change`(row: Int) {
     let (error, status, message, hint) = Self.table[row]
     let report = ErrorReport(error)
     #expect(report.status == status)

@@ -114,7 +114,7 @@ import Testing
     #expect(names("nothing").isEmpty)
   }
 
-  @Test func `what vaultd keeps beside items is listed only for whoever asks for it`() {
+  @Test func `vaultd's companion items are listed only on request`() {
     for name in ["a", "a//kv", "//kv"] { store.run("set", name, input: "x") }
     #expect(store.run("list").output.split(separator: "\n").map { $0.prefix { $0 != "\t" } } == ["a"])
     #expect(store.run("list", "--all").output.split(separator: "\n").count == 3)

@@ -56,7 +56,7 @@ import Testing
     #expect(store.run("rotate-value", "db/password", "--", "/bin/true").status == 0)
   }
 
-  @Test func `a value that is taken at last may be given another expiry`() {
+  @Test func `a value that is finished later can be given another expiry`() {
     store.run(
       "rotate-value", "db/password", "--expires", "2090-01-01", "--", "/bin/sh", "-c", "kill -9 $$")
     #expect(store.run("rotate-value", "db/password", "--finish", "--expires", "2091-02-03").status == 0)
@@ -89,7 +89,7 @@ import Testing
     #expect(store.run("get", "web#password").output.utf8.count == 32)
   }
 
-  @Test func `a value that was discarded while the program ran is stored all the same`() throws {
+  @Test func `a value that was discarded while the program ran is stored nevertheless`() throws {
     let taken = store.folder.file("taken")
     let variables = store.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
     let script = "cat > \(taken); env \(variables) '\(Executable.path)' rotate-value db/password --discard"
@@ -102,7 +102,7 @@ import Testing
     let variables = store.environment.map { "\($0.key)='\($0.value)'" }.joined(separator: " ")
     let script = "printf theirs | env \(variables) '\(Executable.path)' set db/password"
     let run = store.run("rotate-value", "db/password", "--", "/bin/sh", "-c", script)
-    #expect(run.status == 18 && run.errors.contains("the program took the new value, and it was not stored"))
+    #expect(run.status == 18 && run.errors.contains("the program took the new value, but it was not stored"))
     #expect(store.run("get", "db/password").output == "theirs")
     #expect(store.run("rotate-value", "db/password", "--finish").status == 0)
   }

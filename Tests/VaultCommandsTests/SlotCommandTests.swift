@@ -145,7 +145,7 @@ import Testing
     #expect(last.errors == "vault: error: the last slot cannot be removed: nothing would open the store\n")
     #expect(
       store.run("slot", "remove", "7").errors
-        == "vault: error: there is no slot 7\nvault: hint: see which there are: vault slot list\n")
+        == "vault: error: there is no slot 7\nvault: hint: list the slots: vault slot list\n")
     #expect(store.run("slot", "remove", "7").status == 10)
     #expect(store.folder.read("store/identity/identity") == before)
   }

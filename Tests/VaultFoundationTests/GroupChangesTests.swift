@@ -47,7 +47,7 @@ import VaultFoundation
     #expect(versions.values.reduce(0, +) == 60 && versions.count == 7)
   }
 
-  @Test func `changes go on arriving after the group's files were exchanged`() async throws {
+  @Test func `changes keep arriving after the group's files were replaced`() async throws {
     let store = TypedStore()
     let group = try store.group()
     try await group.set("a", to: "1")
@@ -57,7 +57,7 @@ import VaultFoundation
     #expect(try await changes(stream, until: "b").map(\.name.description) == ["b"])
   }
 
-  @Test func `the end of a task ends the watch, and the removal of the group is an error`() async throws {
+  @Test func `the watch ends with its task, and removing the group is an error`() async throws {
     let store = TypedStore()
     let open = try store.open()
     let group = try open.createGroup("team")

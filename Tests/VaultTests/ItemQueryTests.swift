@@ -28,7 +28,7 @@ import Testing
     Details(label: .to("Other")), Details(attributes: ["team": "b"]), Details(expires: .to(Timestamp(milliseconds: 9))),
     Details(),
   ])
-  func `an item is equal to itself read again, and not to its next version`(_ details: Details) throws {
+  func `an item equals itself when it is read again, and not its next version`(_ details: Details) throws {
     let group = try store.open().group("default")
     let item = try group.item("db/main")
     #expect(try group.item("db/main") == item)
@@ -53,7 +53,7 @@ import Testing
     #expect(try names(ItemQuery(expiresBy: Timestamp(milliseconds: 5))) == ["db/test"])
   }
 
-  @Test func `a changed text is what counts`() throws {
+  @Test func `after a text of a query changes, the new one counts`() throws {
     var query = ItemQuery(text: "web")
     query.text = "main"
     #expect(try names(query) == ["db/main"])

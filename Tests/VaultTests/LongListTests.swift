@@ -26,6 +26,36 @@ struct LongListTests {
     #expect(text == "value of \(last)")
   }
 
+  @Test(arguments: [0, 3, 256, 600])
+  func `the texts of a list are those of its items, in the order of the names`(_ count: Int) throws {
+    let group = try store.open().group("default")
+    try group.set(contentsOf: (0..<count).map { (name: "item/\($0)", value: "value") })
+    let (texts, strange) = try group.texts(
+      ItemQuery(prefix: "item/"), removed: false, progress: { _ in }, text: { $1 += "<\($0.name)>".utf8 })
+    let expected = try group.items().map { "<\($0.name)>" }
+    #expect(strange.isEmpty && texts.count == count)
+    for limit in [Int.max, 100] {
+      var written: [String] = []
+      unsafe texts.write(first: limit) { unsafe written.append(String(decoding: $0, as: UTF8.self)) }
+      #expect(written == Array(expected.prefix(limit)))
+    }
+  }
+
+  @Test func `items that are loaded at once may come in any order, and the last of one name is its newest version`()
+    throws
+  {
+    let group = try store.open().group("default")
+    let numbers = (0..<600).map { $0 * 7 % 150 }
+    try group.set(contentsOf: numbers.enumerated().map { (name: "item/\($1)", value: "value \($0)") })
+    #expect(try group.items().count == 150)
+    for number in [0, 1, 149] {
+      let opened = try group.open("item/\(number)")
+      let last = try #require(numbers.lastIndex(of: number))
+      #expect(opened.item.version == 4)
+      #expect(unsafe opened.secret.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } == "value \(last)")
+    }
+  }
+
   @Test(arguments: ["", "service/", "ends within a character é/"])
   func `items are sorted by the bytes of their names, whatever they have in common`(_ common: String) throws {
     let group = try store.open().group("default")

@@ -96,6 +96,10 @@ class Container:
         require(len(rows) == 1, LEVEL, name)
         return rows[0][0]
 
+    def write_user_version(self, versions):
+        self.user_version = versions[0] << 16 | versions[1]
+        self.rows(f"PRAGMA user_version={self.user_version}")
+
     def close(self):
         self.database.close()
 

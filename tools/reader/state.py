@@ -47,7 +47,7 @@ class State:
             group_key = mac(device_key, "vault1.device", group_key + group_id)
         self.keys = Keys(group_key, place)
         try:
-            self.read_roster(owner_key)
+            self.roster = self.open_roster(self.part(2), owner_key)
         except Refused:
             if flags & 2 and not has_device:
                 raise Refused("locked") from None
@@ -78,8 +78,8 @@ class State:
         require(len(wrap) == 73 and wrap[0] == 1, "wrap", "length or kind")
         return wrap, slot_id
 
-    def read_roster(self, owner_key):
-        stored, level = self.part(2), "roster"
+    def open_roster(self, stored, owner_key):
+        level = "roster"
         plain = open_box(self.keys.meta, stored[:24], pad16("vault1.meta.ros") + self.keys.place, stored[24:], level)
         require(len(plain) % 256 == 0 and len(plain) > 0, level, "padding")
         count = int.from_bytes(plain[:4], "big")
@@ -113,8 +113,8 @@ class State:
         order = [(application.encode(), issue, epoch) for issue, application, _, epoch in removed]
         require(order == sorted(set(order)), level, "order of removed members")
         require(owner == owner_key, level, "another owner")
-        self.roster = dict(
-            header=(group_id, generation, flags, device), revision=revision, commitment=commitment, keep=keep, name=name,
+        return dict(
+            header=(group_id, generation, flags, device), before=before, revision=revision, commitment=commitment, keep=keep, name=name,
             first_epoch=first_epoch, members={member["key"]: member for member in members},
             digest=digest("vault1.ros.hash", body + signature))
 
@@ -130,7 +130,14 @@ class State:
             key=cursor.take(32), slot=cursor.take(16), wrap=cursor.take(32))
 
     def read_manifest(self):
-        stored, level = self.part(3), "manifest"
+        found = self.open_manifest(self.part(3), self.roster)
+        read, write = found["versions_signed"]
+        require((read << 16 | write) == self.container.user_version, "container", "user_version")
+        self.epoch, self.items, self.versions, self.root = (found[name] for name in ("epoch", "items", "versions", "root"))
+        self.rest, self.link = found["rest"], found["link"]
+
+    def open_manifest(self, stored, roster):
+        level = "manifest"
         plain = open_box(self.keys.meta, stored[:24], pad16("vault1.meta.man") + self.keys.place, stored[24:], level)
         require(len(plain) > 64, level, "too short")
         body, signature = plain[:-64], plain[-64:]
@@ -143,7 +150,6 @@ class State:
         root, before, writer, _ = cursor.take(32), cursor.take(32), cursor.take(32), cursor.counter()
         require(epoch > 0 and any(before) == (epoch > 1), level, "epoch or previous link")
         cursor.end()
-        roster = self.roster
         require((group_id, generation) == roster["header"][:2], level, "group or generation")
         require((revision, roster_digest) == (roster["revision"], roster["digest"]), level, "roster")
         require(epoch >= roster["first_epoch"], level, "epoch before the roster's")
@@ -155,10 +161,10 @@ class State:
         require(is_signed(body, signature, writer), level, "signature")
         signed = format_versions(roster["header"][2])
         require(stated == signed, level, "versions")
-        require((signed[0] << 16 | signed[1]) == self.container.user_version, "container", "user_version")
-        self.epoch, self.items, self.versions, self.root = epoch, items, versions, root
-        self.rest = digest("vault1.man.rest", body[:160] + body[192:])
-        self.link = digest("vault1.man.link", before + self.rest)
+        rest = digest("vault1.man.rest", body[:160] + body[192:])
+        return dict(
+            epoch=epoch, items=items, versions=versions, root=root, before=before, rest=rest,
+            link=digest("vault1.man.link", before + rest), versions_signed=signed)
 
     def chain(self, after=0):
         """The rows above an epoch; their order is part of what they prove."""

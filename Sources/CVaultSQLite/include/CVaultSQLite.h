@@ -57,6 +57,10 @@ void csqlite_watch(sqlite3 *db, struct csqlite_watch *watch);
 /// Binds a copy of `count` bytes. A count of zero binds an empty blob, never NULL.
 int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);
 
+/// Binds `count` bytes without a copy: they must not change or go before the binding. A count of zero binds an empty
+/// blob, never NULL.
+int csqlite_lend_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);
+
 /// The number of forks that led to this process. It is constant for the life of the process.
 int csqlite_fork_generation(void);
 

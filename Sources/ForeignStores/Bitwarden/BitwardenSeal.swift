@@ -5,7 +5,7 @@ internal import KeyedArchives
 struct BitwardenSeal {
   private let export: JSONValue
 
-  /// About two seconds.
+  /// This many take about two seconds.
   static let mostRounds = 10_000_000
 
   init(_ export: JSONValue) { self.export = export }

@@ -74,7 +74,7 @@ enum KeePassTransformation {
   case aes(seed: [UInt8], rounds: UInt64)
   case argon2(Gcrypt.Argon2, salt: [UInt8])
 
-  /// About half a minute.
+  /// This many take about half a minute.
   static let mostRounds: UInt64 = 1 << 30
 
   static let aesNumbers: [[UInt8]] = [

@@ -1,7 +1,7 @@
 internal import Exchange
 internal import KeyedArchives
 
-/// Reads a YAML or JSON file whose values sops encrypted for age, and one without sops.
+/// Reads a YAML or JSON file, with or without encryption by sops for age.
 ///
 /// https://getsops.io: each value is sealed separately with AES-256-GCM and bound to the keys above it. A MAC over all
 /// values in their order, sealed with the time of the last change, binds them together. The data key is sealed for each

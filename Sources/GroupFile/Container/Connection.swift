@@ -10,7 +10,7 @@ internal import Glibc
     /// With a snapshot for reading.
     case reading
     /// The same, but if the file has not changed since the last snapshot, only the first statement takes a new one.
-    /// If the file changes before that, the statement throws `moved`.
+    /// If the file changes before that, the statement throws `storage(.replaced)`.
     case readingLater
     /// As the only writer.
     case immediate
@@ -37,11 +37,11 @@ internal import Glibc
 
   /// Opens the group's file in `folder` and checks that it is a container of this format.
   ///
-  /// - Throws: `altered`; `newerFormat`, for `writing` also if only the write version is newer; `missing`; `denied`;
-  ///   `busy`; `storage`; `networkFileSystem`; `moved` if the file was replaced meanwhile. Nothing is changed.
+  /// - Throws: `damaged`; `newerFormat`, for `writing` also if only the write version is newer; `notFound`; `denied`;
+  ///   `busy`; `storage`, with `replaced` if the file was replaced meanwhile; `networkFileSystem`. Nothing is changed.
   package convenience init(
     folder: String, file: String = ContainerPlace.groupFileName, access: Access
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     try self.init(at: ContainerPlace(folder: folder, name: file), access: access)
   }
 
@@ -49,7 +49,7 @@ internal import Glibc
   ///
   /// - Parameter isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as
   ///   it is, and no log or index is created.
-  package init(at place: ContainerPlace, access: Access, isResting: Bool = false) throws(GroupFileError) {
+  package init(at place: ContainerPlace, access: Access, isResting: Bool = false) throws(VaultError) {
     let shape = try place.shape()
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
     isFrozen = access == .reading ? try place.isFrozen(shape, isResting: isResting) : false
@@ -62,7 +62,7 @@ internal import Glibc
     let now = try place.shape()
     guard now.identity == identity, isFrozen ? try place.isFrozen(now, isResting: isResting) : true, try opensPath()
     else {
-      throw .moved
+      throw .storage(.replaced)
     }
     try settle()
     try begin(.reading)
@@ -71,13 +71,13 @@ internal import Glibc
     companions = try findCompanions()
     // A log or index that existed before opening must still be the same file.
     for (before, after) in zip([shape.log, shape.index], companions) {
-      guard before == nil || before?.identity == after else { throw .moved }
+      guard before == nil || before?.identity == after else { throw .storage(.replaced) }
     }
   }
 
   /// Opens the empty file that was created at `place`, and creates its tables.
-  init(making place: ContainerPlace) throws(GroupFileError) {
-    guard let status = try ContainerPlace.status(place.path), status.byteCount == 0 else { throw .exists }
+  init(making place: ContainerPlace) throws(VaultError) {
+    guard let status = try ContainerPlace.status(place.path), status.byteCount == 0 else { throw .exists(.group) }
     identity = status.identity
     isFrozen = false
     handle = try Connection.handle(at: place, identity, .writing, isFrozen: false)
@@ -113,8 +113,8 @@ internal import Glibc
 
   /// Makes the connection ready for one more use. The caller has found the same file at the path.
   ///
-  /// - Throws: `moved`, `storage`.
-  func prepareReuse() throws(GroupFileError) {
+  /// - Throws: `storage`.
+  func prepareReuse() throws(VaultError) {
     guard !isReused else { return }
     isReused = true
     switch access {
@@ -124,12 +124,12 @@ internal import Glibc
     }
   }
 
-  private func openSurroundings() throws(GroupFileError) -> Surroundings {
+  private func openSurroundings() throws(VaultError) -> Surroundings {
     let folder = unsafe csqlite_name(location.folder)
     guard folder >= 0 else { throw ResultCode.error(errno: errno) }
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       let name = String(location.path.utf8.dropFirst(location.folder.utf8.count + 1)) ?? ""
-      guard try ContainerPlace.status(name, in: folder)?.identity == identity else { throw .moved }
+      guard try ContainerPlace.status(name, in: folder)?.identity == identity else { throw .storage(.replaced) }
       return Surroundings(folder: folder, log: name + "-wal", index: name + "-shm")
     } catch {
       Glibc.close(folder)
@@ -138,7 +138,7 @@ internal import Glibc
   }
 
   /// Identifies the log and the index of the file.
-  func findCompanions() throws(GroupFileError) -> [FileIdentity?] {
+  func findCompanions() throws(VaultError) -> [FileIdentity?] {
     let folder = surroundings?.folder ?? AT_FDCWD
     return [
       try ContainerPlace.identity(of: surroundings?.log ?? location.logPath, in: folder),
@@ -148,9 +148,9 @@ internal import Glibc
 
   private static func handle(
     at place: ContainerPlace, _ identity: FileIdentity, _ access: Access, isFrozen: Bool
-  ) throws(GroupFileError) -> Handle {
+  ) throws(VaultError) -> Handle {
     try ConnectionTable.shared.willOpen(identity)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       return try Handle(path: place.path, writable: access == .writing, isFrozen: isFrozen)
     } catch {
       ConnectionTable.shared.didClose(identity)
@@ -160,8 +160,8 @@ internal import Glibc
 
   /// A statement for `sql`, prepared once and kept.
   ///
-  /// - Throws: `altered` if the tables are not those of the format.
-  package func statement(_ sql: StaticString) throws(GroupFileError) -> Statement {
+  /// - Throws: `damaged` if the tables are not those of the format.
+  package func statement(_ sql: StaticString) throws(VaultError) -> Statement {
     if awaitsSnapshot { try takeSnapshot() }
     // The text of a literal never moves, so its address identifies it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
@@ -172,7 +172,7 @@ internal import Glibc
   }
 
   /// Limits each statement to `steps` instructions of SQLite's virtual machine, about 25 for each row of a scan;
-  /// exceeding the limit is `altered`.
+  /// exceeding the limit is `damaged`.
   package func bound(steps: Int = Handle.defaultStepLimit) { handle.stepLimit = steps }
 
   // MARK: Transactions
@@ -180,33 +180,33 @@ internal import Glibc
   /// Begins a transaction, takes its snapshot, and checks that the tables are still those of the format.
   ///
   /// - Throws: `busy` if another writer holds the file; as opening the connection. No transaction is open then.
-  package func begin(_ beginning: Beginning) throws(GroupFileError) {
+  package func begin(_ beginning: Beginning) throws(VaultError) {
     guard !handle.isForked else { throw .storage(.forked) }
     awaitsSnapshot = beginning == .readingLater && verified.isCurrent(for: self)
     if awaitsSnapshot { return }
     if beginning == .immediate { try statement("BEGIN IMMEDIATE").run() }
-    do throws(GroupFileError) { try verified.check(self) } catch {
+    do throws(VaultError) { try verified.check(self) } catch {
       rollback()
       throw error
     }
   }
 
-  private func takeSnapshot() throws(GroupFileError) {
+  private func takeSnapshot() throws(VaultError) {
     try begin(.reading)
     guard verified.knowsState else {
       rollback()
-      throw .moved
+      throw .storage(.replaced)
     }
   }
 
   /// Commits the transaction; the changes are durable when the call returns.
   ///
-  /// - Throws: `moved` if another file, log or index is at the path now; the errors of SQLite. The transaction is
-  ///   rolled back then.
-  package func commit() throws(GroupFileError) {
-    do throws(GroupFileError) {
+  /// - Throws: `storage(.replaced)` if another file, log or index is at the path now; the errors of SQLite. The
+  ///   transaction is rolled back then.
+  package func commit() throws(VaultError) {
+    do throws(VaultError) {
       endStatements()
-      if isWriting, try hasMoved() { throw .moved }
+      if isWriting, try hasMoved() { throw .storage(.replaced) }
       if isChanging { try statement("COMMIT").run() }
     } catch {
       rollback()
@@ -247,13 +247,13 @@ extension Connection {
   /// Whether another file, log or index than the open one is at the path.
   ///
   /// Data written to a file that was moved away, or to a deleted log, would be lost.
-  package func hasMoved() throws(GroupFileError) -> Bool {
+  package func hasMoved() throws(VaultError) -> Bool {
     guard try ContainerPlace.identity(of: location.path) == identity else { return true }
     return companions.isEmpty ? false : try findCompanions() != companions
   }
 
   /// Whether SQLite has opened the file that is at the path. One check is enough, because SQLite keeps its files open.
-  func opensPath() throws(GroupFileError) -> Bool {
+  func opensPath() throws(VaultError) -> Bool {
     var moved: Int32 = 1
     try handle.check(unsafe csqlite_has_moved(handle.database, &moved))
     return moved == 0 ? try !hasMoved() : false
@@ -268,7 +268,7 @@ extension Connection {
   ///
   /// It is not an error if readers prevent the checkpoint: a later writer does it, or this one once the log has grown
   /// by the same amount again.
-  package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(GroupFileError) {
+  package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(VaultError) {
     let byteCount = handle.logPageCount * ContainerHeader.pageSize
     if byteCount < checkpointedByteCount { checkpointedByteCount = 0 }
     let isBusy = handle.commitCount >= Connection.manyCommits
@@ -276,22 +276,22 @@ extension Connection {
     guard byteCount > checkpointedByteCount + limit else { return }
     checkpointedByteCount = byteCount
     let isLasting = isBusy && byteCount < limit + Connection.logLimit
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       try checkpoint(isLasting ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
     } catch {
-      guard error == .busy else { throw error }
+      guard error == .busy(group: nil) else { throw error }
     }
   }
 
   /// Checkpoints the log and empties it.
   ///
   /// - Throws: `busy` if a reader still needs the log; the data is as safe as before.
-  package func truncatingCheckpoint(waiting milliseconds: Int32 = 1000) throws(GroupFileError) {
+  package func truncatingCheckpoint(waiting milliseconds: Int32 = 1000) throws(VaultError) {
     try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
   }
 
-  private func checkpoint(_ mode: Int32, waiting milliseconds: Int32) throws(GroupFileError) {
-    guard try !hasMoved() else { throw .moved }
+  private func checkpoint(_ mode: Int32, waiting milliseconds: Int32) throws(VaultError) {
+    guard try !hasMoved() else { throw .storage(.replaced) }
     unsafe sqlite3_busy_timeout(handle.database, milliseconds)
     defer { unsafe sqlite3_busy_timeout(handle.database, Connection.wait) }
     try handle.check(unsafe sqlite3_wal_checkpoint_v2(handle.database, "main", mode, nil, nil))
@@ -299,31 +299,31 @@ extension Connection {
 
   /// Lets SQLite check the structure of the whole file, in or outside of a transaction.
   ///
-  /// - Throws: `altered` at the first defect.
-  package func quickCheck() throws(GroupFileError) {
+  /// - Throws: `damaged` at the first defect.
+  package func quickCheck() throws(VaultError) {
     // SQLite checks the structure in a single instruction; only a sound structure is then read row by row.
-    try withBoundOfWholeFile { () throws(GroupFileError) in
+    try withBoundOfWholeFile { () throws(VaultError) in
       let check = try statement("PRAGMA quick_check(1)")
       defer { check.reset() }
       guard try check.step(), check.holds("ok", 0), try !check.step() else {
-        throw .altered("the file's structure is damaged")
+        throw .damaged(.container, "the file's structure is damaged")
       }
     }
   }
 
   /// Rewrites the file without its free pages. Only outside of a transaction.
   ///
-  /// - Throws: `altered` if the file has more rows than bytes; the errors of SQLite. The file is unchanged then.
-  package func vacuum() throws(GroupFileError) {
-    guard try !hasMoved() else { throw .moved }
+  /// - Throws: `damaged` if the file has more rows than bytes; the errors of SQLite. The file is unchanged then.
+  package func vacuum() throws(VaultError) {
+    guard try !hasMoved() else { throw .storage(.replaced) }
     unsafe csqlite_allow_attaching(handle.database, 1)
     defer { unsafe csqlite_allow_attaching(handle.database, 0) }
-    try withBoundOfWholeFile { () throws(GroupFileError) in try statement("VACUUM").run() }
+    try withBoundOfWholeFile { () throws(VaultError) in try statement("VACUUM").run() }
   }
 
   /// Limits each statement in `body` to the work for as many rows as fit into the file, because the tree of a table in
   /// a hostile file may repeat pages.
-  func withBoundOfWholeFile<Result>(_ body: () throws(GroupFileError) -> Result) throws(GroupFileError) -> Result {
+  func withBoundOfWholeFile<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
     let file = try ContainerPlace.status(location.path)?.byteCount ?? 0
     let log = try ContainerPlace.status(location.logPath)?.byteCount ?? 0
     let limit = handle.stepLimit

@@ -8,7 +8,7 @@ package enum ConnectionPool {
   /// A connection for reading: an idle one, or a new one.
   ///
   /// - Throws: as `Connection.init`.
-  package static func reader(at place: ContainerPlace) throws(GroupFileError) -> ConnectionLease {
+  package static func reader(at place: ContainerPlace) throws(VaultError) -> ConnectionLease {
     ConnectionLease(try connection(at: place, for: .reading), lock: nil)
   }
 
@@ -18,7 +18,7 @@ package enum ConnectionPool {
   /// - Throws: `busy` after that; as `Connection.init`.
   package static func writer(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000
-  ) throws(GroupFileError) -> ConnectionLease {
+  ) throws(VaultError) -> ConnectionLease {
     let lock = try WriterLock(at: place, waiting: milliseconds)
     return ConnectionLease(try connection(at: place, for: .writing), lock: lock)
   }
@@ -30,7 +30,7 @@ package enum ConnectionPool {
 
   private static func connection(
     at place: ContainerPlace, for access: Connection.Access
-  ) throws(GroupFileError) -> Connection {
+  ) throws(VaultError) -> Connection {
     let identity = try place.identity()
     while let idle = ConnectionTable.shared.take(identity, access) {
       // The previous user may have kept the connection beyond the lease.
@@ -38,22 +38,22 @@ package enum ConnectionPool {
         idle.close()
         continue
       }
-      do throws(GroupFileError) {
+      do throws(VaultError) {
         try idle.prepareReuse()
         return idle
       } catch {
         idle.close()
         // The folder was replaced just now.
-        guard error == .moved else { throw error }
+        guard error == .storage(.replaced) else { throw error }
       }
     }
     // A connection to another file of this path is never used again, because its file was replaced.
     ConnectionTable.shared.close { $0.location == place && $0.identity != identity }
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       return try Connection(at: place, access: access)
     } catch {
       // The process that replaced this file has finished by now.
-      guard error == .moved else { throw error }
+      guard error == .storage(.replaced) else { throw error }
       return try Connection(at: place, access: access)
     }
   }
@@ -162,8 +162,8 @@ package struct ConnectionLease: ~Copyable {
   /// Records that a connection to the file is about to open.
   ///
   /// - Throws: `storage` if the parent of this process had the file open when it forked.
-  func willOpen(_ identity: FileIdentity) throws(GroupFileError) {
-    try locked { () throws(GroupFileError) in
+  func willOpen(_ identity: FileIdentity) throws(VaultError) {
+    try locked { () throws(VaultError) in
       guard !inherited.contains(identity) else { throw .storage(.forked) }
       open.append(identity)
     }

@@ -4,16 +4,16 @@ internal import Glibc
 extension Connection {
   /// Creates an empty group file under a temporary name in `folder`, with `fileMode`, open for its first transaction.
   ///
-  /// - Throws: `exists` if the folder already holds a group's file or leftovers of one; `missing`, `denied`,
+  /// - Throws: `exists` if the folder already holds a group's file or leftovers of one; `notFound`, `denied`,
   ///   `storage`, `networkFileSystem`. No file is left in the folder then.
-  package static func create(folder: String, fileMode: UInt32 = 0o600) throws(GroupFileError) -> Connection {
+  package static func create(folder: String, fileMode: UInt32 = 0o600) throws(VaultError) -> Connection {
     let final = try ContainerPlace(folder: folder)
     try final.checkVacant()
     let number = UInt64.random(in: .min ... .max)
     // The VFS recognizes this suffix, and lets SQLite delete the log of no other file.
     let draft = final.sibling("\(ContainerPlace.groupFileName).\(String(number, radix: 16)).new")
     try makeEmptyFile(draft.path, mode: fileMode)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       return try Connection(making: draft)
     } catch {
       remove(draft)
@@ -28,9 +28,9 @@ extension Connection {
   /// folder can open the file.
   ///
   /// - Throws: `exists` if a group file exists by now; `storage`, `denied`. The temporary file is removed then.
-  package func place() throws(GroupFileError) {
+  package func place() throws(VaultError) {
     let final = location.sibling(ContainerPlace.groupFileName)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       try finish()
       try final.checkVacant()
       try onDisk(NewName.give(final.path, to: location.path))
@@ -48,7 +48,7 @@ extension Connection {
     Connection.remove(location)
   }
 
-  func makeTables() throws(GroupFileError) {
+  func makeTables() throws(VaultError) {
     // Nobody else sees the file before it is placed, so it needs no log until then: a file of many rows is written once
     // and not twice. The VFS refuses journals on the disk.
     try Statement(handle, "PRAGMA journal_mode=MEMORY").run()
@@ -63,7 +63,7 @@ extension Connection {
   }
 
   // On closing, SQLite merges the log into the file, syncs it, and deletes log and index.
-  private func finish() throws(GroupFileError) {
+  private func finish() throws(VaultError) {
     try statement("PRAGMA journal_mode=WAL").run()
     try checkHeader()
     companions = try findCompanions()
@@ -73,12 +73,12 @@ extension Connection {
     guard try findCompanions() == [nil, nil] else { throw .storage(.inputOutput) }
   }
 
-  static func makeEmptyFile(_ path: String, mode: UInt32) throws(GroupFileError) {
+  static func makeEmptyFile(_ path: String, mode: UInt32) throws(VaultError) {
     // No other code has the file open yet, so closing this descriptor releases no lock that SQLite holds.
     try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_WRONLY, mode: mode).setMode(mode))
   }
 
-  static func synchronise(_ folder: String) throws(GroupFileError) {
+  static func synchronise(_ folder: String) throws(VaultError) {
     // A trailing slash makes the system follow a link at the end of the path.
     try onDisk(OpenFile(folder + "/", O_RDONLY | O_DIRECTORY).synchronize())
   }
@@ -89,8 +89,8 @@ extension Connection {
 
   /// Removes the group's file, log, index and lock, and its folder.
   ///
-  /// - Throws: `denied`, `storage`, `moved`; either the whole group or no group file is left then.
-  func removeFiles() throws(GroupFileError) {
+  /// - Throws: `denied`, `storage`; either the whole group or no group file is left then.
+  func removeFiles() throws(VaultError) {
     // With the log merged, the file alone is the newest state, so it is removed last. Unmerged, it alone would be an
     // older state, so it is removed first.
     let isMerged = (try? truncatingCheckpoint()) != nil
@@ -102,14 +102,14 @@ extension ContainerPlace {
   /// Removes the group's files and its folder, or whatever is left of them.
   ///
   /// - Parameter isMerged: whether the file contains everything that is in the log.
-  func removeFiles(isMerged: Bool = false) throws(GroupFileError) {
+  func removeFiles(isMerged: Bool = false) throws(VaultError) {
     let beside = [logPath, indexPath]
     for path in isMerged ? beside + [path] : [path] + beside { try ContainerPlace.unlinkIfPresent(path) }
     try ContainerPlace.unlinkIfPresent(lockPath)
     guard unsafe rmdir(folder) == 0 || errno == ENOTEMPTY else { throw ResultCode.error(errno: errno) }
   }
 
-  private static func unlinkIfPresent(_ path: String) throws(GroupFileError) {
+  private static func unlinkIfPresent(_ path: String) throws(VaultError) {
     guard unsafe unlink(path) == 0 || errno == ENOENT else { throw ResultCode.error(errno: errno) }
   }
 }
@@ -119,13 +119,13 @@ extension Connection {
   ///
   /// When the call returns, the copy is on the disk as one file without log and index, and is not open.
   ///
-  /// - Throws: `exists`; `storage`, `denied`; `altered` if a page cannot be read. No new file is left then.
+  /// - Throws: `exists`; `storage`, `denied`; `damaged` if a page cannot be read. No new file is left then.
   func copy(to place: ContainerPlace, mode: UInt32 = 0o600, progress: (MaintenanceProgress) -> Void)
-    throws(GroupFileError)
+    throws(VaultError)
   {
     try place.checkVacant()
     try Connection.makeEmptyFile(place.path, mode: mode)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       let copy = try Handle(path: place.path, writable: true, isFrozen: false)
       defer { copy.close() }
       try copyPages(to: copy, progress)
@@ -136,7 +136,7 @@ extension Connection {
     }
   }
 
-  private func copyPages(to copy: Handle, _ progress: (MaintenanceProgress) -> Void) throws(GroupFileError) {
+  private func copyPages(to copy: Handle, _ progress: (MaintenanceProgress) -> Void) throws(VaultError) {
     // The file is invisible to others until it is complete, so it needs no journal on the disk.
     try Statement(copy, "PRAGMA journal_mode=MEMORY").run()
     try Statement(copy, "PRAGMA synchronous=FULL").run()

@@ -60,10 +60,10 @@ package final class ContainerPlace: Equatable, Sendable {
   /// Resolves `folder`.
   ///
   /// - Parameter owner: the only user besides root who may own the folder; `nil` means the user of this process.
-  /// - Throws: `missing`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
+  /// - Throws: `notFound`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
   package convenience init(
     folder: String, name: String = ContainerPlace.groupFileName, owner: UInt32? = nil
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     guard let resolved = unsafe realpath(folder, nil) else { throw ResultCode.error(errno: errno) }
     defer { unsafe free(resolved) }
     let path = unsafe String(cString: resolved)
@@ -107,17 +107,17 @@ package final class ContainerPlace: Equatable, Sendable {
 
   /// Checks the group's files: the first checks of a reader.
   ///
-  /// - Throws: `missing` if there is no file; `altered` if the file, its log or its index is not a regular file, or if
-  ///   there is a rollback journal, which Vault never makes; `exposed` if others may read or write them.
-  func shape() throws(GroupFileError) -> Shape {
+  /// - Throws: `notFound` if there is no file; `damaged` if the file, its log or its index is not a regular file, or if
+  ///   there is a rollback journal, which Vault never makes; `denied` if others may read or write them.
+  func shape() throws(VaultError) -> Shape {
     let file = try file()
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
     let log = try ContainerPlace.status(logPath)
     let index = try ContainerPlace.status(indexPath)
     guard log?.isRegular != false, index?.isRegular != false else {
-      throw .altered("the log or index of the group file is not a regular file")
+      throw .damaged(.container, "the log or index of the group file is not a regular file")
     }
-    guard let around = try ContainerPlace.status(folder) else { throw .missing }
+    guard let around = try ContainerPlace.status(folder) else { throw .notFound(.group) }
     try ContainerTrust.check(folder: around, files: [file, log, index], owner: owner)
     return Shape(identity: file.identity, log: log, index: index)
   }
@@ -128,8 +128,8 @@ package final class ContainerPlace: Equatable, Sendable {
   /// at again.
   ///
   /// - Throws: as `shape`.
-  func identity() throws(GroupFileError) -> FileIdentity {
-    guard let folder = try ContainerPlace.status(folder) else { throw .missing }
+  func identity() throws(VaultError) -> FileIdentity {
+    guard let folder = try ContainerPlace.status(folder) else { throw .notFound(.group) }
     if let seen = seen.withLock({ $0 }), seen.folder == folder { return seen.file }
     let file = try file().identity
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
@@ -138,18 +138,18 @@ package final class ContainerPlace: Equatable, Sendable {
     return file
   }
 
-  func file() throws(GroupFileError) -> Status {
-    guard let file = try ContainerPlace.status(path) else { throw .missing }
-    guard file.isRegular else { throw .altered("the group file is not a regular file") }
+  func file() throws(VaultError) -> Status {
+    guard let file = try ContainerPlace.status(path) else { throw .notFound(.group) }
+    guard file.isRegular else { throw .damaged(.container, "the group file is not a regular file") }
     return file
   }
 
-  static let journalFound = GroupFileError.altered("a journal lies beside the group file")
+  static let journalFound = VaultError.damaged(.container, "a journal lies beside the group file")
 
   /// Throws `exists` if a group's file, log or index exists here, because a new file would inherit the log.
-  func checkVacant() throws(GroupFileError) {
+  func checkVacant() throws(VaultError) {
     for path in [path, logPath, indexPath, journalPath] {
-      guard try ContainerPlace.status(path) == nil else { throw .exists }
+      guard try ContainerPlace.status(path) == nil else { throw .exists(.group) }
     }
   }
 
@@ -167,7 +167,7 @@ package final class ContainerPlace: Equatable, Sendable {
   /// The status of `path`, without following a link; `nil` if nothing exists there.
   ///
   /// - Parameter folder: the open folder that a relative path starts from.
-  static func status(_ path: String, in folder: CInt = AT_FDCWD) throws(GroupFileError) -> Status? {
+  static func status(_ path: String, in folder: CInt = AT_FDCWD) throws(VaultError) -> Status? {
     var found = stat()
     guard unsafe fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW) == 0 else {
       if errno == ENOENT { return nil }
@@ -183,7 +183,7 @@ package final class ContainerPlace: Equatable, Sendable {
   /// often: unlike `status`, it does not slow down the next sync.
   ///
   /// - Parameter folder: the open folder that a relative path starts from.
-  package static func identity(of path: String, in folder: CInt = AT_FDCWD) throws(GroupFileError) -> FileIdentity? {
+  package static func identity(of path: String, in folder: CInt = AT_FDCWD) throws(VaultError) -> FileIdentity? {
     var (device, inode): (UInt64, UInt64) = (0, 0)
     guard unsafe csqlite_identity(folder, path, &device, &inode) == 0 else {
       if errno == ENOENT { return nil }
@@ -194,7 +194,7 @@ package final class ContainerPlace: Equatable, Sendable {
 
   /// Throws the reason why this process may not write to the file or folder at `path`: `denied`, or `storage`
   /// (read-only).
-  static func checkWritable(_ path: String) throws(GroupFileError) {
+  static func checkWritable(_ path: String) throws(VaultError) {
     guard unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else { throw ResultCode.error(errno: errno) }
   }
 }
@@ -208,10 +208,10 @@ extension ContainerPlace {
   ///
   /// - Parameter isResting: whether nobody will write to the file, wherever it is.
   /// - Throws: `storage` or `denied` if a log with content has no index.
-  func isFrozen(_ shape: Shape, isResting: Bool = false) throws(GroupFileError) -> Bool {
+  func isFrozen(_ shape: Shape, isResting: Bool = false) throws(VaultError) -> Bool {
     if isResting, shape.log?.byteCount ?? 0 == 0 { return true }
     guard shape.log == nil || shape.index == nil else { return false }
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       try ContainerPlace.checkWritable(folder)
       return false
     } catch {
@@ -230,21 +230,21 @@ enum ContainerTrust {
   ///
   /// - Parameter owner: the only user besides root who may own the folder. In a shared folder each writer owns their
   ///   files.
-  /// - Throws: `exposed` with the reason; `deniedAt` for a folder of another user.
+  /// - Throws: `denied` with the reason, also for a folder of another user.
   static func check(
     folder: ContainerPlace.Status, files: [ContainerPlace.Status?], owner: uid_t
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     guard let shape = ContainerShape(folder: folder) else { throw refused("folder", folder.mode) }
     guard folder.owner == owner || folder.owner == 0 else {
-      throw .deniedAt("the group's folder belongs to another user")
+      throw .denied(.permissions("the group's folder belongs to another user"))
     }
     for case let file? in files where file.mode & permissions & ~shape.fileMode != 0 {
       throw refused("file", file.mode)
     }
   }
 
-  static func refused(_ what: String, _ mode: mode_t) -> GroupFileError {
-    .exposed("the group's \(what) is open to other users (mode \(String(mode, radix: 8)))")
+  static func refused(_ what: String, _ mode: mode_t) -> VaultError {
+    .denied(.openToOthers("the group's \(what) is open to other users (mode \(String(mode, radix: 8)))"))
   }
 }
 
@@ -281,5 +281,30 @@ package enum NetworkFileSystem {
     case 0x1983_0326: "BeeGFS"
     default: nil
     }
+  }
+}
+
+/// Finds the path that the system's permissions refuse after a call failed, because an error number names no path.
+enum DeniedPath {
+  /// The first step towards the group in `folder` that this process may not take, such as "entering '/srv/store'".
+  static func words(folder: String, toWrite: Bool) -> String {
+    var path = ""
+    for part in folder.split(separator: "/") {
+      path += (folder.hasPrefix("/") || !path.isEmpty ? "/" : "") + part
+      if isRefused(path, X_OK) { return "entering '\(path)'" }
+    }
+    let file = "\(folder)/\(ContainerPlace.groupFileName)"
+    if isRefused(file, R_OK) { return "reading '\(file)'" }
+    for path in toWrite ? [file, file + "-wal", file + "-shm"] : [] where isRefused(path, W_OK) {
+      return "writing '\(path)'"
+    }
+    for path in [file + "-wal", file + "-shm"] + (toWrite ? ["\(folder)/lock"] : []) where isRefused(path, R_OK) {
+      return "reading '\(path)'"
+    }
+    return isRefused(folder, W_OK) ? "making a file in '\(folder)'" : "using '\(folder)'"
+  }
+
+  private static func isRefused(_ path: String, _ what: CInt) -> Bool {
+    unsafe faccessat(AT_FDCWD, path, what, AT_EACCESS) != 0 && (errno == EACCES || errno == EPERM)
   }
 }

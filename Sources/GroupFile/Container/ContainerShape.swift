@@ -66,13 +66,14 @@ package enum ContainerShape: Equatable, Sendable {
 extension ContainerShape {
   /// Makes the folder of a new group, or reuses the folder that an interrupted creation left.
   ///
-  /// - Throws: `deniedAt`, `altered` if something else has the name, `storage`.
-  package func makeFolder(_ path: String) throws(GroupFileError) {
+  /// - Throws: `denied`, `damaged` if something else has the name, `storage`.
+  package func makeFolder(_ path: String) throws(VaultError) {
     if unsafe mkdir(path, 0o700) == 0 {
       // The umask may have removed bits that opening it needs.
       unsafe chmod(path, 0o700)
     } else if errno != EEXIST {
-      throw errno == EACCES || errno == EPERM ? .deniedAt("making '\(path)'") : ResultCode.error(errno: errno)
+      throw errno == EACCES || errno == EPERM
+        ? .denied(.permissions("making '\(path)'")) : ResultCode.error(errno: errno)
     }
     let folder = try onDisk(OpenFile(path, O_RDONLY | O_DIRECTORY))
     try folder.take(self, at: path)
@@ -83,9 +84,9 @@ extension ContainerShape {
 extension ContainerPlace {
   /// The shape of the group's folder.
   ///
-  /// - Throws: `missing`; `exposed` for a mode that Vault never sets.
-  package func containerShape() throws(GroupFileError) -> ContainerShape {
-    guard let status = try ContainerPlace.status(folder) else { throw .missing }
+  /// - Throws: `notFound`; `denied` for a mode that Vault never sets.
+  package func containerShape() throws(VaultError) -> ContainerShape {
+    guard let status = try ContainerPlace.status(folder) else { throw .notFound(.group) }
     guard let shape = ContainerShape(folder: status) else { throw ContainerTrust.refused("folder", status.mode) }
     return shape
   }
@@ -93,7 +94,7 @@ extension ContainerPlace {
 
 extension OpenFile {
   /// Gives the folder, which is at `path`, its shape.
-  fileprivate func take(_ shape: ContainerShape, at path: String) throws(GroupFileError) {
+  fileprivate func take(_ shape: ContainerShape, at path: String) throws(VaultError) {
     let mode = shape.folderMode
     // A group that is closed again gives up the Unix group that it was shared with.
     let unixGroup = shape.unixGroup?.number ?? getegid()
@@ -104,36 +105,39 @@ extension OpenFile {
       unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0
     else {
       throw errno == EPERM || errno == EACCES
-        ? .deniedAt("changing the mode or Unix group of '\(path)'") : ResultCode.error(errno: errno)
+        ? .denied(.permissions("changing the mode or Unix group of '\(path)'")) : ResultCode.error(errno: errno)
     }
     // If the user is not in the Unix group, the system silently drops the set-group-ID bit.
-    guard try onDisk(status()).st_mode & 0o7777 == mode else { throw .deniedAt("changing the mode of '\(path)'") }
+    guard try onDisk(status()).st_mode & 0o7777 == mode else {
+      throw .denied(.permissions("changing the mode of '\(path)'"))
+    }
   }
 }
 
 extension AccessGroupFile {
   /// The shape of the group's folder.
   ///
-  /// - Throws: `missing`; `exposed` for a mode that Vault never sets.
-  package func containerShape() throws(GroupFileError) -> ContainerShape { try resolvedPlace().containerShape() }
+  /// - Throws: `notFound`; `denied` for a mode that Vault never sets.
+  package func containerShape() throws(VaultError) -> ContainerShape { try resolvedPlace().containerShape() }
 
   /// Changes the shape of the group while nobody writes: a new folder with copies of the files replaces the old one. So
   /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
   /// users who may only read the files cannot prevent the change.
   ///
   /// - Parameter places: `draft` is the path of the new folder, `kept` the path to which the old one is moved.
-  /// - Throws: `deniedAt`, `busy`, `missing`, `altered`, `storage`; the group is unchanged then.
-  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(GroupFileError) {
+  /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then.
+  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) {
     let place = try resolvedPlace()
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true)
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
       try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
       _ = try draft.take(keeping: places.kept, holding: lock)
-    } catch .denied {
-      throw .deniedAt(DeniedPath.words(folder: folder, toWrite: false))
+    } catch {
+      guard error == .permissionDenied else { throw error }
+      throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
     }
   }
 }

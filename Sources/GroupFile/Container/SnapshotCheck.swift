@@ -16,14 +16,14 @@ struct SnapshotCheck {
   /// Reading `schema_version` parses no table. If the schema has changed, SQLite prepares statements anew only after
   /// the new tables were compared.
   ///
-  /// - Throws: `altered`.
-  mutating func check(_ connection: Connection) throws(GroupFileError) {
+  /// - Throws: `damaged`.
+  mutating func check(_ connection: Connection) throws(VaultError) {
     // The statement keeps running until the transaction ends, which holds the snapshot. A `BEGIN` for reading would
     // cost as much again.
     // The connection's first transaction opens the index.
     let before = self.dataVersion == nil ? nil : connection.indexHeader
     let first = try connection.statement("PRAGMA schema_version")
-    guard try first.step() else { throw .altered("SQLite finds the file malformed") }
+    guard try first.step() else { throw .damaged(.container, "SQLite finds the file malformed") }
     let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
     let dataVersion = connection.dataVersion
     // If the header is the same before and after, it is that of the snapshot.
@@ -59,19 +59,23 @@ struct SnapshotCheck {
   mutating func note(_ state: VerifiedState) { found = state }
 
   // The header of the main file was checked, but the log may hold a newer first page.
-  private func checkConstants(_ connection: Connection) throws(GroupFileError) {
+  private func checkConstants(_ connection: Connection) throws(VaultError) {
     guard try connection.value("PRAGMA application_id") == Int64(ContainerHeader.applicationID) else {
-      throw .altered("it is not a vault file")
+      throw .damaged(.container, "it is not a vault file")
     }
     guard try connection.value("PRAGMA page_size") == Int64(ContainerHeader.pageSize) else {
-      throw .altered("the file's page size is not 4096")
+      throw .damaged(.container, "the file's page size is not 4096")
     }
     // A later format may have other tables, but keeps its signed state and its keys in these two.
     try connection.compareTables(version.read > FormatVersion.known.read ? ["state", "wrap"] : nil)
     let encoding = try connection.statement("PRAGMA encoding")
     defer { encoding.reset() }
-    guard try encoding.step(), encoding.holds("UTF-8", 0) else { throw .altered("the file's encoding is not UTF-8") }
-    guard try connection.value("PRAGMA auto_vacuum") == 0 else { throw .altered("the file has auto-vacuum turned on") }
+    guard try encoding.step(), encoding.holds("UTF-8", 0) else {
+      throw .damaged(.container, "the file's encoding is not UTF-8")
+    }
+    guard try connection.value("PRAGMA auto_vacuum") == 0 else {
+      throw .damaged(.container, "the file has auto-vacuum turned on")
+    }
   }
 }
 
@@ -97,13 +101,13 @@ extension Connection {
 
   /// Compares the tables with those of the format, or only the tables called `names`.
   ///
-  /// - Throws: `altered`.
-  func compareTables(_ names: [String]? = nil) throws(GroupFileError) {
+  /// - Throws: `damaged`.
+  func compareTables(_ names: [String]? = nil) throws(VaultError) {
     try Schema.compare(statement("SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"), names)
   }
 
   /// Writes the signed versions to the file's `user_version`, in the open transaction.
-  func storeVersion(_ signed: FormatVersion) throws(GroupFileError) {
+  func storeVersion(_ signed: FormatVersion) throws(VaultError) {
     guard version != signed else { return }
     try statement(signed == .published ? "PRAGMA user_version=0x00010002" : "PRAGMA user_version=0x00010001").run()
     verified = SnapshotCheck()
@@ -117,24 +121,24 @@ extension Connection {
   }
 
   /// The integer that a statement with one row and one column yields.
-  func value(_ sql: StaticString) throws(GroupFileError) -> Int64 {
+  func value(_ sql: StaticString) throws(VaultError) -> Int64 {
     let statement = try statement(sql)
     defer { statement.reset() }
-    guard try statement.step() else { throw .altered("SQLite finds the file malformed") }
+    guard try statement.step() else { throw .damaged(.container, "SQLite finds the file malformed") }
     return try statement.integer(0, in: Int64.min...Int64.max)
   }
 
-  func checkHeader() throws(GroupFileError) { try ContainerHeader.check(header()) }
+  func checkHeader() throws(VaultError) { try ContainerHeader.check(header()) }
 
   /// The first bytes of the main file.
-  func header() throws(GroupFileError) -> [UInt8] {
+  func header() throws(VaultError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
     try handle.check(unsafe csqlite_read(handle.database, &bytes, Int32(bytes.count), 0))
     return bytes
   }
 
   /// Makes the settings that need SQL statements; the others are made in C before any statement runs.
-  func settle() throws(GroupFileError) {
+  func settle() throws(VaultError) {
     try handle.check(unsafe sqlite3_busy_timeout(handle.database, Connection.wait))
     try Statement(handle, "PRAGMA temp_store=MEMORY").run()
     try Statement(handle, "PRAGMA cell_size_check=ON").run()
@@ -166,17 +170,19 @@ enum ContainerHeader {
   /// compared later with those that the owner signed.
   ///
   /// - Parameter bytes: 100 bytes.
-  static func check(_ bytes: [UInt8]) throws(GroupFileError) {
+  static func check(_ bytes: [UInt8]) throws(VaultError) {
     func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
     guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID
     else {
-      throw .altered("it is not a vault file")
+      throw .damaged(.container, "it is not a vault file")
     }
-    guard bytes[16] == 0x10, bytes[17] == 0, bytes[20] == 0 else { throw .altered("the file's page size is not 4096") }
+    guard bytes[16] == 0x10, bytes[17] == 0, bytes[20] == 0 else {
+      throw .damaged(.container, "the file's page size is not 4096")
+    }
     // Any value but 2 means a rollback journal, whose recovery could delete files. The mode is never switched back.
-    guard bytes[18] == 2, bytes[19] == 2 else { throw .altered("the file does not use a write-ahead log") }
-    guard word(44) == 4, word(56) == 1 else { throw .altered("the file's encoding is not UTF-8") }
-    guard word(52) == 0, word(64) == 0 else { throw .altered("the file has auto-vacuum turned on") }
+    guard bytes[18] == 2, bytes[19] == 2 else { throw .damaged(.container, "the file does not use a write-ahead log") }
+    guard word(44) == 4, word(56) == 1 else { throw .damaged(.container, "the file's encoding is not UTF-8") }
+    guard word(52) == 0, word(64) == 0 else { throw .damaged(.container, "the file has auto-vacuum turned on") }
   }
 }
 
@@ -248,8 +254,8 @@ enum Schema {
   ///
   /// - Parameter rows: a statement with the columns type, name, tbl_name, sql and rootpage, in the order of row ids.
   /// - Parameter names: the tables to compare, if others are allowed too; `nil` for exactly the expected tables.
-  /// - Throws: `altered` at the first difference, surplus row, or repeated root page.
-  static func compare(_ rows: Statement, _ names: [String]? = nil) throws(GroupFileError) {
+  /// - Throws: `damaged` at the first difference, surplus row, or repeated root page.
+  static func compare(_ rows: Statement, _ names: [String]? = nil) throws(VaultError) {
     defer { rows.reset() }
     if let names { return try find(names, in: rows) }
     var roots: [Int64] = [1]
@@ -264,7 +270,7 @@ enum Schema {
     guard try !rows.step() else { throw Schema.foreign }
   }
 
-  private static func find(_ names: [String], in rows: Statement) throws(GroupFileError) {
+  private static func find(_ names: [String], in rows: Statement) throws(VaultError) {
     var missing = entries.filter { names.contains($0.name.description) }
     while try rows.step() {
       missing.removeAll {
@@ -274,5 +280,5 @@ enum Schema {
     guard missing.isEmpty else { throw Schema.foreign }
   }
 
-  private static let foreign = GroupFileError.altered("the file's tables are not those of a group")
+  private static let foreign = VaultError.damaged(.container, "the file's tables are not those of a group")
 }

@@ -10,7 +10,7 @@ package import Sealing
   private let statement: OpaquePointer
   private var isRunning = false
 
-  init(_ handle: Handle, _ sql: StaticString) throws(GroupFileError) {
+  init(_ handle: Handle, _ sql: StaticString) throws(VaultError) {
     var prepared: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(
       handle.database, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self),
@@ -32,7 +32,7 @@ package import Sealing
 
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(GroupFileError) -> Statement {
+  package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(VaultError) -> Statement {
     reset()
     try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count)))
     return self
@@ -40,7 +40,7 @@ package import Sealing
 
   /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ bytes: [UInt8]) throws(GroupFileError) -> Statement {
+  package func bind(_ index: Int32, _ bytes: [UInt8]) throws(VaultError) -> Statement {
     reset()
     let code = unsafe bytes.withUnsafeBytes {
       unsafe csqlite_bind_blob(statement, index, $0.baseAddress, Int32($0.count))
@@ -49,9 +49,22 @@ package import Sealing
     return self
   }
 
+  /// Binds `bytes`, which must stay where they are until ``clearBindings()``, to the parameter `index`.
+  func bind(_ index: Int32, lent bytes: UnsafeRawBufferPointer) throws(VaultError) {
+    reset()
+    try handle.check(unsafe csqlite_lend_blob(statement, index, bytes.baseAddress, Int32(bytes.count)))
+  }
+
+  /// Ends the run, and binds NULL to all parameters.
+  func clearBindings() {
+    reset()
+    guard !handle.isClosed else { return }
+    unsafe sqlite3_clear_bindings(statement)
+  }
+
   /// Binds the 32 bytes of `value` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ value: Bytes32) throws(GroupFileError) -> Statement {
+  package func bind(_ index: Int32, _ value: Bytes32) throws(VaultError) -> Statement {
     reset()
     try handle.check(unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, 32) })
     return self
@@ -59,13 +72,13 @@ package import Sealing
 
   /// Binds the 16 bytes of `token` to the parameter `index`.
   @discardableResult
-  func bind(_ index: Int32, _ token: Token) throws(GroupFileError) -> Statement {
-    try unsafe token.withUnsafeBytes { (bytes) throws(GroupFileError) in try unsafe bind(index, bytes) }
+  func bind(_ index: Int32, _ token: Token) throws(VaultError) -> Statement {
+    try unsafe token.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe bind(index, bytes) }
   }
 
   /// Binds `integer` to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, _ integer: Int64) throws(GroupFileError) -> Statement {
+  package func bind(_ index: Int32, _ integer: Int64) throws(VaultError) -> Statement {
     reset()
     try handle.check(unsafe sqlite3_bind_int64(statement, index, integer))
     return self
@@ -73,7 +86,7 @@ package import Sealing
 
   /// Binds a counter, which is below 2^53, to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, counter: UInt64) throws(GroupFileError) -> Statement {
+  package func bind(_ index: Int32, counter: UInt64) throws(VaultError) -> Statement {
     try bind(index, Int64(counter))
   }
 
@@ -82,9 +95,9 @@ package import Sealing
   /// Moves to the next row. At the end the statement is reset and can run again with the same parameters.
   ///
   /// - Returns: whether there is a row.
-  /// - Throws: `altered` if the statement exceeds the limit of its connection; the errors of SQLite. The statement is
+  /// - Throws: `damaged` if the statement exceeds the limit of its connection; the errors of SQLite. The statement is
   ///   reset then.
-  package func step() throws(GroupFileError) -> Bool {
+  package func step() throws(VaultError) -> Bool {
     precondition(!handle.isClosed, "a statement of a closed connection")
     if !isRunning {
       _ = unsafe sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1)
@@ -106,8 +119,17 @@ package import Sealing
   }
 
   /// Runs a statement to its end, and ignores its rows.
-  package func run() throws(GroupFileError) {
+  package func run() throws(VaultError) {
     while try step() {}
+  }
+
+  /// Runs a statement to its end with `bytes`, which are not copied, as the parameter `index`.
+  func run(lending bytes: [UInt8], as index: Int32) throws(VaultError) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
+      defer { clearBindings() }
+      try unsafe bind(index, lent: bytes)
+      try run()
+    }
   }
 
   /// Ends the run, so that the statement releases its snapshot and can run again.
@@ -122,8 +144,8 @@ package import Sealing
   /// The bytes of a column in the row just stepped to, lent until the next `step`, `reset` or `bind`.
   ///
   /// - Parameter count: the numbers of bytes that the format allows.
-  /// - Throws: `altered` if the value is not a blob, or has another length.
-  package func blob(_ column: Int32, count: ClosedRange<Int>) throws(GroupFileError) -> UnsafeRawBufferPointer {
+  /// - Throws: `damaged` if the value is not a blob, or has another length.
+  package func blob(_ column: Int32, count: ClosedRange<Int>) throws(VaultError) -> UnsafeRawBufferPointer {
     guard unsafe sqlite3_column_type(statement, column) == SQLITE_BLOB else { throw Statement.wrongType }
     let bytes = unsafe sqlite3_column_blob(statement, column)
     let found = unsafe Int(sqlite3_column_bytes(statement, column))
@@ -134,19 +156,19 @@ package import Sealing
   }
 
   /// The bytes of a column that holds exactly `count` of them, as `blob(_:count:)`.
-  package func blob(_ column: Int32, count: Int) throws(GroupFileError) -> UnsafeRawBufferPointer {
+  package func blob(_ column: Int32, count: Int) throws(VaultError) -> UnsafeRawBufferPointer {
     unsafe try blob(column, count: count...count)
   }
 
   /// A copy of the bytes of a column, as `blob(_:count:)`.
-  package func bytes(_ column: Int32, count: ClosedRange<Int>) throws(GroupFileError) -> [UInt8] {
+  package func bytes(_ column: Int32, count: ClosedRange<Int>) throws(VaultError) -> [UInt8] {
     unsafe Array(try blob(column, count: count))
   }
 
   /// The integer of a column in the row just stepped to.
   ///
-  /// - Throws: `altered` if the value is not an integer, or is outside `range`.
-  package func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(GroupFileError) -> Int64 {
+  /// - Throws: `damaged` if the value is not an integer, or is outside `range`.
+  package func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(VaultError) -> Int64 {
     guard unsafe sqlite3_column_type(statement, column) == SQLITE_INTEGER else { throw Statement.wrongType }
     let value = unsafe sqlite3_column_int64(statement, column)
     guard range.contains(value) else { throw Statement.wrongType }
@@ -154,7 +176,7 @@ package import Sealing
   }
 
   /// The counter, below 2^53, of a column in the row just stepped to.
-  package func counter(_ column: Int32) throws(GroupFileError) -> UInt64 {
+  package func counter(_ column: Int32) throws(VaultError) -> UInt64 {
     UInt64(try integer(column, in: 0...Int64(ByteReader.counterLimit) - 1))
   }
 
@@ -167,7 +189,7 @@ package import Sealing
     return text.withUTF8Buffer { unsafe $0.elementsEqual(bytes) }
   }
 
-  private static let wrongType = GroupFileError.altered("a value does not have the required type or length")
+  private static let wrongType = VaultError.damaged(.container, "a value does not have the required type or length")
 }
 
 /// One open SQLite handle, closed when its last user releases it; a forked child leaves it alone.
@@ -185,7 +207,7 @@ package import Sealing
   /// Opens `path`, which is absolute and without links, for reading or writing.
   ///
   /// - Parameter isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
-  init(path: String, writable: Bool, isFrozen: Bool) throws(GroupFileError) {
+  init(path: String, writable: Bool, isFrozen: Bool) throws(VaultError) {
     let flags =
       (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
       | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
@@ -234,51 +256,51 @@ package import Sealing
   var logPageCount: Int { unsafe Int(watch.pointee.log_pages) }
 
   /// Throws the error for a result code, unless it is `SQLITE_OK`.
-  func check(_ code: Int32) throws(GroupFileError) {
+  func check(_ code: Int32) throws(VaultError) {
     if code != SQLITE_OK { throw error(code) }
   }
 
   /// The error for `code`, which this handle has just returned.
-  func error(_ code: Int32) -> GroupFileError {
+  func error(_ code: Int32) -> VaultError {
     let error = unsafe ResultCode.error(code, systemError: sqlite3_system_errno(database))
     // The file existed when it was opened.
-    return error == .missing ? .moved : error
+    return error == .notFound(.group) ? .storage(.replaced) : error
   }
 }
 
 /// Translates SQLite's result codes into errors of the container.
 enum ResultCode {
   /// The error for `code`, extended or not; `systemError` is the errno of the call that failed, or 0.
-  static func error(_ code: Int32, systemError: Int32) -> GroupFileError {
+  static func error(_ code: Int32, systemError: Int32) -> VaultError {
     switch code & 0xff {
-    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy
+    case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy(group: nil)
     case SQLITE_FULL: .storage(.full)
     case SQLITE_NOMEM: .storage(.memory)
     case SQLITE_IOERR: inputOutputError(code, systemError: systemError)
-    case SQLITE_READONLY: code == readOnlyMoved ? .moved : .storage(.readOnly)
+    case SQLITE_READONLY: code == readOnlyMoved ? .storage(.replaced) : .storage(.readOnly)
     case SQLITE_CANTOPEN: openError(systemError)
-    case SQLITE_PERM, SQLITE_AUTH: .denied
-    case SQLITE_INTERRUPT: .altered("a table does not end where it should")
-    case SQLITE_TOOBIG: .altered("a value is longer than the format allows")
-    case SQLITE_CONSTRAINT: .altered("a table holds a row that it should not")
-    case SQLITE_NOTADB: .altered("it is not a vault file")
-    default: .altered("SQLite finds the file malformed")
+    case SQLITE_PERM, SQLITE_AUTH: .permissionDenied
+    case SQLITE_INTERRUPT: .damaged(.container, "a table does not end where it should")
+    case SQLITE_TOOBIG: .damaged(.container, "a value is longer than the format allows")
+    case SQLITE_CONSTRAINT: .damaged(.container, "a table holds a row that it should not")
+    case SQLITE_NOTADB: .damaged(.container, "it is not a vault file")
+    default: .damaged(.container, "SQLite finds the file malformed")
     }
   }
 
   /// The error of a system call that failed with `number`.
-  static func error(errno number: Int32) -> GroupFileError { GroupFileError(FileFault(errno: number)) }
+  static func error(errno number: Int32) -> VaultError { VaultError(FileFault(errno: number)) }
 
-  private static func inputOutputError(_ code: Int32, systemError: Int32) -> GroupFileError {
+  private static func inputOutputError(_ code: Int32, systemError: Int32) -> VaultError {
     if code == noMemoryForIO { return .storage(.memory) }
     // The file lacks a page that it should have: it was truncated.
     if code == syncFailed || code == folderSyncFailed { return .storage(.unconfirmed) }
-    if code == shortRead { return .altered("the file is truncated") }
+    if code == shortRead { return .damaged(.container, "the file is truncated") }
     return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)
   }
 
-  private static func openError(_ systemError: Int32) -> GroupFileError {
-    systemError == 0 ? .altered("a file of the group is not a regular file") : error(errno: systemError)
+  private static func openError(_ systemError: Int32) -> VaultError {
+    systemError == 0 ? .damaged(.container, "a file of the group is not a regular file") : error(errno: systemError)
   }
 
   // SQLite's header builds these with macros, which Swift does not import.

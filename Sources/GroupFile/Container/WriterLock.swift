@@ -15,14 +15,14 @@ package struct WriterLock: ~Copyable {
   /// - Parameters:
   ///   - milliseconds: how long to wait for both, at most.
   ///   - toChangeModes: whether to lock even a group that everyone may read, in order to close it.
-  /// - Throws: `busy` after that; `altered` if `lock` is not a regular file; `denied`, `storage`, `missing` (folder).
+  /// - Throws: `busy` after that; `damaged` if `lock` is not a regular file; `denied`, `storage`, `notFound` (folder).
   package init(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     let deadline = Deadline(after: milliseconds)
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
-    guard turn.take(until: deadline) else { throw .busy }
-    do throws(GroupFileError) {
+    guard turn.take(until: deadline) else { throw .busy(group: nil) }
+    do throws(VaultError) {
       file = try WriterLock.lock(place, turn, until: deadline, toChangeModes)
     } catch {
       turn.pass()
@@ -40,13 +40,13 @@ package struct WriterLock: ~Copyable {
 
   private static func lock(
     _ place: ContainerPlace, _ turn: WriterTurn, until deadline: Deadline, _ toChangeModes: Bool
-  ) throws(GroupFileError) -> LockFile {
+  ) throws(VaultError) -> LockFile {
     while true {
       let opened: LockFile
       if let kept = turn.file { opened = kept } else { opened = try LockFile(place, toChangeModes) }
       turn.file = nil
       let isFree = flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0
-      guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy }
+      guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy(group: nil) }
       // If the file was removed meanwhile, its lock excludes nobody, so open the new one.
       if file.identity == (try? ContainerPlace.status(place.lockPath))?.identity { return file }
       Glibc.close(file.descriptor)
@@ -55,7 +55,7 @@ package struct WriterLock: ~Copyable {
 
   private static func wait(
     _ opened: LockFile, _ turn: WriterTurn, until deadline: Deadline
-  ) throws(GroupFileError) -> LockFile? {
+  ) throws(VaultError) -> LockFile? {
     let wait: LockWait
     let isOver = deadline.hasPassed
     if !isOver, let begun = turn.wait, begun.resume(for: opened.identity) {
@@ -106,7 +106,7 @@ struct LockFile {
   let identity: FileIdentity
 
   /// Opens the file, and creates it if it does not exist.
-  init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(GroupFileError) {
+  init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) {
     let path = place.lockPath
     let found = try ContainerPlace.status(path)
     if let found, !found.isRegular { throw LockFile.foreign }
@@ -122,7 +122,7 @@ struct LockFile {
     }
     if status.st_mode & S_IROTH != 0 {
       // If everyone may lock the lock file, they may be able to lock the group's files too, so check again.
-      do throws(GroupFileError) { _ = try LockFile.mode(of: place, toChangeModes) } catch {
+      do throws(VaultError) { _ = try LockFile.mode(of: place, toChangeModes) } catch {
         close(descriptor)
         throw error
       }
@@ -131,10 +131,10 @@ struct LockFile {
     identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
   }
 
-  private static let foreign = GroupFileError.altered("the lock file is not a regular file")
+  private static let foreign = VaultError.damaged(.container, "the lock file is not a regular file")
 
   /// The mode of the lock file: users who may write the group's file may lock, but users who may only read must not.
-  private static func mode(of place: ContainerPlace, _ toChangeModes: Bool) throws(GroupFileError) -> mode_t {
+  private static func mode(of place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) -> mode_t {
     guard let status = try ContainerPlace.status(place.path) else { return 0o600 }
     // Everyone who may read the files may lock them, so Vault only reads such a group.
     guard toChangeModes || status.mode & S_IROTH == 0 else { throw ContainerTrust.refused("file", status.mode) }
@@ -253,7 +253,7 @@ final class LockWait: Sendable {
   /// Begins to wait for `file`, which the wait owns until it has the lock.
   ///
   /// - Throws: `storage` if no thread can be started.
-  init(_ file: LockFile) throws(GroupFileError) {
+  init(_ file: LockFile) throws(VaultError) {
     self.file = file
     guard DetachedThread.start({ self.run() }) else {
       close(file.descriptor)
@@ -265,7 +265,7 @@ final class LockWait: Sendable {
   ///
   /// - Returns: the file, now locked and owned by the caller; `nil` if the wait continues in the background.
   /// - Throws: the error that kept the wait from getting the lock.
-  func finish(until deadline: Deadline) throws(GroupFileError) -> LockFile? {
+  func finish(until deadline: Deadline) throws(VaultError) -> LockFile? {
     _ = ended.take(until: deadline)
     let outcome = state.withLock { state in
       if case .wanted = state { state = .unwanted }

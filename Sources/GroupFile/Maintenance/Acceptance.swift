@@ -78,7 +78,7 @@ extension AccessGroupFile {
   package func accept(
     _ owner: (acceptance: OwnersAcceptance, places: DraftPlaces)? = nil, another takesAnother: Bool = false,
     confirm: (OfferedState) -> Bool = { _ in true }
-  ) throws(GroupFileError) -> AcceptedState {
+  ) throws(VaultError) -> AcceptedState {
     guard AccessGroupFile.exists(in: folder) else { return try acceptRemoval() }
     let session = try beginSession()
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
@@ -90,7 +90,7 @@ extension AccessGroupFile {
       return isKnown ? .nothingToAccept : try replaceWitness(state)
     }
     switch reason {
-    case .anotherGroup where !takesAnother: throw .anotherGroup
+    case .anotherGroup where !takesAnother: throw .anotherGroup("")
     case .olderRoster where owner == nil:
       let kind = record.flatMap { AccessGroupFile.olderRoster(state, $0) } ?? .olderRoster
       throw .rolledBack(found: state.manifest.epoch, known: record?.epoch ?? 0, kind)
@@ -114,12 +114,12 @@ extension AccessGroupFile {
   ///   did not sign.
   func offer(
     _ connection: Connection, _ reading: WitnessReading, to owner: OwnersAcceptance
-  ) throws(GroupFileError) -> OfferedState? {
+  ) throws(VaultError) -> OfferedState? {
     let state = try VerifiedState.open(connection, as: context, known: nil, mending: true)
     if connection.version != state.roster.flags.version { try connection.compareTables() }
     let record = known(reading)
     let reason = try reason(of: state, against: record, owner, connection)
-    if reason == .anotherGroup { throw .anotherGroup }
+    if reason == .anotherGroup { throw .anotherGroup("") }
     guard let reason = reason ?? (reading == .invalid ? .older : nil) else { return nil }
     return OfferedState(state: state, known: record, reason: reason)
   }
@@ -136,7 +136,7 @@ extension AccessGroupFile {
   /// Why the state is not accepted without confirmation; `nil` if nothing prevents it.
   private func reason(
     of state: VerifiedState, against record: WitnessRecord?, _ owner: OwnersAcceptance?, _ connection: Connection
-  ) throws(GroupFileError) -> AcceptanceReason? {
+  ) throws(VaultError) -> AcceptanceReason? {
     if let registered = owner?.registeredID, registered != state.manifest.groupID { return .anotherGroup }
     if owner?.isRemoved == true { return .removed }
     guard let record else { return nil }
@@ -169,7 +169,7 @@ extension AccessGroupFile {
   private func renew(
     _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession,
     at places: DraftPlaces
-  ) throws(GroupFileError) -> AcceptedState {
+  ) throws(VaultError) -> AcceptedState {
     try view.state.confirmRoster(session.connection)
     try prepare(session, after: view.state)
     let change = RosterChange().taking(offered, owner)
@@ -185,7 +185,7 @@ extension AccessGroupFile {
 
   private func signAnew(
     _ state: VerifiedState, above epoch: UInt64, _ session: WriteSession
-  ) throws(GroupFileError) -> AcceptedState {
+  ) throws(VaultError) -> AcceptedState {
     guard state.member.rights >= .write else { return try replaceWitness(state) }
     let manifest = state.successor(
       root: state.manifest.root, itemCount: state.manifest.itemCount,
@@ -201,12 +201,12 @@ extension AccessGroupFile {
   }
 
   @discardableResult
-  func replaceWitness(_ state: VerifiedState) throws(GroupFileError) -> AcceptedState {
+  func replaceWitness(_ state: VerifiedState) throws(VaultError) -> AcceptedState {
     try write { sequence in state.witnessRecord(sequence: sequence, flags: .acceptedByHand) }
     return .accepted(epoch: state.manifest.epoch)
   }
 
-  private func acceptRemoval() throws(GroupFileError) -> AcceptedState {
+  private func acceptRemoval() throws(VaultError) -> AcceptedState {
     let reading = witness.read()
     if let floor = floor(beside: reading) {
       try markRemoved(floor)
@@ -219,11 +219,11 @@ extension AccessGroupFile {
     case .invalid:
       try markRemoved(nil)
       return .removal
-    default: throw .missing
+    default: throw .notFound(.group)
     }
   }
 
-  private func markRemoved(_ record: WitnessRecord?) throws(GroupFileError) {
+  private func markRemoved(_ record: WitnessRecord?) throws(VaultError) {
     try write { sequence in
       var removed =
         record
@@ -236,7 +236,7 @@ extension AccessGroupFile {
     }
   }
 
-  private func write(_ record: (UInt64) -> WitnessRecord) throws(GroupFileError) {
+  private func write(_ record: (UInt64) -> WitnessRecord) throws(VaultError) {
     let written = witness.raise { reading in
       if case .valid(let old) = reading { return record(old.sequence + 1) }
       return record(1)
@@ -247,7 +247,7 @@ extension AccessGroupFile {
   /// Removes the group's file and flags its witness, so that the file cannot come back unnoticed.
   ///
   /// - Throws: the errors of a writer's checks; the file is not removed then.
-  package func remove() throws(GroupFileError) {
+  package func remove() throws(VaultError) {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
     try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
@@ -259,13 +259,13 @@ extension AccessGroupFile {
   /// The state is not proved: the owner has decided, and the remaining files may not be a whole group.
   ///
   /// - Returns: `false` if the witness is not flagged; nothing is removed then.
-  package func finishRemoval() throws(GroupFileError) -> Bool {
+  package func finishRemoval() throws(VaultError) -> Bool {
     guard case .valid(let record) = witness.read(), record.flags.contains(.removed) else { return false }
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       let place = try ContainerPlace(folder: folder)
       if AccessGroupFile.exists(in: folder) { try beginSession().removeFiles() } else { try place.removeFiles() }
     } catch {
-      guard error == .missing else { throw error }
+      guard error == .notFound(.group) else { throw error }
     }
     return true
   }

@@ -10,13 +10,13 @@ extension AccessGroupFile {
   /// - Throws: the errors of a reader and of the proof; no copy is left then.
   package func backUp(
     to folder: String, progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(GroupFileError) -> ProvedGroup? {
+  ) throws(VaultError) -> ProvedGroup? {
     let transaction = try beginReading()
     guard !transaction.view.state.roster.flags.contains(.thisDeviceOnly) else { return nil }
     let place = try ContainerPlace(folder: folder)
     try transaction.view.checkSize()
     try transaction.view.connection.copy(to: place, progress: progress)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       return try RestingGroup(at: place, context).proved { progress(.proved($0)) }
     } catch {
       Connection.remove(place)
@@ -31,7 +31,7 @@ extension AccessGroupFile {
   /// - Parameter folder: exists and is empty.
   /// - Throws: the error of reading the file; `overLimit` for a file of more than 256 MiB, because no signature says
   ///   how large it should be. No copy is left then.
-  package static func copyUnproved(from source: String, to folder: String) throws(GroupFileError) {
+  package static func copyUnproved(from source: String, to folder: String) throws(VaultError) {
     let connection = try Connection(at: ContainerPlace(folder: source), access: .reading)
     defer { connection.close() }
     try connection.begin(.reading)
@@ -55,11 +55,11 @@ package final class RestingGroup {
   /// Opens the group's file in `folder`.
   ///
   /// - Throws: the errors of a reader's checks, except those about the witness.
-  package convenience init(in folder: String, _ context: GroupContext) throws(GroupFileError) {
+  package convenience init(in folder: String, _ context: GroupContext) throws(VaultError) {
     try self.init(at: ContainerPlace(folder: folder), context)
   }
 
-  init(at place: ContainerPlace, _ context: GroupContext) throws(GroupFileError) {
+  init(at place: ContainerPlace, _ context: GroupContext) throws(VaultError) {
     connection = try Connection(at: place, access: .reading, isResting: true)
     try connection.begin(.reading)
     let state = try VerifiedState.open(connection, as: context, known: nil)
@@ -71,12 +71,12 @@ package final class RestingGroup {
   /// Proves everything in the file.
   ///
   /// - Throws: the first defect.
-  package func proved(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> ProvedGroup {
+  package func proved(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> ProvedGroup {
     try FullProof.run(view, progress: progress)
   }
 
   /// Copies the file into `folder`, which exists and is empty.
-  func copy(to folder: String, mode: UInt32, progress: (MaintenanceProgress) -> Void) throws(GroupFileError) {
+  func copy(to folder: String, mode: UInt32, progress: (MaintenanceProgress) -> Void) throws(VaultError) {
     try view.checkSize()
     try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
@@ -86,8 +86,8 @@ extension Snapshot {
   /// Refuses a file that is too large for its signed content, before it is copied page by page. Anyone who can write
   /// its header can make it claim terabytes.
   ///
-  /// - Throws: `altered`; `overLimit` for more free pages than a compacted group has.
-  fileprivate func checkSize() throws(GroupFileError) {
+  /// - Throws: `damaged`; `overLimit` for more free pages than a compacted group has.
+  fileprivate func checkSize() throws(VaultError) {
     try connection.quickCheck()
     let free = try connection.value("PRAGMA freelist_count")
     guard free <= Snapshot.freePageCount else {
@@ -96,7 +96,7 @@ extension Snapshot {
     let rows = Int64(clamping: min(state.manifest.itemCount + state.manifest.versionRowCount, 1 << 40))
     guard try connection.value("PRAGMA page_count") - free <= Snapshot.basePageCount + rows * Snapshot.rowPageCount
     else {
-      throw .altered("the file is larger than its signed content")
+      throw .damaged(.container, "the file is larger than its signed content")
     }
   }
 

@@ -5,7 +5,7 @@ import Sealing
 /// The tree is computed again from the rows and compared with the signed root, so that only data that a writer signed
 /// is accepted (format article, "A complete proof"). Verify, compact, rotate and backup begin with this.
 struct FullProof {
-  typealias Content = (Row, Attributes, OpenedSecret?) throws(GroupFileError) -> Void
+  typealias Content = (Row, Attributes, OpenedSecret?) throws(VaultError) -> Void
 
   private let view: Snapshot
   /// The current rows so far, tombstones included.
@@ -24,8 +24,8 @@ struct FullProof {
   /// - Throws: the first defect. What the closures receive is proved only once this call returns.
   static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
-    content: Content = { _, _, _ in }, visit: (Row) throws(GroupFileError) -> Void = { _ in }
-  ) throws(GroupFileError) -> ProvedGroup {
+    content: Content = { _, _, _ in }, visit: (Row) throws(VaultError) -> Void = { _ in }
+  ) throws(VaultError) -> ProvedGroup {
     try view.connection.quickCheck()
     try view.state.confirmRoster(view.connection)
     var proof = FullProof(view: view)
@@ -43,8 +43,8 @@ struct FullProof {
   }
 
   private mutating func proveRows(
-    _ progress: (UInt64) -> Void, _ content: Content, _ visit: (Row) throws(GroupFileError) -> Void
-  ) throws(GroupFileError) {
+    _ progress: (UInt64) -> Void, _ content: Content, _ visit: (Row) throws(VaultError) -> Void
+  ) throws(VaultError) {
     let manifest = view.state.manifest
     let current = try view.connection.currentRows()
     let older = try view.connection.olderRows()
@@ -72,7 +72,7 @@ struct FullProof {
 
   /// Proves the kept versions of `row`, which come next in `older`, oldest first. Each version names its predecessor's
   /// digest.
-  private mutating func proveVersions(of row: Row, _ older: Statement, _ content: Content) throws(GroupFileError) {
+  private mutating func proveVersions(of row: Row, _ older: Statement, _ content: Content) throws(VaultError) {
     var digest: Digest?
     for version in row.oldest..<row.version {
       guard try older.step() else { throw .damaged(.row, "an older version is missing") }
@@ -90,7 +90,7 @@ struct FullProof {
     try proveContent(of: row, content)
   }
 
-  private mutating func proveContent(of row: Row, _ content: Content) throws(GroupFileError) {
+  private mutating func proveContent(of row: Row, _ content: Content) throws(VaultError) {
     let attributes = try view.attributes(of: row)
     guard row.state == .present else { return try content(row, attributes, nil) }
     if row.place == .blob { blobs += 1 }
@@ -98,9 +98,9 @@ struct FullProof {
   }
 
   /// Checks that the stored nodes are exactly those of the canonical tree.
-  private mutating func proveNodes() throws(GroupFileError) {
+  private mutating func proveNodes() throws(VaultError) {
     for node in builder.takeNodes() { try prove(node.body, at: node.place) }
-    let root = try builder.finish { (place, body) throws(GroupFileError) in try prove(body, at: place) }
+    let root = try builder.finish { (place, body) throws(VaultError) in try prove(body, at: place) }
     guard root == view.state.manifest.root else { throw .damaged(.tree, "the rows do not give the signed root") }
     let stored = try view.connection.nodes()
     defer { stored.reset() }
@@ -110,13 +110,13 @@ struct FullProof {
     guard try !stored.step() else { throw .damaged(.tree, "a node too many") }
   }
 
-  private mutating func prove(_ body: [UInt8], at place: TreePlace) throws(GroupFileError) {
+  private mutating func prove(_ body: [UInt8], at place: TreePlace) throws(VaultError) {
     guard try view.connection.nodeBody(at: place) == body else { throw .damaged(.tree, "a node is not canonical") }
     nodes += 1
   }
 
   /// The number of stored large values; stops counting beyond the number that there can be.
-  private func blobCount() throws(GroupFileError) -> UInt64 {
+  private func blobCount() throws(VaultError) -> UInt64 {
     let stored = try view.connection.blobKeys()
     defer { stored.reset() }
     let limit = view.state.manifest.itemCount + view.state.manifest.versionRowCount
@@ -135,7 +135,7 @@ struct FullProof {
   }
 
   /// Checks that there is exactly one wrap for each member, the one that the roster names.
-  private func proveWraps() throws(GroupFileError) {
+  private func proveWraps() throws(VaultError) {
     let roster = view.state.roster
     for member in roster.members {
       guard let wrap = try view.connection.wrap(member.slotID),
@@ -148,7 +148,7 @@ struct FullProof {
   }
 
   /// Checks that the chain ends in this state and has the right length.
-  private func proveChain() throws(GroupFileError) {
+  private func proveChain() throws(VaultError) {
     let manifest = view.state.manifest
     let rows = try view.connection.chain(after: 0)
     guard let last = rows.last, last.epoch == manifest.epoch, last.rest == manifest.rest() else {
@@ -178,12 +178,12 @@ extension VerifiedState {
 
 extension Connection {
   /// The keys of all blobs, not proved.
-  fileprivate func blobKeys() throws(GroupFileError) -> Statement {
+  fileprivate func blobKeys() throws(VaultError) -> Statement {
     try statement("SELECT token, version FROM blob ORDER BY token, version")
   }
 
   /// The number of wraps; stops counting beyond `limit`.
-  fileprivate func wrapCount(upTo limit: Int) throws(GroupFileError) -> Int {
+  fileprivate func wrapCount(upTo limit: Int) throws(VaultError) -> Int {
     let statement = try statement("SELECT slot FROM wrap ORDER BY slot")
     defer { statement.reset() }
     var count = 0
@@ -215,7 +215,7 @@ extension AccessGroupFile {
   ///   notice.
   package func verify(
     isName: (String) -> Bool = { _ in true }, progress: (UInt64) -> Void = { _ in }
-  ) throws(GroupFileError) -> ProvedGroup {
+  ) throws(VaultError) -> ProvedGroup {
     let transaction = try beginReading()
     for notice in transaction.view.notices {
       switch notice {

@@ -25,7 +25,7 @@ struct GroupWriter {
   /// Creates the file under a temporary name in `folder`.
   ///
   /// - Throws: as `Connection.create`.
-  init(in folder: String, fileMode: UInt32) throws(GroupFileError) {
+  init(in folder: String, fileMode: UInt32) throws(VaultError) {
     connection = try Connection.create(folder: folder, fileMode: fileMode)
     lockMode = fileMode & 0o020 == 0 ? 0o600 : 0o660
     // Only this process writes to the file, so no statement needs a bound.
@@ -37,14 +37,14 @@ struct GroupWriter {
   }
 
   /// Adds the kept versions of one item, the oldest first.
-  mutating func add(_ versions: [Row]) throws(GroupFileError) {
+  mutating func add(_ versions: [Row]) throws(VaultError) {
     for row in versions.dropLast() { older.append(row) }
     if let row = versions.last { current.append(row) }
     byteCount += versions.reduce(0) { $0 + $1.encoded.count }
     if byteCount >= GroupWriter.runByteCount { try beginRun() }
   }
 
-  private mutating func beginRun() throws(GroupFileError) {
+  private mutating func beginRun() throws(VaultError) {
     while try writeSome() {}
     run = GroupWriter.sorted(older) + GroupWriter.sorted(current)
     runOlderCount = older.count
@@ -64,7 +64,7 @@ struct GroupWriter {
   }
 
   /// Writes some rows of the last complete run; returns `false` if all of them are written.
-  mutating func writeSome() throws(GroupFileError) -> Bool {
+  mutating func writeSome() throws(VaultError) -> Bool {
     let end = min(writtenCount + 64, run.count)
     for index in writtenCount..<end {
       if index < runOlderCount {
@@ -80,7 +80,7 @@ struct GroupWriter {
   /// Writes the rows that are still collected, and the tree over all rows.
   ///
   /// - Returns: the root.
-  mutating func finish(_ progress: (MaintenanceProgress) -> Void = { _ in }) throws(GroupFileError) -> Digest {
+  mutating func finish(_ progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) -> Digest {
     try beginRun()
     while try writeSome() {}
     run = []
@@ -92,17 +92,17 @@ struct GroupWriter {
       tree.append(try Row(rows))
       count += 1
       guard count % 1_024 == 0 else { continue }
-      try tree.hash { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+      try tree.hash { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
       progress(.written(count))
     }
     guard count == itemCount else { throw .storage(.inputOutput) }
-    return try tree.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+    return try tree.finish { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
   }
 
   /// Makes the file durable and gives it its final name and a lock file. The file is closed.
   ///
   /// - Throws: `exists`, `storage`, `denied`; no new file is left then.
-  func complete() throws(GroupFileError) {
+  func complete() throws(VaultError) {
     do { try connection.commit() } catch {
       connection.discard()
       throw error
@@ -111,8 +111,8 @@ struct GroupWriter {
     // The folder's owner creates the lock file, so that they can change its mode later.
     let place = connection.location
     guard try ContainerPlace.status(place.lockPath) == nil else { return }
-    do throws(GroupFileError) { try Connection.makeEmptyFile(place.lockPath, mode: lockMode) } catch {
-      guard error == .exists else { throw error }
+    do throws(VaultError) { try Connection.makeEmptyFile(place.lockPath, mode: lockMode) } catch {
+      guard error == .exists(.group) else { throw error }
     }
   }
 
@@ -124,18 +124,18 @@ struct GroupWriter {
 private struct HashedTree {
   private var waiting: [Row] = []
   private let thread = SecondThread()
-  private let done = Locked<Result<TreeBuilder, GroupFileError>>(.success(TreeBuilder()))
+  private let done = Locked<Result<TreeBuilder, VaultError>>(.success(TreeBuilder()))
 
   /// Adds the row of the next token.
   mutating func append(_ row: Row) { waiting.append(row) }
 
   /// Begins to hash the rows that were added, and stores the nodes that are complete.
-  mutating func hash(store: (TreePlace, [UInt8]) throws(GroupFileError) -> Void) throws(GroupFileError) {
+  mutating func hash(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) {
     thread.wait()
     var tree = try done.withLock { $0 }.get()
     let nodes = tree.takeNodes()
     thread.begin { [waiting, done, tree] in
-      let result = Result { () throws(GroupFileError) in
+      let result = Result { () throws(VaultError) in
         var tree = tree
         for row in waiting { try tree.append(TreeEntry(token: row.token, digest: row.digest)) }
         return tree
@@ -147,7 +147,7 @@ private struct HashedTree {
   }
 
   /// Hashes the rest, and returns the root.
-  mutating func finish(store: (TreePlace, [UInt8]) throws(GroupFileError) -> Void) throws(GroupFileError) -> Digest {
+  mutating func finish(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) -> Digest {
     try hash(store: store)
     thread.wait()
     return try done.withLock { $0 }.get().finish(visit: store)
@@ -168,13 +168,13 @@ package struct GroupDraft: Sendable {
   /// Makes the draft's folder, with the modes and the Unix group of `target`.
   ///
   /// - Throws: `denied`, `storage`, `exists`.
-  package init(in folder: String, for target: String) throws(GroupFileError) {
+  package init(in folder: String, for target: String) throws(VaultError) {
     let status = try ContainerPlace.status(target)
     try self.init(in: folder, for: target, shape: status.flatMap(ContainerShape.init(folder:)) ?? .closed)
   }
 
   /// Makes the draft's folder in another shape than that of `target`.
-  init(in folder: String, for target: String, shape: ContainerShape) throws(GroupFileError) {
+  init(in folder: String, for target: String, shape: ContainerShape) throws(VaultError) {
     self.folder = folder
     self.target = target
     fileMode = shape.fileMode
@@ -185,8 +185,7 @@ package struct GroupDraft: Sendable {
   package var filePath: String { "\(folder)/\(ContainerPlace.groupFileName)" }
 
   /// Copies `group` into the draft.
-  package func fill(from group: RestingGroup, progress: (MaintenanceProgress) -> Void = { _ in }) throws(GroupFileError)
-  {
+  package func fill(from group: RestingGroup, progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) {
     try group.copy(to: folder, mode: fileMode, progress: progress)
     // Create an empty log and index, so that users who may only read the folder can open the file.
     try Connection(at: ContainerPlace(folder: folder), access: .writing).close()
@@ -197,7 +196,7 @@ package struct GroupDraft: Sendable {
   /// - Parameter kept: an unused path, to which the replaced files are moved.
   /// - Returns: whether files were moved there.
   /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then.
-  package func take(keeping kept: String) throws(GroupFileError) -> Bool {
+  package func take(keeping kept: String) throws(VaultError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
       try onDisk(NewName.give(target, to: folder))
@@ -209,12 +208,12 @@ package struct GroupDraft: Sendable {
   }
 
   /// As `take(keeping:)`, for a caller that holds the writer lock of the group's place.
-  func take(keeping kept: String, holding lock: borrowing WriterLock) throws(GroupFileError) -> Bool {
+  func take(keeping kept: String, holding lock: borrowing WriterLock) throws(VaultError) -> Bool {
     try takeWhileLocked(keeping: kept)
   }
 
   /// As `take(keeping:)`, while the writer lock of the group's place is held.
-  func takeWhileLocked(keeping kept: String) throws(GroupFileError) -> Bool {
+  func takeWhileLocked(keeping kept: String) throws(VaultError) -> Bool {
     for path in [folder, target] { ConnectionPool.closeIdle(at: try ContainerPlace(folder: path)) }
     // First rename the draft to the path for the old files, so that a process killed from now on loses neither.
     try onDisk(NewName.give(kept, to: folder))
@@ -227,7 +226,7 @@ package struct GroupDraft: Sendable {
     return false
   }
 
-  private static func exchange(_ kept: String, _ target: String) throws(GroupFileError) {
+  private static func exchange(_ kept: String, _ target: String) throws(VaultError) {
     if unsafe csqlite_exchange(kept, target) == 0 { return }
     guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
     // On a file system that cannot exchange two folders, the group is missing for a moment.
@@ -235,7 +234,7 @@ package struct GroupDraft: Sendable {
     for (name, folder) in [(old, target), (target, kept), (kept, old)] { try onDisk(NewName.give(name, to: folder)) }
   }
 
-  private func synchronise(_ kept: String) throws(GroupFileError) {
+  private func synchronise(_ kept: String) throws(VaultError) {
     for path in [target, kept] { try Connection.synchronise(CanonicalPath.split(path).folder) }
   }
 }
@@ -257,7 +256,7 @@ extension AccessGroupFile {
   /// - Throws: the errors of a reader, except those about the witness.
   package func provedState(
     progress: (UInt64) -> Void = { _ in }
-  ) throws(GroupFileError) -> (state: VerifiedState, items: UInt64) {
+  ) throws(VaultError) -> (state: VerifiedState, items: UInt64) {
     let file = AccessGroupFile(folder: folder, context: context, witness: NoWitness(), now: now)
     let transaction = try file.beginReading()
     return (transaction.view.state, try FullProof.run(transaction.view, progress: progress).items)
@@ -267,23 +266,24 @@ extension AccessGroupFile {
 extension AccessGroupFile {
   /// Drops tombstones with their history and returns free pages to the file system.
   ///
-  /// The whole file is proved first, because the new tree adopts every other row.
+  /// The file is changed in place: a member may be another Unix user, who cannot make a folder next to the group's. The whole
+  /// file is proved first, because the new tree adopts every other row.
   ///
   /// - Parameter progress: called now and then with the number of rows proved so far.
   /// - Returns: the number of dropped tombstones.
   /// - Throws: the errors of a writer and of the proof; the group is unchanged then.
-  package func compact(progress: (UInt64) -> Void = { _ in }) throws(GroupFileError) -> UInt64 {
+  package func compact(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     try view.state.confirmRoster(session.connection)
     try view.state.requireWriter()
     // A log has no way to say that rows are gone, but for a new file, which a new key makes.
-    guard !view.state.isPublished else { throw .published }
+    guard !view.state.isPublished else { throw .unordered(.notHere) }
     var kept = TreeBuilder()
     var tombstones: [Row] = []
     _ = try FullProof.run(
       view, progress: progress,
-      visit: { (row) throws(GroupFileError) in
+      visit: { (row) throws(VaultError) in
         if row.state == .removed {
           tombstones.append(row)
         } else {
@@ -298,7 +298,7 @@ extension AccessGroupFile {
 
   private func drop(
     _ tombstones: [Row], _ kept: TreeBuilder, _ view: Snapshot, _ session: WriteSession
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     let connection = session.connection
     var versions: UInt64 = 0
     for row in tombstones {
@@ -307,7 +307,7 @@ extension AccessGroupFile {
       versions += row.version - row.oldest
     }
     try connection.statement("DELETE FROM node").run()
-    let root = try kept.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+    let root = try kept.finish { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
     let manifest = view.state.successor(
       root: root, itemCount: view.state.manifest.itemCount - UInt64(tombstones.count),
       versionRowCount: view.state.manifest.versionRowCount - versions, time: now())

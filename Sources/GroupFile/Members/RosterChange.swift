@@ -73,7 +73,7 @@ struct RosterPlan {
   let isChange: Bool
 
   /// - Throws: `overLimit`; `rolledBack` for an issue that was replaced.
-  init(_ change: RosterChange, on roster: Roster, _ authority: any RosterAuthority) throws(GroupFileError) {
+  init(_ change: RosterChange, on roster: Roster, _ authority: any RosterAuthority) throws(VaultError) {
     var change = change
     if let reissue = change.reissue {
       change.grants += roster.members.filter { $0.application == reissue.application && $0.issue != reissue.issue }
@@ -116,15 +116,11 @@ struct RosterPlan {
 
   private static func member(
     _ grant: RosterChange.Grant, _ authority: any RosterAuthority
-  ) throws(GroupFileError) -> Member {
-    do {
-      let seed = try authority.seed(application: grant.application, issue: grant.issue)
-      return Member(
-        kind: .application, rights: grant.rights, issue: grant.issue, application: grant.application,
-        signingKey: seed.signingPublicKey, slotID: [UInt8](repeating: 0, count: 16), wrapDigest: .zero)
-    } catch {
-      throw GroupFileError(error)
-    }
+  ) throws(VaultError) -> Member {
+    let seed = try sealing(authority.seed(application: grant.application, issue: grant.issue))
+    return Member(
+      kind: .application, rights: grant.rights, issue: grant.issue, application: grant.application,
+      signingKey: seed.signingPublicKey, slotID: [UInt8](repeating: 0, count: 16), wrapDigest: .zero)
   }
 }
 
@@ -208,7 +204,7 @@ extension AccessGroupFile {
   /// - Throws: the errors of a reader's checks.
   package func exposure(
     isName: (String) -> Bool = { _ in true }
-  ) throws(GroupFileError) -> (values: [(item: StoredItem, readers: [Writer])], isComplete: Bool) {
+  ) throws(VaultError) -> (values: [(item: StoredItem, readers: [Writer])], isComplete: Bool) {
     let transaction = try beginReading()
     let roster = transaction.view.state.roster
     // Members that were added again may read the current values.
@@ -242,10 +238,10 @@ extension AccessGroupFile {
 
 extension Snapshot {
   /// The attributes of a proved row; `nil` if they do not open although a writer signed the row.
-  fileprivate func shownAttributes(of row: Row) throws(GroupFileError) -> Attributes? {
-    do throws(GroupFileError) {
+  fileprivate func shownAttributes(of row: Row) throws(VaultError) -> Attributes? {
+    do throws(VaultError) {
       return try attributes(of: row)
-    } catch .damaged(.row, _) {
+    } catch .damaged(_, .row, _) {
       return nil
     }
   }

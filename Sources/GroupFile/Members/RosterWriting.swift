@@ -25,21 +25,21 @@ extension AccessGroupFile {
   ///   - acceptance: may accept a state that contradicts what was seen. If accepting were a separate step, a member
   ///     that this change removes could act in between.
   ///   - progress: called now and then while a new key is given.
-  /// - Throws: `ownerOnly` for anyone but the owner, `superseded`, `declined`, `overLimit`, `rolledBack`; for a file
-  ///   that is too damaged to be changed in place, an error that `isRepairable`. Nothing is changed then.
+  /// - Throws: `denied` for anyone but the owner, `contradiction(.superseded)`, `declined`, `overLimit`, `rolledBack`; for a
+  ///   file that is too damaged to be changed in place, an error that `isRepairable`. Nothing is changed then.
   @discardableResult
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, at places: DraftPlaces,
     by authority: any RosterAuthority, progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(GroupFileError) -> ChangedRoster {
-    guard context.kind == .owner else { throw .ownerOnly }
+  ) throws(VaultError) -> ChangedRoster {
+    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let session = try beginSession()
     let reading = witness.read()
     var change = change
     let view: Snapshot
     var isTaken = false
     if let acceptance, let offered = try offer(session.connection, reading, to: acceptance) {
-      guard change.isStillWanted() else { throw .superseded }
+      guard change.isStillWanted() else { throw .contradiction(.superseded) }
       guard acceptance.confirm(offered) else { throw .declined }
       change = change.taking(offered, acceptance)
       view = Snapshot(session.connection, offered.state, cache, witnessed: reading)
@@ -48,7 +48,7 @@ extension AccessGroupFile {
       view = try snapshot(session.connection, reading, strict: true, mending: true)
     }
     try view.state.confirmRoster(session.connection, mending: true)
-    guard change.isStillWanted() else { throw .superseded }
+    guard change.isStillWanted() else { throw .contradiction(.superseded) }
     try prepare(session, after: view.state, publishing: change.publishes == true)
     let writing = RosterWriting(view, context, authority)
     var left = LeftBehind()
@@ -88,11 +88,11 @@ struct RosterWriting {
   func write(
     _ change: RosterChange, at time: UInt64, to places: DraftPlaces, for session: WriteSession,
     _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> VerifiedState? {
+  ) throws(VaultError) -> VerifiedState? {
     var draft: GroupDraft?
     let written = try write(
       change, at: time, &left, progress,
-      makingNew: { () throws(GroupFileError) in
+      makingNew: { () throws(VaultError) in
         let new = try GroupDraft(in: places.draft, for: connection.location.folder)
         draft = new
         return try GroupWriter(in: new.folder, fileMode: new.fileMode)
@@ -117,8 +117,8 @@ struct RosterWriting {
   /// - Returns: the new state, and the new file that holds it if there is one.
   func write(
     _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void,
-    makingNew makeNew: () throws(GroupFileError) -> GroupWriter
-  ) throws(GroupFileError) -> (state: VerifiedState, writer: GroupWriter?)? {
+    makingNew makeNew: () throws(VaultError) -> GroupWriter
+  ) throws(VaultError) -> (state: VerifiedState, writer: GroupWriter?)? {
     let plan = try RosterPlan(change, on: old.roster, authority)
     guard
       plan.isChange || salvaged != nil || !old.hasOwnersVersion || connection.version != old.roster.flags.version
@@ -140,7 +140,7 @@ struct RosterWriting {
       let keys = try newKeys(of: roster)
       roster.keyCommitment = keys.commitment
       var writer = try makeNew()
-      do throws(GroupFileError) {
+      do throws(VaultError) {
         let rotated = try rotate(into: &writer, under: keys, dropping: change.drops, progress)
         left.add(rotated.left)
         manifest.root = rotated.root
@@ -168,7 +168,7 @@ struct RosterWriting {
 
   private func store(
     _ roster: Roster, _ manifest: Manifest, under keys: GroupKeys, in target: Connection
-  ) throws(GroupFileError) -> VerifiedState {
+  ) throws(VaultError) -> VerifiedState {
     var roster = roster
     roster.members.sort { $0.signingKey < $1.signingKey }
     guard [roster.revision, roster.generation, manifest.epoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
@@ -180,31 +180,31 @@ struct RosterWriting {
   private func rotate(
     into writer: inout GroupWriter, under keys: GroupKeys, dropping dropped: Set<Token>,
     _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> (root: Digest, left: LeftBehind) {
+  ) throws(VaultError) -> (root: Digest, left: LeftBehind) {
     if let salvaged {
       return try Rotation.run(view, from: salvaged.root, into: &writer, under: keys, dropping: dropped, progress)
     }
     try connection.quickCheck()
     // The tables may hold any number of unsigned rows.
-    return try connection.withBoundOfWholeFile { () throws(GroupFileError) in
+    return try connection.withBoundOfWholeFile { () throws(VaultError) in
       try Rotation.run(view, from: old.manifest.root, into: &writer, under: keys, dropping: dropped, progress)
     }
   }
 
-  private func newKeys(of roster: Roster) throws(GroupFileError) -> GroupKeys {
+  private func newKeys(of roster: Roster) throws(VaultError) -> GroupKeys {
     let deviceKey = roster.flags.contains(.thisDeviceOnly) ? try context.deviceKey(roster.deviceKeyID) : nil
     do {
       return try GroupKeys(
         groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey)
     } catch {
-      throw GroupFileError(error)
+      throw VaultError(error)
     }
   }
 
   /// Wraps the group's key for `members`, and stores the wraps in `target`; those among `found` that are still right are kept.
   private func wrapped(
     _ members: [Member], _ keys: GroupKeys, from found: [[UInt8]: Set<[UInt8]>] = [:], in target: Connection
-  ) throws(GroupFileError) -> [Member] {
+  ) throws(VaultError) -> [Member] {
     var wrapped: [Member] = []
     for var member in members {
       if let wrap = found[member.slotID]?.first(where: { Wrap.digest($0, slotID: member.slotID) == member.wrapDigest })
@@ -217,13 +217,13 @@ struct RosterWriting {
         let seed =
           member.kind == .owner
           ? context.seed : try authority.seed(application: member.application, issue: member.issue)
-        guard seed.signingPublicKey == member.signingKey else { throw GroupFileError.damaged(.roster, "member's key") }
+        guard seed.signingPublicKey == member.signingKey else { throw VaultError.damaged(.roster, "member's key") }
         let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: keys.groupID, generation: keys.generation)
         member.slotID = seed.slotID(group: keys.groupID, generation: keys.generation)
         member.wrapDigest = Wrap.digest(wrap, slotID: member.slotID)
         try target.storeWrap(member.slotID, wrap)
       } catch {
-        throw error as? GroupFileError ?? .storage(.memory)
+        throw error as? VaultError ?? .storage(.memory)
       }
       wrapped.append(member)
     }
@@ -238,7 +238,7 @@ extension Connection {
   /// - Parameter manifest: without the fields that follow from the roster.
   func store(
     _ roster: Roster, _ manifest: Manifest, under keys: GroupKeys, owner: borrowing SigningKey, writer: MemberSeed
-  ) throws(GroupFileError) -> VerifiedState {
+  ) throws(VaultError) -> VerifiedState {
     let signed = SignedRoster(roster, by: owner)
     var manifest = manifest
     manifest.rosterDigest = signed.digest
@@ -246,7 +246,7 @@ extension Connection {
     manifest.generation = roster.generation
     let sealedRoster = signed.sealed(with: keys)
     guard sealedRoster.count <= GroupLimits.rosterByteCount else { throw .overLimit("a roster of 1 MiB") }
-    guard let member = roster.member(signing: writer.signingPublicKey) else { throw .ownerOnly }
+    guard let member = roster.member(signing: writer.signingPublicKey) else { throw .denied(.ownerOnly) }
     let header = StateHeader(of: roster).serialized()
     let sealedManifest = SignedManifest.seal(manifest, by: writer.signingKey(), with: keys)
     try storePart(.header, header)

@@ -16,7 +16,7 @@ struct Rotation {
   // The versions of proved items, which a second thread opens and seals while this one reads and writes.
   private var waiting: [[Row]] = []
   private let thread = SecondThread()
-  private let done = Locked<Result<[[Row]], GroupFileError>>(.success([]))
+  private let done = Locked<Result<[[Row]], VaultError>>(.success([]))
 
   private static let batchCount = 256
 
@@ -28,11 +28,11 @@ struct Rotation {
   ///   - root: the root that proves the rows.
   ///   - writer: makes the new file.
   /// - Returns: the root of the new tree, and what was left behind.
-  /// - Throws: `damaged` or `altered` if something that the root names cannot be proved.
+  /// - Throws: `damaged` if something that the root names cannot be proved.
   static func run(
     _ view: Snapshot, from root: Digest, into writer: inout GroupWriter, under keys: GroupKeys,
     dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> (root: Digest, left: LeftBehind) {
+  ) throws(VaultError) -> (root: Digest, left: LeftBehind) {
     var rotation = Rotation(view: view, seal: RowSeal(keys), dropped: dropped)
     let nodeCount = try rotation.proveRows(below: root, into: &writer, progress)
     let newRoot = try writer.finish(progress)
@@ -48,7 +48,7 @@ struct Rotation {
   /// - Returns: the number of the tree's nodes.
   private mutating func proveRows(
     below root: Digest, into writer: inout GroupWriter, _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> UInt64 {
+  ) throws(VaultError) -> UInt64 {
     let rows = try connection.currentRows()
     defer { rows.reset() }
     var tree = TreeWalk(view, from: root)
@@ -65,7 +65,7 @@ struct Rotation {
     return tree.nodeCount
   }
 
-  private mutating func row(of entry: TreeEntry, in rows: Statement) throws(GroupFileError) -> Row {
+  private mutating func row(of entry: TreeEntry, in rows: Statement) throws(VaultError) -> Row {
     while try rows.step() {
       // An unsigned row may have columns that no valid row has.
       let token = unsafe (try? rows.blob(0, count: Token.byteCount)).map { unsafe Token(loadingFrom: $0) }
@@ -89,7 +89,7 @@ struct Rotation {
   }
 
   /// Takes the kept versions of an item: they are sealed later, or at once if the file has to be read for their values.
-  private mutating func take(_ row: Row, into writer: inout GroupWriter) throws(GroupFileError) {
+  private mutating func take(_ row: Row, into writer: inout GroupWriter) throws(VaultError) {
     var versions = [row]
     while let before = try view.predecessor(of: versions[versions.count - 1], oldest: row.oldest) {
       versions.append(before)
@@ -100,9 +100,9 @@ struct Rotation {
       let (view, target) = (view, writer.connection)
       var nonces = Nonce.random(count: versions.count)
       return try writer.add(
-        Rotation.sealed(versions, of: view.state, with: seal, &nonces) { (row) throws(GroupFileError) in
+        Rotation.sealed(versions, of: view.state, with: seal, &nonces) { (row) throws(VaultError) in
           try view.secret(of: row)
-        } storing: { (row, blob) throws(GroupFileError) in
+        } storing: { (row, blob) throws(VaultError) in
           try target.insertBlob(row.token, version: row.version, blob)
         })
     }
@@ -113,19 +113,19 @@ struct Rotation {
     if thread.isBusy { return try sealHere(into: &writer) }
     try finishBatch(into: &writer)
     thread.begin { [waiting, seal, done, state = view.state] in
-      let result = Result { () throws(GroupFileError) in try Rotation.sealed(waiting, of: state, with: seal) }
+      let result = Result { () throws(VaultError) in try Rotation.sealed(waiting, of: state, with: seal) }
       done.withLock { $0 = result }
     }
     waiting = []
     waiting.reserveCapacity(Rotation.batchCount)
   }
 
-  private mutating func sealHere(into writer: inout GroupWriter) throws(GroupFileError) {
+  private mutating func sealHere(into writer: inout GroupWriter) throws(VaultError) {
     for versions in try Rotation.sealed(waiting, of: view.state, with: seal) { try writer.add(versions) }
     waiting.removeAll(keepingCapacity: true)
   }
 
-  private mutating func finishBatch(into writer: inout GroupWriter) throws(GroupFileError) {
+  private mutating func finishBatch(into writer: inout GroupWriter) throws(VaultError) {
     thread.wait()
     let result = done.withLock { done in
       defer { done = .success([]) }
@@ -136,7 +136,7 @@ struct Rotation {
 
   private static func sealed(
     _ items: [[Row]], of state: VerifiedState, with seal: RowSeal
-  ) throws(GroupFileError) -> [[Row]] {
+  ) throws(VaultError) -> [[Row]] {
     // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
     var nonces = Nonce.random(count: items.reduce(0) { $0 + $1.count })
     var sealed: [[Row]] = []
@@ -153,9 +153,9 @@ struct Rotation {
   ///   - store: receives each value that is too large for its new row.
   private static func sealed(
     _ versions: [Row], of state: VerifiedState, with seal: RowSeal, _ nonces: inout [Nonce],
-    secret: ((Row) throws(GroupFileError) -> OpenedSecret)? = nil,
-    storing store: (Row, [UInt8]) throws(GroupFileError) -> Void = { _, _ in }
-  ) throws(GroupFileError) -> [Row] {
+    secret: ((Row) throws(VaultError) -> OpenedSecret)? = nil,
+    storing store: (Row, [UInt8]) throws(VaultError) -> Void = { _, _ in }
+  ) throws(VaultError) -> [Row] {
     let opener = RowSeal(state.keys)
     var sealed: [Row] = []
     for version in versions.reversed() {
@@ -169,10 +169,11 @@ struct Rotation {
             try opener.secret(version.encoded, in: version.secretRange, of: version)
           }
       }
+      let nonce = nonces.popLast() ?? Nonce()
       let (row, blob) = try seal.row(
         attributes, value, token: sealed.last?.token ?? seal.keys.token(of: attributes.name),
         version: version.version, oldest: version.oldest, previous: sealed.last?.digest ?? .zero,
-        nonce: nonces.popLast() ?? Nonce())
+        nonce: state.isPublished ? nonce.marked(version.nonce.mark) : nonce)
       if let blob { try store(row, blob) }
       sealed.append(row)
     }
@@ -187,7 +188,7 @@ struct Rotation {
   }
 
   /// Counts the other rows in the tables.
-  private mutating func countUnsigned(_ nodeCount: UInt64, versions: UInt64) throws(GroupFileError) {
+  private mutating func countUnsigned(_ nodeCount: UInt64, versions: UInt64) throws(VaultError) {
     let blobs = try connection.count("SELECT token FROM blob") { !isDropped($0) }
     left.blobs = blobs - min(blobs, takenBlobs)
     let stored = try connection.count("SELECT token FROM version") { !isDropped($0) }
@@ -202,7 +203,7 @@ struct Rotation {
   }
 
   /// Copies the chain, if it leads to the old state, without links that cannot belong to any state so far.
-  private mutating func copyChain(to target: Connection) throws(GroupFileError) {
+  private mutating func copyChain(to target: Connection) throws(VaultError) {
     let end = view.state.manifest.epoch
     let start = end > GroupLimits.chainLength ? end - GroupLimits.chainLength : 0
     var links: [UInt64: Digest] = [:]
@@ -220,7 +221,7 @@ extension Connection {
   /// Counts the rows that `sql` yields, or only those that satisfy `counts`.
   fileprivate func count(
     _ sql: StaticString, where counts: (Statement) -> Bool = { _ in true }
-  ) throws(GroupFileError) -> UInt64 {
+  ) throws(VaultError) -> UInt64 {
     let statement = try statement(sql)
     defer { statement.reset() }
     var count: UInt64 = 0

@@ -12,8 +12,6 @@ package struct GroupCommit: Sendable, Equatable {
   package let previousLink: Digest
   /// The link of the state that the commit makes.
   package let link: Digest
-  /// Identifies the request that the commit answers: 16 bytes, random.
-  package let requestID: [UInt8]
   let manifest: [UInt8]
   /// `nil` if the roster stays.
   let roster: RosterPart?
@@ -37,8 +35,6 @@ package struct GroupCommit: Sendable, Equatable {
     let blob: [UInt8]?
   }
 
-  package static let requestIDByteCount = 16
-  static let requestIDRange = 120..<136
   /// The largest commit: 64 MiB. A file of any size can be published, but not a change.
   package static let byteLimit = 64 << 20
 }
@@ -50,7 +46,7 @@ extension GroupCommit {
     private var byteCount = 0
 
     /// - Throws: `overLimit`.
-    mutating func add(_ row: Row, _ blob: [UInt8]?) throws(GroupFileError) {
+    mutating func add(_ row: Row, _ blob: [UInt8]?) throws(VaultError) {
       byteCount += row.encoded.count + (blob?.count ?? 0) + 16
       guard byteCount <= GroupCommit.byteLimit - GroupLimits.rosterByteCount * 2 else {
         throw .overLimit("64 MiB in one change of a published group")
@@ -62,12 +58,11 @@ extension GroupCommit {
   /// The commit from `old` to `new`, which the open transaction of `connection` has stored.
   init(
     from old: VerifiedState, to new: VerifiedState, _ draft: Draft, _ connection: Connection
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     groupID = new.manifest.groupID
     epoch = new.manifest.epoch
     previousLink = old.link
     link = new.link
-    requestID = Randomness.bytes(GroupCommit.requestIDByteCount)
     manifest = new.sealedManifest
     rows = draft.rows
     guard new.signedRoster.digest != old.signedRoster.digest else {
@@ -90,7 +85,6 @@ extension GroupCommit {
     writer.write(epoch)
     writer.write(previousLink)
     writer.write(link)
-    writer.write(requestID)
     writer.writeCounted32(manifest)
     writer.write(UInt8(roster == nil ? 0 : 1))
     if let roster {
@@ -114,7 +108,7 @@ extension GroupCommit {
   /// Reads a commit. Nothing in it is proved yet.
   ///
   /// - Throws: `damaged(.commit, …)`.
-  package init(parsing bytes: [UInt8]) throws(GroupFileError) {
+  package init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(bytes)
       try self.init(reading: &reader, bytes)
@@ -130,7 +124,6 @@ extension GroupCommit {
     epoch = try reader.readCounter()
     previousLink = try reader.readBytes32()
     link = try reader.readBytes32()
-    requestID = Array(try reader.read(count: GroupCommit.requestIDByteCount))
     manifest = try reader.readCounted32(limit: SignedManifest.byteCount)
     let start = reader.offset
     switch try reader.read(UInt8.self) {

@@ -1,3 +1,4 @@
+internal import Glibc
 package import Sealing
 
 /// Orders the states of a published group among all hosts that have a copy of it.
@@ -7,8 +8,10 @@ package import Sealing
 package protocol CommitPublishing: Sendable {
   /// Makes `commit` the group's next state. When the call returns, the commit is durable in the log.
   ///
-  /// - Throws: `behind` if another state follows the commit's predecessor; `unreachable`; `outcomeUnknown`.
-  func publish(_ commit: GroupCommit) throws(GroupFileError)
+  /// - Parameter isRepeated: whether an earlier call with the same commit ended with `outcomeUnknown`. If that one was
+  ///   successful after all, this one is as well.
+  /// - Throws: `unordered`: `overtaken` if another state follows the commit's predecessor, `unreachable`, `outcomeUnknown`.
+  func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError)
 
   /// Makes the state of the complete file at `path` the group's next one; what the log has of earlier ones may go.
   ///
@@ -16,12 +19,33 @@ package protocol CommitPublishing: Sendable {
   /// - Throws: as `publish(_:)`.
   func publish(
     fileAt path: String, holding state: PublishedState, after previous: PublishedState
-  ) throws(GroupFileError)
+  ) throws(VaultError)
 
   /// Brings the file up to date with the log; the caller has no transaction open.
   ///
-  /// - Throws: `unreachable`; the error of a commit that does not prove.
-  func catchUp() throws(GroupFileError)
+  /// - Throws: `unordered(.unreachable)`; the error of a commit that does not prove.
+  func catchUp() throws(VaultError)
+}
+
+extension CommitPublishing {
+  /// Publishes a commit. As long as nobody knows whether the log took it, the same bytes are sent again for a few seconds:
+  /// only one state can follow another, so the log has them once at most.
+  ///
+  /// - Throws: as `publish(_:isRepeated:)`.
+  func publishOnce(_ commit: GroupCommit) throws(VaultError) {
+    var failure: VaultError
+    do throws(VaultError) { return try publish(commit, isRepeated: false) } catch { failure = error }
+    let start = time(nil)
+    for pause: UInt32 in [50_000, 100_000, 200_000, 400_000, 800_000] {
+      guard case .unordered(_, .outcomeUnknown) = failure, time(nil) - start < 8 else { break }
+      usleep(pause)
+      do throws(VaultError) { return try publish(commit, isRepeated: true) } catch {
+        // An error that says nothing about the first attempt leaves its outcome unknown.
+        if case .unordered(_, .overtaken) = error { failure = error }
+      }
+    }
+    throw failure
+  }
 }
 
 /// What identifies a state of a group to a log.
@@ -39,30 +63,25 @@ package struct PublishedState: Sendable, Equatable {
   }
 }
 
-extension VerifiedState {
-  /// Whether a log orders the group's states, so that no program writes the file past it.
-  package var isPublished: Bool { roster.flags.version.write >= FormatVersion.published.write }
-}
-
 extension AccessGroupFile {
   /// Proves a commit against the group's state, and makes its state this file's.
   ///
   /// - Returns: `false` if the file has this state already, or a later one.
-  /// - Throws: `behind` if the commit follows another state than the file's; `rolledBack` for a fork; `damaged` for a
-  ///   commit that does not prove; the errors of a writer. The file is unchanged then.
-  package func apply(_ commit: GroupCommit) throws(GroupFileError) -> Bool {
+  /// - Throws: `unordered(.overtaken)` if the commit follows another state than the file's; `rolledBack` for a fork; `damaged`
+  ///   for a commit that does not prove; the errors of a writer. The file is unchanged then.
+  package func apply(_ commit: GroupCommit) throws(VaultError) -> Bool {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.read(), strict: true)
     let old = view.state
     try old.confirmRoster(session.connection)
-    guard commit.groupID == old.manifest.groupID else { throw .anotherGroup }
+    guard commit.groupID == old.manifest.groupID else { throw .anotherGroup("") }
     guard commit.epoch > old.manifest.epoch else {
       guard commit.epoch < old.manifest.epoch || commit.link == old.link else {
         throw .rolledBack(found: commit.epoch, known: old.manifest.epoch, .fork)
       }
       return false
     }
-    guard commit.previousLink == old.link else { throw .behind }
+    guard commit.previousLink == old.link else { throw .unordered(.overtaken) }
     try WriteTransaction(session, view, context: context, witness: witness, time: now()).take(commit)
     return true
   }
@@ -70,10 +89,10 @@ extension AccessGroupFile {
   /// Refuses a commit that does not follow the file's state, or that no writer signed. Its rows are not looked at.
   ///
   /// - Throws: as `apply(_:)`.
-  package func confirm(_ commit: GroupCommit) throws(GroupFileError) {
+  package func confirm(_ commit: GroupCommit) throws(VaultError) {
     let state = try beginReading().view.state
-    guard commit.groupID == state.manifest.groupID else { throw .anotherGroup }
-    guard commit.previousLink == state.link else { throw .behind }
+    guard commit.groupID == state.manifest.groupID else { throw .anotherGroup("") }
+    guard commit.previousLink == state.link else { throw .unordered(.overtaken) }
     _ = try commit.state(after: state, as: context)
   }
 
@@ -91,12 +110,14 @@ extension AccessGroupFile {
   /// - Throws: what `following` throws, the errors of a reader, and of the proof; the group is unchanged then.
   package func adopt(
     _ draft: GroupDraft, keeping kept: String,
-    following: (PublishedState) throws(GroupFileError) -> [[UInt8]] = { _ in [] }
-  ) throws(GroupFileError) -> Bool {
+    following: (PublishedState) throws(VaultError) -> [[UInt8]] = { _ in [] }
+  ) throws(VaultError) -> Bool {
     let state: PublishedState
-    do throws(GroupFileError) { state = try provedOutside(draft, following) } catch {
+    do throws(VaultError) { state = try provedOutside(draft, following) } catch {
       // A log may keep a complete file from long ago, which is no news to whoever has a later one.
-      if case .rolledBack(let found, let known, _) = error, found < known, (try? beginReading()) != nil { return false }
+      if case .rolledBack(_, let found, let known, _) = error, found < known, (try? beginReading()) != nil {
+        return false
+      }
       throw error
     }
     if AccessGroupFile.exists(in: folder) {
@@ -117,16 +138,16 @@ extension AccessGroupFile {
 
   /// Makes the state of the complete file in `draft` the next one for all hosts, if the group is published.
   ///
-  /// - Throws: `published`; as `CommitPublishing`.
-  func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState) throws(GroupFileError) {
+  /// - Throws: `unordered(.notHere)`; as `CommitPublishing`.
+  func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState) throws(VaultError) {
     guard state.isPublished || old.isPublished else { return }
-    guard let publisher = publisher() else { throw .published }
+    guard let publisher = publisher() else { throw .unordered(.notHere) }
     try publisher.publish(fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
   }
 
   private func provedOutside(
-    _ draft: GroupDraft, _ following: (PublishedState) throws(GroupFileError) -> [[UInt8]]
-  ) throws(GroupFileError) -> PublishedState {
+    _ draft: GroupDraft, _ following: (PublishedState) throws(VaultError) -> [[UInt8]]
+  ) throws(VaultError) -> PublishedState {
     let fetched = AccessGroupFile(folder: draft.folder, context: context.withoutFloor, witness: NoWitness(), now: now)
     let state = try fetched.fullyProvedState()
     try fetched.follow(following, from: state)
@@ -135,7 +156,7 @@ extension AccessGroupFile {
     return PublishedState(try outside.beginReading().view.state)
   }
 
-  private func fullyProvedState() throws(GroupFileError) -> PublishedState {
+  private func fullyProvedState() throws(VaultError) -> PublishedState {
     let transaction = try beginReading()
     _ = try FullProof.run(transaction.view)
     return PublishedState(transaction.view.state)
@@ -143,10 +164,10 @@ extension AccessGroupFile {
 
   /// Applies what follows a state, up to the first commit that does not follow or prove.
   private func follow(
-    _ following: (PublishedState) throws(GroupFileError) -> [[UInt8]], from state: PublishedState
-  ) throws(GroupFileError) {
+    _ following: (PublishedState) throws(VaultError) -> [[UInt8]], from state: PublishedState
+  ) throws(VaultError) {
     var state = state
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       while true {
         let before = state.epoch
         for bytes in try following(state) {
@@ -158,7 +179,7 @@ extension AccessGroupFile {
       }
     } catch {
       switch error {
-      case .damaged(.commit, _), .behind, .rolledBack, .anotherGroup: return
+      case .damaged(_, .commit, _), .unordered(_, .overtaken), .rolledBack, .anotherGroup: return
       default: throw error
       }
     }
@@ -168,7 +189,7 @@ extension AccessGroupFile {
 extension Snapshot {
   /// Whether the chain leads from the state with this epoch and link to this one; `false` if it does not reach back so
   /// far.
-  package func descends(from epoch: UInt64, _ link: [UInt8]) throws(GroupFileError) -> Bool {
+  package func descends(from epoch: UInt64, _ link: [UInt8]) throws(VaultError) -> Bool {
     guard epoch < state.manifest.epoch, var link = Digest(link) else { return false }
     for row in try connection.chain(after: epoch) where row.epoch <= state.manifest.epoch {
       link = Manifest.link(after: link, rest: row.rest)
@@ -181,9 +202,18 @@ extension WriteTransaction {
   /// Takes the rows and the signed state of a commit of another host.
   ///
   /// - Throws: `damaged(.commit, …)` if its rows do not make the state that it signs; the errors of reading its parts.
-  fileprivate func take(_ commit: GroupCommit) throws(GroupFileError) {
+  fileprivate func take(_ commit: GroupCommit) throws(VaultError) {
     let state = try commit.state(after: view.state, as: context)
-    for sealed in commit.rows { try take(sealed.parsedRow(), sealed.blob) }
+    var own: [Token: Set<UInt64>] = [:]
+    for sealed in commit.rows {
+      let row = try sealed.parsedRow()
+      // One commit may have several versions that were written for one request. As its writer did, this asks for the
+      // versions that are kept now: the rows before this one may have dropped those of a request.
+      let marks = try keptMarks(at: row.token).subtracting(own[row.token] ?? [])
+      guard !marks.contains(row.nonce.mark) else { throw .damaged(.commit, "a request that was answered before") }
+      own[row.token, default: []].insert(row.nonce.mark)
+      try take(row, sealed.blob)
+    }
     let connection = view.connection
     let root = try storeTree()
     guard
@@ -193,6 +223,7 @@ extension WriteTransaction {
     if let roster = commit.roster {
       try connection.storePart(.header, roster.header)
       try connection.storePart(.roster, roster.roster)
+      try connection.statement("DELETE FROM wrap").run()
       for (member, wrap) in zip(state.roster.members, roster.wraps) { try connection.storeWrap(member.slotID, wrap) }
     }
     try connection.storePart(.manifest, commit.manifest)
@@ -201,8 +232,14 @@ extension WriteTransaction {
     try end(with: state)
   }
 
+  /// The marks of the kept versions at `token`.
+  private func keptMarks(at token: Token) throws(VaultError) -> Set<UInt64> {
+    guard let current = try storedRow(at: token) else { return [] }
+    return try view.connection.olderMarks(of: token, from: current.oldest).union([current.nonce.mark])
+  }
+
   /// Takes a row that follows the item's current one.
-  private func take(_ row: Row, _ blob: [UInt8]?) throws(GroupFileError) {
+  private func take(_ row: Row, _ blob: [UInt8]?) throws(VaultError) {
     let old = try storedRow(at: row.token)
     // A row that ends its item's history names no predecessor.
     let isFirst = row.previous == .zero && row.oldest == row.version
@@ -226,15 +263,15 @@ extension GroupCommit {
 
 extension RestingGroup {
   /// Whether the file's chain leads from `previous` to its state.
-  package func descends(from previous: PublishedState) throws(GroupFileError) -> Bool {
+  package func descends(from previous: PublishedState) throws(VaultError) -> Bool {
     guard previous.groupID == state.manifest.groupID else { return false }
     return try view.descends(from: previous.epoch, previous.link.bytes)
   }
 }
 
 extension GroupCommit.SealedRow {
-  fileprivate func parsedRow() throws(GroupFileError) -> Row {
-    do throws(GroupFileError) { return try Row(parsing: row) } catch { throw .damaged(.commit, "a row's layout") }
+  fileprivate func parsedRow() throws(VaultError) -> Row {
+    do throws(VaultError) { return try Row(parsing: row) } catch { throw .damaged(.commit, "a row's layout") }
   }
 }
 
@@ -242,14 +279,14 @@ extension GroupCommit {
   /// The state that this commit signs, which must follow `old`.
   ///
   /// - Throws: `damaged(.commit, …)`; the errors of opening a roster and a manifest.
-  fileprivate func state(after old: VerifiedState, as context: GroupContext) throws(GroupFileError) -> VerifiedState {
-    do throws(GroupFileError) { return try signedState(after: old, as: context) } catch .damaged(_, let detail) {
+  fileprivate func state(after old: VerifiedState, as context: GroupContext) throws(VaultError) -> VerifiedState {
+    do throws(VaultError) { return try signedState(after: old, as: context) } catch .damaged(_, _, let detail) {
       // Not the file is damaged, but the commit.
       throw .damaged(.commit, detail)
     }
   }
 
-  private func signedState(after old: VerifiedState, as context: GroupContext) throws(GroupFileError) -> VerifiedState {
+  private func signedState(after old: VerifiedState, as context: GroupContext) throws(VaultError) -> VerifiedState {
     var (signed, member, header, sealedRoster) = (old.signedRoster, old.member, old.header, old.sealedRoster)
     if let roster {
       signed = try SignedRoster(opening: roster.roster, with: old.keys, ownerKey: context.ownerKey)
@@ -260,7 +297,7 @@ extension GroupCommit {
         zip(new.members, roster.wraps).allSatisfy({ Wrap.digest($1, slotID: $0.slotID) == $0.wrapDigest })
       else { throw .damaged(.commit, "its roster does not follow the one before") }
       let own = new.members.firstIndex { $0.signingKey == context.seed.signingPublicKey }
-      guard let own else { throw .notAMember }
+      guard let own else { throw .denied(.notAMember) }
       member = try new.member(context, under: old.keys, roster.wraps[own])
       (header, sealedRoster) = (roster.header, roster.roster)
     }

@@ -50,7 +50,7 @@ extension Attributes {
   /// change, and the owner as writer.
   ///
   /// - Throws: `overLimit` beyond 64 KiB or 64 pairs, or for a text or number that is too large for its field.
-  package func encoded() throws(GroupFileError) -> [UInt8] {
+  package func encoded() throws(VaultError) -> [UInt8] {
     guard [created, changed, expires ?? 0, valueEpoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
       throw .overLimit("2^53 milliseconds or states")
     }
@@ -75,7 +75,7 @@ extension Attributes {
     return fields.bytes
   }
 
-  private func encodedPairs() throws(GroupFileError) -> [UInt8] {
+  private func encodedPairs() throws(VaultError) -> [UInt8] {
     guard pairs.count <= GroupLimits.attributeCount else { throw .overLimit("64 attributes") }
     var writer = ByteWriter()
     let inOrder = pairs.map { (Array($0.key.utf8), Array($0.value.utf8)) }.sorted {
@@ -92,20 +92,20 @@ extension Attributes {
   /// Reads an encoding that was opened from a row.
   ///
   /// - Throws: `damaged` at the first violation of the format.
-  package init(decoding bytes: [UInt8]) throws(GroupFileError) { try self.init(decoding: bytes, in: bytes.indices) }
+  package init(decoding bytes: [UInt8]) throws(VaultError) { try self.init(decoding: bytes, in: bytes.indices) }
 
   /// Reads the encoding `bytes[range]`.
-  package init(decoding bytes: [UInt8], in range: Range<Int>) throws(GroupFileError) {
+  package init(decoding bytes: [UInt8], in range: Range<Int>) throws(VaultError) {
     do {
       try self.init(parsing: bytes, range)
     } catch {
-      throw error as? GroupFileError ?? .damaged(.row, "attributes")
+      throw error as? VaultError ?? .damaged(.row, "attributes")
     }
   }
 
   private init(parsing bytes: [UInt8], _ range: Range<Int>) throws {
     // The padded size leaves room for a few bytes more than the format allows.
-    guard range.count <= GroupLimits.attributesByteCount else { throw GroupFileError.damaged(.row, "attributes") }
+    guard range.count <= GroupLimits.attributesByteCount else { throw VaultError.damaged(.row, "attributes") }
     var reader = FieldReader(bytes, in: range, limit: GroupLimits.attributesByteCount)
     var name: String?
     var label: String?
@@ -119,10 +119,10 @@ extension Attributes {
     var writer = Writer.owner
     while let (number, field) = try reader.next() {
       // A format with more tags has a higher read version, so its rows are never read here.
-      guard let tag = Tag(rawValue: number) else { throw GroupFileError.damaged(.row, "an unknown attribute") }
+      guard let tag = Tag(rawValue: number) else { throw VaultError.damaged(.row, "an unknown attribute") }
       switch tag {
       case .name:
-        guard field.count <= GroupLimits.nameByteCount else { throw GroupFileError.damaged(.row, "name") }
+        guard field.count <= GroupLimits.nameByteCount else { throw VaultError.damaged(.row, "name") }
         name = try Attributes.text(field)
       case .label: label = try Attributes.text(field)
       case .pairs: pairs = try Attributes.decodePairs(field)
@@ -130,7 +130,7 @@ extension Attributes {
       case .changed: changed = try FieldReader.number(field)
       case .expires: expires = try FieldReader.number(field)
       case .valueKind:
-        guard field.count == 1 else { throw GroupFileError.damaged(.row, "kind of value") }
+        guard field.count == 1 else { throw VaultError.damaged(.row, "kind of value") }
         kind = field.first
       case .typeName: typeName = try Attributes.text(field)
       case .valueEpoch: epoch = try FieldReader.number(field)
@@ -138,9 +138,9 @@ extension Attributes {
       }
     }
     guard let name, let changed, let kind, let epoch else {
-      throw GroupFileError.damaged(.row, "missing attributes")
+      throw VaultError.damaged(.row, "missing attributes")
     }
-    guard created != changed else { throw GroupFileError.damaged(.row, "time of creation") }
+    guard created != changed else { throw VaultError.damaged(.row, "time of creation") }
     self.init(
       name: name, label: label, pairs: pairs, created: created ?? changed, changed: changed, expires: expires,
       valueKind: kind, typeName: typeName, valueEpoch: epoch, writer: writer)
@@ -148,7 +148,7 @@ extension Attributes {
 
   private static func text(_ field: ArraySlice<UInt8>) throws -> String {
     // `String(validating:as:)` is not specialized for a slice.
-    guard let text = try? UTF8Span(validating: field.span) else { throw GroupFileError.damaged(.row, "text") }
+    guard let text = try? UTF8Span(validating: field.span) else { throw VaultError.damaged(.row, "text") }
     return String(copying: text)
   }
 
@@ -157,15 +157,15 @@ extension Attributes {
     var pairs: [String: String] = [:]
     var last: [UInt8]?
     // An empty list must have no field, so that each content has exactly one encoding.
-    guard !field.isEmpty else { throw GroupFileError.damaged(.row, "number of attributes") }
+    guard !field.isEmpty else { throw VaultError.damaged(.row, "number of attributes") }
     while reader.remaining > 0 {
       let key = try reader.readCounted16()
-      if let last, !last.lexicographicallyPrecedes(key) { throw GroupFileError.damaged(.row, "order of attributes") }
+      if let last, !last.lexicographicallyPrecedes(key) { throw VaultError.damaged(.row, "order of attributes") }
       last = key
-      guard pairs.count < GroupLimits.attributeCount else { throw GroupFileError.damaged(.row, "number of attributes") }
+      guard pairs.count < GroupLimits.attributeCount else { throw VaultError.damaged(.row, "number of attributes") }
       // Two keys may differ in bytes and yet be equal as strings (NFC and NFD); neither may be lost.
       guard pairs.updateValue(try text(reader.readCounted16()[...]), forKey: try text(key[...])) == nil else {
-        throw GroupFileError.damaged(.row, "repeated attribute")
+        throw VaultError.damaged(.row, "repeated attribute")
       }
     }
     return pairs
@@ -174,13 +174,13 @@ extension Attributes {
   private static func decodeWriter(_ field: ArraySlice<UInt8>) throws -> Writer {
     var reader = ByteReader(Array(field))
     guard let kind = Member.Kind(rawValue: try reader.read(UInt8.self)) else {
-      throw GroupFileError.damaged(.row, "kind of writer")
+      throw VaultError.damaged(.row, "kind of writer")
     }
     let issue = try reader.read(UInt32.self)
     let application = try text(reader.readCounted16()[...])
     try reader.finish()
     let writer = Writer(kind: kind, issue: issue, application: application)
-    guard writer != .owner else { throw GroupFileError.damaged(.row, "writer") }
+    guard writer != .owner else { throw VaultError.damaged(.row, "writer") }
     return writer
   }
 }
@@ -218,7 +218,7 @@ package struct FieldWriter {
   /// Appends `text` under `tag`.
   ///
   /// - Throws: `overLimit`, naming `subject`, if the text is longer than `limit` bytes.
-  package mutating func write(_ tag: UInt8, text: String, limit: Int, _ subject: String) throws(GroupFileError) {
+  package mutating func write(_ tag: UInt8, text: String, limit: Int, _ subject: String) throws(VaultError) {
     let utf8 = Array(text.utf8)
     guard utf8.count <= limit else { throw .overLimit("\(limit) bytes in \(subject)") }
     write(tag, utf8)

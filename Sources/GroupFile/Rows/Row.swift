@@ -55,17 +55,25 @@ package struct Row: Sendable {
   static let blobByteCount =
     GroupLimits.inlineSecretByteCount + 1...Padding.padded(count: GroupLimits.secretByteCount) + SealedBox.overhead
 
-  /// Assembles a row; the parts must have the sizes above.
-  init(
-    token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
-    nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
-  ) {
-    precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
-    let attributesEnd = Row.attributesOffset + attributes.count
-    let count = attributesEnd + 5 + secret.count
-    // Written in place: a listing creates a row for every item, and appending to an array costs more than hashing it.
-    encoded = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      let bytes = UnsafeMutableRawBufferPointer(buffer)
+  /// The parts of a row while their bytes are lent; they must have the sizes above.
+  @safe struct Parts {
+    let token: Token
+    let version: UInt64
+    let state: State
+    let oldest: UInt64
+    let previous: UnsafeRawBufferPointer
+    let nonce: UnsafeRawBufferPointer
+    let attributes: UnsafeRawBufferPointer
+    let place: Place
+    let secret: UnsafeRawBufferPointer
+
+    fileprivate var byteCount: Int { unsafe Row.attributesOffset + attributes.count + 5 + secret.count }
+
+    /// Writes `E`. Written in place: a listing creates a row for every item, and appending to an array costs more than
+    /// hashing it.
+    fileprivate func write(to bytes: UnsafeMutableRawBufferPointer) {
+      unsafe precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
+      let attributesEnd = unsafe Row.attributesOffset + attributes.count
       unsafe bytes.storeBytes(of: token.high.bigEndian, as: UInt64.self)
       unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 8, as: UInt64.self)
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 16, as: UInt64.self)
@@ -75,18 +83,29 @@ package struct Row: Sendable {
       unsafe bytes[Row.nonceRange].copy(nonce)
       unsafe bytes.storeBytes(
         of: UInt32(attributes.count).bigEndian, toByteOffset: Row.attributesOffset - 4, as: UInt32.self)
-      unsafe bytes[Row.attributesOffset...].copy(attributes)
+      unsafe bytes[Row.attributesOffset..<attributesEnd].copy(attributes)
       unsafe bytes[attributesEnd] = place.rawValue
       unsafe bytes.storeBytes(of: UInt32(secret.count).bigEndian, toByteOffset: attributesEnd + 1, as: UInt32.self)
       unsafe bytes[(attributesEnd + 5)...].copy(secret)
-      initializedCount = count
     }
-    self.token = token
-    self.version = version
-    self.state = state
-    self.oldest = oldest
-    self.place = place
-    attributesByteCount = attributes.count
+
+    /// The digest of the row, which is not kept.
+    var digest: Digest {
+      unsafe withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { bytes in
+        unsafe write(to: bytes)
+        return unsafe Hash.digest(.rowHash, UnsafeRawBufferPointer(bytes))
+      }
+    }
+  }
+
+  init(_ parts: Parts) {
+    encoded = unsafe [UInt8](unsafeUninitializedCapacity: parts.byteCount) { buffer, initializedCount in
+      initializedCount = parts.byteCount
+      unsafe parts.write(
+        to: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<initializedCount]))
+    }
+    (token, version, state, oldest, place) = (parts.token, parts.version, parts.state, parts.oldest, parts.place)
+    attributesByteCount = unsafe parts.attributes.count
   }
 
   private init(
@@ -102,7 +121,7 @@ extension Row {
   /// Reads a row encoding.
   ///
   /// - Throws: `damaged(.row, …)`.
-  init(parsing encoded: [UInt8]) throws(GroupFileError) {
+  init(parsing encoded: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(encoded)
       let token = try reader.readToken()
@@ -117,12 +136,12 @@ extension Row {
       guard let state, let place, (state == .removed) == (place == .none), version >= 1, oldest >= 1,
         oldest <= version, Row.sealedAttributesByteCount.contains(attributes.count),
         Row.secretByteCount(place).contains(secret.count)
-      else { throw GroupFileError.damaged(.row, "fields") }
+      else { throw VaultError.damaged(.row, "fields") }
       self.init(
         encoded: encoded, token: token, version: version, state: state, oldest: oldest, place: place,
         attributesByteCount: attributes.count)
     } catch {
-      throw error as? GroupFileError ?? .damaged(.row, "layout")
+      throw error as? VaultError ?? .damaged(.row, "layout")
     }
   }
 }
@@ -162,17 +181,20 @@ struct RowBinding: Sendable {
     start = writer.bytes
   }
 
-  /// The 88 bytes for `half` of a row.
-  func bytes(token: Token, version: UInt64, state: Row.State, half: Half) -> [UInt8] {
-    unsafe [UInt8](unsafeUninitializedCapacity: RowBinding.byteCount) { buffer, initializedCount in
-      let bytes = UnsafeMutableRawBufferPointer(buffer)
+  /// Lends the 88 bytes for `half` of a row.
+  func withBytes<Result, Failure>(
+    token: Token, version: UInt64, state: Row.State, half: Half,
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe withUnsafeTemporaryAllocation(byteCount: RowBinding.byteCount, alignment: 8) {
+      (bytes) throws(Failure) in
       unsafe start.span.withUnsafeBytes { unsafe bytes.copyMemory(from: $0) }
       unsafe bytes.storeBytes(of: token.high.bigEndian, toByteOffset: 56, as: UInt64.self)
       unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 64, as: UInt64.self)
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 72, as: UInt64.self)
       unsafe bytes.storeBytes(of: half.rawValue.bigEndian, toByteOffset: 80, as: UInt32.self)
       unsafe bytes.storeBytes(of: UInt32(state.rawValue).bigEndian, toByteOffset: 84, as: UInt32.self)
-      initializedCount = RowBinding.byteCount
+      return try unsafe body(UnsafeRawBufferPointer(bytes))
     }
   }
 }

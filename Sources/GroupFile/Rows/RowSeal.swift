@@ -9,21 +9,24 @@ struct RowSeal: Sendable {
   /// Opens the attributes of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`.
-  func attributes(of row: Row) throws(GroupFileError) -> Attributes {
-    let binding = keys.binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
+  func attributes(of row: Row) throws(VaultError) -> Attributes {
     do {
       let padded = try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
-        try unsafe keys.openAttributes(
-          UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange]), nonce: row.nonce, binding: binding)
+        let box = unsafe UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange])
+        return try unsafe keys.binding.withBytes(
+          token: row.token, version: row.version, state: row.state, half: .attributes
+        ) { (binding) throws(SealingError) in
+          try unsafe keys.openAttributes(box, nonce: row.nonce, binding: binding)
+        }
       }
       return try Attributes(decoding: padded, in: Padding.textRange(inUnguarded: padded))
     } catch {
-      throw error as? GroupFileError ?? .damaged(.row, "attributes do not open")
+      throw error as? VaultError ?? .damaged(.row, "attributes do not open")
     }
   }
 
   /// Opens the attributes of a proved row and checks that the name in them belongs to the row's token.
-  func placedAttributes(of row: Row) throws(GroupFileError) -> Attributes {
+  func placedAttributes(of row: Row) throws(VaultError) -> Attributes {
     let attributes = try attributes(of: row)
     guard keys.token(of: attributes.name) == row.token else { throw .damaged(.row, "a name in another's place") }
     return attributes
@@ -32,16 +35,20 @@ struct RowSeal: Sendable {
   /// Opens `box[range]`, the sealed secret of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
-  func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(GroupFileError) -> OpenedSecret {
-    let binding = keys.binding.bytes(token: row.token, version: row.version, state: row.state, half: .secret)
+  func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(VaultError) -> OpenedSecret {
     do {
       let bytes = try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
-        try unsafe keys.openSecret(UnsafeRawBufferPointer(rebasing: box[range]), nonce: row.nonce, binding: binding)
+        let box = unsafe UnsafeRawBufferPointer(rebasing: box[range])
+        return try unsafe keys.binding.withBytes(
+          token: row.token, version: row.version, state: row.state, half: .secret
+        ) { (binding) throws(SealingError) in
+          try unsafe keys.openSecret(box, nonce: row.nonce, binding: binding)
+        }
       }
       let text = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
-      guard text.count <= GroupLimits.secretByteCount else { throw GroupFileError.damaged(.row, "a value too long") }
+      guard text.count <= GroupLimits.secretByteCount else { throw VaultError.damaged(.row, "a value too long") }
       return OpenedSecret(bytes: bytes, range: text)
-    } catch let error as GroupFileError {
+    } catch let error as VaultError {
       throw error
     } catch SealingError.outOfMemory {
       throw .storage(.memory)
@@ -59,25 +66,18 @@ struct RowSeal: Sendable {
   func row(
     _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest,
     nonce: Nonce = Nonce()
-  ) throws(GroupFileError) -> (row: Row, blob: [UInt8]?) {
+  ) throws(VaultError) -> (row: Row, blob: [UInt8]?) {
     let state: Row.State = secret == nil ? .removed : .present
     let padded = Padding.padUnguarded(try attributes.encoded())
-    let sealedAttributes = unsafe padded.span.withUnsafeBytes { padded in
-      unsafe keys.seal(
-        padded, half: .attributes, nonce: nonce,
-        binding: keys.binding.bytes(token: token, version: version, state: state, half: .attributes))
+    func sealed(_ padded: UnsafeRawBufferPointer, _ half: RowBinding.Half) -> [UInt8] {
+      unsafe keys.binding.withBytes(token: token, version: version, state: state, half: half) { binding in
+        unsafe keys.seal(padded, half: half, nonce: nonce, binding: binding)
+      }
     }
+    let sealedAttributes = unsafe padded.span.withUnsafeBytes { unsafe sealed($0, .attributes) }
     var box: [UInt8] = []
     if let secret {
-      do {
-        box = try unsafe secret.withPadded { padded in
-          unsafe keys.seal(
-            padded, half: .secret, nonce: nonce,
-            binding: keys.binding.bytes(token: token, version: version, state: state, half: .secret))
-        }
-      } catch {
-        throw GroupFileError(error)
-      }
+      box = try sealing(unsafe secret.withPadded { unsafe sealed($0, .secret) })
     }
     let place: Row.Place = secret == nil ? .none : box.count <= GroupLimits.inlineSecretByteCount ? .inline : .blob
     let stored = place == .blob ? Hash.digest(.blob, box).bytes : box
@@ -86,8 +86,9 @@ struct RowSeal: Sendable {
         unsafe sealedAttributes.withUnsafeBytes { sealed in
           unsafe stored.withUnsafeBytes { stored in
             unsafe Row(
-              token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
-              attributes: sealed, place: place, secret: stored)
+              Row.Parts(
+                token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+                attributes: sealed, place: place, secret: stored))
           }
         }
       }
@@ -104,13 +105,9 @@ package struct OpenedSecret: Sendable {
   /// Copies `value`, at most 1 MiB; the caller wipes the original.
   ///
   /// - Throws: `overLimit`; `storage` if guarded memory is short.
-  package init(copying value: UnsafeRawBufferPointer) throws(GroupFileError) {
+  package init(copying value: UnsafeRawBufferPointer) throws(VaultError) {
     guard value.count <= GroupLimits.secretByteCount else { throw .overLimit("a value of 1 MiB") }
-    do {
-      bytes = try unsafe GuardedBytes(copying: value)
-    } catch {
-      throw GroupFileError(error)
-    }
+    bytes = try unsafe sealing(GuardedBytes(copying: value))
     range = 0..<value.count
   }
 

@@ -3,7 +3,7 @@ import Sealing
 /// The rows of `item`, `version` and `blob`. Sizes and types are checked here; the tree proves the contents.
 extension Connection {
   /// The current row of `token`, unproved.
-  func currentRow(_ token: Token) throws(GroupFileError) -> Row? {
+  func currentRow(_ token: Token) throws(VaultError) -> Row? {
     let statement = try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token = ?"
     ).bind(1, token)
@@ -12,7 +12,7 @@ extension Connection {
   }
 
   /// The row of an older version of `token`, unproved.
-  func olderRow(_ token: Token, version: UInt64) throws(GroupFileError) -> Row? {
+  func olderRow(_ token: Token, version: UInt64) throws(VaultError) -> Row? {
     let statement = try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?"
     ).bind(1, token).bind(2, counter: version)
@@ -20,55 +20,73 @@ extension Connection {
     return try statement.step() ? try Row(statement) : nil
   }
 
+  /// The marks of the older versions of `token`, unproved.
+  func olderMarks(of token: Token, from oldest: UInt64) throws(VaultError) -> Set<UInt64> {
+    let statement = try statement("SELECT nonce FROM version WHERE token = ? AND version >= ?")
+      .bind(1, token).bind(2, counter: oldest)
+    defer { statement.reset() }
+    var marks: Set<UInt64> = []
+    while try statement.step() {
+      if let nonce = unsafe Nonce(try statement.blob(0, count: Nonce.byteCount...Nonce.byteCount)) {
+        marks.insert(nonce.mark)
+      }
+    }
+    return marks
+  }
+
   /// All current rows in rising order of their tokens, unproved.
-  func currentRows() throws(GroupFileError) -> Statement {
+  func currentRows() throws(VaultError) -> Statement {
     try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item ORDER BY token")
   }
 
   /// The current rows of one leaf, in rising order of their tokens, unproved.
-  func currentRows(from first: Token, through last: Token) throws(GroupFileError) -> Statement {
+  func currentRows(from first: Token, through last: Token) throws(VaultError) -> Statement {
     try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token BETWEEN ? AND ? ORDER BY token"
     ).bind(1, first).bind(2, last)
   }
 
   /// All older rows in rising order of token and version, unproved.
-  func olderRows() throws(GroupFileError) -> Statement {
+  func olderRows() throws(VaultError) -> Statement {
     try statement(
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version ORDER BY token, version"
     )
   }
 
   /// Adds the first row of a token that is not in the tree.
-  func insertCurrent(_ row: Row) throws(GroupFileError) {
+  func insertCurrent(_ row: Row) throws(VaultError) {
     try run(
       "INSERT INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row)
   }
 
   /// Replaces the row of a token that is in the tree.
-  func replaceCurrent(_ row: Row) throws(GroupFileError) {
+  func replaceCurrent(_ row: Row) throws(VaultError) {
     try run(
       "REPLACE INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row)
   }
 
   /// Stores a replaced row among the older versions.
-  func insertOlder(_ row: Row) throws(GroupFileError) {
+  func insertOlder(_ row: Row) throws(VaultError) {
     try run(
       "INSERT INTO version(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
       row)
   }
 
-  private func run(_ sql: StaticString, _ row: Row) throws(GroupFileError) {
+  private func run(_ sql: StaticString, _ row: Row) throws(VaultError) {
     let statement = try statement(sql)
-    try row.bind(to: statement)
-    try statement.run()
+    // SQLite reads the row's bytes where they are: five copies cost more than the row's entry in the table.
+    try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(VaultError) in
+      defer { statement.clearBindings() }
+      try unsafe row.bind(bytes, to: statement)
+      try statement.run()
+    }
   }
 
   /// Deletes the older rows of `token` with versions below `oldest`, and their blobs.
-  func dropVersions(of token: Token, below oldest: UInt64) throws(GroupFileError) {
+  func dropVersions(of token: Token, below oldest: UInt64) throws(VaultError) {
     for sql: StaticString in [
       "DELETE FROM version WHERE token = ? AND version < ?", "DELETE FROM blob WHERE token = ? AND version < ?",
     ] {
@@ -77,7 +95,7 @@ extension Connection {
   }
 
   /// The sealed secret of a row that is stored as a blob, unproved.
-  func blob(_ token: Token, version: UInt64) throws(GroupFileError) -> [UInt8]? {
+  func blob(_ token: Token, version: UInt64) throws(VaultError) -> [UInt8]? {
     let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")
       .bind(1, token).bind(2, counter: version)
     defer { statement.reset() }
@@ -85,9 +103,9 @@ extension Connection {
   }
 
   /// Adds a sealed secret that is too large for its row.
-  func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(GroupFileError) {
+  func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(VaultError) {
     try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
-      .bind(1, token).bind(2, counter: version).bind(3, bytes).run()
+      .bind(1, token).bind(2, counter: version).run(lending: bytes, as: 3)
   }
 }
 
@@ -95,7 +113,10 @@ extension Row {
   /// Reads the current row of `statement`.
   ///
   /// - Throws: `damaged(.row, …)`; the errors of reading the columns.
-  init(_ statement: Statement) throws(GroupFileError) {
+  init(_ statement: Statement) throws(VaultError) { self.init(try Row.parts(statement)) }
+
+  /// The parts of the current row of `statement`, lent until its next step.
+  static func parts(_ statement: Statement) throws(VaultError) -> Parts {
     let counter: ClosedRange<Int64> = 1...Int64(ByteReader.counterLimit - 1)
     let state = State(rawValue: UInt8(try statement.integer(2, in: 1...2)))!
     let place = Place(rawValue: UInt8(try statement.integer(7, in: 0...2)))!
@@ -103,7 +124,7 @@ extension Row {
     let version = UInt64(try statement.integer(1, in: counter))
     let oldest = UInt64(try statement.integer(3, in: counter))
     guard oldest <= version else { throw .damaged(.row, "oldest version") }
-    unsafe self.init(
+    return unsafe Parts(
       token: Token(loadingFrom: try statement.blob(0, count: 16...16)),
       version: version, state: state, oldest: oldest, previous: try statement.blob(4, count: 32...32),
       nonce: try statement.blob(5, count: 24...24),
@@ -120,17 +141,17 @@ extension Row {
     }
   }
 
-  /// Binds the nine columns.
-  fileprivate func bind(to statement: Statement) throws(GroupFileError) {
-    try statement.bind(1, token)
+  /// Binds the nine columns; `bytes` is the row's encoding, lent until the bindings are cleared.
+  fileprivate func bind(_ bytes: UnsafeRawBufferPointer, to statement: Statement) throws(VaultError) {
     try statement.bind(2, Int64(version))
     try statement.bind(3, Int64(state.rawValue))
     try statement.bind(4, Int64(oldest))
     try statement.bind(8, Int64(place.rawValue))
-    try unsafe encoded.span.withUnsafeBytes { (bytes) throws(GroupFileError) in
-      for (index, range) in [(5, Row.previousRange), (6, Row.nonceRange), (7, attributesRange), (9, secretRange)] {
-        try unsafe statement.bind(Int32(index), UnsafeRawBufferPointer(rebasing: bytes[range]))
-      }
+    let parts = [
+      (1, 0..<Token.byteCount), (5, Row.previousRange), (6, Row.nonceRange), (7, attributesRange), (9, secretRange),
+    ]
+    for (index, range) in parts {
+      try unsafe statement.bind(Int32(index), lent: UnsafeRawBufferPointer(rebasing: bytes[range]))
     }
   }
 }
@@ -145,7 +166,7 @@ package final class RowWalk {
   private var tree: TreeWalk
   private var finished = false
 
-  package init(_ transaction: ReadTransaction) throws(GroupFileError) {
+  package init(_ transaction: ReadTransaction) throws(VaultError) {
     self.transaction = transaction
     rows = try transaction.view.connection.currentRows()
     tree = TreeWalk(transaction.view, from: transaction.view.state.manifest.root)
@@ -154,14 +175,14 @@ package final class RowWalk {
   deinit { rows.reset() }
 
   /// The next row; `nil` after the last.
-  package func next() throws(GroupFileError) -> Row? {
+  package func next() throws(VaultError) -> Row? {
     guard let next = try nextUnproved() else { return nil }
     try next.prove()
     return next.row
   }
 
   /// The next row with the digest that proves it; `nil` after the last. Hashing takes long enough for another thread.
-  package func nextUnproved() throws(GroupFileError) -> UnprovedRow? {
+  package func nextUnproved() throws(VaultError) -> UnprovedRow? {
     guard !finished else { return nil }
     guard let entry = try tree.next() else {
       finished = true
@@ -184,11 +205,11 @@ package struct UnprovedRow: Sendable {
   /// Compares the row with the digest.
   ///
   /// - Throws: `damaged(.row, …)`.
-  package func prove() throws(GroupFileError) {
+  package func prove() throws(VaultError) {
     guard row.digest == digest else { throw UnprovedRow.mismatch }
   }
 
-  fileprivate static let mismatch = GroupFileError.damaged(.row, "a row does not match the tree")
+  fileprivate static let mismatch = VaultError.damaged(.row, "a row does not match the tree")
 }
 
 /// Walks over the items that a signed root names, in order of their tokens, and proves each node by its parent.
@@ -205,7 +226,7 @@ struct TreeWalk {
   }
 
   /// The next item; `nil` after the last.
-  mutating func next() throws(GroupFileError) -> TreeEntry? {
+  mutating func next() throws(VaultError) -> TreeEntry? {
     while leaf.isEmpty {
       guard let (digest, place) = pending.popLast() else { return nil }
       if digest != TreeNode.emptyRoot { nodeCount += 1 }

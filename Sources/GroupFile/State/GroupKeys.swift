@@ -40,7 +40,9 @@ package final class GroupKeys: Sendable {
   }
 
   /// Seals a padded half of a row.
-  func seal(_ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: [UInt8]) -> [UInt8] {
+  func seal(_ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer)
+    -> [UInt8]
+  {
     switch half {
     case .attributes: unsafe SealedBox.seal(padded, key: attributes, nonce: nonce, binding: binding)
     case .secret: unsafe SealedBox.seal(padded, key: secret, nonce: nonce, binding: binding)
@@ -48,12 +50,16 @@ package final class GroupKeys: Sendable {
   }
 
   /// Opens the attributes of a row, padding included.
-  func openAttributes(_ box: UnsafeRawBufferPointer, nonce: Nonce, binding: [UInt8]) throws(SealingError) -> [UInt8] {
+  func openAttributes(
+    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer
+  ) throws(SealingError) -> [UInt8] {
     try unsafe SealedBox.openUnguarded(box, key: attributes, nonce: nonce, binding: binding)
   }
 
   /// Opens the secret of a row, padding included, into guarded memory.
-  func openSecret(_ box: UnsafeRawBufferPointer, nonce: Nonce, binding: [UInt8]) throws(SealingError) -> GuardedBytes {
+  func openSecret(
+    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer
+  ) throws(SealingError) -> GuardedBytes {
     try unsafe SealedBox.open(box, key: secret, nonce: nonce, binding: binding)
   }
 
@@ -116,7 +122,7 @@ package enum Wrap {
   /// - Throws: `damaged(.wrap, …)`.
   static func open(
     _ stored: [UInt8], for seed: MemberSeed, groupID: GroupID, generation: UInt64
-  ) throws(GroupFileError) -> Key {
+  ) throws(VaultError) -> Key {
     guard stored.count == byteCount, stored[0] == kind, let nonce = Nonce(stored[1..<25]) else {
       throw .damaged(.wrap, "layout")
     }

@@ -65,11 +65,11 @@ extension Manifest {
   /// Reads a body. The versions in it are checked later, against the roster.
   ///
   /// - Throws: `damaged(.manifest, …)`.
-  package init(parsing body: [UInt8]) throws(GroupFileError) {
+  package init(parsing body: [UInt8]) throws(VaultError) {
     do {
       try self.init(reading: body)
     } catch {
-      throw error as? GroupFileError ?? .damaged(.manifest, "layout")
+      throw error as? VaultError ?? .damaged(.manifest, "layout")
     }
   }
 
@@ -78,7 +78,7 @@ extension Manifest {
     try reader.expect(.manifest)
     version = FormatVersion(read: try reader.read(UInt16.self), write: try reader.read(UInt16.self))
     guard try reader.read(UInt32.self) == 0 else {
-      throw GroupFileError.damaged(.manifest, "fields")
+      throw VaultError.damaged(.manifest, "fields")
     }
     groupID = try reader.readBytes32()
     rosterDigest = try reader.readBytes32()
@@ -93,7 +93,7 @@ extension Manifest {
     time = try reader.readCounter()
     try reader.finish()
     guard epoch >= 1, (epoch == 1) == (previousLink == .zero) else {
-      throw GroupFileError.damaged(.manifest, "fields")
+      throw VaultError.damaged(.manifest, "fields")
     }
   }
 }
@@ -122,7 +122,7 @@ enum SignedManifest {
   /// - Parameter roster: returns the roster with a digest; `nil` if there is none.
   static func open<Entry>(
     _ stored: [UInt8], with keys: GroupKeys, under roster: (Digest) -> (signed: SignedRoster, entry: Entry)?
-  ) throws(GroupFileError) -> (manifest: Manifest, entry: Entry) {
+  ) throws(VaultError) -> (manifest: Manifest, entry: Entry) {
     guard let content = keys.openMeta(stored, .manifestBinding), content.count > SigningKey.signatureByteCount else {
       throw .damaged(.manifest, "seal")
     }
@@ -166,9 +166,9 @@ package struct FormatVersion: Equatable, Sendable {
   package static let published = FormatVersion(read: 1, write: 2)
 
   /// Throws `newerFormat` if `access` requires a higher version than this code supports.
-  func check(_ access: Connection.Access) throws(GroupFileError) {
+  func check(_ access: Connection.Access) throws(VaultError) {
     if read > FormatVersion.known.read || access == .writing && write > FormatVersion.known.write {
-      throw .newerFormat(read: read, write: write)
+      throw .newerFormat(read: Int(read), write: Int(write))
     }
   }
 }

@@ -96,13 +96,13 @@ extension Roster {
   /// Reads a body, and checks every rule of the format that can be checked without other data.
   ///
   /// - Throws: `newerFormat` for a read version above this program's; `damaged(.roster, …)`.
-  package init(parsing body: [UInt8]) throws(GroupFileError) {
+  package init(parsing body: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(body)
       try self.init(reading: &reader)
       try reader.finish()
     } catch {
-      throw error as? GroupFileError ?? .damaged(.roster, "layout")
+      throw error as? VaultError ?? .damaged(.roster, "layout")
     }
   }
 
@@ -126,53 +126,53 @@ extension Roster {
     guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.areKnown, flags.version.write >= flags.version.read,
       GroupLimits.keptVersions.contains(keep), (revision == 1) == (previous == .zero),
       flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 })
-    else { throw GroupFileError.damaged(.roster, "fields") }
+    else { throw VaultError.damaged(.roster, "fields") }
   }
 
   private static func text(_ bytes: [UInt8]) throws -> String {
-    guard let text = String(validating: bytes, as: UTF8.self) else { throw GroupFileError.damaged(.roster, "text") }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw VaultError.damaged(.roster, "text") }
     return text
   }
 
   private static func readMembers(_ reader: inout ByteReader) throws -> [Member] {
     let count = try reader.read(UInt32.self)
-    guard count <= GroupLimits.memberCount else { throw GroupFileError.damaged(.roster, "number of members") }
+    guard count <= GroupLimits.memberCount else { throw VaultError.damaged(.roster, "number of members") }
     var members: [Member] = []
     for _ in 0..<count {
       guard let kind = Member.Kind(rawValue: try reader.read(UInt8.self)),
         let rights = MemberRights(code: try reader.read(UInt8.self))
-      else { throw GroupFileError.damaged(.roster, "member") }
+      else { throw VaultError.damaged(.roster, "member") }
       let member = Member(
         kind: kind, rights: rights, issue: try reader.read(UInt32.self),
         application: try text(reader.readCounted16()), signingKey: try reader.readBytes32(),
         slotID: Array(try reader.read(count: 16)), wrapDigest: try reader.readBytes32())
       if let last = members.last, last.signingKey >= member.signingKey {
-        throw GroupFileError.damaged(.roster, "order of members")
+        throw VaultError.damaged(.roster, "order of members")
       }
       if kind == .owner, rights != .write || member.issue != 0 || !member.application.isEmpty {
-        throw GroupFileError.damaged(.roster, "owner's entry")
+        throw VaultError.damaged(.roster, "owner's entry")
       }
       if kind == .application, member.application.isEmpty || member.issue == 0 {
-        throw GroupFileError.damaged(.roster, "application's entry")
+        throw VaultError.damaged(.roster, "application's entry")
       }
       members.append(member)
     }
     guard members.count(where: { $0.kind == .owner }) == 1 else {
-      throw GroupFileError.damaged(.roster, "owner's entry")
+      throw VaultError.damaged(.roster, "owner's entry")
     }
     return members
   }
 
   private static func readRemoved(_ reader: inout ByteReader) throws -> [RemovedMember] {
     let count = try reader.read(UInt32.self)
-    guard count <= GroupLimits.removedCount else { throw GroupFileError.damaged(.roster, "number of removed members") }
+    guard count <= GroupLimits.removedCount else { throw VaultError.damaged(.roster, "number of removed members") }
     var removed: [RemovedMember] = []
     for _ in 0..<count {
       let entry = RemovedMember(
         issue: try reader.read(UInt32.self), application: try text(reader.readCounted16()),
         lastGeneration: try reader.readCounter(), epoch: try reader.readCounter())
       if let last = removed.last, !RemovedMember.rises(from: last, to: entry) {
-        throw GroupFileError.damaged(.roster, "order of removed members")
+        throw VaultError.damaged(.roster, "order of removed members")
       }
       removed.append(entry)
     }
@@ -215,7 +215,7 @@ package struct SignedRoster: Sendable, Equatable {
   }
 
   /// Opens a stored roster and checks that `ownerKey` signed it.
-  init(opening stored: [UInt8], with keys: GroupKeys, ownerKey: PublicKey) throws(GroupFileError) {
+  init(opening stored: [UInt8], with keys: GroupKeys, ownerKey: PublicKey) throws(VaultError) {
     guard let content = keys.openMeta(stored, .rosterBinding) else { throw .damaged(.roster, "seal") }
     var reader = ByteReader(content)
     guard content.count % SignedRoster.block == 0,

@@ -19,6 +19,9 @@ package final class VerifiedState: Sendable {
 
   package var roster: Roster { signedRoster.roster }
 
+  /// Whether a log orders the group's states, so that no program writes the file past it.
+  package var isPublished: Bool { roster.flags.version.write >= FormatVersion.published.write }
+
   init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
     sealedRoster: [UInt8], header: [UInt8]
@@ -37,7 +40,7 @@ package final class VerifiedState: Sendable {
 extension VerifiedState {
   /// Opens the attributes of a row that this state proves, from any thread, and checks that the name in them belongs to
   /// the row's token.
-  package func attributes(of row: Row) throws(GroupFileError) -> Attributes {
+  package func attributes(of row: Row) throws(VaultError) -> Attributes {
     try RowSeal(keys).placedAttributes(of: row)
   }
 
@@ -52,7 +55,7 @@ extension VerifiedState {
   ///     Only for a change of the roster, which restores the owner's versions.
   static func open(
     _ connection: Connection, as context: GroupContext, known: VerifiedState?, mending: Bool = false
-  ) throws(GroupFileError) -> VerifiedState {
+  ) throws(VaultError) -> VerifiedState {
     if let known, try known.isStored(connection) {
       try known.roster.flags.version.check(connection.access)
       if !mending { try known.confirmVersions(connection) }
@@ -80,7 +83,7 @@ extension VerifiedState {
   }
 
   /// Whether the file still holds this state.
-  private func isStored(_ connection: Connection) throws(GroupFileError) -> Bool {
+  private func isStored(_ connection: Connection) throws(VaultError) -> Bool {
     connection.verified.shows(self) ? true : try connection.part(.manifest, equals: sealedManifest)
   }
 
@@ -93,7 +96,7 @@ extension VerifiedState {
 
   /// Verifies that the parts which are not read again for a known state are unchanged: header, own wrap, roster,
   /// versions. A writer, or a proof of the whole file, makes all the checks of a first read.
-  func confirmRoster(_ connection: Connection, mending: Bool = false) throws(GroupFileError) {
+  func confirmRoster(_ connection: Connection, mending: Bool = false) throws(VaultError) {
     guard try connection.part(.header, equals: header), try connection.part(.roster, equals: sealedRoster) else {
       throw .damaged(.roster, "changed without its manifest")
     }
@@ -103,10 +106,10 @@ extension VerifiedState {
   }
 
   /// Verifies that the writer's manifest and the file's `user_version` state the versions that the owner signed.
-  private func confirmVersions(_ connection: Connection) throws(GroupFileError) {
+  private func confirmVersions(_ connection: Connection) throws(VaultError) {
     guard hasOwnersVersion else { throw .damaged(.manifest, "format version") }
     guard connection.version == roster.flags.version else {
-      throw .altered("the file states another version of the format than the owner signed")
+      throw .damaged(.container, "the file states another version of the format than the owner signed")
     }
   }
 
@@ -115,12 +118,12 @@ extension VerifiedState {
 
   private static func openRoster(
     _ connection: Connection, header bytes: [UInt8], _ sealedRoster: [UInt8], as context: GroupContext
-  ) throws(GroupFileError) -> (GroupKeys, SignedRoster, Member) {
+  ) throws(VaultError) -> (GroupKeys, SignedRoster, Member) {
     let header = try StateHeader(parsing: bytes)
     let slotID = context.seed.slotID(group: header.groupID, generation: header.generation)
     guard let wrap = try connection.wrap(slotID) else {
       // Every group has a wrap for the owner, so a missing one was deleted, or the header was altered.
-      throw context.kind == .owner ? .damaged(.wrap, "the owner's wrap is missing") : .notAMember
+      throw context.kind == .owner ? .damaged(.wrap, "the owner's wrap is missing") : .denied(.notAMember)
     }
     let groupKey = try Wrap.open(wrap, for: context.seed, groupID: header.groupID, generation: header.generation)
     let (keys, roster) = try openRoster(sealedRoster, groupKey, header: header, as: context)
@@ -134,7 +137,7 @@ extension Roster {
   /// the key and the wrap that led to it.
   ///
   /// - Parameter wrap: the member's own wrap; `nil` if it is lost and another one led to the key.
-  func member(_ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?) throws(GroupFileError) -> Member {
+  func member(_ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?) throws(VaultError) -> Member {
     guard groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
     guard keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
     let slotID = context.seed.slotID(group: keys.groupID, generation: keys.generation)
@@ -149,13 +152,13 @@ extension VerifiedState {
   /// Opens the roster with the keys derived from the group key, and from the device key if the header requires one.
   private static func openRoster(
     _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, as context: GroupContext
-  ) throws(GroupFileError) -> (GroupKeys, SignedRoster) {
+  ) throws(VaultError) -> (GroupKeys, SignedRoster) {
     guard header.flags.contains(.thisDeviceOnly) else {
       let keys = try GroupKeys(groupKey, header, deviceKey: nil)
       return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
     }
     let deviceKey: Key
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       deviceKey = try context.deviceKey(header.deviceKeyID)
     } catch {
       // The header is not authenticated: if the roster opens without a device key, somebody else set the flag.
@@ -171,22 +174,12 @@ extension VerifiedState {
 }
 
 extension GroupKeys {
-  convenience init(_ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?) throws(GroupFileError) {
+  convenience init(_ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?) throws(VaultError) {
     do {
       try self.init(
         groupKey: groupKey.copy(), groupID: header.groupID, generation: header.generation, deviceKey: deviceKey)
     } catch {
-      throw GroupFileError(error)
-    }
-  }
-}
-
-extension GroupFileError {
-  /// Translates an error of sealing for calls that open no untrusted bytes.
-  init(_ error: SealingError) {
-    switch error {
-    case .outOfMemory: self = .storage(.memory)
-    default: self = .damaged(.row, "seal")
+      throw VaultError(error)
     }
   }
 }
@@ -204,11 +197,11 @@ package struct GroupContext: Sendable {
   /// The credential's floor for the group; `nil` for the owner.
   package private(set) var floor: Floor?
   /// Finds the key of a device by its id; throws `otherDevice` with the reason if it is not here.
-  package let deviceKey: @Sendable ([UInt8]) throws(GroupFileError) -> Key
+  package let deviceKey: @Sendable ([UInt8]) throws(VaultError) -> Key
 
   package init(
     groupName: String, ownerKey: PublicKey, seed: MemberSeed, kind: Member.Kind = .owner, floor: Floor? = nil,
-    deviceKey: @escaping @Sendable ([UInt8]) throws(GroupFileError) -> Key = { (_) throws(GroupFileError) in
+    deviceKey: @escaping @Sendable ([UInt8]) throws(VaultError) -> Key = { (_) throws(VaultError) in
       throw .otherDevice("this machine has no device key")
     }
   ) {
@@ -241,12 +234,12 @@ extension Connection {
   /// The bytes of `part`, unproved.
   ///
   /// - Throws: `damaged(.container, …)` if they are missing.
-  func part(_ part: StatePart) throws(GroupFileError) -> [UInt8] {
+  func part(_ part: StatePart) throws(VaultError) -> [UInt8] {
     try unsafe withPart(part) { unsafe Array($0) }
   }
 
   /// Whether `part` holds exactly `bytes`: a cheap check that every transaction makes.
-  func part(_ part: StatePart, equals bytes: [UInt8]) throws(GroupFileError) -> Bool {
+  func part(_ part: StatePart, equals bytes: [UInt8]) throws(VaultError) -> Bool {
     try unsafe withPart(part) { stored in
       unsafe stored.count == bytes.count
         && bytes.withUnsafeBytes { unsafe memcmp(stored.baseAddress!, $0.baseAddress!, $0.count) == 0 }
@@ -255,19 +248,19 @@ extension Connection {
 
   private func withPart<Result>(
     _ part: StatePart, _ body: (UnsafeRawBufferPointer) -> Result
-  ) throws(GroupFileError) -> Result {
+  ) throws(VaultError) -> Result {
     let statement = try statement("SELECT bytes FROM state WHERE part = ?").bind(1, part.rawValue)
     defer { statement.reset() }
     guard try statement.step() else { throw .damaged(.container, "a part of the state is missing") }
     return unsafe body(try statement.blob(0, count: 1...GroupLimits.rosterByteCount + 1_024))
   }
 
-  func storePart(_ part: StatePart, _ bytes: [UInt8]) throws(GroupFileError) {
+  func storePart(_ part: StatePart, _ bytes: [UInt8]) throws(VaultError) {
     try statement("REPLACE INTO state(part, bytes) VALUES(?, ?)").bind(1, part.rawValue).bind(2, bytes).run()
   }
 
   /// The wrap of `slotID`.
-  func wrap(_ slotID: [UInt8]) throws(GroupFileError) -> [UInt8]? {
+  func wrap(_ slotID: [UInt8]) throws(VaultError) -> [UInt8]? {
     let statement = try statement("SELECT sealed FROM wrap WHERE slot = ?").bind(1, slotID)
     defer { statement.reset() }
     return try statement.step() ? try statement.bytes(0, count: 1...1_024) : nil
@@ -275,12 +268,12 @@ extension Connection {
 
   /// Stores a wrap, replacing an existing one: a future member may know the slot of their wrap, and could have filled
   /// it.
-  func storeWrap(_ slotID: [UInt8], _ sealed: [UInt8]) throws(GroupFileError) {
+  func storeWrap(_ slotID: [UInt8], _ sealed: [UInt8]) throws(VaultError) {
     try statement("REPLACE INTO wrap(slot, sealed) VALUES(?, ?)").bind(1, slotID).bind(2, sealed).run()
   }
 
   /// The chain's rows with epochs above `epoch`, in rising order; at most as many as the chain keeps.
-  func chain(after epoch: UInt64) throws(GroupFileError) -> [(epoch: UInt64, rest: Digest)] {
+  func chain(after epoch: UInt64) throws(VaultError) -> [(epoch: UInt64, rest: Digest)] {
     let statement = try statement("SELECT epoch, rest FROM chain WHERE epoch > ? ORDER BY epoch")
       .bind(1, counter: epoch)
     defer { statement.reset() }
@@ -297,7 +290,7 @@ extension Connection {
 
   /// Adds the row of `epoch` and drops those that the chain no longer keeps. An existing row of this epoch was
   /// not written by Vault, because nothing was signed there, and is replaced.
-  func appendChain(_ epoch: UInt64, _ rest: Digest) throws(GroupFileError) {
+  func appendChain(_ epoch: UInt64, _ rest: Digest) throws(VaultError) {
     try statement("REPLACE INTO chain(epoch, rest) VALUES(?, ?)").bind(1, counter: epoch).bind(2, rest).run()
     guard epoch > GroupLimits.chainLength else { return }
     try statement("DELETE FROM chain WHERE epoch <= ?").bind(1, counter: epoch - GroupLimits.chainLength).run()
@@ -318,7 +311,7 @@ struct StateHeader: Equatable {
     deviceKeyID = roster.deviceKeyID
   }
 
-  init(parsing bytes: [UInt8]) throws(GroupFileError) {
+  init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(bytes)
       groupID = try reader.readBytes32()

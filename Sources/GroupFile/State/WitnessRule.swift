@@ -17,8 +17,8 @@ enum WitnessRule {
   /// - Throws: `rolledBack`, or `damaged(.witness, …)`.
   static func check(
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool, _ connection: Connection
-  ) throws(GroupFileError) -> Outcome {
-    try check(state, against: reading, strict: strict) { (record) throws(GroupFileError) in
+  ) throws(VaultError) -> Outcome {
+    try check(state, against: reading, strict: strict) { (record) throws(VaultError) in
       try descends(state, from: record, connection)
     }
   }
@@ -27,8 +27,8 @@ enum WitnessRule {
   /// state's.
   static func check(
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool,
-    descends: (WitnessRecord) throws(GroupFileError) -> Bool
-  ) throws(GroupFileError) -> Outcome {
+    descends: (WitnessRecord) throws(VaultError) -> Bool
+  ) throws(VaultError) -> Outcome {
     switch reading {
     case .absent: return Outcome(isAhead: true)
     case .unavailable(let reason): return Outcome(notice: .witnessUnavailable(reason: reason))
@@ -41,8 +41,8 @@ enum WitnessRule {
 
   private static func check(
     _ state: VerifiedState, against record: WitnessRecord,
-    _ descends: (WitnessRecord) throws(GroupFileError) -> Bool
-  ) throws(GroupFileError) -> Outcome {
+    _ descends: (WitnessRecord) throws(VaultError) -> Bool
+  ) throws(VaultError) -> Outcome {
     let manifest = state.manifest
     if record.epoch == manifest.epoch, record.link == state.link, record.rosterDigest == state.signedRoster.digest,
       !record.flags.contains(.removed)
@@ -50,8 +50,8 @@ enum WitnessRule {
       return Outcome()
     }
     guard record.ownerKey == state.roster.ownerKey else { throw .damaged(.witness, "another owner's group") }
-    guard record.groupID == manifest.groupID else { throw .anotherGroup }
-    func rolledBack(_ kind: RollbackReason) -> GroupFileError {
+    guard record.groupID == manifest.groupID else { throw .anotherGroup("") }
+    func rolledBack(_ kind: RollbackReason) -> VaultError {
       .rolledBack(found: manifest.epoch, known: record.epoch, kind)
     }
     if record.flags.contains(.removed) { throw rolledBack(.broughtBack) }
@@ -75,7 +75,7 @@ enum WitnessRule {
   /// Whether the chain leads from the witnessed link to this state's.
   private static func descends(
     _ state: VerifiedState, from record: WitnessRecord, _ connection: Connection
-  ) throws(GroupFileError) -> Bool {
+  ) throws(VaultError) -> Bool {
     var link = record.link
     for row in try connection.chain(after: record.epoch) where row.epoch <= state.manifest.epoch {
       link = Manifest.link(after: link, rest: row.rest)
@@ -85,8 +85,8 @@ enum WitnessRule {
 
   /// Accepts a gap only if the chain cannot reach back that far.
   private static func gap(
-    _ state: VerifiedState, _ record: WitnessRecord, _ error: GroupFileError
-  ) throws(GroupFileError) -> Outcome {
+    _ state: VerifiedState, _ record: WitnessRecord, _ error: VaultError
+  ) throws(VaultError) -> Outcome {
     guard state.manifest.epoch - record.epoch > GroupLimits.chainLength else { throw error }
     return Outcome(
       isAhead: true, gapSeen: true,

@@ -11,20 +11,21 @@ final class RowDraft: Sendable {
   let oldest: UInt64
   /// The proved row that this one replaces.
   let old: Row?
-  /// The digest of the previous version; zeros if it is not kept.
-  let previous: Digest
+  /// The mark of the request that the row is written for.
+  let mark: UInt64?
 
   init(
     attributes: Attributes, secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, old: Row?,
-    previous: Digest
+    mark: UInt64?
   ) {
-    (self.attributes, self.secret, self.token) = (attributes, secret, token)
-    (self.version, self.oldest, self.old, self.previous) = (version, oldest, old, previous)
+    (self.attributes, self.secret, self.token, self.mark) = (attributes, secret, token, mark)
+    (self.version, self.oldest, self.old) = (version, oldest, old)
   }
 
-  func sealed(by seal: RowSeal, nonce: Nonce = Nonce()) throws(GroupFileError) -> SealedDraft {
+  func sealed(by seal: RowSeal, nonce: Nonce = Nonce()) throws(VaultError) -> SealedDraft {
     let (row, blob) = try seal.row(
-      attributes, secret, token: token, version: version, oldest: oldest, previous: previous, nonce: nonce)
+      attributes, secret, token: token, version: version, oldest: oldest, previous: old?.digest ?? .zero,
+      nonce: mark.map(nonce.marked) ?? nonce)
     return SealedDraft(old: old, row: row, digest: row.digest, blob: blob)
   }
 }
@@ -59,7 +60,7 @@ struct SealingQueue {
   private var highest: Token?
   private var atOnceCount = 0
   private var thread: SecondThread?
-  private let sealed = Locked<Result<[SealedDraft], GroupFileError>>(.success([]))
+  private let sealed = Locked<Result<[SealedDraft], VaultError>>(.success([]))
 
   /// The number of rows that are written at once before any are collected.
   private static let atOnceLimit = 16
@@ -82,7 +83,7 @@ struct SealingQueue {
   }
 
   /// Adds a row whose token is not held; returns the rows that must be written now.
-  mutating func add(_ draft: RowDraft) throws(GroupFileError) -> [SealedDraft] {
+  mutating func add(_ draft: RowDraft) throws(VaultError) -> [SealedDraft] {
     if atOnceCount < SealingQueue.atOnceLimit {
       atOnceCount += 1
       return [try draft.sealed(by: seal)]
@@ -100,7 +101,7 @@ struct SealingQueue {
   }
 
   /// Returns the remaining rows, sealed.
-  mutating func finish() throws(GroupFileError) -> [SealedDraft] {
+  mutating func finish() throws(VaultError) -> [SealedDraft] {
     guard highest != nil else { return [] }
     try finishJob()
     for draft in waiting { done.append(try draft.sealed(by: seal)) }
@@ -122,7 +123,7 @@ struct SealingQueue {
     let thread = thread ?? SecondThread()
     self.thread = thread
     thread.begin { [drafts = waiting, seal, sealed] in
-      let result = Result { () throws(GroupFileError) in
+      let result = Result { () throws(VaultError) in
         var rows: [SealedDraft] = []
         rows.reserveCapacity(drafts.count)
         // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
@@ -136,7 +137,7 @@ struct SealingQueue {
     waiting.reserveCapacity(SealingQueue.batchCount)
   }
 
-  private mutating func finishJob() throws(GroupFileError) {
+  private mutating func finishJob() throws(VaultError) {
     thread?.wait()
     let result = sealed.withLock { sealed in
       defer { sealed = .success([]) }

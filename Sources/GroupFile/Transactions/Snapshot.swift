@@ -29,12 +29,12 @@ package final class Snapshot {
   }
 
   /// The node with `digest`, which the caller took from a proved parent or from the signed root.
-  func load(_ digest: Digest, _ place: TreePlace) throws(GroupFileError) -> TreeNode {
+  func load(_ digest: Digest, _ place: TreePlace) throws(VaultError) -> TreeNode {
     if let node = cache.node(digest) { return node }
     // An empty group has no stored node.
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
     // Proved and read in SQLite's own buffer, so that nothing changes in between, and nothing is copied twice.
-    let node = try unsafe connection.withNodeBody(at: place) { (body) throws(GroupFileError) -> TreeNode? in
+    let node = try unsafe connection.withNodeBody(at: place) { (body) throws(VaultError) -> TreeNode? in
       guard unsafe TreeNode.digest(ofBody: body, at: place) == digest else { return nil }
       return try unsafe TreeNode(parsing: body, at: place)
     }
@@ -44,12 +44,12 @@ package final class Snapshot {
   }
 
   /// The digest of the row at `token`; `nil` is a proof of absence.
-  func digest(of token: Token) throws(GroupFileError) -> Digest? {
+  func digest(of token: Token) throws(VaultError) -> Digest? {
     try digest(of: token, below: state.manifest.root, at: .root)
   }
 
   /// The digest of the row at `token` below the node at `place`, whose digest is proved.
-  func digest(of token: Token, below node: Digest, at place: TreePlace) throws(GroupFileError) -> Digest? {
+  func digest(of token: Token, below node: Digest, at place: TreePlace) throws(VaultError) -> Digest? {
     var step = TreeStep.child(node, place)
     while true {
       if case .child(let digest, let place) = step { step = cache.follow(token, from: digest, at: place) }
@@ -61,7 +61,7 @@ package final class Snapshot {
   }
 
   /// The current row at `token`, whose bytes must have the proved `digest`.
-  func row(_ token: Token, digest: Digest) throws(GroupFileError) -> Row {
+  func row(_ token: Token, digest: Digest) throws(VaultError) -> Row {
     // A writer also needs to know that the row is in its table.
     let isReading = connection.access == .reading
     if isReading, let row = cache.row(digest) { return row }
@@ -74,7 +74,7 @@ package final class Snapshot {
   /// The version that `row`, which is proved, replaced; `nil` if `row` is the oldest kept one.
   ///
   /// - Parameter oldest: the oldest version of the current row; if a version at or above it is missing, that is damage.
-  func predecessor(of row: Row, oldest: UInt64) throws(GroupFileError) -> Row? {
+  func predecessor(of row: Row, oldest: UInt64) throws(VaultError) -> Row? {
     guard row.version > oldest else { return nil }
     guard let older = try connection.olderRow(row.token, version: row.version - 1), older.digest == row.previous else {
       throw .damaged(.row, "an older version does not match")
@@ -83,12 +83,12 @@ package final class Snapshot {
   }
 
   /// Opens the attributes of a proved row and checks that the name in them belongs to the row's token.
-  package func attributes(of row: Row) throws(GroupFileError) -> Attributes { try state.attributes(of: row) }
+  package func attributes(of row: Row) throws(VaultError) -> Attributes { try state.attributes(of: row) }
 
   /// Opens the attributes of a proved row that was found by the token of `name`.
   ///
   /// - Throws: `damaged(.row, …)`.
-  func attributes(of row: Row, named name: String) throws(GroupFileError) -> Attributes {
+  func attributes(of row: Row, named name: String) throws(VaultError) -> Attributes {
     let attributes = try seal.attributes(of: row)
     // Compare bytes, as for the token: `==` treats all equivalent spellings as equal.
     guard attributes.name.hasSameBytes(as: name) else { throw .damaged(.row, "a name in another's place") }
@@ -98,15 +98,15 @@ package final class Snapshot {
   /// Opens the secret of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
-  package func secret(of row: Row) throws(GroupFileError) -> OpenedSecret {
+  package func secret(of row: Row) throws(VaultError) -> OpenedSecret {
     let box = try sealedSecret(of: row)
     return try seal.secret(box.bytes, in: box.range, of: row)
   }
 
   /// The sealed secret of a proved row: part of the row, or a blob with the digest that the row names.
-  func sealedSecret(of row: Row) throws(GroupFileError) -> (bytes: [UInt8], range: Range<Int>) {
+  func sealedSecret(of row: Row) throws(VaultError) -> (bytes: [UInt8], range: Range<Int>) {
     switch row.place {
-    case .none: throw .noItem
+    case .none: throw .notFound(.item)
     case .inline: return (row.encoded, row.secretRange)
     case .blob:
       guard let blob = try connection.blob(row.token, version: row.version),
@@ -141,56 +141,56 @@ package protocol ItemReading: AnyObject {
   var view: Snapshot { get }
 
   /// The digest of the current row at `token`, changes of an open transaction included; `nil` is a proof of absence.
-  func provedDigest(of token: Token) throws(GroupFileError) -> Digest?
+  func provedDigest(of token: Token) throws(VaultError) -> Digest?
 }
 
 extension Snapshot: ItemReading {
   package var view: Snapshot { self }
 
-  package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? { try digest(of: token) }
+  package func provedDigest(of token: Token) throws(VaultError) -> Digest? { try digest(of: token) }
 }
 
 extension ItemReading {
   /// The current row of `name`, which may be a tombstone; `nil` is a proof of absence.
-  package func storedRow(_ name: String) throws(GroupFileError) -> Row? {
+  package func storedRow(_ name: String) throws(VaultError) -> Row? {
     try storedRow(at: view.state.keys.token(of: name))
   }
 
   /// The current row at `token`, which may be a tombstone; `nil` is a proof of absence.
-  package func storedRow(at token: Token) throws(GroupFileError) -> Row? {
+  package func storedRow(at token: Token) throws(VaultError) -> Row? {
     guard let digest = try provedDigest(of: token) else { return nil }
     return try view.row(token, digest: digest)
   }
 
   /// The current version of `name`, which may be a tombstone; `nil` is a proof of absence.
-  package func stored(_ name: String) throws(GroupFileError) -> StoredItem? {
+  package func stored(_ name: String) throws(VaultError) -> StoredItem? {
     guard let row = try storedRow(name) else { return nil }
     return try item(row, name)
   }
 
   /// The current version of `name`, whose token is `token`; otherwise as `stored(_:)`.
-  package func stored(_ name: String, at token: Token) throws(GroupFileError) -> StoredItem? {
+  package func stored(_ name: String, at token: Token) throws(VaultError) -> StoredItem? {
     guard let row = try storedRow(at: token) else { return nil }
     return try item(row, name)
   }
 
   /// The current version of the item `name`.
   ///
-  /// - Throws: `noItem` if it is absent or removed.
-  package func present(_ name: String) throws(GroupFileError) -> StoredItem {
-    guard let item = try stored(name), item.isPresent else { throw .noItem }
+  /// - Throws: `notFound` if it is absent or removed.
+  package func present(_ name: String) throws(VaultError) -> StoredItem {
+    guard let item = try stored(name), item.isPresent else { throw .notFound(.item) }
     return item
   }
 
   /// The given version of `name`, which must be kept and have a value.
   ///
-  /// - Throws: `noItem`, `noVersion`.
-  package func present(_ name: String, version: UInt64) throws(GroupFileError) -> StoredItem {
-    guard let current = try storedRow(name) else { throw .noItem }
-    guard version <= current.version, version >= current.oldest else { throw .noVersion(version) }
+  /// - Throws: `notFound`.
+  package func present(_ name: String, version: UInt64) throws(VaultError) -> StoredItem {
+    guard let current = try storedRow(name) else { throw .notFound(.item) }
+    guard version <= current.version, version >= current.oldest else { throw .notFound(.version(version)) }
     var row = current
     while row.version > version, let older = try view.predecessor(of: row, oldest: current.oldest) { row = older }
-    guard row.version == version, row.state == .present else { throw .noVersion(version) }
+    guard row.version == version, row.state == .present else { throw .notFound(.version(version)) }
     return try item(row, name)
   }
 
@@ -199,16 +199,16 @@ extension ItemReading {
   /// - Throws: as `present`.
   package func opened(
     _ name: String, version: UInt64? = nil
-  ) throws(GroupFileError) -> (item: StoredItem, secret: OpenedSecret) {
+  ) throws(VaultError) -> (item: StoredItem, secret: OpenedSecret) {
     let item = if let version { try present(name, version: version) } else { try present(name) }
     return (item, try view.secret(of: item.row))
   }
 
   /// All kept versions of `name`, newest first, tombstones included.
   ///
-  /// - Throws: `noItem`.
-  package func history(_ name: String) throws(GroupFileError) -> [StoredItem] {
-    guard let current = try storedRow(name) else { throw .noItem }
+  /// - Throws: `notFound`.
+  package func history(_ name: String) throws(VaultError) -> [StoredItem] {
+    guard let current = try storedRow(name) else { throw .notFound(.item) }
     var versions = [try item(current, name)]
     var row = current
     while let older = try view.predecessor(of: row, oldest: current.oldest) {
@@ -218,7 +218,7 @@ extension ItemReading {
     return versions
   }
 
-  private func item(_ row: Row, _ name: String) throws(GroupFileError) -> StoredItem {
+  private func item(_ row: Row, _ name: String) throws(VaultError) -> StoredItem {
     StoredItem(row: row, attributes: try view.attributes(of: row, named: name))
   }
 }

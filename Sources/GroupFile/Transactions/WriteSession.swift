@@ -16,7 +16,7 @@ final class WriteSession {
   /// Gets each state of a published group before it becomes durable here, with the rows that make it.
   private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
-  init(at place: ContainerPlace, known: KnownState) throws(GroupFileError) {
+  init(at place: ContainerPlace, known: KnownState) throws(VaultError) {
     self.known = known
     let lease = try ConnectionPool.writer(at: place)
     connection = lease.connection
@@ -30,21 +30,21 @@ final class WriteSession {
   func publish(through publisher: any CommitPublishing) { publishing = (publisher, GroupCommit.Draft()) }
 
   /// Notes a row that the session writes.
-  func note(_ row: Row, _ blob: [UInt8]?) throws(GroupFileError) { try publishing?.draft.add(row, blob) }
+  func note(_ row: Row, _ blob: [UInt8]?) throws(VaultError) { try publishing?.draft.add(row, blob) }
 
   /// Makes `state`, which the transaction has stored, the group's next state for all hosts, if the group is published.
   ///
   /// - Throws: as `CommitPublishing`; nothing is changed then, except that `outcomeUnknown` leaves this unknown.
-  func publish(_ state: VerifiedState, after old: VerifiedState) throws(GroupFileError) {
+  func publish(_ state: VerifiedState, after old: VerifiedState) throws(VaultError) {
     guard let publishing else { return }
-    try publishing.publisher.publish(GroupCommit(from: old, to: state, publishing.draft, connection))
+    try publishing.publisher.publishOnce(GroupCommit(from: old, to: state, publishing.draft, connection))
     isPublished = true
   }
 
   /// Signs `manifest` with `seed`, and writes it and its link of the chain.
   func sign(
     _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
-  ) throws(GroupFileError) -> VerifiedState {
+  ) throws(VaultError) -> VerifiedState {
     let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys)
     try connection.storePart(.manifest, sealed)
     try connection.appendChain(manifest.epoch, manifest.rest())
@@ -52,8 +52,8 @@ final class WriteSession {
   }
 
   /// Makes the transaction durable.
-  func commit() throws(GroupFileError) {
-    do throws(GroupFileError) { try connection.commit() } catch {
+  func commit() throws(VaultError) {
+    do throws(VaultError) { try connection.commit() } catch {
       // The other hosts have the change, and this one gets it with the next commits.
       throw isPublished ? .storage(.unconfirmed) : error
     }
@@ -66,8 +66,8 @@ final class WriteSession {
   /// - Throws: `denied`, `storage`; the group is unchanged then.
   func exchange(
     for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
-  ) throws(GroupFileError) {
-    guard try !connection.hasMoved() else { throw .moved }
+  ) throws(VaultError) {
+    guard try !connection.hasMoved() else { throw .storage(.replaced) }
     if let publishing {
       try publishing.publisher.publish(
         fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
@@ -99,7 +99,7 @@ final class WriteSession {
   }
 
   /// Removes the group's folder with all its files.
-  func removeFiles() throws(GroupFileError) {
+  func removeFiles() throws(VaultError) {
     connection.rollback()
     try connection.removeFiles()
     end()

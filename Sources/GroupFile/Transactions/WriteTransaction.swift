@@ -21,8 +21,14 @@ package final class WriteTransaction: ItemReading {
   private var isChanged = false
   /// How many changes were begun.
   package private(set) var changeCount = 0
+  /// The mark of the request that the present changes are made for, if the group is published.
+  private var mark: UInt64?
+  /// Whether nobody can have made a change for that request before.
+  private var isFirstAttempt = true
+  /// The items that are changed for it.
+  private var marked: Set<Token> = []
   /// The error of a row that could not be written; after it, the transaction cannot be committed.
-  private var failure: GroupFileError?
+  private var failure: VaultError?
 
   init(_ session: WriteSession, _ view: Snapshot, context: GroupContext, witness: any Witnessing, time: UInt64) {
     let manifest = view.state.manifest
@@ -39,9 +45,29 @@ package final class WriteTransaction: ItemReading {
     versionRowCount = manifest.versionRowCount
   }
 
-  package func provedDigest(of token: Token) throws(GroupFileError) -> Digest? {
-    if queue.holds(token) { try write { (queue) throws(GroupFileError) in try queue.finish() } }
-    return try editor.digest(of: token) { (digest, place) throws(GroupFileError) in
+  /// Makes the changes that follow for a request.
+  ///
+  /// - Parameter isNew: whether nobody else knows the request yet.
+  package func answer(_ request: ChangeID?, isNew: Bool) {
+    mark = view.state.isPublished ? request?.mark(in: view.state.manifest.groupID) : nil
+    (isFirstAttempt, marked) = (isNew, [])
+  }
+
+  /// The version of the item at `token` that was written for the present request before: then the item must not be changed
+  /// again. `nil` lets it be changed.
+  package func answered(at token: Token) throws(VaultError) -> UInt64? {
+    guard let mark, !isFirstAttempt, !marked.contains(token) else { return nil }
+    if let version = try markedVersion(mark, at: token) { return version }
+    marked.insert(token)
+    return nil
+  }
+
+  /// The mark for a row of `token`, which no kept version from before this transaction has.
+  private func mark(at token: Token) -> UInt64? { isFirstAttempt || marked.contains(token) ? mark : nil }
+
+  package func provedDigest(of token: Token) throws(VaultError) -> Digest? {
+    if queue.holds(token) { try write { (queue) throws(VaultError) in try queue.finish() } }
+    return try editor.digest(of: token) { (digest, place) throws(VaultError) in
       try view.digest(of: token, below: digest, at: place)
     }
   }
@@ -55,7 +81,7 @@ package final class WriteTransaction: ItemReading {
   @discardableResult
   package func put(
     _ attributes: Attributes, _ secret: OpenedSecret?, keepsValue: Bool = false
-  ) throws(GroupFileError) -> UInt64 {
+  ) throws(VaultError) -> UInt64 {
     let token = view.state.keys.token(of: attributes.name)
     return try put(attributes, secret, over: storedRow(at: token), at: token, keepsValue: keepsValue)
   }
@@ -72,7 +98,7 @@ package final class WriteTransaction: ItemReading {
   package func put(
     _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token, keepsValue: Bool = false,
     droppingBelow lowest: UInt64 = 0
-  ) throws(GroupFileError) -> UInt64 {
+  ) throws(VaultError) -> UInt64 {
     changeCount += 1
     var version: UInt64 = 1
     var oldest: UInt64 = 1
@@ -85,13 +111,13 @@ package final class WriteTransaction: ItemReading {
     try count(version - oldest, over: old)
     let draft = RowDraft(
       attributes: stamp(attributes, keepsValue: keepsValue), secret: secret, token: token, version: version,
-      oldest: oldest, old: old, previous: old?.digest ?? .zero)
-    try write { (queue) throws(GroupFileError) in try queue.add(draft) }
+      oldest: oldest, old: old, mark: mark(at: token))
+    try write { (queue) throws(VaultError) in try queue.add(draft) }
     return version
   }
 
-  private func write(_ rows: (inout SealingQueue) throws(GroupFileError) -> [SealedDraft]) throws(GroupFileError) {
-    do throws(GroupFileError) {
+  private func write(_ rows: (inout SealingQueue) throws(VaultError) -> [SealedDraft]) throws(VaultError) {
+    do throws(VaultError) {
       for sealed in try rows(&queue) { try write(sealed) }
     } catch {
       // Collected rows of earlier calls may be lost with this one, so the transaction must not be committed.
@@ -100,7 +126,7 @@ package final class WriteTransaction: ItemReading {
     }
   }
 
-  func write(_ sealed: SealedDraft) throws(GroupFileError) {
+  func write(_ sealed: SealedDraft) throws(VaultError) {
     let (row, connection) = (sealed.row, view.connection)
     try session.note(row, sealed.blob)
     if let old = sealed.old {
@@ -116,16 +142,19 @@ package final class WriteTransaction: ItemReading {
   }
 
   /// Ends an item's history: writes a tombstone that keeps nothing, and deletes the older versions.
-  package func destroy(_ name: String) throws(GroupFileError) {
-    changeCount += 1
+  package func destroy(_ name: String) throws(VaultError) {
     let token = view.state.keys.token(of: name)
-    guard let item = try stored(name) else { throw .noItem }
+    guard try answered(at: token) == nil else { return }
+    changeCount += 1
+    guard let item = try stored(name) else { throw .notFound(.item) }
     let old = item.row
     guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
     let version = old.version + 1
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
+    let nonce = Nonce()
     let (row, _) = try seal.row(
-      stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero)
+      stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero,
+      nonce: mark(at: token).map(nonce.marked) ?? nonce)
     try session.note(row, nil)
     try view.connection.replaceCurrent(row)
     try view.connection.dropVersions(of: token, below: version)
@@ -138,7 +167,7 @@ package final class WriteTransaction: ItemReading {
   /// signed the old numbers, so they may be inconsistent.
   ///
   /// - Parameter old: the item's current row; `nil` for a new item.
-  func count(_ count: UInt64, over old: Row?) throws(GroupFileError) {
+  func count(_ count: UInt64, over old: Row?) throws(VaultError) {
     guard let old else {
       guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
       itemCount += 1
@@ -158,8 +187,8 @@ package final class WriteTransaction: ItemReading {
     return stamped
   }
 
-  private func changed(_ token: Token, _ digest: Digest) throws(GroupFileError) {
-    try editor.put(TreeEntry(token: token, digest: digest)) { (digest, place) throws(GroupFileError) in
+  private func changed(_ token: Token, _ digest: Digest) throws(VaultError) {
+    try editor.put(TreeEntry(token: token, digest: digest)) { (digest, place) throws(VaultError) in
       let node = try view.load(digest, place)
       if case .leaf(let entries) = node { try proveRows(entries, except: token) }
       return node
@@ -171,7 +200,7 @@ package final class WriteTransaction: ItemReading {
   /// again. Rows that the leaf does not name are passed over: anyone who can write the file can add them.
   ///
   /// - Parameter token: the row that this transaction has just written.
-  private func proveRows(_ entries: [TreeEntry], except token: Token) throws(GroupFileError) {
+  private func proveRows(_ entries: [TreeEntry], except token: Token) throws(VaultError) {
     guard let first = entries.first?.token, let last = entries.last?.token else { return }
     let rows = try view.connection.currentRows(from: first, through: last)
     defer { rows.reset() }
@@ -179,7 +208,7 @@ package final class WriteTransaction: ItemReading {
       while true {
         guard try rows.step() else { throw .damaged(.row, "a row is missing") }
         guard unsafe Token(loadingFrom: try rows.blob(0, count: Token.byteCount)) == entry.token else { continue }
-        guard try Row(rows).digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }
+        guard try Row.parts(rows).digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }
         break
       }
     }
@@ -194,9 +223,9 @@ package final class WriteTransaction: ItemReading {
   /// Signs the new state, makes it durable, raises the witness and admits the next writer.
   ///
   /// - Throws: an error after which nothing is changed.
-  package func commit() throws(GroupFileError) {
+  package func commit() throws(VaultError) {
     if let failure { throw failure }
-    try write { (queue) throws(GroupFileError) in try queue.finish() }
+    try write { (queue) throws(VaultError) in try queue.finish() }
     guard isChanged else { return session.end() }
     let manifest = view.state.successor(
       root: try storeTree(), itemCount: itemCount, versionRowCount: versionRowCount, time: time)
@@ -206,16 +235,16 @@ package final class WriteTransaction: ItemReading {
   }
 
   /// Stores the tree's changed nodes, and returns its root.
-  func storeTree() throws(GroupFileError) -> Digest {
+  func storeTree() throws(VaultError) -> Digest {
     let connection = view.connection
-    return try editor.finish { (place, body, digest, node) throws(GroupFileError) in
+    return try editor.finish { (place, body, digest, node) throws(VaultError) in
       try connection.storeNode(body, at: place)
       view.cache.keep(node, digest)
     }
   }
 
   /// Makes the signed state durable, raises the witness and admits the next writer.
-  func end(with state: VerifiedState) throws(GroupFileError) {
+  func end(with state: VerifiedState) throws(VaultError) {
     try session.commit()
     view.raise(witness, to: state)
     session.end(state)
@@ -225,19 +254,19 @@ package final class WriteTransaction: ItemReading {
   package func rollback() { session.end() }
 
   /// Removes the group's files while no other writer can be active; the transaction is over.
-  func removeFiles() throws(GroupFileError) { try session.removeFiles() }
+  func removeFiles() throws(VaultError) { try session.removeFiles() }
 }
 
 extension VerifiedState {
   /// Throws if this member may only read.
-  func requireWriter() throws(GroupFileError) {
-    guard member.rights >= .write else { throw .readOnlyMember }
+  func requireWriter() throws(VaultError) {
+    guard member.rights >= .write else { throw .denied(.readOnly) }
   }
 
   /// Refuses an epoch that readers would refuse from anyone, or from this member.
-  func requirePermitted(epoch: UInt64) throws(GroupFileError) {
+  func requirePermitted(epoch: UInt64) throws(VaultError) {
     guard epoch < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
-    guard member.kind == .owner || permitsApplications(epoch: epoch) else { throw .statesPerRoster }
+    guard member.kind == .owner || permitsApplications(epoch: epoch) else { throw .tooManyStates }
   }
 
   /// Whether readers accept a manifest of `epoch` from an application under this roster.

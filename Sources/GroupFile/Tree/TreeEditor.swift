@@ -26,7 +26,7 @@ struct TreeEditor {
     case changed(Node)
   }
 
-  typealias Load = (Digest, TreePlace) throws(GroupFileError) -> TreeNode
+  typealias Load = (Digest, TreePlace) throws(VaultError) -> TreeNode
 
   private var top: Child
   // The node that the last entry was put into. In a bulk load, the next one mostly belongs there, too.
@@ -39,8 +39,8 @@ struct TreeEditor {
   ///
   /// - Parameter search: continues below the proved digest of a stored node.
   func digest(
-    of token: Token, search: (Digest, TreePlace) throws(GroupFileError) -> Digest?
-  ) throws(GroupFileError) -> Digest? {
+    of token: Token, search: (Digest, TreePlace) throws(VaultError) -> Digest?
+  ) throws(VaultError) -> Digest? {
     var child = top
     var place = TreePlace.root
     while true {
@@ -63,7 +63,7 @@ struct TreeEditor {
   }
 
   /// Puts `entry` into the tree, replacing an entry with the same token.
-  mutating func put(_ entry: TreeEntry, load: Load) throws(GroupFileError) {
+  mutating func put(_ entry: TreeEntry, load: Load) throws(VaultError) {
     var node: Node
     if let last, last.place.contains(entry.token) {
       node = last
@@ -83,7 +83,7 @@ struct TreeEditor {
       case .branch(var children):
         let nibble = entry.token.nibble(at: node.place.depth)
         let place = node.place.child(nibble)
-        let child = try children[nibble].map { (child) throws(GroupFileError) in
+        let child = try children[nibble].map { (child) throws(VaultError) in
           try TreeEditor.opened(child, at: place, load)
         }
         let next = child ?? Node(place, .leaf([]))
@@ -100,15 +100,15 @@ struct TreeEditor {
   }
 
   /// Computes the new root; `store` receives each changed node's place and body.
-  func finish(store: (TreePlace, [UInt8], Digest, TreeNode) throws(GroupFileError) -> Void) throws(GroupFileError)
+  func finish(store: (TreePlace, [UInt8], Digest, TreeNode) throws(VaultError) -> Void) throws(VaultError)
     -> Digest
   {
     try TreeEditor.finish(top, store)
   }
 
   private static func finish(
-    _ child: Child, _ store: (TreePlace, [UInt8], Digest, TreeNode) throws(GroupFileError) -> Void
-  ) throws(GroupFileError) -> Digest {
+    _ child: Child, _ store: (TreePlace, [UInt8], Digest, TreeNode) throws(VaultError) -> Void
+  ) throws(VaultError) -> Digest {
     guard case .changed(let node) = child else {
       if case .stored(let digest) = child { return digest }
       preconditionFailure("a child is stored or changed")
@@ -132,7 +132,7 @@ struct TreeEditor {
     return digest
   }
 
-  private static func opened(_ child: Child, at place: TreePlace, _ load: Load) throws(GroupFileError) -> Node {
+  private static func opened(_ child: Child, at place: TreePlace, _ load: Load) throws(VaultError) -> Node {
     switch child {
     case .changed(let node): return node
     case .stored(let digest):
@@ -185,7 +185,7 @@ struct TreeBuilder {
   /// Adds the next entry.
   ///
   /// - Throws: `damaged(.tree, …)` if its token is not above the previous one.
-  mutating func append(_ entry: TreeEntry) throws(GroupFileError) {
+  mutating func append(_ entry: TreeEntry) throws(VaultError) {
     guard last.map({ $0 < entry.token }) ?? true else { throw .damaged(.tree, "order of rows") }
     last = entry.token
     if !place.contains(entry.token) { leave(for: entry.token) }

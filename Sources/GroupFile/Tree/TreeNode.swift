@@ -100,14 +100,14 @@ enum TreeNode: Sendable, Equatable {
   /// Reads a body whose digest was proved.
   ///
   /// - Throws: `damaged(.tree, …)` for a body that no honest writer makes, even under a signed root.
-  init(parsing body: [UInt8], at place: TreePlace) throws(GroupFileError) {
-    self = try unsafe body.span.withUnsafeBytes { (body) throws(GroupFileError) in
+  init(parsing body: [UInt8], at place: TreePlace) throws(VaultError) {
+    self = try unsafe body.span.withUnsafeBytes { (body) throws(VaultError) in
       try unsafe TreeNode(parsing: body, at: place)
     }
   }
 
   /// As above, for a borrowed buffer.
-  init(parsing body: UnsafeRawBufferPointer, at place: TreePlace) throws(GroupFileError) {
+  init(parsing body: UnsafeRawBufferPointer, at place: TreePlace) throws(VaultError) {
     if TreeNode.isBranch(body.count) {
       let bitmap = UInt16(bigEndian: unsafe body.loadUnaligned(as: UInt16.self))
       let count = bitmap.nonzeroBitCount
@@ -194,28 +194,28 @@ extension Label {
 extension Connection {
   /// Lends the stored body at `place`, unproved; `nil` if there is none.
   func withNodeBody<Result>(
-    at place: TreePlace, _ body: (UnsafeRawBufferPointer) throws(GroupFileError) -> Result
-  ) throws(GroupFileError) -> Result? {
+    at place: TreePlace, _ body: (UnsafeRawBufferPointer) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result? {
     let statement = try statement("SELECT body FROM node WHERE prefix = ?")
     defer { statement.reset() }
-    try unsafe place.withKey { (key) throws(GroupFileError) in _ = try unsafe statement.bind(1, key) }
+    try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
     guard try statement.step() else { return nil }
     return try unsafe body(statement.blob(0, count: 34...TreeNode.leafCapacity * 48))
   }
 
   /// The stored body at `place`, unproved.
-  func nodeBody(at place: TreePlace) throws(GroupFileError) -> [UInt8]? {
-    unsafe try withNodeBody(at: place) { (body) throws(GroupFileError) in unsafe Array(body) }
+  func nodeBody(at place: TreePlace) throws(VaultError) -> [UInt8]? {
+    unsafe try withNodeBody(at: place) { (body) throws(VaultError) in unsafe Array(body) }
   }
 
   /// Writes the body at `place`.
-  func storeNode(_ body: [UInt8], at place: TreePlace) throws(GroupFileError) {
+  func storeNode(_ body: [UInt8], at place: TreePlace) throws(VaultError) {
     let statement = try statement(
       "INSERT INTO node(prefix, body) VALUES(?, ?) ON CONFLICT(prefix) DO UPDATE SET body = excluded.body")
-    try unsafe place.withKey { (key) throws(GroupFileError) in _ = try unsafe statement.bind(1, key) }
-    try statement.bind(2, body).run()
+    try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
+    try statement.run(lending: body, as: 2)
   }
 
   /// All bodies in rising order of their keys, unproved.
-  func nodes() throws(GroupFileError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
+  func nodes() throws(VaultError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
 }

@@ -1,14 +1,14 @@
-/// Scans JSON (RFC 8259): punctuation, numbers and strings.
-struct JSONScanner {
+/// Scans JSON (RFC 8259): punctuation, numbers, strings, and whole values. All that is read of JSON is read by it.
+package struct JSONScanner {
   private let bytes: [UInt8]
-  private(set) var position = 0
+  package private(set) var position = 0
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   func broken(_ defect: PropertyListDefect) -> ArchiveError { .brokenPropertyList(defect, offset: position) }
 
   /// The next byte that is not white space.
-  mutating func peek() -> UInt8? {
+  package mutating func peek() -> UInt8? {
     while position < bytes.count {
       switch bytes[position] {
       case 0x20, 0x09, 0x0A, 0x0D: position += 1
@@ -19,14 +19,14 @@ struct JSONScanner {
   }
 
   /// Skips white space and consumes `byte` if it is next; returns whether it was.
-  mutating func take(_ byte: UInt8) -> Bool {
+  package mutating func take(_ byte: UInt8) -> Bool {
     guard peek() == byte else { return false }
     position += 1
     return true
   }
 
   /// Consumes `word` if it begins here; returns whether it did.
-  mutating func take(_ word: StaticString) -> Bool {
+  package mutating func take(_ word: StaticString) -> Bool {
     guard word.withUTF8Buffer({ unsafe bytes[position...].starts(with: $0) }) else { return false }
     position += word.utf8CodeUnitCount
     return true
@@ -34,6 +34,19 @@ struct JSONScanner {
 
   /// A number that begins here: an integer, or a finite real if it has a point or an exponent.
   mutating func number() throws(ArchiveError) -> (integer: Int128?, real: Double?) {
+    let (range, isReal) = try numeral()
+    guard range.count <= Self.numberBytes else { throw broken(.number) }
+    let text = String(decoding: bytes[range], as: UTF8.self)
+    if isReal {
+      guard let real = Double(text), real.isFinite else { throw broken(.number) }
+      return (nil, real)
+    }
+    guard let integer = Int128(text) else { throw broken(.number) }
+    return (integer, nil)
+  }
+
+  /// The place of a number that begins here, of any length, and whether it has a point or an exponent.
+  package mutating func numeral() throws(ArchiveError) -> (range: Range<Int>, isReal: Bool) {
     let start = position
     if position < bytes.count, bytes[position] == UInt8(ascii: "-") { position += 1 }
     let first = position
@@ -53,14 +66,7 @@ struct JSONScanner {
       }
       guard digits() > 0 else { throw broken(.number) }
     }
-    guard position - start <= Self.numberBytes else { throw broken(.number) }
-    let text = String(decoding: bytes[start..<position], as: UTF8.self)
-    if isReal {
-      guard let real = Double(text), real.isFinite else { throw broken(.number) }
-      return (nil, real)
-    }
-    guard let integer = Int128(text) else { throw broken(.number) }
-    return (integer, nil)
+    return (start..<position, isReal)
   }
 
   /// The most bytes that a number may have, as in XML.
@@ -164,5 +170,95 @@ struct JSONScanner {
       }
     }
     throw broken(.truncated)
+  }
+
+  // MARK: Whole values
+
+  /// The text of the string that begins here, as UTF-8.
+  ///
+  /// - Returns: also whether it holds an escaped lone surrogate, which becomes U+FFFD.
+  package mutating func string() throws(ArchiveError) -> (text: [UInt8], isLossy: Bool) {
+    var text: [UInt8] = []
+    guard try string(into: &text) == .utf16 else { return (text, false) }
+    let units = stride(from: 0, to: text.count, by: 2).map { UInt16(text[$0]) << 8 | UInt16(text[$0 + 1]) }
+    return (Array(String(decoding: units, as: UTF16.self).utf8), true)
+  }
+
+  /// Skips the value that comes next.
+  ///
+  /// - Parameter nesting: the most containers inside each other.
+  /// - Returns: the place of the value.
+  package mutating func skipValue(nesting: Int = .max) throws(ArchiveError) -> Range<Int> {
+    _ = peek()
+    let start = position
+    // The brackets that end the open containers: a stack instead of recursion.
+    var ends: [UInt8] = []
+    while true {
+      if take(UInt8(ascii: "{")) {
+        ends.append(UInt8(ascii: "}"))
+      } else if take(UInt8(ascii: "[")) {
+        ends.append(UInt8(ascii: "]"))
+      } else {
+        try skipScalar()
+        if try skipEnds(&ends) { return start..<position }
+        continue
+      }
+      guard ends.count <= nesting else { throw broken(.json) }
+      if peek() == ends.last {
+        if try skipEnds(&ends) { return start..<position }
+      } else if ends.last == UInt8(ascii: "}") {
+        try skipKey()
+      }
+    }
+  }
+
+  /// Skips what follows a value: the ends of its containers, then a comma, and a key in an object.
+  ///
+  /// - Returns: whether all containers ended.
+  private mutating func skipEnds(_ ends: inout [UInt8]) throws(ArchiveError) -> Bool {
+    while let end = ends.last, take(end) { ends.removeLast() }
+    guard let end = ends.last else { return true }
+    guard take(UInt8(ascii: ",")) else { throw broken(.json) }
+    if end == UInt8(ascii: "}") { try skipKey() }
+    return false
+  }
+
+  private mutating func skipKey() throws(ArchiveError) {
+    guard peek() == UInt8(ascii: "\"") else { throw broken(.json) }
+    try skipString()
+    guard take(UInt8(ascii: ":")) else { throw broken(.json) }
+  }
+
+  private mutating func skipScalar() throws(ArchiveError) {
+    switch peek() {
+    case UInt8(ascii: "\"")?: try skipString()
+    case UInt8(ascii: "t")?: guard take("true") else { throw broken(.json) }
+    case UInt8(ascii: "f")?: guard take("false") else { throw broken(.json) }
+    case UInt8(ascii: "n")?: guard take("null") else { throw broken(.json) }
+    default: _ = try numeral()
+    }
+  }
+
+  private mutating func skipString() throws(ArchiveError) {
+    position += 1
+    while position < bytes.count {
+      switch bytes[position] {
+      case UInt8(ascii: "\""):
+        position += 1
+        return
+      case UInt8(ascii: "\\"): _ = try escape()
+      case 0..<0x20: throw broken(.json)
+      default: position += 1
+      }
+    }
+    throw broken(.truncated)
+  }
+
+  /// Whether `text` is one JSON value.
+  ///
+  /// - Parameter nesting: the most containers inside each other.
+  package static func isValid(_ text: String, nesting: Int) -> Bool {
+    var scanner = JSONScanner(Array(text.utf8))
+    return (try? scanner.skipValue(nesting: nesting)) != nil && scanner.peek() == nil
   }
 }

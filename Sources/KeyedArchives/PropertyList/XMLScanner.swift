@@ -17,7 +17,7 @@ extension XMLSource {
     }
   }
 
-  /// Goes on behind the next `end`; returns whether there is one.
+  /// Continues after the next `end`; returns whether there is one.
   package mutating func skip(past end: StaticString) -> Bool {
     while position + end.utf8CodeUnitCount <= bytes.count {
       if follows(end) {
@@ -33,7 +33,7 @@ extension XMLSource {
     while position < bytes.count, bytes[position].isXMLSpace { position += 1 }
   }
 
-  /// Takes the reference `&name;` that begins here, one of XML's five entities or a number; `nil` for any other.
+  /// Reads the reference `&name;` that begins here, one of XML's five entities or a number; `nil` for any other.
   package mutating func takeReference() -> Unicode.Scalar? {
     let name = bytes[(position + 1)...].prefix(12).prefix { $0 != UInt8(ascii: ";") }
     guard name.endIndex < bytes.count, bytes[name.endIndex] == UInt8(ascii: ";"),

@@ -22,57 +22,53 @@ package enum UTCDate {
 
   /// The text to the second. Nothing here writes years after 9999; they are shown with as many digits as they have.
   package static func text(_ milliseconds: Int64) -> String {
-    var text = DateText(milliseconds, between: UInt8(ascii: "T"))
+    var text: [UInt8] = []
+    let second = append(milliseconds, between: UInt8(ascii: "T"), to: &text)
     text.append(UInt8(ascii: ":"))
-    text.appendPair(text.second % 60)
+    appendPair(second % 60, to: &text)
     text.append(UInt8(ascii: "Z"))
-    return text.string
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// The day and minute, as tables show it.
   package static func shortText(_ milliseconds: Int64) -> String {
-    DateText(milliseconds, between: UInt8(ascii: " ")).string
+    var text: [UInt8] = []
+    appendShortText(milliseconds, to: &text)
+    return String(decoding: text, as: UTF8.self)
   }
 
-  /// Day and minute, written as bytes for speed: a list has a date in each of its lines.
-  private struct DateText {
-    private var bytes: [UInt8] = []
-    /// The second of the day.
-    let second: Int64
+  /// Appends ``shortText(_:)`` to a line: a list has a date in each.
+  package static func appendShortText(_ milliseconds: Int64, to line: inout [UInt8]) {
+    _ = append(milliseconds, between: UInt8(ascii: " "), to: &line)
+  }
 
-    init(_ milliseconds: Int64, between separator: UInt8) {
-      let days = floorDivide(milliseconds, millisecondsPerDay)
-      second = (milliseconds - days * millisecondsPerDay) / 1_000
-      let (year, month, day) = civil(days)
-      bytes.reserveCapacity(24)
-      if year < 0 { append(UInt8(ascii: "-")) }
-      appendYear(abs(year))
-      append(UInt8(ascii: "-"))
-      appendPair(month)
-      append(UInt8(ascii: "-"))
-      appendPair(day)
-      append(separator)
-      appendPair(second / 3_600)
-      append(UInt8(ascii: ":"))
-      appendPair(second / 60 % 60)
-    }
+  /// Appends day and minute.
+  ///
+  /// - Returns: the second of the day.
+  private static func append(_ milliseconds: Int64, between separator: UInt8, to text: inout [UInt8]) -> Int64 {
+    let days = floorDivide(milliseconds, millisecondsPerDay)
+    let second = (milliseconds - days * millisecondsPerDay) / 1_000
+    let (year, month, day) = civil(days)
+    if year < 0 { text.append(UInt8(ascii: "-")) }
+    // At least four digits.
+    if abs(year) >= 10_000 { text += String(abs(year) / 10_000).utf8 }
+    appendPair(abs(year) / 100 % 100, to: &text)
+    appendPair(abs(year) % 100, to: &text)
+    text.append(UInt8(ascii: "-"))
+    appendPair(month, to: &text)
+    text.append(UInt8(ascii: "-"))
+    appendPair(day, to: &text)
+    text.append(separator)
+    appendPair(second / 3_600, to: &text)
+    text.append(UInt8(ascii: ":"))
+    appendPair(second / 60 % 60, to: &text)
+    return second
+  }
 
-    mutating func append(_ byte: UInt8) { bytes.append(byte) }
-
-    /// Appends a number below 100 in two digits.
-    mutating func appendPair(_ number: Int64) {
-      append(UInt8(ascii: "0") + UInt8(number / 10))
-      append(UInt8(ascii: "0") + UInt8(number % 10))
-    }
-
-    /// Appends a year in at least four digits.
-    private mutating func appendYear(_ year: Int64) {
-      if year >= 10_000 { bytes += String(year / 10_000).utf8 }
-      appendPair(year / 100 % 100)
-      appendPair(year % 100)
-    }
-
-    var string: String { String(decoding: bytes, as: UTF8.self) }
+  /// Appends a number below 100 in two digits.
+  private static func appendPair(_ number: Int64, to text: inout [UInt8]) {
+    text.append(UInt8(ascii: "0") + UInt8(number / 10))
+    text.append(UInt8(ascii: "0") + UInt8(number % 10))
   }
 
   /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last: Howard Hinnant,
@@ -177,7 +173,7 @@ extension UTCDate {
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
 
-/// The digits behind a decimal point. Seconds before 2001 are negative while the fraction of a second in a date is
+/// The digits after a decimal point. Seconds before 2001 are negative while the fraction of a second in a date is
 /// positive, and converting between the two in binary floating point would not be exact.
 struct DecimalFraction: Equatable {
   /// ASCII digits without trailing zeros.

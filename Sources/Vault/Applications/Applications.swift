@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// The applications that the owner issued credentials to. Only the owner can use this.
@@ -126,7 +126,7 @@ extension SecretStore {
       let group = try group(name)
       do throws(VaultError) {
         let state = try settled(name) { () throws(VaultError) in
-          try group.reading { (transaction) throws(GroupFileError) in transaction.view.state }
+          try group.reading { (transaction) throws(VaultError) in transaction.view.state }
         }
         if let state { found.append((group.name, state)) }
       } catch {

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 extension Applications {

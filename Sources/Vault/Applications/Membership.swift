@@ -130,7 +130,7 @@ extension SecretStore {
     _ = try owner()
     guard let token = Token(hexadecimal: token) else { throw .invalid("a row's token has 32 hexadecimal digits") }
     let group = try self.group(group)
-    let isThere = try group.reading { (view) throws(GroupFileError) in try view.provedDigest(of: token) != nil }
+    let isThere = try group.reading { (view) throws(VaultError) in try view.provedDigest(of: token) != nil }
     guard isThere else { throw .notFound(.item) }
     var change = RosterChange(rotates: true)
     change.drops = [token]
@@ -159,14 +159,14 @@ extension SecretStore {
     if let confirm { acceptance = try ownersAcceptance(of: name, asking: confirm) }
     let drafts = try DraftFolder.make(in: location.home)
     let places = drafts.places(of: name)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       let changed = try file.changeRoster(change, accepting: acceptance, at: places, by: identity) { progress($0) }
       drafts.drop(places.kept)
       return note(changed, name, nil)
     } catch {
       // We hold the writer lock, so SQLite's lock on the file can only belong to a process that obstructs the change,
       // which needs no more than read access. A new file has no lock.
-      guard error.isRepairable || error == .busy else { throw VaultError(error, group: name.description) }
+      guard error.isRepairable || error == .busy(group: nil) else { throw error.named(name.description) }
     }
     return try rebuild(name, file, change, accepting: acceptance, progress)
   }
@@ -260,7 +260,7 @@ extension SecretStore {
         }
         if !isComplete { leftOut(name, .strangeRows(group: name)) }
       } catch {
-        let problem = VaultError(error, group: name)
+        let problem = error.named(name)
         notices.post(.groupLeftOut(group: name, reason: problem.message))
         leftOut(name, problem)
       }

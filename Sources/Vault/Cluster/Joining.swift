@@ -1,8 +1,8 @@
-internal import GroupFile
+public import GroupFile
 internal import KeyedArchives
 internal import Sealing
 
-/// An application's credential as a file holds it: which application it is, and where its groups are.
+/// An application's credential file: which application it is for, and where its groups are.
 public struct ApplicationCredential: Sendable {
   let credential: Credential
 
@@ -10,8 +10,8 @@ public struct ApplicationCredential: Sendable {
   ///
   /// - Parameters:
   ///   - path: the credential's file.
-  ///   - passphrase: gives the passphrase of a sealed credential; called only for one.
-  /// - Throws: ``VaultError/locked(_:)`` if the file is missing or unsuitable, or if it is sealed and nothing gives the
+  ///   - passphrase: returns the passphrase; called only if the credential is sealed.
+  /// - Throws: ``VaultError/locked(_:)`` if the file is missing or unsuitable, or if it is sealed and there is no
   ///   passphrase; ``VaultError/wrongKey(_:)``; ``VaultError/damaged(group:level:detail:)``;
   ///   ``VaultError/newerFormat(read:write:)``; ``VaultError/storage(_:)``.
   public init(at path: String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil) throws(VaultError) {
@@ -29,20 +29,20 @@ public struct ApplicationCredential: Sendable {
   /// The 32 bytes of the key that identifies the owner of these groups.
   public var ownerKeyBytes: [UInt8] { credential.ownerKey.bytes }
 
-  /// The newest state that the owner knew of each of these groups when they wrote the credential; an older one is a
+  /// The newest state of each of these groups that the owner knew when they wrote the credential. An older state is a
   /// rollback.
   package var floors: [(group: String, state: Floor)] { credential.floors.map { ($0.group, $0.state) } }
 }
 
 extension StoreLocation {
-  /// The path of the copy of a joined application's credential.
+  /// The path of the stored copy of an application's credential.
   package func joinedCredential(of application: String) throws(VaultError) -> String {
     "\(home)/\(IdentityFolder.joinedName)/\(try Applications.name(application))"
   }
 
-  /// The ids of the applications that were joined here, sorted.
+  /// The ids of the applications that joined here, sorted.
   ///
-  /// - Throws: ``VaultError/denied(_:)`` if the folder may be changed by others; ``VaultError/storage(_:)``.
+  /// - Throws: ``VaultError/denied(_:)`` if others may change the folder; ``VaultError/storage(_:)``.
   package func joinedApplications() throws(VaultError) -> [String] {
     do throws(FileFault) {
       let home = try Folder(home, .visible(), followingLink: true)
@@ -54,12 +54,13 @@ extension StoreLocation {
     }
   }
 
-  /// Keeps a copy of `joining`, mode 0600, for a `vaultd` that fetches the application's groups; makes what is missing
-  /// of the store's folders, but no identity.
+  /// Keeps a copy of `joining`, with mode 0600, for a `vaultd` that fetches the application's groups. Makes missing
+  /// folders of the store, but no identity.
   ///
-  /// - Throws: ``VaultError/invalid(_:)`` if the credential names no remote; ``VaultError/exists(_:)`` if groups of
-  ///   another owner are here; ``VaultError/contradiction(_:)`` if a newer credential of the application was joined;
-  ///   ``VaultError/denied(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``. Nothing is replaced then.
+  /// - Throws: ``VaultError/invalid(_:)`` if the credential names no remote; ``VaultError/exists(_:)`` if this store
+  ///   has groups of another owner; ``VaultError/contradiction(_:)`` if a newer credential of the application was
+  ///   joined; ``VaultError/denied(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``. Nothing is replaced
+  ///   then.
   public func join(_ joining: ApplicationCredential) throws(VaultError) {
     let credential = joining.credential
     guard credential.remote != nil else { throw .contradiction(.remotelessCredential) }
@@ -82,7 +83,7 @@ extension StoreLocation {
     }
   }
 
-  /// The copy of a joined application's credential; `nil` if there is none, or none that can be read.
+  /// The stored copy of an application's credential; `nil` if there is none that can be read.
   private func joined(_ name: String) throws(VaultError) -> Credential? {
     do {
       return try CredentialFile.read(joinedCredential(of: name))
@@ -91,7 +92,7 @@ extension StoreLocation {
     }
   }
 
-  /// - Throws: ``VaultError/exists(_:)`` if the store's owner, or that of a joined application, is another.
+  /// - Throws: ``VaultError/exists(_:)`` if the store or a joined application belongs to another owner.
   private func refuseAnotherOwner(than ownerKey: PublicKey) throws(VaultError) {
     do throws(VaultError) {
       guard try identityFolder.read().ownerKey == ownerKey else { throw .exists(.storeAtPlace) }
@@ -102,20 +103,20 @@ extension StoreLocation {
   }
 }
 
-/// A group that a `vaultd` keeps for joined applications.
+/// A group that `vaultd` keeps for joined applications.
 public struct JoinedGroup: Sendable, Equatable {
   public let name: String
-  /// The epoch of the newest proved commit that it has.
+  /// The epoch of its newest proved commit.
   public let epoch: UInt64
 }
 
 // MARK: - The answer of vaultd, in JSON
 
 extension JoinedGroup {
-  /// The largest answer in bytes.
+  /// The size limit of an answer, in bytes.
   static let answerByteLimit = 1 << 20
 
-  /// Reads `{"groups":[{"name":…,"epoch":…}]}`; `nil` for anything else. Members that a newer `vaultd` adds are passed over.
+  /// Reads `{"groups":[{"name":…,"epoch":…}]}`; `nil` for anything else. Members added by a newer `vaultd` are ignored.
   static func list(parsing bytes: [UInt8]) -> [JoinedGroup]? {
     guard let list = try? PropertyList(json: bytes, limits: ArchiveLimits()),
       let place = list.value("groups", in: list.nodes[list.top]), list.nodes[place].kind == .array
@@ -133,7 +134,8 @@ extension JoinedGroup {
     return groups
   }
 
-  /// Reads `{"errors":["…"],"status":…}`, where the status is one of `vault`; without one, that of HTTP decides.
+  /// Reads `{"errors":["…"],"status":…}`, where the status is an exit status of `vault`. Without one, the HTTP status
+  /// is used.
   static func failure(parsing bytes: [UInt8], httpStatus: Int) -> VaultError {
     let list = try? PropertyList(json: bytes, limits: ArchiveLimits())
     let member = { (name: StaticString) in

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 package import Sealing
 
 /// What an etcd user may do with the log of one published group.
@@ -9,7 +9,7 @@ public struct EtcdPermission: Sendable, Equatable {
   public let group: String
   public let access: Access
 
-  /// Each but ``none`` is a role of etcd with a permission for the keys of one group.
+  /// Except for ``none``, each is an etcd role with a permission for the keys of one group.
   public enum Access: UInt8, Sendable {
     case none = 0
     case read
@@ -22,19 +22,19 @@ public struct EtcdPermission: Sendable, Equatable {
 struct EtcdLogin: Sendable {
   let application: String
   let user: String
-  /// `nil` if the credential has the remote's own login, which others have, too.
+  /// `nil` if the credential has the remote's own login, which others share.
   let password: OpenedSecret?
 }
 
-/// What became of an etcd permission after an application had left a group.
+/// What happened to an etcd permission after an application left a group.
 public enum WithdrawnLogin: Sendable, Equatable {
-  /// No credential of the application has a login for the group's remote.
+  /// The application has no login for the group's remote.
   case notNeeded
-  /// The application's etcd user has no access to the group's log any more.
+  /// The application's etcd user no longer has access to the group's log.
   case withdrawn
   /// The login of the remote may not change users in etcd, or no `vaultd` answered.
   case refused(remote: String)
-  /// The credential has the login that the remote itself has.
+  /// The credential has the remote's own login, which cannot be withdrawn from one application.
   case shared(remote: String, user: String)
 }
 
@@ -42,7 +42,7 @@ public enum WithdrawnLogin: Sendable, Equatable {
 extension SecretStore {
   private static let loginPrefix = "login/"
 
-  /// The logins that credentials were given for the remote `name`, sorted by application.
+  /// The logins for the remote `name` that were put into credentials, sorted by application.
   private func logins(at name: String) throws(VaultError) -> [EtcdLogin] {
     guard hasGroup(.service) else { return [] }
     let prefix = SecretStore.loginPrefix + name + "/"
@@ -61,12 +61,12 @@ extension SecretStore {
     }
   }
 
-  /// The remote as a credential of `application` has it: with the remote's login, or with one of the application's own, which
-  /// ``provision(_:as:password:)`` makes known to etcd.
+  /// The remote to put into the credential of `application`: with the remote's login, or with one of the application's
+  /// own, which takes effect in etcd after ``provision(_:as:password:)``.
   ///
   /// - Parameters:
-  ///   - isOwn: whether the application gets a user of its own.
-  ///   - isNew: whether an own user gets a new password.
+  ///   - isOwn: whether the application gets its own user.
+  ///   - isNew: whether that user gets a new password.
   func remote(
     _ name: String, for application: String, own isOwn: Bool, renewing isNew: Bool
   ) throws(VaultError) -> Remote {
@@ -78,7 +78,7 @@ extension SecretStore {
     let known = try logins(at: name).first { $0.application == application }
     let item = SecretStore.loginPrefix + name + "/" + application
     guard isOwn else {
-      // Its own login stays in etcd until the owner provisions the remote.
+      // Until the owner provisions the remote, the application's own login remains in etcd.
       if known?.password != nil || known?.user != user { try group(.service).set(item, to: user + "\n") }
       return remote
     }
@@ -89,18 +89,18 @@ extension SecretStore {
     return try remote.loggingIn(as: own, Secret(password).opened)
   }
 
-  /// Makes etcd users, roles and permissions for the groups that are published at the remote `name`: its own user may write
-  /// them all, and each application with a login of its own may do there what it may do in the group.
+  /// Makes etcd users, roles and permissions for the groups that are published at the remote `name`: the remote's user
+  /// may write all of them, and each application with its own login gets the rights that it has in the group.
   ///
-  /// `vaultd` does it, and keeps neither the user nor the password. It can be repeated.
+  /// `vaultd` does this, and keeps neither the user nor the password. The call can be repeated.
   ///
   /// - Parameters:
   ///   - name: the remote's name.
   ///   - user: an etcd user with the role `root`.
-  ///   - password: theirs.
+  ///   - password: that user's password.
   /// - Returns: what each user may do now.
-  /// - Throws: ``VaultError/invalid(_:)`` if the remote has no user; ``VaultError/denied(_:)`` for anyone but the owner;
-  ///   ``VaultError/service(_:_:)`` for what `vaultd` and the cluster answer.
+  /// - Throws: ``VaultError/invalid(_:)`` if the remote has no user; ``VaultError/denied(_:)`` for anyone but the
+  ///   owner; ``VaultError/service(_:_:)`` for errors of `vaultd` and of the cluster.
   @discardableResult
   public func provision(
     _ name: String, as user: String, password: consuming Secret
@@ -135,7 +135,8 @@ extension SecretStore {
     return (plan, permissions)
   }
 
-  /// Takes from the etcd user of `application` what they may do with the log of `group`, which the application has left.
+  /// Removes the permissions of the etcd user of `application` for the log of `group`, after the application has left
+  /// the group.
   ///
   /// - Parameters:
   ///   - application: the application's id.
@@ -154,7 +155,7 @@ extension SecretStore {
   }
 
   private func access(of application: String, to group: String) throws(VaultError) -> EtcdPermission.Access {
-    try self.group(group).reading { (view) throws(GroupFileError) in
+    try self.group(group).reading { (view) throws(VaultError) in
       let member = view.view.state.roster.members.first { $0.kind == .application && $0.application == application }
       guard let member else { return .none }
       return member.rights >= .write ? .write : .read
@@ -168,16 +169,17 @@ extension SecretStore {
   }
 }
 
-/// The body of a ``ClusterRequest/provision``, in parts that follow the number of their bytes as `u32`: the users; the remote,
-/// with the login that may change them; the password of each user, in the same order. The users are `u16` number, then for each
-/// `u16 ‖ name ‖ u16` number of grants, each `group id 32 ‖ u8` access. A user without a password is not made.
+/// The body of a ``ClusterRequest/provision``. Each part has its byte count as `u32` before it: the users; the remote,
+/// with a login that may change them; the password of each user, in the same order. The part with the users is a `u16`
+/// count, then for each user `u16 ‖ name ‖ u16` count of grants, and for each grant `group id 32 ‖ u8` access. A user
+/// without a password is not created.
 package struct ProvisioningPlan: Sendable {
   package struct User: Sendable {
     package let name: String
     let password: OpenedSecret?
     package var grants: [Grant]
 
-    /// The password that they get; `nil` for a user who is there.
+    /// The password to set; `nil` for a user that exists.
     package func givenPassword() -> Secret? {
       guard let password else { return nil }
       return Secret(password)
@@ -209,7 +211,7 @@ package struct ProvisioningPlan: Sendable {
     return try unsafe parts.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }.opened
   }
 
-  /// - Throws: ``VaultError/invalid(_:)`` for anything that ``serialized()`` does not write.
+  /// - Throws: ``VaultError/invalid(_:)`` for bytes that ``serialized()`` does not produce.
   package init(decoding bytes: UnsafeRawBufferPointer) throws(VaultError) {
     let damage = VaultError.invalid("a request that does not follow the protocol")
     guard let parts = unsafe CountedParts.ranges(bytes), parts.count >= 2 else { throw damage }
@@ -247,7 +249,7 @@ package struct ProvisioningPlan: Sendable {
   }
 }
 
-/// Parts that each follow the number of their bytes as `u32`.
+/// Parts that each have their byte count as `u32` before them.
 enum CountedParts {
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   static func joined(_ open: [[UInt8]], _ secrets: [OpenedSecret?]) throws(VaultError) -> GuardedBytes {
@@ -272,7 +274,7 @@ enum CountedParts {
     return bytes
   }
 
-  /// The places of the parts; `nil` if the bytes are not exactly such parts.
+  /// The ranges of the parts; `nil` if the bytes are not exactly such parts.
   static func ranges(_ bytes: UnsafeRawBufferPointer) -> [Range<Int>]? {
     var parts: [Range<Int>] = []
     var offset = 0

@@ -1,21 +1,21 @@
 internal import GroupFile
 internal import Sealing
 
-/// How old the newest proved state of a published group may be when it is read.
+/// Limits how old the newest proved state of a published group may be when it is read.
 ///
-/// The age is that of the newest signature that this machine has proved, by the clocks of its writer and of this machine. So
-/// whoever withholds commits is noticed when the age is over, and not before.
+/// The age is the time since the newest signature that this machine has proved, by the clocks of the writer and of this
+/// machine. So someone who withholds commits is noticed when the limit has passed, and not before.
 extension SecretStore {
-  /// - Throws: `tooOld`.
-  func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(GroupFileError) {
+  /// - Throws: `unordered(.tooOld)`.
+  func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(VaultError) {
     guard state.isPublished, let limit = maxAge(of: name.description) else { return }
     let now = ages.now()
     let age = now > state.manifest.time ? (now - state.manifest.time) / 1_000 : 0
-    guard age <= limit else { throw .tooOld(seconds: age, limit: limit) }
+    guard age <= limit else { throw .unordered(.tooOld(seconds: age, limit: limit)) }
   }
 
-  /// In seconds; `nil` for any age. An application learns it from its credential, the owner and the service from their
-  /// group, which is asked again after half a minute.
+  /// In seconds; `nil` for no limit. An application knows it from its credential. The owner and the service read it
+  /// from their group, at most every half minute.
   private func maxAge(of group: String) -> UInt64? {
     if case .application(let credential) = access, let remote = credential.remote {
       return remote.maxAge.map(UInt64.init)
@@ -29,10 +29,10 @@ extension SecretStore {
   }
 }
 
-/// What a store has found out about the greatest ages of its groups.
+/// The age limits of groups that a store has looked up.
 final class KnownAges: Sendable {
   private let known = Locked<[String: (age: UInt64?, until: Duration)]>([:])
-  /// The clock that ages are measured by, in milliseconds since 1970, in the place of the system's.
+  /// The time that ages are measured by, in milliseconds since 1970; `nil` for the system's clock.
   let testOnlyNow = Locked<UInt64?>(nil)
 
   func now() -> UInt64 { testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds() }
@@ -47,11 +47,11 @@ final class KnownAges: Sendable {
 }
 
 extension AccessGroup {
-  /// As `reading`, for what users read: a copy of a published group may be too old for it.
+  /// Like `reading`, for reads on behalf of users, which fail if the copy of a published group is too old.
   func readingItems<Result>(
-    _ body: (ReadTransaction) throws(GroupFileError) -> Result
+    _ body: (ReadTransaction) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
-    try reading { (transaction) throws(GroupFileError) in
+    try reading { (transaction) throws(VaultError) in
       try requireRecent(transaction.view.state)
       return try body(transaction)
     }

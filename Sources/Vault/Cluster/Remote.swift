@@ -1,17 +1,17 @@
-internal import GroupFile
+public import GroupFile
 internal import KeyedArchives
 
-/// An etcd cluster that orders and keeps the commits of published groups: where it is, and how to log in.
+/// An etcd cluster that orders and keeps the commits of published groups: its address and login.
 ///
-/// The client key and the password are in guarded memory, and only ``key()`` and ``password()`` give them.
+/// The client key and the password are in guarded memory, and only ``key()`` and ``password()`` return them.
 public struct Remote: Sendable {
-  /// Follows the rule for names of groups.
+  /// Follows the rules for names of groups.
   public let name: String
-  /// At least one, in the order in which the owner named them; no two are equal.
+  /// At least one, in the order given by the owner, without duplicates.
   public let endpoints: [Endpoint]
   /// Whether connections are encrypted, and the servers prove who they are.
   public let usesTLS: Bool
-  /// The certificates, in PEM, of the authorities that the servers' certificates must come from; `nil` for those of the
+  /// The certificates, in PEM, of the authorities that may issue the servers' certificates; `nil` for those of the
   /// system.
   public let authority: String?
   /// The client's certificate and its chain, in PEM.
@@ -20,14 +20,14 @@ public struct Remote: Sendable {
   public let user: String?
   /// After how many seconds the newest proved state of a group counts as too old to be read; `nil` for never.
   public let maxAge: UInt32?
-  /// After how many seconds without a change a host that may write signs an empty one; `nil` for never.
+  /// After how many seconds without a change a host that may write signs an empty change; `nil` for never.
   public let heartbeat: UInt32?
   let openedKey: OpenedSecret?
   let openedPassword: OpenedSecret?
 
   /// One server of the cluster.
   public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
-    /// A name or an address; an IPv6 address stands here without brackets.
+    /// A name or an address; an IPv6 address without brackets.
     public let host: String
     /// 1 to 65,535.
     public let port: UInt16
@@ -36,9 +36,9 @@ public struct Remote: Sendable {
     public var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
-  /// The largest number of bytes of a remote.
+  /// The size limit of a remote, in bytes.
   public static let byteLimit = 65_536
-  /// The highest number of endpoints.
+  /// The maximum number of endpoints.
   public static let endpointLimit = 64
 
   /// - Parameters:
@@ -114,7 +114,7 @@ public struct Remote: Sendable {
     return Secret(openedPassword)
   }
 
-  /// Whether both lead to the same servers with the same login, and say the same of empty changes.
+  /// Whether both have the same servers, the same login, and the same setting for empty changes.
   package func isSame(as other: Remote) -> Bool {
     func isSame(_ left: OpenedSecret?, _ right: OpenedSecret?) -> Bool {
       guard let left, let right else { return left == nil && right == nil }
@@ -135,7 +135,8 @@ public struct Remote: Sendable {
       password: password, maxAge: maxAge, heartbeat: heartbeat)
   }
 
-  /// As the owner may write it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are encrypted.
+  /// In the form in which the owner writes it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are
+  /// encrypted.
   public var address: String {
     (usesTLS ? Scheme.tls : .plain).rawValue + endpoints.map(\.description).joined(separator: ",")
   }
@@ -181,7 +182,7 @@ extension Remote {
     return (scheme, endpoints)
   }
 
-  /// A name or an IPv4 address, or, if it has a colon, an IPv6 address.
+  /// A host name or an IPv4 address; if it contains a colon, an IPv6 address.
   private static func isHost(_ text: String) -> Bool {
     let isAddress = text.utf8.contains(UInt8(ascii: ":"))
     guard (1...253).contains(text.utf8.count), isAddress || text.utf8.first.map(isWordByte) ?? false else {

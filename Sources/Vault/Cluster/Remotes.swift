@@ -1,8 +1,7 @@
-internal import GroupFile
+public import GroupFile
 package import Sealing
 
-/// The remotes, and the groups that are published at them: items of `vault.service`, which the owner writes and the
-/// service reads.
+/// The remotes, and where groups are published: items of `vault.service`, which the owner writes and the service reads.
 extension SecretStore {
   private static let remotePrefix = "remote/"
   private static let publishedPrefix = "published/"
@@ -34,11 +33,11 @@ extension SecretStore {
     return found
   }
 
-  /// Keeps a remote. The groups `vault.service` and `vault.audit` are made if they are missing.
+  /// Stores a remote. Makes the groups `vault.service` and `vault.audit` if they are missing.
   ///
   /// - Parameters:
   ///   - remote: the remote, with its login.
-  ///   - isReplacing: whether a remote of the same name exists, and is replaced.
+  ///   - isReplacing: whether to replace a remote of the same name, which must exist.
   /// - Throws: ``VaultError/exists(_:)``; ``VaultError/notFound(_:)`` if there is nothing to replace;
   ///   ``VaultError/denied(_:)`` for anyone but the owner.
   public func addRemote(_ remote: Remote, replacing isReplacing: Bool = false) throws(VaultError) {
@@ -54,7 +53,7 @@ extension SecretStore {
     record(.addRemote, subject: remote.name, detail: remote.address)
   }
 
-  /// Removes the remote `name`, with its older versions.
+  /// Removes the remote `name` and its older versions.
   ///
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` while a group is published there;
   ///   ``VaultError/denied(_:)`` for anyone but the owner.
@@ -64,7 +63,7 @@ extension SecretStore {
     guard hasGroup(.service) else { throw .notFound(.remote) }
     try changeServiceGroup { (edit) throws(VaultError) in
       guard try edit.state.isPresent(item) else { throw .notFound(.remote) }
-      // The transaction keeps other writers out, so no group can be published there meanwhile.
+      // The transaction excludes other writers, so no group can be published there in the meantime.
       if let published = try publishedGroups().filter({ $0.value == name }).keys.min() {
         throw .contradiction(.publishedGroup(published))
       }
@@ -73,14 +72,14 @@ extension SecretStore {
     record(.removeRemote, subject: name)
   }
 
-  /// The name of the remote at which each published group is. The owner and the service can read it.
+  /// The name of the remote of each published group. The owner and the service can read it.
   public func publishedGroups() throws(VaultError) -> [String: String] {
     var found: [String: String] = [:]
     for publication in try publications() { found[publication.group] = publication.remote }
     return found
   }
 
-  /// Where each published group's log is. The owner and the service can read it, also without a copy of the group.
+  /// Where the log of each published group is. The owner and the service can read it, even without a copy of the group.
   package func publications() throws(VaultError) -> [Publication] {
     guard hasGroup(.service) else { return [] }
     return try ownersItems(prefix: SecretStore.publishedPrefix).map { (item, bytes) throws(VaultError) in
@@ -97,9 +96,10 @@ extension SecretStore {
     }
   }
 
-  /// Notes that `group`, which has this id, is published at the remote `name`; an earlier note is replaced.
+  /// Notes that `group`, with this id, is published at the remote `name`; replaces an earlier note.
   ///
-  /// - Throws: ``VaultError/notFound(_:)`` if there is no such remote; ``VaultError/denied(_:)`` for anyone but the owner.
+  /// - Throws: ``VaultError/notFound(_:)`` if there is no such remote; ``VaultError/denied(_:)`` for anyone but the
+  ///   owner.
   package func setPublished(_ group: String, _ id: GroupID, at name: String) throws(VaultError) {
     _ = try owner()
     let group = try AccessGroup.Name(group).description
@@ -112,7 +112,7 @@ extension SecretStore {
     record(.publish, group: group, subject: name)
   }
 
-  /// Removes the note that `group` is published. If there is none, nothing changes.
+  /// Removes the note that `group` is published. Without a note, nothing changes.
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   package func clearPublished(_ group: String) throws(VaultError) {
@@ -142,7 +142,7 @@ package struct Publication: Sendable, Equatable {
 }
 
 extension OneState {
-  /// Whether there is a current item `name`.
+  /// Whether the item `name` currently exists.
   fileprivate func isPresent(_ name: String) throws(VaultError) -> Bool {
     try item(name).map { !$0.isRemoved } ?? false
   }

@@ -1,63 +1,68 @@
 internal import GroupFile
 internal import Sealing
 
-/// Has the `vaultd` of this machine order a group's changes in its cluster.
+/// Orders a group's changes in its cluster, through this machine's `vaultd`.
 struct ServicePublisher: CommitPublishing {
   private let group: String
   private let location: StoreLocation
 
   init(_ group: String, at location: StoreLocation) { (self.group, self.location) = (group, location) }
 
-  func publish(_ commit: GroupCommit) throws(GroupFileError) { try ask(.commit, commit.serialized()) }
+  func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
+    try ask(isRepeated ? .commitAgain : .commit, commit.serialized())
+  }
 
   func publish(
     fileAt path: String, holding state: PublishedState, after previous: PublishedState
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     try ask(.base, PublishedFile(path: path, previous: previous).encoded())
   }
 
-  func catchUp() throws(GroupFileError) { try ask(.sync, []) }
+  func catchUp() throws(VaultError) { try ask(.sync, []) }
 
-  private func ask(_ request: ClusterRequest, _ body: [UInt8]) throws(GroupFileError) {
+  private func ask(_ request: ClusterRequest, _ body: [UInt8]) throws(VaultError) {
     let failure: VaultError?
     do throws(VaultError) {
       failure = try location.askService(request.path(of: group), body, patience: request == .base ? 600 : 30).failure
     } catch {
       switch error {
-      case .locked: throw .published
-      // The request may have reached `vaultd`, and its cluster.
-      case .service(.busy, _): throw request == .sync ? .unreachable("vaultd does not answer") : .outcomeUnknown
-      default: throw .unreachable(error.message)
+      case .locked: throw .unordered(.notHere)
+      // The request may have reached `vaultd` and its cluster.
+      case .service(.busy, _):
+        throw .unordered(request == .sync ? .unreachable("vaultd does not answer") : .outcomeUnknown(nil))
+      default: throw .unordered(.unreachable(error.message))
       }
     }
+    guard let failure else { return }
     switch failure {
-    case nil: return
-    case .unordered(_, .overtaken): throw .behind
-    case .unordered(_, .outcomeUnknown): throw .outcomeUnknown
-    case .unordered(_, .unreachable(let reason)): throw .unreachable(reason)
-    case .denied(.notAMember): throw .notAMember
-    case let failure?: throw .unreachable(failure.message)
+    case .unordered(_, .overtaken), .unordered(_, .outcomeUnknown), .unordered(_, .unreachable), .denied(.notAMember):
+      throw failure
+    default: throw .unordered(.unreachable(failure.message))
     }
   }
 }
 
-/// What programs ask `vaultd` about a published group: `POST /vault/1/REQUEST/GROUP`, answered by a ``ServiceAnswer``.
+/// The requests of programs to `vaultd` about a published group: `POST /vault/1/REQUEST/GROUP`, answered by a
+/// ``ServiceAnswer``.
 package enum ClusterRequest: String, Sendable {
   /// Orders the commit in the body.
   case commit
+  /// Orders the commit in the body, which an earlier request may have done.
+  case commitAgain = "commit-again"
   /// Orders the state of the file that the body names.
   case base
   /// Brings the group's copy up to date.
   case sync
-  /// Asks for the epoch of the log, and for what keeps the copy from being up to date.
+  /// Asks for the epoch of the log, and for the error that keeps the copy from being up to date.
   case status
-  /// Makes the users and permissions of a remote in etcd; instead of a group, the remote is named.
+  /// Makes the users and permissions of a remote in etcd. The path names the remote instead of a group.
   case provision
 
   func path(of group: String) -> String { "/vault/1/\(rawValue)/\(group)" }
 }
 
-/// The body of a ``ClusterRequest/base``: `u16 ‖ path ‖ group id 32 ‖ u64 epoch ‖ link 32` of the state that it follows.
+/// The body of a ``ClusterRequest/base``: `u16 ‖ path ‖ group id 32 ‖ u64 epoch ‖ link 32`. Epoch and link are those of
+/// the state that the file's state follows.
 package struct PublishedFile: Sendable, Equatable {
   package let path: String
   package let previous: PublishedState

@@ -2,14 +2,15 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// Changes of one published group that several threads make at the same time, and that share one commit.
+/// Changes of one published group that several threads make at the same time, sharing one commit.
 ///
-/// A commit goes over the network, so others wait meanwhile. The first of them begins the next transaction, each of the
-/// others makes its change in it in turn, on its own thread, and then it is committed once for all. A change that fails
-/// leaves the others alone; if it had written something already, all of them begin again, each for itself.
+/// A commit goes over the network, and other threads wait for it. Then the first of them begins the next transaction.
+/// Each of the others makes its change in it, in turn and on its own thread, and all changes are committed at once. A
+/// change that fails does not affect the others; but if it has already written something, all of them start again, each
+/// in its own transaction.
 final class SharedWriting: Sendable {
   private struct State {
-    /// Whether somebody has a transaction, or is about to.
+    /// Whether a thread has a transaction, or is about to begin one.
     var isLed = false
     var waiting: [Waiter] = []
     /// The thread whose change is being made.
@@ -18,7 +19,7 @@ final class SharedWriting: Sendable {
 
   private let state = Locked(State())
 
-  /// The most changes in one commit.
+  /// The maximum number of changes in one commit.
   private static let limit = 64
 
   /// How many changes wait for the commit before theirs.
@@ -29,8 +30,8 @@ final class SharedWriting: Sendable {
   /// - Parameters:
   ///   - begin: begins a transaction.
   ///   - commit: commits it.
-  ///   - body: may be called a second time, in another transaction, if the first one came to nothing.
-  /// - Throws: what `begin`, `commit` and `body` throw.
+  ///   - body: makes the change. Called again in another transaction if the first one was abandoned.
+  /// - Throws: the errors of `begin`, `commit` and `body`.
   func run<Result>(
     beginning begin: () throws -> WriteTransaction, committing commit: (WriteTransaction) throws -> Void,
     _ body: (WriteTransaction) throws -> Result
@@ -38,7 +39,7 @@ final class SharedWriting: Sendable {
     let thread = pthread_self()
     let waiter = Waiter()
     let (isAlone, isLeading) = state.withLock { state in
-      // A change inside a change cannot wait for itself.
+      // A change inside a change would wait for itself.
       if let runner = state.runner, pthread_equal(runner, thread) != 0 { return (true, false) }
       guard state.isLed else {
         state.isLed = true
@@ -97,7 +98,7 @@ final class SharedWriting: Sendable {
     return result
   }
 
-  /// - Returns: also whether the transaction holds nothing of a change that failed.
+  /// - Returns: also whether the transaction contains no part of a failed change.
   private func make<Result>(
     _ body: (WriteTransaction) throws -> Result, in transaction: WriteTransaction
   ) -> (outcome: Swift.Result<Result, any Error>, isClean: Bool) {
@@ -126,7 +127,7 @@ final class SharedWriting: Sendable {
   }
 }
 
-/// A thread with a change that another thread's transaction may take.
+/// A thread whose change can join another thread's transaction.
 private final class Waiter: Sendable {
   enum Turn {
     case lead
@@ -144,7 +145,7 @@ private final class Waiter: Sendable {
   private let ending = Handed<Ending>()
 
   func lead() { turn.give(.lead) }
-  /// The transaction is lent until ``waitUntilFinished()`` has returned.
+  /// Lends the transaction until ``waitUntilFinished()`` has returned.
   func join(_ transaction: WriteTransaction) { turn.give(.join(transaction)) }
   func waitForTurn() -> Turn { turn.take() }
   func finish(isClean: Bool) { finished.give(isClean) }
@@ -153,7 +154,7 @@ private final class Waiter: Sendable {
   func waitForEnd() -> Ending { ending.take() }
 }
 
-/// A value that one thread gives to another, which waits for it.
+/// A value that one thread hands to another, which waits for it.
 @safe private final class Handed<Value>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let given = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -190,30 +191,56 @@ private final class Waiter: Sendable {
 
 extension AccessGroup {
   /// Begins a change, and notes whether a log orders it.
-  func beginWriting(_ file: AccessGroupFile) throws(GroupFileError) -> WriteTransaction {
+  func beginWriting(_ file: AccessGroupFile) throws(VaultError) -> WriteTransaction {
     let transaction = try file.beginWriting()
     let isPublished = transaction.view.state.isPublished
-    isOrdered.withLock { $0 = isPublished }
+    sharing.withLock { $0 = isPublished ? $0 ?? SharedWriting() : nil }
     return transaction
   }
 
-  /// Whether the group was published when it was last changed here.
-  var isOrderedByLog: Bool { isOrdered.withLock { $0 } }
+  /// Makes a change in one transaction. In a published group, it shares a commit with those that other threads make
+  /// meanwhile, and is made again if another host was faster.
+  func changing<Result>(_ body: (WriteTransaction) throws -> Result) throws -> Result {
+    let known = request
+    var request = known
+    func change(_ transaction: WriteTransaction) throws -> Result {
+      if request == nil, transaction.view.state.isPublished { request = ChangeID() }
+      transaction.answer(request, isNew: known == nil)
+      defer { transaction.answer(nil, isNew: true) }
+      return try body(transaction)
+    }
+    return try inOrder {
+      let file = try file
+      do {
+        if let sharing = sharing.withLock({ $0 }) {
+          return try sharing.run(beginning: { try beginning(file) }, committing: commit, change)
+        }
+        let transaction = try beginning(file)
+        defer { transaction.rollback() }
+        let result = try change(transaction)
+        try commit(transaction)
+        return result
+      } catch VaultError.unordered(_, .outcomeUnknown) {
+        throw VaultError.unordered(group: name.description, .outcomeUnknown(request))
+      }
+    }
+  }
 
-  /// Makes a change of a published group, in one commit with those that other threads make meanwhile.
-  func inSharedCommit<Result>(
-    of file: AccessGroupFile, _ body: (WriteTransaction) throws -> Result
-  ) throws -> Result {
-    try sharing.run(beginning: { try beginWriting(file) }, committing: commit, body)
+  /// As ``changing(_:)``, with the errors of a group's file.
+  func writing<Result>(_ body: (WriteTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
+    do {
+      return try observed(.write) { try changing { try inGroup(name.description, body($0)) } }
+    } catch {
+      throw error as? VaultError ?? .unexpected("an error of a change")
+    }
+  }
+
+  private func beginning(_ file: AccessGroupFile) throws(VaultError) -> WriteTransaction {
+    try inGroup(name.description, beginWriting(file))
   }
 
   private func commit(_ transaction: WriteTransaction) throws {
-    try transaction.commit()
+    try inGroup(name.description, transaction.commit())
     notices.post(transaction.view.notices)
-  }
-
-  func meaning(of error: any Error) -> VaultError {
-    if let error = error as? GroupFileError { return VaultError(error, group: name.description) }
-    return error as? VaultError ?? .unexpected("an error of a change")
   }
 }

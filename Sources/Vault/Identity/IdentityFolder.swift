@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// The folder `identity` of a store: reads, creates and changes the identity file in it.

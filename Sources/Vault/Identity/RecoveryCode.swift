@@ -185,16 +185,3 @@ struct RecoveryCode: Sendable {
 extension Label {
   fileprivate static let recovery = Label("vault1.recovery")
 }
-
-/// Why a text was rejected before any key was tried. Not secret, because the check characters follow from the others.
-@nonexhaustive
-public enum RecoveryCodeDefect: Error, Sendable, Equatable {
-  /// These groups, counted from 1, do not agree with their check characters.
-  case mistyped([Int])
-  /// These groups are right, but in the wrong order.
-  case misplaced([Int])
-  /// A group does not have five characters.
-  case groupLength(Int, count: Int)
-  /// The text does not have 40 characters.
-  case length(Int)
-}

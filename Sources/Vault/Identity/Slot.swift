@@ -15,21 +15,7 @@ public struct Slot: Sendable, Equatable {
   private let sealedSeed: [UInt8]
 
   /// The kind of secret that opens a slot.
-  @nonexhaustive
-  public enum Kind: UInt8, Sendable {
-    case passphrase = 1
-    case keyFile, recoveryCode, systemdCredential
-
-    /// The kind in words, such as "key file".
-    public var name: String {
-      switch self {
-      case .passphrase: "passphrase"
-      case .keyFile: "key file"
-      case .recoveryCode: "recovery code"
-      case .systemdCredential: "systemd credential"
-      }
-    }
-  }
+  public typealias Kind = SlotKind
 
   /// The cost of each guess of a passphrase: Argon2id.
   public struct Cost: Sendable, Equatable {

@@ -4,8 +4,8 @@ package import Sealing
 
 /// The record of decisions: the group `vault.audit`, to which the service and the owner append.
 ///
-/// Batches of records are sealed to a key of the owner's, so whoever appends them cannot read them back. Each batch is
-/// an item `YYYY-MM/NNNNNNNNNNNN`, chained to the one before (format article, "The record").
+/// Batches of records are sealed to a key of the owner, so a writer cannot read them back. Each batch is an item
+/// `YYYY-MM/NNNNNNNNNNNN`, chained to the one before (format article, "The record").
 ///
 /// Safe from any number of threads and processes.
 package final class AuditLog: Sendable {
@@ -38,7 +38,7 @@ package final class AuditLog: Sendable {
   package func append(_ records: [AuditRecord], at time: Timestamp = .now) throws(VaultError) -> AuditHead {
     guard !records.isEmpty else { return try head() }
     let batches = AuditBatch.split(records)
-    return try group.writing { (edit) throws(GroupFileError) in
+    return try group.writing { (edit) throws(VaultError) in
       var head = try AuditHead(endIn: edit)
       for batch in batches { head = try append(batch, after: head, at: time, in: edit) }
       try head.store(AuditHead.name, in: edit)
@@ -48,7 +48,7 @@ package final class AuditLog: Sendable {
 
   private func append(
     _ batch: [[UInt8]], after head: AuditHead, at time: Timestamp, in edit: WriteTransaction
-  ) throws(GroupFileError) -> AuditHead {
+  ) throws(VaultError) -> AuditHead {
     guard head.sequence < AuditHead.sequenceLimit else { throw .overLimit("10^12 batches of the record") }
     let sequence = head.sequence + 1
     let time = Timestamp(milliseconds: min(time.milliseconds, ByteReader.counterLimit - 1))
@@ -58,27 +58,27 @@ package final class AuditLog: Sendable {
     } catch {
       throw .damaged(.row, "the key of the record")
     }
-    // Months never go back, whatever the clock does, so that dropping whole months drops the beginning of the chain.
+    // Months never go back, even if the clock does, so that dropping whole months drops the beginning of the chain.
     let next = AuditHead(
       sequence: sequence, link: AuditHead.link(after: head.link, sequence, box[...]),
       month: max(head.month, AuditMonth(time)))
     let value = StoredBatch(link: next.link, time: time, box: box).bytes
-    // Version 0: a batch that exists already is never written over.
+    // Version 0: an existing batch is never overwritten.
     try edit.set(value, at: next.batchName, ifVersion: 0)
     return next
   }
 
-  /// Begins to append, and changes nothing.
+  /// Checks that records can be appended, and changes nothing.
   ///
-  /// - Throws: what ``append(_:at:)`` would throw for the group, its end, its folder and its witness.
+  /// - Throws: the errors of ``append(_:at:)`` that come from the group, its end, its folder and its witness.
   package func requireWritable() throws(VaultError) {
     let file = try group.file
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       let transaction = try file.beginWriting()
       defer { transaction.rollback() }
       _ = try AuditHead(endIn: transaction)
     } catch {
-      throw VaultError(error, group: group.name.description)
+      throw error.named(group.name.description)
     }
     guard witness.raise({ _ in nil }) else {
       throw .witnessUnavailable(group: group.name.description, reason: "it cannot be written")
@@ -87,28 +87,28 @@ package final class AuditLog: Sendable {
 
   /// The end of the chain.
   package func head() throws(VaultError) -> AuditHead {
-    try group.reading { (view) throws(GroupFileError) in try AuditHead(endIn: view) }
+    try group.reading { (view) throws(VaultError) in try AuditHead(endIn: view) }
   }
 
-  /// Takes the record up again whose end was removed or is unreadable: it continues after `end`, with a record of this.
+  /// Continues a record whose end was removed or is unreadable: after `end`, with a record of this.
   ///
-  /// - Parameter end: the last batch that is there.
+  /// - Parameter end: the last batch that exists.
   /// - Throws: as ``append(_:at:)``.
   func takeUp(after end: AuditHead, at time: Timestamp) throws(VaultError) {
     let record = AuditRecord(
       time: time, caller: .ownersProcess, action: .repair, group: group.name.description,
       detail: "the end of the record, after batch \(end.sequence)")
-    try group.writing { (edit) throws(GroupFileError) in
+    try group.writing { (edit) throws(VaultError) in
       let next = try append([record.serialized()], after: end, at: time, in: edit)
       try next.store(AuditHead.name, in: edit)
     }
   }
 
-  /// Drops the batches of all but the newest `count` months, and notes where the chain begins now.
+  /// Drops all batches except those of the newest `count` months, and notes where the chain now begins.
   ///
   /// - Parameters:
   ///   - count: at least 1; the month of `time` counts as one, even without a batch.
-  ///   - caller: who drops them, for the record of it, which the same transaction appends.
+  ///   - caller: who drops them, for the record of this, which the same transaction appends.
   /// - Returns: the number of dropped batches.
   @discardableResult
   package func dropMonths(
@@ -122,7 +122,7 @@ package final class AuditLog: Sendable {
     let record = AuditRecord(
       time: time, caller: caller, action: .dropMonths, group: group.name.description,
       detail: "before \(oldest), \(dropped.count) batches")
-    try group.writing { (edit) throws(GroupFileError) in
+    try group.writing { (edit) throws(VaultError) in
       let anchor = AuditHead(sequence: last.sequence, link: try edit.auditLink(of: last), month: last.month)
       for batch in dropped { try edit.destroy(batch.name) }
       try anchor.store(AuditHead.anchorName, in: edit)
@@ -130,15 +130,15 @@ package final class AuditLog: Sendable {
       let next = try append([record.serialized()], after: head, at: time, in: edit)
       try next.store(AuditHead.name, in: edit)
     }
-    // Frees the space. If it fails, the next call repeats it.
+    // Frees the space. If this fails, the next call does it.
     _ = try? group.file.compact { _ in }
     return dropped.count
   }
 }
 
-/// The value of an item with records: the link of the chain, the time of writing, and a box.
+/// The value of an item in the record: the link of the chain, the time of writing, and a box.
 struct StoredBatch {
-  /// Shorter than a link and a time for a value that cannot be a batch.
+  /// If it is shorter than a link and a time, it is not a batch.
   let bytes: [UInt8]
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
@@ -154,14 +154,14 @@ struct StoredBatch {
   private static let headerByteCount = Digest.byteCount + 8
 
   var link: Digest? { Digest(bytes.prefix(Digest.byteCount)) }
-  /// What the writer claims without opening the box, where the same time stands.
+  /// The time that the writer claims outside the box. The box contains it, too.
   var time: Timestamp {
     let digits = bytes.dropFirst(Digest.byteCount).prefix(8)
     return Timestamp(milliseconds: digits.reduce(0) { $0 << 8 | UInt64($1) })
   }
   var box: ArraySlice<UInt8> { bytes.dropFirst(StoredBatch.headerByteCount) }
 
-  /// The records; `nil` if the box does not open, holds something else, or was made for another place or time.
+  /// The records; `nil` if the box does not open, contains something else, or was made for another place or time.
   func records(of place: AuditNames.Batch, with key: borrowing RecipientKey) -> [AuditRecord]? {
     guard let opened = try? key.openUnguarded(box), let batch = try? AuditBatch(parsing: opened),
       batch.sequence == place.sequence, batch.time == time
@@ -172,18 +172,18 @@ struct StoredBatch {
 
 /// A place in the chain of the record: the last batch and its link.
 package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
-  /// The number of the last batch; 0 before the first.
+  /// The number of the last batch; 0 if there is none.
   package let sequence: UInt64
   package let link: Digest
   let month: AuditMonth
 
-  /// One line for a journal: the number and the link.
+  /// A line for the journal: the number and the link.
   package var description: String { "\(sequence) \(link.hexadecimal)" }
 
   static let name = "head"
-  /// The last batch that was dropped; without this item, none was.
+  /// The item that names the last dropped batch; missing if none was dropped.
   static let anchorName = "anchor"
-  /// Batches have numbers of twelve digits.
+  /// Batch numbers have twelve digits.
   static let sequenceLimit: UInt64 = 999_999_999_999
 
   var batchName: String { AuditNames.Batch(month: month, sequence: sequence).name }
@@ -194,7 +194,7 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
     self.month = month
   }
 
-  /// The link of a batch: the chain covers its number, its box and every batch before.
+  /// The link of a batch: the chain covers its number, its box and every earlier batch.
   static func link(after previous: Digest, _ sequence: UInt64, _ box: ArraySlice<UInt8>) -> Digest {
     var start = ByteWriter(reservingCapacity: Bytes32.byteCount + 8)
     start.write(previous)
@@ -214,18 +214,18 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
 
   /// Reads the end of the chain.
   ///
-  /// - Throws: ``GroupFileError`` also if the item is missing although the record has begun: a second chain beside the
-  ///   first one would hide that something was removed.
-  init(endIn view: some ItemReading) throws(GroupFileError) {
+  /// - Throws: ``VaultError``, even if the item is merely missing after the record has begun: a second chain beside
+  ///   the first one would hide that something was removed.
+  init(endIn view: some ItemReading) throws(VaultError) {
     try self.init(in: view, AuditHead.name)
     guard sequence > 0 || view.view.state.manifest.itemCount == 0 else {
       throw .damaged(.row, "the end of the record was removed")
     }
   }
 
-  /// Reads the item `name`. Without it, the chain has not begun; then its link is the group's id, so that batches of
+  /// Reads the item `name`. Without it, the chain has not begun. Its link is then the group's id, so that batches of
   /// another group's chain do not continue this one.
-  init(in view: some ItemReading, _ name: String) throws(GroupFileError) {
+  init(in view: some ItemReading, _ name: String) throws(VaultError) {
     let state = view.view.state
     guard let item = try view.stored(name), item.isPresent else {
       self.init(sequence: 0, link: state.roster.groupID, month: AuditMonth(number: 0))
@@ -268,15 +268,15 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
     return fields.bytes
   }
 
-  func store(_ name: String, in edit: WriteTransaction) throws(GroupFileError) {
+  func store(_ name: String, in edit: WriteTransaction) throws(VaultError) {
     try edit.set(serialized(), at: name, ifVersion: nil)
   }
 }
 
 extension WriteTransaction {
-  fileprivate func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64?) throws(GroupFileError) {
+  fileprivate func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64?) throws(VaultError) {
     guard let name = try? Item.Name(name) else { throw .damaged(.row, "a name of the record") }
-    let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(GroupFileError) in
+    let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
       try unsafe OpenedSecret(copying: bytes)
     }
     _ = try set(name, to: NewValue(secret: secret, kind: .bytes), Details(), ifVersion: expected)
@@ -284,8 +284,8 @@ extension WriteTransaction {
 }
 
 extension ItemReading {
-  /// The link that the item of `batch` holds.
-  func auditLink(of batch: AuditNames.Batch) throws(GroupFileError) -> Digest {
+  /// The link in the item of `batch`.
+  func auditLink(of batch: AuditNames.Batch) throws(VaultError) -> Digest {
     guard let link = Digest(try view.bytes(of: present(batch.name)).prefix(Digest.byteCount)) else {
       throw .damaged(.row, "a batch of the record")
     }

@@ -1,11 +1,11 @@
 import KeyedArchives
 
-/// A month of the calendar, in UTC.
+/// A calendar month, in UTC.
 struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// Months since January of the year 0.
   let number: Int
 
-  /// December 9999: a name of a batch has four digits for the year.
+  /// December 9999: the names of batches have four digits for the year.
   static let limit = 9_999 * 12 + 11
 
   init(number: Int) { self.number = number }
@@ -36,7 +36,7 @@ struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
 
 /// The names of the items in the record.
 struct AuditNames {
-  /// One item with records.
+  /// One item of the record.
   struct Batch: Sendable, Hashable {
     let month: AuditMonth
     let sequence: UInt64
@@ -46,7 +46,7 @@ struct AuditNames {
 
   /// Sorted by number, then by month.
   private(set) var batches: [Batch] = []
-  /// The number of items that do not belong to a record.
+  /// The number of items that do not belong to the record.
   private(set) var strangeCount = 0
 
   /// Lists the names of a group's items; no value is opened.

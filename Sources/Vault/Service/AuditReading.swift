@@ -1,18 +1,18 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
-/// The records of a store, oldest first, one at a time. For one thread at a time.
+/// The records of a store, oldest first, one at a time. For use on one thread at a time.
 ///
-/// It shows one state of the record for as long as it exists. Only the owner can open it.
+/// It shows one state of the record, as long as it exists. Only the owner can open it.
 public final class AuditRecords {
   private let key: RecipientKey
   private let list: ItemList
   private let since: Timestamp
-  /// The time of writing of the first batch that may hold such records.
+  /// Batches that were written before this time are skipped.
   private let earliest: Timestamp
   private var batches: ArraySlice<AuditNames.Batch>
   private var ready: ArraySlice<AuditRecord> = []
-  /// The number of batches so far that could not be read: ``SecretStore/verifyAudit(accepting:at:progress:)`` names them.
+  /// How many batches could not be read so far; ``SecretStore/verifyAudit(accepting:at:progress:)`` names them.
   public private(set) var unreadableCount = 0
   /// The last batch of the state that is shown, to continue from.
   package let end: AuditHead
@@ -21,21 +21,21 @@ public final class AuditRecords {
     self.key = key
     self.since = since
     list = try group.auditList()
-    end = try list.reading { (view) throws(GroupFileError) in try AuditHead(in: view, AuditHead.name) }
+    end = try list.reading { (view) throws(VaultError) in try AuditHead(in: view, AuditHead.name) }
     if let after, let following = AuditRecords.following(after, through: end) {
       earliest = since
       batches = following[...]
       return
     }
     var names = AuditNames()
-    // A batch is written after its records were made. A day is more than clocks are set back by.
+    // A batch is written after its records were made. The day allows for clocks that were set back.
     earliest = Timestamp(milliseconds: since.milliseconds - min(since.milliseconds, 86_400_000))
     let month = AuditMonth(earliest)
     try names.collect(list) { $0.sequence <= after?.sequence ?? 0 || $0.month < month }
     batches = names.batches[...]
   }
 
-  /// The names that the batches after `start` can have, if they are few: cheaper than listing all items.
+  /// The possible names of the batches after `start`, if there are few. That is cheaper than listing all items.
   private static func following(_ start: AuditHead, through end: AuditHead) -> [AuditNames.Batch]? {
     guard start.sequence <= end.sequence else { return [] }
     let months = Set([start.month, end.month]).sorted()
@@ -45,10 +45,10 @@ public final class AuditRecords {
     }
   }
 
-  /// The next record; `nil` after the last. A batch that cannot be read is passed over and counted.
+  /// The next record; `nil` after the last. A batch that cannot be read is skipped and counted.
   ///
-  /// - Throws: ``VaultError/storage(_:)`` and ``VaultError/damaged(group:level:detail:)`` for what is not the record's
-  ///   content.
+  /// - Throws: ``VaultError/storage(_:)`` and ``VaultError/damaged(group:level:detail:)`` for damage outside the
+  ///   record's batches.
   public func next() throws(VaultError) -> AuditRecord? {
     while true {
       while let record = ready.popFirst() {
@@ -71,7 +71,7 @@ extension AccessGroup {
 }
 
 extension ItemList {
-  /// The value of a batch; an empty one if what a writer signed does not open.
+  /// The value of a batch; empty if a writer signed something that does not open.
   fileprivate func stored(_ batch: AuditNames.Batch) throws(VaultError) -> StoredBatch {
     do throws(VaultError) {
       return StoredBatch(try unsafe open(batch.name).secret.withUnsafeBytes { unsafe Array($0) })
@@ -81,31 +81,31 @@ extension ItemList {
   }
 }
 
-/// What is wrong with the record. Numbers are those of batches.
+/// Something wrong with the record. Numbers are those of batches.
 @nonexhaustive
 public enum AuditFinding: Sendable, Equatable {
   /// Batches are missing.
   case missing(from: UInt64, through: UInt64)
-  /// The batch does not continue the chain: it, or one before it, was exchanged.
+  /// The batch does not continue the chain: it, or one before it, was replaced.
   case altered(UInt64)
-  /// The batch stands in another month than it was written in, or twice.
+  /// The batch is in another month than it was written in, or exists twice.
   case misplaced(UInt64)
-  /// The batch does not open, does not follow the format, or was sealed for another place.
+  /// The batch does not open, does not follow the format, or was sealed for another place in the chain.
   case unreadable(UInt64)
   /// The batch has a number outside the chain.
   case outside(UInt64)
-  /// The chain ends with another link than the record says.
+  /// The chain ends with another link than the one noted.
   case wrongEnd
-  /// The place at which the chain begins or ends does not follow the format.
+  /// The item that says where the chain begins or ends does not follow the format.
   case unknownEnd
-  /// The item that says where the chain ends was removed. Batches up to this one are there; if there were later ones, they
+  /// The item that says where the chain ends was removed. Batches up to this one exist; if there were later ones, they
   /// are lost.
   case endRemoved(last: UInt64)
-  /// Items that do not belong to a record.
+  /// Items that do not belong to the record.
   case strangeItems(Int)
-  /// The record has reached a month that has not come. No month of it would ever be dropped.
+  /// The record has reached a month in the future. Batches of that month would never be dropped.
   case ahead
-  /// An earlier verification saw the chain up to this batch, and it ends before it now.
+  /// An earlier verification saw the chain up to this batch, and now it ends earlier.
   case shortened(known: UInt64)
   /// An earlier verification saw another chain up to this batch.
   case rewritten(known: UInt64)
@@ -116,18 +116,18 @@ public struct AuditVerification: Sendable, Equatable {
   /// The number of batches, and of the records in those that could be read.
   public internal(set) var batchCount = 0
   public internal(set) var recordCount = 0
-  /// The number of the first batch that is kept; those before were dropped.
+  /// The number of the first kept batch; earlier ones were dropped.
   public internal(set) var first: UInt64 = 1
   /// The number of the last batch; 0 if there is none.
   public internal(set) var last: UInt64 = 0
-  /// The link of the last batch, in hexadecimal digits, to compare with the journal.
+  /// The link of the last batch, in hexadecimal, to compare with the journal.
   public internal(set) var link = ""
   /// The batch up to which an earlier verification on this store saw the same chain; `nil` if there was none, or if
-  /// that part was dropped since.
+  /// that part was dropped since then.
   public internal(set) var confirmed: UInt64?
   /// Whether the item that says where the chain ends is missing or unreadable. Nothing can be recorded then.
   public internal(set) var isEndLost = false
-  /// Whether the record was taken up again after the last batch that is there.
+  /// Whether the record was continued after the last existing batch.
   public internal(set) var isTakenUp = false
   /// At most 1,000.
   public internal(set) var findings: [AuditFinding] = []
@@ -149,7 +149,7 @@ extension SecretStore {
     try AuditRecords(auditKey(), group(.audit), since: time, after: nil)
   }
 
-  /// The records after the state that other records showed.
+  /// The records after the state that other records ended with.
   package func auditRecords(after end: AuditHead) throws(VaultError) -> AuditRecords {
     try AuditRecords(auditKey(), group(.audit), since: Timestamp(milliseconds: 0), after: end)
   }
@@ -157,11 +157,11 @@ extension SecretStore {
   /// Verifies the chain of the record and opens every batch.
   ///
   /// If nothing is wrong, the end of the chain is noted in the owner's registry, which the service cannot write. A
-  /// later verification notices if the record up to there was shortened or rewritten.
+  /// later verification then notices if the record up to there was shortened or rewritten.
   ///
   /// - Parameters:
-  ///   - isAccepted: whether to note the end although something is wrong, so that the next verification compares with
-  ///     it. If the end is lost, the record is taken up again after the last batch that is there.
+  ///   - isAccepted: whether to note the end even if something is wrong, so that the next verification compares with
+  ///     it. If the end is lost, the record is continued after the last existing batch.
   ///   - time: the current time.
   ///   - progress: called now and then with the number of batches verified so far.
   /// - Throws: as ``auditRecords(since:)``.
@@ -206,7 +206,7 @@ private struct AuditCheck {
     (start, isContinuous) = try AuditCheck.head(AuditHead.anchorName, in: list)
     let (noted, isReadable) = try AuditCheck.head(AuditHead.name, in: list)
     report.isEndLost = noted.sequence == 0 && (!names.batches.isEmpty || !isReadable)
-    // What the last batch that is there says of itself; whether it continues the chain is found below.
+    // What the last existing batch says of itself. Whether it continues the chain is checked below.
     if report.isEndLost, let last = names.batches.last {
       end = AuditHead(sequence: last.sequence, link: try list.stored(last).link ?? .zero, month: last.month)
     } else {
@@ -223,7 +223,7 @@ private struct AuditCheck {
   private static func head(_ name: String, in list: ItemList) throws(VaultError) -> (head: AuditHead, isReadable: Bool)
   {
     do throws(VaultError) {
-      return (try list.reading { (view) throws(GroupFileError) in try AuditHead(in: view, name) }, true)
+      return (try list.reading { (view) throws(VaultError) in try AuditHead(in: view, name) }, true)
     } catch .damaged(_, .row, _) {
       return (AuditHead(sequence: 0, link: .zero, month: AuditMonth(number: 0)), false)
     }
@@ -251,7 +251,7 @@ private struct AuditCheck {
     } else if previous.link != end.link {
       report.note(.wrongEnd)
     }
-    // The clocks of two machines may stand in different months.
+    // The clocks of two machines may be in different months.
     if end.month.number > AuditMonth(time).number + 1 { report.note(.ahead) }
     if names.strangeCount > 0 { report.note(.strangeItems(names.strangeCount)) }
     return (report, end.sequence == 0 ? nil : end)
@@ -283,7 +283,7 @@ private struct AuditCheck {
     if let records = stored.records(of: batch, with: key) {
       report.recordCount += records.count
       month = max(month, AuditMonth(stored.time))
-      // A missing batch may have moved the month on.
+      // A missing batch may have advanced the month.
       isRightMonth = isContinuous ? batch.month == month : batch.month >= month
     } else {
       report.note(.unreadable(batch.sequence))
@@ -293,7 +293,7 @@ private struct AuditCheck {
     if isContinuous, link != AuditHead.link(after: previous.link, batch.sequence, stored.box) {
       report.note(.altered(batch.sequence))
     }
-    // After a gap the chain is taken up again, so that each exchanged batch is named once.
+    // After a gap, verification continues with the link in this batch, so that each replaced batch is named once.
     isContinuous = stored.link != nil
     previous = AuditHead(sequence: batch.sequence, link: link, month: max(month, batch.month))
     compare(previous)
@@ -303,7 +303,7 @@ private struct AuditCheck {
 extension Registry {
   private static let verifiedAuditName = "audit/verified"
 
-  /// The end of the record that the last verification saw.
+  /// The end of the record at the last verification.
   fileprivate func verifiedAudit() throws(VaultError) -> AuditHead? {
     guard let bytes = try entry(Registry.verifiedAuditName) else { return nil }
     guard let head = AuditHead(parsing: bytes) else { throw Registry.damaged }
@@ -314,7 +314,7 @@ extension Registry {
     try group.set(Registry.verifiedAuditName, to: head.serialized())
   }
 
-  /// Forgets what an earlier verification saw, because a new record begins.
+  /// Forgets the end that an earlier verification saw, because a new record begins.
   func forgetVerifiedAudit() throws(VaultError) {
     if try entry(Registry.verifiedAuditName) != nil { try group.remove(Registry.verifiedAuditName) }
   }

@@ -1,10 +1,10 @@
-internal import GroupFile
+public import GroupFile
 import KeyedArchives
 internal import Sealing
 
-/// One decision of the service, or one act of the owner, as the record keeps it.
+/// One decision of the service, or one act of the owner.
 ///
-/// The texts come from callers, so they can hold anything. Escape them before they reach a terminal.
+/// The texts come from callers, so they can contain anything. Escape them before writing them to a terminal.
 public struct AuditRecord: Sendable, Equatable {
   /// When it was decided, by the clock of the machine that wrote the record.
   public var time: Timestamp
@@ -17,9 +17,9 @@ public struct AuditRecord: Sendable, Equatable {
   /// The version that was read or written.
   public var version: UInt64?
   public var outcome: Outcome
-  /// What an act of the owner was about besides a group: an application's id, the number of a slot.
+  /// The subject of an owner's act, other than a group: an application's id, the number of a slot.
   public var subject: String?
-  /// More about it, such as the rights that were given.
+  /// Further details, such as the rights that were given.
   public var detail: String?
 
   public init(
@@ -37,7 +37,7 @@ public struct AuditRecord: Sendable, Equatable {
     self.detail = detail
   }
 
-  /// Who asked, as far as it is known.
+  /// Who asked, if known.
   public struct Caller: Sendable, Equatable {
     public var who: Who
     /// The Unix user; `nil` for a caller on the network.
@@ -63,7 +63,7 @@ public struct AuditRecord: Sendable, Equatable {
     }
   }
 
-  /// The member of the store that a caller was taken for.
+  /// The member of the store that the caller was identified as.
   public enum Who: Sendable, Equatable {
     /// No binding and no token matched.
     case nobody
@@ -74,7 +74,7 @@ public struct AuditRecord: Sendable, Equatable {
     public var application: String? { if case .application(let id) = self { id } else { nil } }
   }
 
-  /// What was asked for. Stored batches contain these numbers, so they never change.
+  /// What the caller asked for. Stored batches contain these numbers, so they never change.
   public struct Action: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -83,7 +83,7 @@ public struct AuditRecord: Sendable, Equatable {
     public var name: String { Action.names[self] ?? "action \(rawValue)" }
   }
 
-  /// How it ended: 0 if it was allowed and done, otherwise the ``ExitStatus`` of its error.
+  /// How it ended: 0 if it was allowed and done, otherwise the ``ExitStatus`` of the error.
   public struct Outcome: RawRepresentable, Sendable, Hashable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -103,7 +103,7 @@ public struct AuditRecord: Sendable, Equatable {
 }
 
 extension AuditRecord.Action {
-  // What a caller of the service asks for.
+  // Requests to the service.
   public static let read = Self(rawValue: 1)
   public static let list = Self(rawValue: 2)
   public static let write = Self(rawValue: 3)
@@ -112,13 +112,13 @@ extension AuditRecord.Action {
   public static let destroy = Self(rawValue: 6)
   /// To read an item's details without its value.
   public static let inspect = Self(rawValue: 7)
-  /// To be known as an application: a binding, a token, a login.
+  /// To be identified as an application: a binding, a token, a login.
   public static let login = Self(rawValue: 8)
   public static let renew = Self(rawValue: 9)
   public static let logout = Self(rawValue: 10)
-  /// To be told of changes.
+  /// To receive changes.
   public static let watch = Self(rawValue: 11)
-  /// To begin or end the service.
+  /// To start or stop the service.
   public static let start = Self(rawValue: 12)
   public static let stop = Self(rawValue: 13)
   /// To drop months of the record.
@@ -126,7 +126,7 @@ extension AuditRecord.Action {
   /// To sign with a key, which does not leave the service.
   public static let sign = Self(rawValue: 15)
 
-  // What the owner signs.
+  // Acts of the owner.
   public static let issue = Self(rawValue: 64)
   public static let replace = Self(rawValue: 65)
   public static let grant = Self(rawValue: 66)
@@ -174,13 +174,13 @@ extension AuditRecord {
     case who, uid, pid, unit, exe, address, action, group, item, version, outcome, subject, detail
   }
 
-  /// The highest number of bytes of a text; a longer one is cut.
+  /// The maximum length of a text, in bytes; a longer one is cut.
   static let textByteCount = 4_096
-  /// The highest number of bytes of a record.
+  /// The maximum size of a record, in bytes.
   static let byteCount = 65_536
 
-  /// The record's fields. No record is refused: a text that is too long is cut, and a number that is too large is the
-  /// largest that fits.
+  /// The record's fields. No record is refused: a text that is too long is cut, and a number that is too large is
+  /// replaced by the largest that fits.
   func serialized() -> [UInt8] {
     var fields = FieldWriter()
     func write(_ tag: Tag, _ number: UInt64) { fields.write(tag.rawValue, min(number, ByteReader.counterLimit - 1)) }
@@ -208,7 +208,7 @@ extension AuditRecord {
     return fields.bytes
   }
 
-  /// The text's bytes; a long text ends with "…" instead of its rest.
+  /// The text's bytes; a text that is too long is cut and ends with "…".
   private static func bounded(_ text: String) -> [UInt8] {
     let bytes = Array(text.utf8)
     guard bytes.count > textByteCount else { return bytes }
@@ -228,7 +228,7 @@ extension AuditRecord {
     var outcome: UInt8?
     var record = AuditRecord(time: Timestamp(milliseconds: 0), caller: Caller(.nobody), action: .read)
     while let (number, field) = try reader.next() {
-      // A record of a newer version may have more fields; what is known of it can still be shown.
+      // A record of a newer version may have more fields; the known ones can still be shown.
       guard let tag = Tag(rawValue: number) else { continue }
       switch tag {
       case .time: time = try FieldReader.number(field)
@@ -272,10 +272,10 @@ extension AuditRecord.Who {
   }
 }
 
-/// A stored batch of records does not follow the format.
+/// A stored batch that does not follow the format.
 enum AuditDefect: Error { case unreadable }
 
-/// The records of one item: sealed together, and bound to their place in the chain.
+/// The records of one item, sealed together and bound to their place in the chain.
 struct AuditBatch {
   let sequence: UInt64
   /// When it was written.
@@ -284,10 +284,10 @@ struct AuditBatch {
 
   private static let version: UInt16 = 1
   private static let headerByteCount = 38
-  /// The highest number of bytes of a batch before it is sealed.
+  /// The maximum size of a batch before it is sealed, in bytes.
   static let byteCount = 768 << 10
 
-  /// Serialized records, in batches that fit into one item each.
+  /// Groups serialized records into batches that fit into one item each.
   static func split(_ records: [AuditRecord]) -> [[[UInt8]]] {
     var batches: [[[UInt8]]] = []
     var batch: [[UInt8]] = []
@@ -316,7 +316,7 @@ struct AuditBatch {
     return writer.bytes
   }
 
-  /// Reads a batch that was opened. Memory stays in proportion to the bytes.
+  /// Reads an opened batch. Memory stays in proportion to the bytes.
   init(parsing bytes: [UInt8]) throws(AuditDefect) {
     do {
       var reader = ByteReader(bytes)

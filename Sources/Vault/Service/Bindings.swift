@@ -1,10 +1,10 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 extension SecretStore {
   /// All bindings, sorted by application. The owner and the service can read them.
   ///
-  /// Each is proved to be the owner's: nobody else may write to the group `vault.service`.
+  /// Each is proved to come from the owner: nobody else may write to the group `vault.service`.
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if the store has no such group; ``VaultError/damaged(group:level:detail:)``
   ///   for a binding that does not follow the format; no binding is returned then.
@@ -34,9 +34,9 @@ extension SecretStore {
     return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
   }
 
-  /// The content and version of an item of `vault.service`, proved to be the owner's; `nil` if there is none.
+  /// The content and version of an item of `vault.service`, proved to come from the owner; `nil` if there is none.
   package func ownersItem(_ name: String) throws(VaultError) -> (bytes: [UInt8], version: UInt64)? {
-    try group(.service).reading { (view) throws(GroupFileError) in
+    try group(.service).reading { (view) throws(VaultError) in
       try view.view.state.requireOwnersAlone()
       guard let item = try view.stored(name), item.isPresent else { return nil }
       guard item.attributes.writer == .owner else { throw .damaged(.row, "an item that is not the owner's") }
@@ -44,7 +44,7 @@ extension SecretStore {
     }
   }
 
-  /// The items of `vault.service` whose names begin with `prefix`, all from one state and proved to be the owner's,
+  /// The items of `vault.service` whose names begin with `prefix`, from one state and proved to come from the owner,
   /// sorted by name.
   package func ownersItems(prefix: String) throws(VaultError) -> [(name: String, bytes: [UInt8])] {
     try ownersItems(prefix: prefix) { (name, value) throws(VaultError) in
@@ -52,12 +52,12 @@ extension SecretStore {
     }
   }
 
-  /// What `body` makes of the names and values of these items, sorted by name.
+  /// Maps these items with `body`, sorted by name.
   func ownersItems<Result>(
     prefix: String, _ body: (String, borrowing Secret) throws(VaultError) -> Result
   ) throws(VaultError) -> [Result] {
     let group = group(.service)
-    try group.reading { (view) throws(GroupFileError) in try view.view.state.requireOwnersAlone() }
+    try group.reading { (view) throws(VaultError) in try view.view.state.requireOwnersAlone() }
     let list = try group.list(prefix: prefix)
     var found: [(name: String, result: Result)] = []
     while let item = try list.next() {
@@ -76,17 +76,17 @@ extension ServiceBinding {
 }
 
 extension VerifiedState {
-  /// Refuses a state of the group `vault.service` that anyone but the owner may write.
-  fileprivate func requireOwnersAlone() throws(GroupFileError) {
+  /// Refuses a state of the group `vault.service` that anyone but the owner may write to.
+  fileprivate func requireOwnersAlone() throws(VaultError) {
     guard roster.members.allSatisfy({ $0.kind == .owner || $0.rights == .read }) else {
-      throw .damaged(.roster, "somebody besides the owner may write it")
+      throw .damaged(.roster, "someone other than the owner may write it")
     }
   }
 }
 
 extension Snapshot {
   /// The value of an item that is not secret.
-  func bytes(of item: StoredItem) throws(GroupFileError) -> [UInt8] {
+  func bytes(of item: StoredItem) throws(VaultError) -> [UInt8] {
     unsafe try secret(of: item.row).withUnsafeBytes { unsafe Array($0) }
   }
 }
@@ -101,15 +101,15 @@ public struct BoundApplication: Sendable, Equatable {
 }
 
 extension Applications {
-  /// Lets the service take a caller for the application `id` if all conditions of `alternative` hold.
+  /// Lets the service identify a caller as the application `id` if all conditions of `alternative` hold.
   ///
-  /// An application that is not registered yet is registered, with a private group and without a credential. The
-  /// service becomes a member of the application's groups, with the application's rights. Repeating an interrupted call
-  /// finishes it. If the conditions are bound already, `credentials` are added to theirs.
+  /// An unknown application is registered, with a private group and without a credential. The service becomes a member
+  /// of the application's groups, with the application's rights. Repeating an interrupted call finishes it. If the
+  /// conditions are already bound, `credentials` are added to theirs.
   ///
   /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/exists(_:)`` if another group has the name;
-  ///   ``VaultError/contradiction(_:)`` for an application whose credentials were revoked; ``VaultError/denied(_:)`` for
-  ///   anyone but the owner.
+  ///   ``VaultError/contradiction(_:)`` for an application whose credentials were revoked; ``VaultError/denied(_:)``
+  ///   for anyone but the owner.
   @discardableResult
   public func bind(_ id: String, _ alternative: ServiceBinding.Alternative) throws(VaultError) -> BoundApplication {
     let name = try Applications.name(id)
@@ -131,15 +131,15 @@ extension Applications {
     return BoundApplication(binding: binding, hasService: try isServed(), unserved: unserved)
   }
 
-  /// Removes the alternative with the same conditions, or all alternatives of the application, and ends all tokens that the
-  /// application has got from the service.
+  /// Removes the alternative with the same conditions, or all alternatives of the application, and ends all tokens that
+  /// the service has issued to the application.
   ///
   /// The application keeps its groups, and the service stays a member of them.
   ///
   /// - Parameters:
   ///   - id: the application's id.
   ///   - alternative: `nil` removes all.
-  /// - Returns: what is left of the binding; `nil` if nothing is.
+  /// - Returns: the rest of the binding; `nil` if nothing is left.
   /// - Throws: ``VaultError/notFound(_:)`` if there is no such binding; ``VaultError/denied(_:)`` for anyone but the
   ///   owner.
   @discardableResult
@@ -147,7 +147,7 @@ extension Applications {
     _ id: String, _ alternative: ServiceBinding.Alternative? = nil
   ) throws(VaultError) -> ServiceBinding? {
     _ = try store.owner()
-    // Also if the binding is gone already: an earlier call may have been interrupted.
+    // Even if the binding is already gone: an earlier call may have been interrupted.
     try endTokens(of: id)
     guard try store.serviceBinding(of: id) != nil else { throw .notFound(.binding) }
     let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
@@ -160,8 +160,8 @@ extension Applications {
     return left
   }
 
-  /// Removes all bindings of an application that is revoked, so that they do not come back with a new credential, and ends
-  /// its tokens.
+  /// Removes all bindings of a revoked application and ends its tokens, so that they do not come back with a new
+  /// credential.
   func removeBinding(of id: String) throws(VaultError) {
     guard store.hasGroup(.service), id != Applications.service else { return }
     do { try store.group(.service).remove(ServiceBinding.prefix + id) } catch .notFound {}
@@ -172,7 +172,7 @@ extension Applications {
     if store.hasGroup(.tokens) { try ServiceTokens(of: store).revokeAll(of: id) }
   }
 
-  /// Whether a service has been issued a credential that is still good.
+  /// Whether the service has a valid credential.
   func isServed() throws(VaultError) -> Bool {
     guard let service = try store.registry().application(Applications.service) else { return false }
     return service.issued != nil && service.standing != .revoked
@@ -180,7 +180,7 @@ extension Applications {
 
   /// Makes the service a member of the application's groups, with the application's rights.
   ///
-  /// - Returns: the groups that it is no such member of, because no service is enrolled.
+  /// - Returns: all of these groups if no service is enrolled; otherwise none.
   private func serve(_ id: String) throws(VaultError) -> [ApplicationGroup] {
     guard try isServed(), let service = try store.registry().application(Applications.service) else {
       return try groups(of: id)
@@ -223,7 +223,7 @@ extension Applications {
 }
 
 extension SecretStore {
-  /// Changes the alternatives of a binding in one transaction; without any, the item is removed.
+  /// Changes the alternatives of a binding in one transaction. If none is left, the item is removed.
   fileprivate func changeBinding(
     of id: String, _ change: (inout [ServiceBinding.Alternative]) throws(VaultError) -> Void
   ) throws(VaultError) -> ServiceBinding? {

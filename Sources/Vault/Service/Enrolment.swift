@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 extension AccessGroup.Name {
@@ -22,7 +22,7 @@ extension AccessGroup.Name {
 }
 
 extension AccessGroup {
-  /// The names of groups that `vaultd` cannot offer as mounts, because HashiCorp's interface gives these paths a meaning.
+  /// The names of groups that `vaultd` cannot offer as mounts, because HashiCorp's interface uses these paths itself.
   package static let namesOfInterface: Set<String> = ["auth", "cubbyhole", "events", "identity", "sys"]
 }
 
@@ -33,15 +33,15 @@ extension Applications {
 
 /// The service's credential and what it opens, as the owner sees them.
 public struct ServiceInfo: Sendable, Equatable {
-  /// The service's entry in the registry; `nil` if none was enrolled.
+  /// The service's entry in the registry; `nil` if it was never enrolled.
   public let credential: Application?
-  /// The groups that it serves with its rights in them, sorted by name; not those of the store itself.
+  /// The groups that it serves, with its rights in them, sorted by name; without the store's own groups.
   public let groups: [ApplicationGroup]
   public let bindings: [ServiceBinding]
   /// Groups of bound applications that it does not serve with the application's rights.
   public let unserved: [Unserved]
 
-  /// A group that an application is a member of, and that the service cannot open with the same rights.
+  /// A group that an application is a member of, but that the service cannot open with the same rights.
   public struct Unserved: Sendable, Equatable {
     public let application: String
     public let group: ApplicationGroup
@@ -51,13 +51,13 @@ public struct ServiceInfo: Sendable, Equatable {
 extension SecretStore {
   /// Writes a credential for the service, which opens the groups that it serves but never the owner's keys.
   ///
-  /// The service becomes a reader of `vault.service`, a writer of `vault.audit` and `vault.tokens`, and a member of the groups in `grants`
-  /// and of all groups of bound applications. Repeating an interrupted call finishes it.
+  /// The service becomes a reader of `vault.service`, a writer of `vault.audit` and `vault.tokens`, and a member of the
+  /// groups in `grants` and of all groups of bound applications. Repeating an interrupted call finishes it.
   ///
   /// - Parameters:
   ///   - path: the credential's file, made with mode 0600; only the output of an unfinished call may exist there.
-  ///   - issuance: which identity the credential holds.
-  ///   - grants: groups to serve, added to those that it serves already.
+  ///   - issuance: which identity the credential contains.
+  ///   - grants: groups to serve in addition to those that it serves already.
   ///   - servesAll: whether to serve all groups that exist, with the right to write.
   ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen.
@@ -93,8 +93,8 @@ extension SecretStore {
     return issued
   }
 
-  /// Takes the service's membership of every group away. Its credential then opens nothing that is written later;
-  /// bindings and the record stay.
+  /// Removes the service from every group. Its credential then opens nothing that is written later. Bindings and the
+  /// record are kept.
   ///
   /// - Returns: as ``Applications/uninstall(_:revoking:droppingUnproved:accepting:progress:)``.
   /// - Throws: as ``Applications/uninstall(_:revoking:droppingUnproved:accepting:progress:)``.
@@ -136,8 +136,8 @@ extension SecretStore {
     AccessGroupFile.exists(in: location.groupFolder(name.description))
   }
 
-  /// Makes the groups `vault.service` and `vault.audit`, as far as they are missing, and writes the public key of the
-  /// record. From then on, what the owner signs is recorded.
+  /// Makes the groups `vault.service` and `vault.audit` if they are missing, and writes the public key of the record.
+  /// From then on, the owner's acts are recorded.
   func makeServiceGroups() throws(VaultError) {
     let identity = try owner()
     try makeOwnGroup(.service, keep: 10)
@@ -150,11 +150,11 @@ extension SecretStore {
       try group(.service).set(AuditLog.keyName, to: key.bytes)
     }
     if !hasGroup(.audit) { try registry().forgetVerifiedAudit() }
-    // Batches are written once, so an older version of one is not kept.
+    // A batch is written only once, so no older versions are kept.
     try makeOwnGroup(.audit, keep: 1)
   }
 
-  /// Begins the record of what the owner signs, on a store without a service. If it has begun, nothing changes.
+  /// Begins the record of the owner's acts, on a store without a service. If it has begun, nothing changes.
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; as ``createGroup(_:_:)``.
   public func beginAudit() throws(VaultError) {
@@ -174,7 +174,8 @@ extension SecretStore {
 }
 
 extension SecretStore {
-  /// Adds an act of the owner to the record, if the store keeps one. A notice says if that failed: the act stays done.
+  /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act is
+  /// not undone.
   func record(_ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil) {
     guard hasGroup(.audit) else { return }
     let record = AuditRecord(caller: .ownersProcess, action: action, group: group, subject: subject, detail: detail)

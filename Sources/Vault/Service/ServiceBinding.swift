@@ -1,13 +1,13 @@
 import KeyedArchives
 internal import Sealing
 
-/// How the service knows an application by its process or its certificate, without a credential file.
+/// How the service identifies an application by its process or its certificate, without a credential file.
 ///
-/// A caller is the application if all the conditions of one alternative hold.
+/// A caller is the application if all conditions of one alternative hold.
 public struct ServiceBinding: Sendable, Equatable {
   /// The application's id.
   public let application: String
-  /// At least one; no two have the same conditions.
+  /// At least one; no two with the same conditions.
   public let alternatives: [Alternative]
 
   /// Conditions that must all hold, and the credentials that systemd gets for such a unit.
@@ -20,14 +20,14 @@ public struct ServiceBinding: Sendable, Equatable {
     public let exe: String?
     /// An AppArmor label.
     public let label: String?
-    /// A client certificate over TLS: a DNS name or URI that it was issued for, or `sha256:` and its fingerprint. Such an
-    /// alternative has no other conditions, because the kernel says nothing about a caller on the network.
+    /// A client certificate over TLS: a DNS name or URI that it was issued for, or `sha256:` and its fingerprint. Such
+    /// an alternative has no other conditions, because the kernel cannot identify a caller on the network.
     public let certificate: String?
     /// The item behind each id that the unit names in `LoadCredential=`.
     public let credentials: [String: Reference]
 
-    /// - Throws: ``VaultError/invalid(_:)`` without any condition, for a text that cannot be one, and for conditions that
-    ///   nobody can meet together.
+    /// - Throws: ``VaultError/invalid(_:)`` if there is no condition, for invalid texts, and for conditions that no
+    ///   caller can meet together.
     public init(
       unit: String? = nil, user: String? = nil, exe: String? = nil, label: String? = nil,
       certificate: String? = nil, credentials: [String: Reference] = [:]
@@ -37,7 +37,7 @@ public struct ServiceBinding: Sendable, Equatable {
         throw .invalid("a binding needs a unit, a user, an executable, a label or a certificate")
       }
       guard certificate == nil || !isOfProcess && credentials.isEmpty else {
-        throw .invalid("a certificate is a binding of its own: its owner calls over the network")
+        throw .invalid("a certificate cannot have other conditions, because its owner calls over the network")
       }
       guard credentials.isEmpty || unit != nil else {
         throw .invalid("credentials need a unit, because systemd asks for them by its name")
@@ -51,9 +51,9 @@ public struct ServiceBinding: Sendable, Equatable {
       try Alternative.require(label, { Alternative.isText($0, 1_024) }, "a label has 1 to 1,024 bytes")
       try Alternative.require(
         certificate, Alternative.isCertificate,
-        "a certificate is a DNS name in small letters, a URI, or 'sha256:' and 64 hexadecimal digits")
+        "a certificate is a DNS name in lower case, a URI, or 'sha256:' and 64 hexadecimal digits")
       guard unit?.hasSuffix(".service") ?? true || !credentials.isEmpty else {
-        throw .invalid("systemd starts nothing that calls for such a unit: name a unit like 'web.service'")
+        throw .invalid("no process of such a unit can be a caller: name a unit like 'web.service', or credentials")
       }
       guard credentials.count <= 64 else { throw .overLimit("64 credentials of a binding") }
       guard credentials.keys.allSatisfy(Alternative.isCredentialID) else {
@@ -78,7 +78,7 @@ public struct ServiceBinding: Sendable, Equatable {
 
     private static let fingerprintPrefix = "sha256:"
 
-    /// What identifies a certificate with these bytes of DER.
+    /// The text that identifies a certificate with these DER bytes.
     package static func fingerprint(of certificate: [UInt8]) -> String {
       fingerprintPrefix + SHA256.digest(certificate).hexadecimal
     }
@@ -88,12 +88,12 @@ public struct ServiceBinding: Sendable, Equatable {
         let digits = text.utf8.dropFirst(fingerprintPrefix.utf8.count)
         return digits.count == 64 && digits.allSatisfy { "0123456789abcdef".utf8.contains($0) }
       }
-      // DNS names are compared without regard to case, so they are written in one way; the rest of a URI has a case.
+      // DNS names are case-insensitive, so they are written in lower case; the rest of a URI is case-sensitive.
       guard isText(text, 1_024), !text.contains(" ") else { return false }
       return text.contains(":") || !text.unicodeScalars.contains { ("A"..."Z").contains($0) }
     }
 
-    /// The kinds of units that systemd asks for credentials for. Only processes of a service are callers.
+    /// The kinds of units that systemd requests credentials for. Only services have processes that call.
     private static let unitKinds = [".service", ".socket", ".mount", ".swap"]
 
     private static func isUnit(_ text: String) -> Bool {
@@ -137,7 +137,7 @@ public struct ServiceBinding: Sendable, Equatable {
     }
   }
 
-  /// The highest number of alternatives.
+  /// The maximum number of alternatives.
   static let alternativeLimit = 64
 
   /// - Throws: ``VaultError/invalid(_:)`` without alternatives, or if two have the same conditions.
@@ -159,8 +159,8 @@ public struct ServiceBinding: Sendable, Equatable {
 // MARK: - Bytes: JSON (format article, "The service")
 
 extension ServiceBinding {
-  /// Reads the value of an item `bind/APP`. Whatever a newer version may have added is refused, because a condition
-  /// that is not understood must not be passed over.
+  /// Reads the value of an item `bind/APP`. Anything that a newer version may have added is refused, because an unknown
+  /// condition must not be ignored.
   ///
   /// - Throws: ``VaultError/damaged(group:level:detail:)``.
   init(application: String, parsing bytes: [UInt8]) throws(VaultError) {
@@ -183,17 +183,17 @@ extension ServiceBinding {
     }
   }
 
-  /// The highest number of bytes of a binding.
+  /// The maximum size of a binding, in bytes.
   static let byteLimit = 512 << 10
 
-  /// The binding as JSON. Names that are not set are left out.
+  /// The binding as JSON, without members that are not set.
   func serialized() -> [UInt8] {
     Array(("[" + alternatives.map(\.json).joined(separator: ",") + "]").utf8)
   }
 
   fileprivate enum BindingDefect: Error { case shape }
 
-  /// The members of a JSON object, each of which must be taken.
+  /// The members of a JSON object. Each must be taken, so that no unknown member is ignored.
   fileprivate struct Members {
     private var members: [String: Node] = [:]
     private let list: PropertyList
@@ -274,7 +274,7 @@ extension ServiceBinding.Reference {
 }
 
 extension ServiceBinding {
-  /// A JSON string; no text of a binding has control characters.
+  /// A JSON string. The texts of a binding contain no control characters.
   fileprivate static func quoted(_ text: String) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars {

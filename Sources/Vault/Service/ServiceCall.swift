@@ -1,10 +1,10 @@
 internal import GroupFile
 internal import Sealing
 
-/// One call of an access group, as a program without a credential sends it to `vaultd`.
+/// A call of an access group that a program without a credential sends to `vaultd`.
 ///
-/// A message is `u32 length ‖ fields ‖ value`: fields as in an item's attributes, then the bytes of the value, which
-/// neither side copies out of guarded memory more often than the connection requires.
+/// A message is `u32 length ‖ fields ‖ value`: fields as in an item's attributes, then the bytes of the value. Neither
+/// side copies the value out of guarded memory more often than the connection requires.
 package struct ServiceCall: Sendable, Equatable {
   /// What the call does. Messages contain these numbers.
   package enum Operation: UInt8, Sendable {
@@ -13,14 +13,14 @@ package struct ServiceCall: Sendable, Equatable {
     case open, item, history, list
     case set, change, remove, destroy, restore
 
-    /// Whether reading is all it does.
+    /// Whether it only reads.
     package var isReading: Bool { rawValue <= Operation.list.rawValue }
   }
 
   package let operation: Operation
   /// The group's name; empty for `hello`.
   package var group = ""
-  /// The item's name; for a list, the beginning of the names.
+  /// The item's name; for a list, the prefix of the names.
   package var name = ""
   package var version: UInt64?
   /// The version that must be the current one.
@@ -28,6 +28,8 @@ package struct ServiceCall: Sendable, Equatable {
   package var kind = SecretKind.bytes
   package var typeName: String?
   package var details = Details()
+  /// What the change is made for.
+  package var request: ChangeID?
   /// Lists removed items instead of present ones.
   package var listsRemoved = false
 
@@ -35,21 +37,22 @@ package struct ServiceCall: Sendable, Equatable {
     (self.operation, self.group, self.name) = (operation, group, name)
   }
 
-  /// The largest message in bytes: a value, its name and its details.
+  /// The size limit of a message, in bytes: a value, its name and its details.
   package static let byteLimit = 1 << 20 | 1 << 18
-  /// The largest answer in bytes: a value with its details, or a list of items.
+  /// The size limit of an answer, in bytes: a value with its details, or a list of items.
   package var answerLimit: Int { operation == .list || operation == .history ? 1 << 26 : Self.byteLimit + 1 << 10 }
 }
 
 // MARK: - Performing a call
 
 extension ServiceCall {
-  /// Performs the call in `store`. The caller has decided that it is allowed.
+  /// Performs the call in `store`. The caller must have decided that it is allowed.
   ///
   /// - Parameter value: the value to set.
   package func answer(in store: SecretStore, value: borrowing Secret) -> ServiceAnswer {
     do throws(VaultError) {
-      return try perform(in: store.group(group), value)
+      let group = try store.group(group)
+      return try perform(in: request.map(group.answering) ?? group, value)
     } catch {
       return ServiceAnswer(failure: error)
     }
@@ -88,7 +91,7 @@ package struct ServiceAnswer: Sendable {
   package var number: UInt64?
   package var items: [Item] = []
   package var secret: OpenedSecret?
-  /// To `hello`: who the caller is.
+  /// The answer to `hello`: who the caller is.
   package var caller: Caller?
 
   /// What `vaultd` knows about a caller.

@@ -1,14 +1,15 @@
 internal import CVaultSystem
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
-/// A connection to `vaultd`, which knows this process by the kernel and gives it its application's rights.
+/// A connection to `vaultd`, which identifies this process through the kernel and gives it the rights of its
+/// application.
 ///
-/// Safe from any number of threads, which take turns. One connection is kept open; a call on a connection that `vaultd`
-/// has closed meanwhile is repeated only if it reads.
+/// Safe from any number of threads, which take turns. One connection is kept open. If `vaultd` has closed it, a call is
+/// repeated on a new one only if it reads.
 final class ServiceClient: Sendable {
-  /// Who this process is to `vaultd`.
+  /// How `vaultd` identifies this process.
   let caller: ServiceAnswer.Caller
   /// The key that identifies the store's owner.
   let ownerKey: PublicKey
@@ -19,8 +20,8 @@ final class ServiceClient: Sendable {
 
   /// Connects to the socket at `path` and asks who this process is.
   ///
-  /// - Throws: ``VaultError/locked(_:)`` if nobody answers there or the wrong user does;
-  ///   ``VaultError/service(_:_:)`` if `vaultd` knows no application that this process could be.
+  /// - Throws: ``VaultError/locked(_:)`` if nobody listens there, or an untrusted user does;
+  ///   ``VaultError/service(_:_:)`` if `vaultd` does not identify this process as an application.
   init(_ path: String) throws(VaultError) {
     let connection = try ServiceConnection(path)
     let answer = try connection.answer(to: ServiceCall(.hello), nil)
@@ -33,13 +34,13 @@ final class ServiceClient: Sendable {
   }
 
   /// - Parameter value: the value to set.
-  /// - Throws: the error of the call, as `vaultd` met it.
+  /// - Throws: the error that `vaultd` reports for the call.
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
     let answer = try connection.withLock { (connection) throws(VaultError) in
       if let open = connection, call.operation.isReading {
         do { return try open.answer(to: call, value) } catch { connection = nil }
       }
-      // A connection that may have been closed must not swallow a change: nobody could say whether it was made.
+      // A change must not be sent on a connection that may have been closed: it would be unknown whether it was made.
       let fresh = call.operation.isReading ? nil : connection.flatMap { $0.isOpen ? $0 : nil }
       let open = if let fresh { fresh } else { try ServiceConnection(path) }
       connection = nil
@@ -53,9 +54,9 @@ final class ServiceClient: Sendable {
 }
 
 extension SecretStore {
-  /// Asks `vaultd`, where this process may, to let go of its store: it then answers nothing until it is reloaded.
+  /// Asks `vaultd` to close its store, if this process may. `vaultd` then answers nothing until it is reloaded.
   ///
-  /// - Returns: whether one did.
+  /// - Returns: whether a `vaultd` did.
   /// - Throws: ``VaultError/locked(_:)`` if `VAULT_SOCKET` names a socket and nobody answers there.
   public static func sealService(at location: StoreLocation? = nil) throws(VaultError) -> Bool {
     let location = if let location { location } else { try StoreLocation.standard() }
@@ -71,12 +72,12 @@ extension SecretStore {
 }
 
 extension SecretStore {
-  /// Asks `vaultd`, where this process may, to take up the credentials that were joined at its store, and to fetch
-  /// their groups.
+  /// Asks `vaultd` to use the credentials that were joined at its store, and to fetch their groups, if this process
+  /// may.
   ///
-  /// - Returns: the groups that it has then.
+  /// - Returns: the groups that it then has.
   /// - Throws: ``VaultError/service(_:_:)``: with ``ExitStatus/busy`` if nobody listens, otherwise with the status that
-  ///   `vaultd` named; ``VaultError/locked(_:)`` if its socket may not be used.
+  ///   `vaultd` returned; ``VaultError/locked(_:)`` if its socket cannot be trusted or used.
   public static func askServiceToJoin(at location: StoreLocation? = nil) throws(VaultError) -> [JoinedGroup] {
     let location = if let location { location } else { try StoreLocation.standard() }
     let named = location.variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
@@ -88,9 +89,9 @@ extension SecretStore {
 }
 
 extension StoreLocation {
-  /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the usual ones.
+  /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the standard sockets that answers.
   ///
-  /// - Parameter value: follows the body.
+  /// - Parameter value: sent after the body.
   /// - Throws: ``VaultError/locked(_:)`` if nobody answers.
   func askService(
     _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30
@@ -108,12 +109,12 @@ extension StoreLocation {
     throw ServiceConnection.nobodyListens
   }
 
-  /// The places where `vaultd` listens if `VAULT_SOCKET` names none.
+  /// The sockets to try if `VAULT_SOCKET` is not set.
   var serviceSockets: [String] {
     [variable("XDG_RUNTIME_DIR").map { $0 + "/vault/socket" }, "/run/vault/socket"].compactMap { $0 }
   }
 
-  /// The first of the usual sockets that somebody listens on.
+  /// Connects to the first of the standard sockets on which somebody listens.
   ///
   /// - Returns: `nil` if nobody does.
   func service() throws(VaultError) -> ServiceClient? {
@@ -124,7 +125,7 @@ extension StoreLocation {
   }
 }
 
-/// One connection to the socket of `vaultd`. It speaks the little of HTTP/1.1 that the two of them need.
+/// One connection to the socket of `vaultd`. It implements the small part of HTTP/1.1 that the two use.
 private final class ServiceConnection: Sendable {
   private let descriptor: CInt
 
@@ -162,8 +163,8 @@ private final class ServiceConnection: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Whether `user` may answer on the socket at `path`: root, this process's own user, or whoever root lets make sockets
-  /// there. That is anybody to whom root gave a socket in a folder of its own, and the owner of a folder that root made.
+  /// Whether `user` is trusted to listen on the socket at `path`: root, this process's own user, or a user whom root let
+  /// make a socket there. The last means that only root can change the parent folder, and only root or `user` the folder.
   private static func isTrusted(_ user: uid_t, at path: String) -> Bool {
     if user == 0 || user == geteuid() { return true }
     let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
@@ -190,9 +191,9 @@ private final class ServiceConnection: Sendable {
   }
 
   /// - Parameters:
-  ///   - value: follows the body.
-  ///   - limit: the most bytes of the answer.
-  ///   - broken: the error of a connection that breaks.
+  ///   - value: sent after the body.
+  ///   - limit: the maximum size of the answer, in bytes.
+  ///   - broken: the error to throw if the connection breaks.
   func answer(
     to path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, limit: Int = 1 << 16,
     or broken: VaultError = brokenChange
@@ -207,7 +208,7 @@ private final class ServiceConnection: Sendable {
     let head = try receiveHead(or: broken)
     switch head.status {
     case 200: break
-    case 429: throw .service(.busy, "vaultd has too much to do at the moment")
+    case 429: throw .service(.busy, "vaultd has too many requests at the moment")
     case 503: throw .locked(.service("it is sealed, or cannot write its record"))
     default: throw .locked(.service("it does not answer calls of this version"))
     }
@@ -218,15 +219,15 @@ private final class ServiceConnection: Sendable {
     return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in try unsafe ServiceConnection.parse(body) }
   }
 
-  /// Asks `vaultd` to let go of its store.
+  /// Asks `vaultd` to close its store.
   ///
-  /// - Returns: whether it did: only its own user and root may ask this.
+  /// - Returns: whether it did; it obeys only root and its own user.
   func seal() throws(VaultError) -> Bool {
     try sendEmpty("PUT /v1/sys/seal")
     return try receiveHead(or: ServiceConnection.brokenChange).status == 204
   }
 
-  /// Asks `vaultd` to take up joined credentials.
+  /// Asks `vaultd` to use newly joined credentials.
   func join() throws(VaultError) -> [JoinedGroup] {
     try sendEmpty("POST /vault/1/join")
     let head = try receiveHead(or: ServiceConnection.brokenChange)
@@ -269,7 +270,7 @@ private final class ServiceConnection: Sendable {
     }
   }
 
-  /// What the head of an answer says.
+  /// The contents of an answer's head.
   private struct Head {
     let status: Int
     let bodySize: Int
@@ -288,7 +289,7 @@ private final class ServiceConnection: Sendable {
     }
   }
 
-  /// Reads the head of the answer, and not a byte of its body, which guarded memory must receive.
+  /// Reads the head of the answer, but none of its body, which must go directly into guarded memory.
   private func receiveHead(or broken: VaultError) throws(VaultError) -> Head {
     var seen = [UInt8](repeating: 0, count: 8_192)
     defer { unsafe explicit_bzero(&seen, seen.count) }
@@ -305,7 +306,7 @@ private final class ServiceConnection: Sendable {
         return try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
       }
       guard count < seen.count else { throw ServiceClient.misunderstood }
-      // The rest of the head has not arrived: wait for more than there was.
+      // The rest of the head has not arrived yet, so wait for more bytes.
       if count == known { usleep(1_000) }
       known = count
     }

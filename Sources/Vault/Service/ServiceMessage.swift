@@ -6,7 +6,7 @@ internal import Sealing
 extension ServiceCall {
   private enum Tag: UInt8 {
     case operation = 1
-    case group, name, version, expected, kind, typeName, label, attributes, expires, listsRemoved
+    case group, name, version, expected, kind, typeName, label, attributes, expires, listsRemoved, request
   }
 
   /// The fields of the message.
@@ -19,7 +19,7 @@ extension ServiceCall {
     if let expected { fields.write(Tag.expected.rawValue, expected) }
     if kind != .bytes { fields.write(Tag.kind.rawValue, [kind.rawValue]) }
     if let typeName { fields.write(Tag.typeName.rawValue, Array(typeName.utf8)) }
-    // A change is a byte that says whether there is something new, and then that.
+    // A change is one byte that says whether there is a new value, then that value.
     switch details.label {
     case .keep: break
     case .remove: fields.write(Tag.label.rawValue, [0])
@@ -36,6 +36,7 @@ extension ServiceCall {
       fields.write(Tag.expires.rawValue, writer.bytes)
     }
     if listsRemoved { fields.write(Tag.listsRemoved.rawValue, [1]) }
+    if let request { fields.write(Tag.request.rawValue, Array(request.description.utf8)) }
     guard fields.bytes.count <= 1 << 18 else { throw .overLimit("256 KiB of names and attributes in one call") }
     return fields.bytes
   }
@@ -54,7 +55,7 @@ extension ServiceCall {
 
   /// Reads the fields of a message.
   ///
-  /// - Throws: ``VaultError/invalid(_:)`` for anything that ``encoded()`` does not write.
+  /// - Throws: ``VaultError/invalid(_:)`` for fields that ``encoded()`` does not produce.
   package init(decoding fields: [UInt8]) throws(VaultError) {
     do { try self.init(parsing: fields) } catch { throw .invalid("a call that does not follow the protocol") }
   }
@@ -84,13 +85,16 @@ extension ServiceCall {
           return time
         }
       case .listsRemoved: parsed.listsRemoved = true
+      case .request:
+        guard let request = ChangeID(try ServiceText.text(field)) else { throw ServiceText.Malformed() }
+        parsed.request = request
       case nil: throw ServiceText.Malformed()
       }
     }
     guard let operation else { throw ServiceText.Malformed() }
     self.init(operation, parsed.group, parsed.name)
     (version, expected, kind, typeName) = (parsed.version, parsed.expected, parsed.kind, parsed.typeName)
-    (details, listsRemoved) = (parsed.details, parsed.listsRemoved)
+    (details, listsRemoved, request) = (parsed.details, parsed.listsRemoved, parsed.request)
   }
 
   private static func attributes(_ field: ArraySlice<UInt8>) throws -> [String: String?] {
@@ -108,7 +112,7 @@ extension ServiceCall {
   }
 }
 
-/// Parts of fields that calls and answers share.
+/// The encoding of parts that calls and answers share.
 private enum ServiceText {
   struct Malformed: Error {}
 
@@ -156,7 +160,7 @@ extension ServiceAnswer {
 
   /// Reads the fields of a message.
   ///
-  /// - Throws: ``VaultError/unexpected(_:)`` for anything that ``encoded()`` does not write.
+  /// - Throws: ``VaultError/unexpected(_:)`` for fields that ``encoded()`` does not produce.
   package init(decoding fields: [UInt8]) throws(VaultError) {
     do { try self.init(parsing: fields) } catch { throw .unexpected("vaultd sent an answer that is not understood") }
   }
@@ -191,7 +195,7 @@ extension VaultError {
     case presentItem, overtaken, unreachable, outcomeUnknown
   }
 
-  /// `u8 code ‖ u8 status ‖ u64 ‖ u64 ‖ text`. An error without a code of its own keeps its status and its words.
+  /// `u8 code ‖ u8 status ‖ u64 ‖ u64 ‖ text`. An error without its own code keeps its status and its message.
   fileprivate var serviceBytes: [UInt8] {
     var code = ServiceCode.other
     var numbers: (UInt64, UInt64) = (0, 0)
@@ -244,7 +248,7 @@ extension VaultError {
       case .presentItem: .contradiction(.presentItem)
       case .overtaken: .unordered(group: text, .overtaken)
       case .unreachable: .unordered(group: "", .unreachable(text))
-      case .outcomeUnknown: .unordered(group: text, .outcomeUnknown)
+      case .outcomeUnknown: .unordered(group: text, .outcomeUnknown(nil))
       }
   }
 }

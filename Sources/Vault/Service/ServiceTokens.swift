@@ -1,21 +1,21 @@
 internal import GroupFile
 internal import Sealing
 
-/// The tokens of the service: texts that stand for an application for a time.
+/// The tokens of the service, which identify an application for a limited time.
 ///
-/// Only hashes are kept, in the group `vault.tokens`, which the service writes and nobody else but the owner can open. So
-/// tokens survive a restart, and a copy of the store or a backup contains none that could be used.
+/// Only hashes are stored, in the group `vault.tokens`, which only the service can write and only the service and the
+/// owner can open. So tokens survive a restart, and a copy of the store or a backup contains no usable token.
 package struct ServiceTokens: Sendable {
   private let group: AccessGroup
 
-  /// What a token stands for.
+  /// The application that a token identifies, and how long.
   package struct Token: Sendable, Equatable {
     package let application: String
-    /// How the caller became known: `unix`, `approle`, `cert`.
+    /// How the caller was identified: `unix`, `approle` or `cert`.
     package let method: String
     package let issued: Timestamp
     package let expires: Timestamp
-    /// When it expires at the latest, however often it is renewed.
+    /// It expires at this time at the latest, even if it is renewed.
     package let limit: Timestamp
   }
 
@@ -28,7 +28,7 @@ package struct ServiceTokens: Sendable {
   /// Makes a token.
   ///
   /// - Parameters:
-  ///   - seconds: how long it is good; it can be renewed until `limit` seconds have passed.
+  ///   - seconds: how long it is valid; it can be renewed until `limit` seconds have passed.
   /// - Returns: the only copy of its text.
   /// - Throws: ``VaultError/notFound(_:)`` if the service was enrolled before there were tokens.
   package func issue(
@@ -49,7 +49,7 @@ package struct ServiceTokens: Sendable {
     return (text, token)
   }
 
-  /// What `text` stands for; `nil` if it is no token, or not any more.
+  /// The token with this text; `nil` if there is none or it has ended.
   package func find(_ text: String, at now: Timestamp = .now) throws(VaultError) -> Token? {
     guard text.hasPrefix(Self.prefix), text.utf8.count <= 256 else { return nil }
     let item: Item
@@ -60,7 +60,7 @@ package struct ServiceTokens: Sendable {
 
   /// Extends a token's time to `seconds` from now, up to its limit.
   ///
-  /// - Returns: `nil` if it is no token any more.
+  /// - Returns: `nil` if the token has ended.
   package func renew(_ text: String, lasting seconds: UInt64, at now: Timestamp = .now) throws(VaultError) -> Token? {
     guard let token = try find(text, at: now) else { return nil }
     try group.change(Self.name(of: text), Details(expires: .to(min(now.later(by: seconds), token.limit))))
@@ -79,7 +79,7 @@ package struct ServiceTokens: Sendable {
     }
   }
 
-  /// Removes what is left of tokens that have expired.
+  /// Removes tokens that have expired.
   package func sweep(at now: Timestamp = .now) throws(VaultError) {
     let names = try group.items().filter { ($0.expires ?? now) <= now }.map(\.name.description)
     for name in names { do { try group.destroy(name) } catch .notFound {} }
@@ -103,7 +103,7 @@ extension ServiceTokens.Token {
 }
 
 extension Timestamp {
-  /// - Parameter seconds: at most some millions of years.
+  /// - Parameter seconds: at most a few million years.
   package func later(by seconds: UInt64) -> Timestamp {
     Timestamp(milliseconds: min(milliseconds + min(seconds, 1 << 42) * 1_000, 1 << 53 - 1))
   }

@@ -74,16 +74,16 @@ extension SecretStore {
     let leaves = owner?.revokes ?? { _ in false }
     let result = try accept(file, name, owner, takesAnother) { confirm(ReturningState($0, leaves)) }
     let accepted: AcceptedState
-    do throws(GroupFileError) { accepted = try result.get() } catch {
-      if owner != nil, error.isRepairable || error == .busy {
+    do throws(VaultError) { accepted = try result.get() } catch {
+      if owner != nil, error.isRepairable || error == .busy(group: nil) {
         return try acceptRebuilt(name, file, takesAnother, isDroppingUnproved, confirm, instead: error)
       }
       // This machine never saw the group, but the owner's registry lists it.
-      if error == .missing, owner?.registeredID != nil, owner?.isRemoved == false {
+      if error == .notFound(.group), owner?.registeredID != nil, owner?.isRemoved == false {
         try noteRemoval(of: name)
         return .removal
       }
-      throw VaultError(error, group: name.description)
+      throw error.named(name.description)
     }
     guard owner != nil, name != .registry else { return accepted }
     switch accepted {
@@ -97,13 +97,13 @@ extension SecretStore {
   private func accept(
     _ file: AccessGroupFile, _ name: AccessGroup.Name, _ owner: OwnersAcceptance?, _ takesAnother: Bool,
     _ confirm: (OfferedState) -> Bool
-  ) throws(VaultError) -> Result<AcceptedState, GroupFileError> {
+  ) throws(VaultError) -> Result<AcceptedState, VaultError> {
     guard let owner else {
-      return Result { () throws(GroupFileError) in try file.accept(another: takesAnother, confirm: confirm) }
+      return Result { () throws(VaultError) in try file.accept(another: takesAnother, confirm: confirm) }
     }
     let drafts = try DraftFolder.make(in: location.home)
     let places = drafts.places(of: name)
-    let result = Result { () throws(GroupFileError) in
+    let result = Result { () throws(VaultError) in
       try file.accept((owner, places), another: takesAnother, confirm: confirm)
     }
     if case .success(.accepted) = result { drafts.drop(places.kept) }
@@ -115,7 +115,7 @@ extension SecretStore {
   /// - Parameter error: thrown if the file holds no state that needs to be accepted.
   private func acceptRebuilt(
     _ name: AccessGroup.Name, _ file: AccessGroupFile, _ takesAnother: Bool, _ isDroppingUnproved: Bool,
-    _ confirm: @escaping (ReturningState) -> Bool, instead error: GroupFileError
+    _ confirm: @escaping (ReturningState) -> Bool, instead error: VaultError
   ) throws(VaultError) -> AcceptedState {
     do throws(VaultError) {
       var acceptance = try ownersAcceptance(of: name, asking: confirm)
@@ -129,7 +129,7 @@ extension SecretStore {
     } catch .declined {
       return .declined
     } catch .contradiction(.superseded) {
-      throw VaultError(error, group: name.description)
+      throw error.named(name.description)
     }
   }
 

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// The result of a backup.
@@ -92,12 +92,12 @@ extension SecretStore {
   private func copyRegistryUnproved(to folder: borrowing BackupFolder) throws(VaultError) -> StoreBackup.Group {
     let name = AccessGroup.Name.registry.description
     let draft = try folder.makeGroup(name)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       try AccessGroupFile.copyUnproved(from: location.groupFolder(name), to: draft)
       return StoreBackup.Group(name: name, outcome: .copiedUnproved)
     } catch {
       folder.dropGroup(name)
-      return StoreBackup.Group(name: name, outcome: .failed(VaultError(error, group: name)))
+      return StoreBackup.Group(name: name, outcome: .failed(error.named(name)))
     }
   }
 
@@ -113,8 +113,7 @@ extension SecretStore {
     } catch {
       switch error {
       case .otherDevice: return .leftOut
-      case .storage
-      where error != VaultError(.moved, group: name) && error != VaultError(.storage(.inputOutput), group: name):
+      case .storage(let failure) where failure != .replaced && failure != .inputOutput:
         // The copies of the other groups would fail too.
         throw error
       default: return .failed(error)
@@ -127,7 +126,7 @@ extension SecretStore {
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> StoreBackup.Outcome {
     let draft = try folder.makeGroup(name)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       guard let copied = try file.backUp(to: draft, progress: progress) else {
         folder.dropGroup(name)
         return .leftOut
@@ -135,7 +134,7 @@ extension SecretStore {
       return .copied(items: copied.items, versions: copied.versions, epoch: copied.epoch)
     } catch {
       folder.dropGroup(name)
-      throw VaultError(error, group: name)
+      throw error.named(name)
     }
   }
 

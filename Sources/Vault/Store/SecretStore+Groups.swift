@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 extension SecretStore {
@@ -173,7 +173,7 @@ extension SecretStore {
         if case .valid(let known) = reading, known.groupID == record.groupID { nil } else { record }
       }
     } catch {
-      throw VaultError(error, group: name.description)
+      throw error.named(name.description)
     }
     if creation.shape != .closed { try location.settleEntrance(groups) }
   }

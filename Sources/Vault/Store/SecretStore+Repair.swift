@@ -28,7 +28,7 @@ extension SecretStore {
     guard AccessGroupFile.exists(in: file.folder) else { throw try missing(file, name) }
     let drafts = try DraftFolder.make(in: location.home)
     let kept = drafts.keepingPath(of: name)
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       var repair = try file.repair(
         at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity,
         members: memberSeeds(identity)
@@ -40,13 +40,13 @@ extension SecretStore {
       }
       guard !wanted.isEmpty else { return nil }
       // The names of unproved items are known only from the report of an earlier repair.
-      guard let aside = drafts.lastKept(of: name) else { throw .noItem }
+      guard let aside = drafts.lastKept(of: name) else { throw .notFound(.item) }
       var adoption = try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage")
       adoption.keptAside = aside
       record(.repair, group: name.description)
       return adoption
     } catch {
-      throw SecretStore.repairError(error, name.description)
+      throw error.named(name.description)
     }
   }
 
@@ -56,16 +56,7 @@ extension SecretStore {
       _ = try file.beginReading()
       return .busy(group: name.description)
     } catch {
-      return VaultError(error, group: name.description)
-    }
-  }
-
-  /// Translates an error of the repair; without a signed state nothing could be proved.
-  private static func repairError(_ error: GroupFileError, _ name: String) -> VaultError {
-    switch error {
-    case .damaged(let level, let detail) where level != .witness:
-      .damaged(group: name, level: level, detail: "\(detail); no signed state is left to repair it from")
-    default: VaultError(error, group: name)
+      return error.named(name.description)
     }
   }
 }

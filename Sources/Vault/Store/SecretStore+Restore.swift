@@ -164,7 +164,7 @@ struct Restoration {
     let owner = try store.owner()
     let file = try name == .registry ? store.registry().group.file : store.group(name).file
     let folder = "\(backup)/\(IdentityFolder.groupsName)/\(name)"
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       let source = try RestingGroup(in: folder, file.context)
       let live = Live(file, progress)
       if live.isThere {
@@ -186,10 +186,10 @@ struct Restoration {
         owner, progress)
       outcome = .unchanged
     } catch {
-      if case .storage(let failure) = error, failure != .inputOutput {
-        throw VaultError(error, group: name.description)
+      if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
+        throw error.named(name.description)
       }
-      outcome = .failed(VaultError(error, group: name.description))
+      outcome = .failed(error.named(name.description))
     }
   }
 
@@ -208,7 +208,7 @@ struct Restoration {
   private static func prepare(
     _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
     _ witness: WitnessReading, _ owner: Identity, _ progress: (MaintenanceProgress) -> Void
-  ) throws(GroupFileError) -> Prepared {
+  ) throws(VaultError) -> Prepared {
     try draft.fill(from: source) { progress($0) }
     let drafted = AccessGroupFile(
       folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
@@ -269,7 +269,7 @@ struct Restoration {
           items: prepared.items, epoch: state.manifest.epoch, keptAside: isKept ? kept : nil,
           isRenewed: prepared.isRenewed, members: state.roster.members))
     } catch {
-      outcome = .failed(VaultError(error, group: name.description))
+      outcome = .failed(error.named(name.description))
     }
     self.prepared = nil
   }

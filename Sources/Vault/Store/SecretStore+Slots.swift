@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// The slots that open the store. Each call rewrites one slot of the identity file and changes no other slot and no

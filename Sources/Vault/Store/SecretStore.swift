@@ -117,7 +117,7 @@ public final class SecretStore: Sendable {
       let group =
         switch source {
         case .files(let member):
-          AccessGroup(name, file(name, as: member), notices) { [weak self] (state) throws(GroupFileError) in
+          AccessGroup(name, file(name, as: member), notices) { [weak self] (state) throws(VaultError) in
             try self?.requireRecent(state, name)
           }
         case .service(let service): AccessGroup(name, service, notices)
@@ -140,7 +140,7 @@ public final class SecretStore: Sendable {
       context: GroupContext(
         groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind,
         floor: access.floor(of: name),
-        deviceKey: { (id) throws(GroupFileError) in try DeviceKeyFile.key(id, in: state) }),
+        deviceKey: { (id) throws(VaultError) in try DeviceKeyFile.key(id, in: state) }),
       folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),
       publisher: { [location, weak self] in
         if let publisher = self?.publishing.withLock({ $0 }) { return publisher(name) }
@@ -155,21 +155,21 @@ public final class SecretStore: Sendable {
 
   /// For a group that this machine never saw, the owner's registry says which one it is. The seed of the personal
   /// member alone does not open the registry.
-  private func confirmation(of name: AccessGroup.Name) -> (@Sendable (VerifiedState) throws(GroupFileError) -> Void)? {
+  private func confirmation(of name: AccessGroup.Name) -> (@Sendable (VerifiedState) throws(VaultError) -> Void)? {
     guard case .owner(let identity) = access, name != .registry else { return nil }
-    return { [location, notices] (state) throws(GroupFileError) in
+    return { [location, notices] (state) throws(VaultError) in
       let entry: Registry.Entry?
       do throws(VaultError) {
         entry = try Registry(of: identity, at: location, notices).entry(of: name)
       } catch {
         switch error {
         case .storage(let failure): throw .storage(failure)
-        case .busy: throw .busy
+        case .busy: throw .busy(group: nil)
         default: throw .damaged(.witness, "the owner's list of groups does not open")
         }
       }
       guard let entry else { return }
-      guard entry.groupID == state.manifest.groupID else { throw .anotherGroup }
+      guard entry.groupID == state.manifest.groupID else { throw .anotherGroup("") }
       if entry.presence == .absent {
         throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, .broughtBack)
       }
@@ -245,8 +245,8 @@ extension VaultError {
     switch self {
     case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
     case .damaged(_, .witness, _), .damaged(_, .container, _): true
-    case .denied(.permissions): true
-    default: self == VaultError(.moved, group: "")
+    case .denied(.permissions), .storage(.replaced): true
+    default: false
     }
   }
 }

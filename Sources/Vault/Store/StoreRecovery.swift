@@ -1,5 +1,5 @@
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import KeyedArchives
 internal import Sealing
 

@@ -1,4 +1,4 @@
-internal import GroupFile
+public import GroupFile
 
 /// The result of proving one group completely.
 public struct GroupVerification: Sendable {

@@ -1,6 +1,6 @@
 internal import CVaultSystem
 internal import Glibc
-internal import GroupFile
+public import GroupFile
 internal import Sealing
 
 /// The owner as the kernel's keyring knows them (format article, "The kernel's keyring"): a member of their groups, who

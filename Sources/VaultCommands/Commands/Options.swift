@@ -98,7 +98,7 @@ enum AttributeArguments {
   }
 }
 
-/// The source of the key that the command line named. If one is named, no other is tried.
+/// The source of the key, as named on the command line. If one is named, no other is tried.
 struct KeySource: Equatable {
   var keyFile: String?
   var passphraseDescriptor: Int32?
@@ -212,9 +212,9 @@ final class Question: Sendable {
 
   /// - Parameters:
   ///   - path: the path of the terminal.
-  ///   - descriptor: what the passphrase is read from instead, if anything.
+  ///   - descriptor: a descriptor to read the passphrase from instead; `nil` for the terminal.
   ///   - reason: why the store stays locked if there is no terminal.
-  ///   - prompt: receives whether the store is already open and only the owner's key is missing.
+  ///   - prompt: makes the prompt. It receives whether the store is already open and only the owner's key is missing.
   init(
     on path: String, or descriptor: Int32? = nil,
     else reason: String = "there is no terminal to ask for the passphrase",

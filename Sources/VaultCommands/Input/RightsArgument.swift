@@ -17,7 +17,7 @@ enum RightsArgument {
     return Applications.Grant(try parse(parts[1]), in: String(parts[0]))
   }
 
-  /// `GROUP`, to read and write, `GROUP:read` or `GROUP:write`; `=` may stand for the colon.
+  /// `GROUP`, for reading and writing, `GROUP:read` or `GROUP:write`; `=` is accepted in place of the colon.
   static func served(_ text: String) throws(Failure) -> Applications.Grant {
     let parts = text.split(maxSplits: 1, omittingEmptySubsequences: false) { $0 == ":" || $0 == "=" }
     return Applications.Grant(parts.count == 2 ? try parse(parts[1]) : .write, in: String(parts[0]))

@@ -74,13 +74,13 @@ extension VaultError {
     switch self {
     case .notFound(.item): "list the items: vault list; what was removed comes back with: vault restore NAME"
     case .notFound(.version): "see what is kept: vault history NAME"
-    case .notFound(.group): "see what there is: vault group list"
-    case .notFound(.application): "see which there are: vault app list; make one: vault app issue APP --output FILE"
-    case .notFound(.member): "see who is: vault group show GROUP"
+    case .notFound(.group): "list the groups: vault group list"
+    case .notFound(.application): "list them: vault app list; make one: vault app issue APP --output FILE"
+    case .notFound(.member): "list the members: vault group show GROUP"
     case .notFound(.record): "begin one: vault audit begin"
-    case .notFound(.binding): "see which there are: vault service show"
-    case .notFound(.remote): "see which there are: vault remote list"
-    case .notFound(.slot): "see which there are: vault slot list"
+    case .notFound(.binding): "list the bindings: vault service show"
+    case .notFound(.remote): "list the remotes: vault remote list"
+    case .notFound(.slot): "list the slots: vault slot list"
     case .exists(.remote): "to change its address or its login: --replace"
     case .exists(.applicationID):
       "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
@@ -94,7 +94,7 @@ extension VaultError {
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
     case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
-    case .otherDevice: "use it there; where its device key should be: vault paths"
+    case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
     case .denied(.permissions), .denied(.file):
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
     case .denied(.openToOthers):
@@ -105,9 +105,9 @@ extension VaultError {
     case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     case .denied: "ask the store's owner"
     case .witnessUnavailable:
-      "make the state folder, for you alone (mode 700); where it should be: vault paths"
+      "make the state folder, accessible only to you (mode 700); to see its path: vault paths"
     case .strangeRows:
-      "see which they are: vault list; the owner removes them: vault remove --row TOKEN"
+      "list them: vault list; the owner can remove them: vault remove --row TOKEN"
     case .anotherGroup:
       "if you put another group there yourself: vault group accept GROUP --another-group; otherwise find out who did"
     case .damaged(nil, .credential, _): "write it again: vault app issue APP --output FILE --again"
@@ -125,15 +125,19 @@ extension VaultError {
     case .rolledBack(_, _, _, .olderIssue):
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
     case .rolledBack:
-      "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and put them out: vault revoke GROUP APP --accept"
+      "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and remove them: vault revoke GROUP APP --accept"
+    case .unordered(_, .notHere):
+      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+    case .unordered(_, .outcomeUnknown):
+      "look whether it was made before you do it again: vault sync, vault history NAME"
     case .busy: "try again; see who holds it: fuser -v on all files of the group's folder"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
     case .newerFormat: "use a newer vault"
-    case .otherType: "ask for the type that is there"
+    case .otherType: "request the type that it has"
     case .archive(let error): error.hint
     case .conflict: "read the item again, then decide"
-    case .tooManyStates: "the owner begins anew: vault group rotate GROUP"
+    case .tooManyStates: "the owner gives the group a new key: vault group rotate GROUP"
     case .otherState: "to put the backup in its place: --replace; the current files are kept aside"
     case .noStore(""): "name its place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"

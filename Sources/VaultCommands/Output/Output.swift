@@ -5,7 +5,7 @@ internal import Vault
 /// A descriptor for output, with one buffer that is wiped, because the data may be secret.
 final class Output {
   let descriptor: Int32
-  // Asked once, because a table asks for each of its times.
+  // Cached, because a table asks for each of its times.
   private(set) lazy var isTerminal = isatty(descriptor) == 1
   private let buffer: WipedBytes
 

@@ -27,7 +27,7 @@ struct Table {
 
   func write(to output: Output, style: Style) throws(Failure) {
     guard output.isTerminal else {
-      for row in rows { try Table.writeLine(row, to: output) }
+      for row in rows { try output.write(row.joined(separator: "\t") + "\n") }
       return
     }
     guard !rows.isEmpty else { return }
@@ -36,13 +36,10 @@ struct Table {
     for row in rows { try output.write(line(row, widths) + "\n") }
   }
 
-  /// Writes one row for a pipe or a file. Only a terminal needs the widths of all rows before the first is written.
-  static func writeLine(_ cells: [String], to output: Output) throws(Failure) {
-    for (column, cell) in cells.enumerated() {
-      if column > 0 { try output.write(UInt8(ascii: "\t")) }
-      try output.write(UTF8Text.onOneLine(cell))
-    }
-    try output.write(UInt8(ascii: "\n"))
+  /// Appends a cell to a line for a pipe or a file, and `end`, a tab or a line's end.
+  static func append(_ cell: String, to line: inout [UInt8], then end: UInt8) {
+    line += UTF8Text.onOneLine(cell).utf8
+    line.append(end)
   }
 
   private func line(_ cells: [String], _ widths: [Int]) -> String {

@@ -194,14 +194,12 @@ extension Clipboard {
     let errors = Clipboard.nothing()
     defer { for descriptor in [output, errors] { close(descriptor) } }
     _ = try ChildProcess(
-      "/proc/self/exe", ["vault", Clipboard.clearing, kind.rawValue, String(seconds)], InheritedEnvironment.variables,
+      "/proc/self/exe", ["vault", CommandTable.clearing, kind.rawValue, String(seconds)],
+      InheritedEnvironment.variables,
       input: input, output: output, errors: errors)
   }
 
-  /// The hidden command that ``clearLater(_:after:terminal:)`` starts.
-  static let clearing = "clear-clipboard"
-
-  /// The action of that command: it waits and then clears. A signal that would end it makes it clear at once.
+  /// The action of the command that ``clearLater(_:after:terminal:)`` starts: it waits and then clears. A signal that would end it makes it clear at once.
   static func clear(_ kind: String, after seconds: Int64, in session: Session) throws(Failure) {
     guard let kind = Kind(rawValue: kind) else { throw .usage("there is no such clipboard") }
     let known = try DescriptorInput(session.streams.input, "stdin").readAll(limit: 80)
@@ -252,7 +250,7 @@ extension Clipboard {
   ) throws(Failure) -> (told: String, more: [String]) {
     let milliseconds = try require(length: length)
     let clipboard = try unsafe Clipboard(holding: value, terminal: terminal)
-    // A terminal does not answer, so nobody knows whether it took the value.
+    // A terminal does not answer, so it is unknown whether it took the value.
     let done = clipboard.kind.isReadable ? "copied" : "sent to the terminal's clipboard"
     do throws(Failure) {
       try unsafe clipboard.clearLater(value, after: milliseconds / 1_000, terminal: terminal)

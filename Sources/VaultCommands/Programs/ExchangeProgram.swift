@@ -1,9 +1,9 @@
 import Glibc
 internal import Vault
 
-/// `vault-exchange`, which reads and writes the stores of other programs, and `vaultd`. They are in the folder of this executable
-/// or, if they are installed, `vault-exchange` is below `libexec`. PATH is never searched, because passphrases and secrets
-/// pass.
+/// The programs `vault-exchange`, which reads and writes the stores of other programs, and `vaultd`. They are in the
+/// folder of this executable; an installed `vault-exchange` is below `libexec`. PATH is never searched, because the
+/// programs receive passphrases and secrets.
 enum ExchangeProgram {
   /// The maximum size of its output in bytes.
   static let limit = 256 << 20
@@ -41,9 +41,9 @@ enum ExchangeProgram {
     return try ChildProcess.output(of: path, arguments, input: input, limit: limit)
   }
 
-  /// What the Secret Service of this session holds: JSON that `vaultd` writes.
+  /// The contents of this session's Secret Service, as JSON that `vaultd` writes.
   ///
-  /// - Throws: `usage` if vaultd is not installed; `unexpected` if it says why it cannot read them.
+  /// - Throws: `usage` if vaultd is not installed; `unexpected` if it reports that it cannot read them.
   static func secretService(errors: Int32) throws(Failure) -> WipedBytes {
     guard let path = path(of: "vaultd") else {
       throw Failure(

@@ -2,7 +2,7 @@ import CVaultSystem
 import Glibc
 internal import Vault
 
-/// Replaces this process by another program, so that nothing of this process's memory stays behind.
+/// Replaces this process with another program, so that nothing of this process's memory remains.
 enum ProgramStart {
   /// Does not return if it succeeds.
   ///
@@ -93,8 +93,8 @@ enum ProgramStart {
   }
 }
 
-/// This process's environment without the variables that open a store: programs get single secrets, never the key to
-/// all of them.
+/// This process's environment without the variables that open a store: programs get individual secrets, never the key
+/// to all of them.
 enum InheritedEnvironment {
   /// Values by name, both as the system's bytes, without NUL. Variables for which ``opensStore(_:)`` is true are left
   /// out.

@@ -5,7 +5,7 @@
   import HummingbirdCore
   import NIOCore
 
-  // The forms of answers that HashiCorp's interface has.
+  // The forms that answers of HashiCorp's interface have.
 
   extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
@@ -22,7 +22,7 @@
 
     static func number(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
 
-    /// The members of an object, of which the last of a name counts; `nil` for anything else.
+    /// The members of an object; if a name occurs more than once, the last one counts. `nil` for anything else.
     var members: [String: JSONValue]? {
       guard case .object(let members) = self else { return nil }
       return Dictionary(members.map { ($0.name, $0.value) }) { $1 }
@@ -30,7 +30,7 @@
 
     var flag: Bool? { if case .bool(let flag) = self { flag } else { nil } }
 
-    /// A whole number, also as text, as some clients write it.
+    /// A whole number, given as a number or, as some clients write it, as text.
     var whole: Int? {
       switch self {
       case .number(let text), .string(let text): Int(text)
@@ -48,7 +48,7 @@
         body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }
 
-    /// The envelope of every answer that has data.
+    /// The envelope of every answer that contains data.
     static func data(
       _ data: JSONValue, _ status: HTTPResponse.Status = .ok, lease: Int = 0, auth: JSONValue = .null,
       warnings: [String] = []

@@ -6,8 +6,8 @@
   import NIOCore
   import VaultFoundation
 
-  /// What programs on this machine ask about published groups: they order their own changes, and have copies brought up to
-  /// date. A commit speaks for itself, because a writer of the group has signed it.
+  /// Answers programs on this machine that work with published groups: they order their own changes, and ask for copies
+  /// to be brought up to date. A commit needs no other permission, because a writer of the group has signed it.
   struct ClusterAnswers: Sendable {
     let replication: Replication
     let limits: Limits
@@ -27,7 +27,7 @@
         }
         return Response(ServiceAnswer(number: try await perform(wanted, on: parts[3], request, connection)))
       } catch {
-        // The cluster's failures, and a lost race, are nobody's fault here.
+        // Failures of the cluster and lost races are not the caller's fault.
         if !connection.peer.isDaemonsUser, !error.isOfTheCluster { failures.count(connection.peer) }
         guard let error = error as? VaultError else { throw error }
         return Response(ServiceAnswer(failure: error))
@@ -52,27 +52,27 @@
       }
     }
 
-    /// - Returns: the epoch of the log, as it is known then.
+    /// - Returns: the epoch of the log, as last known to the daemon.
     private func perform(
       _ wanted: ClusterRequest, on group: String, _ request: Request, _ connection: Connection
     ) async throws -> UInt64? {
       guard let replica = await replication.replica(of: group) else { throw VaultError.notFound(.publication) }
       let isTrusted = connection.peer.isDaemonsUser
-      // Only the owner makes complete files, and the daemon is the store's user.
+      // Only the owner makes complete files, as root or as the user that the daemon runs as.
       guard wanted != .base || isTrusted else { throw VaultError.denied(.ownerOnly) }
       let limit =
         switch wanted {
-        case .commit: isTrusted ? GroupCommit.byteLimit : limits.body
+        case .commit, .commitAgain: isTrusted ? GroupCommit.byteLimit : limits.body
         case .base, .sync, .status, .provision: limits.strangersBody
         }
       let body = try await request.body.collect(upTo: limit)
       let bytes = Array(body.readableBytesView)
       switch wanted {
       case .sync: try await replica.catchUp()
-      case .commit:
+      case .commit, .commitAgain:
         let commit: GroupCommit
         do { commit = try GroupCommit(parsing: bytes) } catch { throw VaultError.invalid("not a commit") }
-        try await replica.order(commit)
+        try await replica.order(commit, isRepeated: wanted == .commitAgain)
       case .base:
         let file = try PublishedFile(decoding: bytes)
         try await replica.order(file)
@@ -82,7 +82,7 @@
       return replica.logEpoch
     }
 
-    /// Makes users and permissions in etcd, with a login that comes with the request and goes with it.
+    /// Makes users and permissions in etcd, with a login that comes with the request and is not kept.
     private func provision(_ request: Request, _ connection: Connection) async throws {
       guard connection.peer.isDaemonsUser else { throw VaultError.denied(.ownerOnly) }
       let body = try await request.body.collect(upTo: limits.body)

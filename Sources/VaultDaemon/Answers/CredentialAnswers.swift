@@ -5,15 +5,15 @@
   import Synchronization
   import VaultFoundation
 
-  /// What systemd gets for `LoadCredential=`: the items that the owner bound to the unit's name.
+  /// The values that systemd gets for `LoadCredential=`: the items that the owner bound to the unit's name.
   ///
-  /// The service manager vouches for the unit alone, so the other conditions of a binding, which concern processes, do not
-  /// count here.
+  /// The service manager vouches only for the unit, so the other conditions of a binding, which are about processes, do
+  /// not count here.
   struct CredentialAnswers: Sendable {
     let seal: Seal
     let logger: Logger
 
-    /// The value, whose record is durable; `nil` if the unit gets none.
+    /// The value, after its record is durable; `nil` if the unit gets none.
     func value(for request: CredentialRequest) async -> [UInt8]? {
       guard let opened = seal.current else {
         logger.warning("a credential was asked for while the daemon is sealed")
@@ -29,7 +29,7 @@
         }
         var peer = request.peer
         peer.unit = request.unit
-        // If two applications give the unit something under this id, nobody can say which is meant.
+        // If two applications offer different items under this id, neither is meant for certain.
         let application = Set(found.map(\.reference)).count == 1 ? found.first?.application : nil
         let visit = Visit(
           opened: opened, connection: Connection(peer: peer), application: application)

@@ -2,14 +2,14 @@
   import Synchronization
   import VaultFoundation
 
-  /// Counts for Prometheus, in its text format. No label holds a name of a group, an item or an application.
+  /// Counts for Prometheus, in its text format. No label contains the name of a group, an item or an application.
   final class DaemonMetrics: Sendable {
-    /// The upper ends of the ranges of times, in seconds.
+    /// The upper bounds of the histogram's buckets, in seconds.
     private static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
     private struct Counts {
       var requests: [Int: UInt64] = [:]
-      /// The last one counts what is above all bounds.
+      /// The last one counts everything above the highest bound.
       var buckets = [UInt64](repeating: 0, count: DaemonMetrics.bounds.count + 1)
       var seconds = 0.0
     }
@@ -72,7 +72,7 @@
       return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Counting reads every group, so it is done once a minute at most.
+    /// Counting reads every group, so it is done at most once a minute.
     private func contents(of opened: OpenedStore) async throws -> Contents {
       if let known = contents.withLock({ $0 }), known.taken.duration(to: .now) < .seconds(60) { return known }
       let new = try await Blocking.read { () throws(VaultError) -> Contents in

@@ -7,11 +7,11 @@
   import Synchronization
   import VaultFoundation
 
-  /// `/v1/events`: the names that change in groups that the caller may read, as server-sent events, for as long as the
-  /// caller listens.
+  /// `/v1/events`: the names that change in groups that the caller may read, as server-sent events, until the caller
+  /// disconnects.
   struct EventStream: Sendable {
     let visit: Visit
-    /// The token that was sent, if the caller is known by one.
+    /// The token that was sent, if the caller is identified by one.
     let token: String?
 
     func answer() async throws -> Response {
@@ -31,7 +31,7 @@
             try await writer.write(ByteBuffer(string: ": still here\n\n"))
             continue
           }
-          // The owner may have taken the group or the binding away since, or the token may have ended.
+          // Since then, the owner may have removed the group or the binding, or the token may have ended.
           guard await isStill(application) else { break }
           guard await Self.mayRead(group, application, access) else { continue }
           let json: JSONValue = ["group": .string(group), "name": .string(name), "version": .number(version)]
@@ -53,7 +53,7 @@
     }
   }
 
-  /// Watches groups once for all listeners.
+  /// Watches each group once for all listeners.
   final class Changes: Sendable {
     enum Event: Sendable {
       case change(group: String, name: String, version: UInt64)
@@ -72,7 +72,7 @@
       var pauses: Task<Void, Never>?
     }
 
-    /// The most events that wait for one listener. Whoever takes none is not told the rest: their stream ends.
+    /// How many events may wait for one listener. A listener that falls further behind is disconnected.
     private static let waitingLimit = 1_024
 
     private let store: SecretStore
@@ -92,7 +92,7 @@
       }
     }
 
-    /// Begins to listen; every change from now on is an event.
+    /// Starts listening: every later change is an event.
     func listen(to groups: [String]) async -> (AsyncStream<Event>, UInt64) {
       for group in groups { await watch(group) }
       let (stream, continuation) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingOldest(Self.waitingLimit))

@@ -8,7 +8,7 @@
   import NIOCore
   import VaultFoundation
 
-  /// What is answered to a request, on whichever socket it came.
+  /// Answers requests, whichever socket they came on.
   struct Interface: Sendable {
     let seal: Seal
     let limits: Limits
@@ -21,7 +21,7 @@
     @Sendable func answer(_ request: Request, over connection: Connection) async -> Response {
       let start = ContinuousClock.now
       var response = await answered(request, connection)
-      // Bytes behind the head would be taken for the next answer.
+      // A client would take bytes behind the head for the next answer.
       if request.method == .head { response = Response(status: response.status, headers: [.cacheControl: "no-store"]) }
       metrics.count(response.status.code, start.duration(to: .now))
       return response
@@ -42,7 +42,7 @@
     private func route(_ request: Request, _ connection: Connection) async throws -> Response {
       let target = try Target(request)
       let system = SystemAnswers(seal: seal)
-      // Nobody needs rights to see whether the daemon works.
+      // Anyone may ask whether the daemon works.
       if let answer = system.publicAnswer(to: request, target) { return answer }
       if target.parts == ["metrics"], request.method == .get, !connection.isTLS {
         return Response(.ok, "text/plain; version=0.0.4", Array(try await metrics.text(seal).utf8))
@@ -62,14 +62,14 @@
           try await dispatch(request, target, body, visit, system)
         }
       } catch {
-        // A known application that loses a race for a version attacks nobody.
+        // Losing a race for a version is not an attack, if the application is known.
         let status = Refusal(error).status
         if status == .forbidden || !isKnown && status == .badRequest { failures.count(connection.peer) }
         throw error
       }
     }
 
-    /// Seals or unseals the daemon for root and for the daemon's own user, who could also end it.
+    /// Seals or unseals the daemon for root and for the daemon's own user, who could also end its process.
     ///
     /// - Returns: `nil` for any other request.
     private func changeSeal(
@@ -84,7 +84,7 @@
         return SystemAnswers(seal: seal).sealStatus
       }
       let opened = seal.current
-      // Sealing must be possible when nothing else is: also when the record cannot be written.
+      // Sealing must always be possible, even when the record cannot be written.
       seal.seal()
       if let opened {
         do {
@@ -123,7 +123,7 @@
       }
     }
 
-    /// Lends the body, which counts among all bodies until the answer is there.
+    /// Lends the body, and counts it towards the limit of all bodies until the answer is made.
     private func withBody(
       of request: Request, upTo limit: Int, _ answer: (ByteBuffer) async throws -> Response
     ) async throws -> Response {
@@ -138,22 +138,22 @@
           body.writeImmutableBuffer(part)
         }
       } catch {
-        throw error as? Refusal ?? Refusal.invalid("the body is not whole")
+        throw error as? Refusal ?? Refusal.invalid("the body is incomplete")
       }
       return try await answer(body)
     }
   }
 
-  /// The path of a request, without the encoding of its characters.
+  /// The path of a request, percent-decoded.
   struct Target: Sendable {
-    /// The components, empty ones included; the first is the one after the first slash.
+    /// The components, including empty ones; the first is the one after the first slash.
     let parts: [String]
 
-    /// - Throws: ``Refusal`` for a path that is not UTF-8, or encodes something else.
+    /// - Throws: ``Refusal`` for a path that is not UTF-8 once it is decoded, or is not encoded correctly.
     init(_ request: Request) throws(Refusal) {
       let path = request.uri.path
-      guard path.hasPrefix("/") else { throw .invalid("the path begins with a slash") }
-      // The whole path is decoded, because a slash in an item's name is a slash, however a client writes it.
+      guard path.hasPrefix("/") else { throw .invalid("the path must begin with a slash") }
+      // The whole path is decoded, so a slash in an item's name is a slash, whether or not the client encodes it.
       guard let text = path.dropFirst().removingURLPercentEncoding() else {
         throw .invalid("the path is not encoded as a URL")
       }

@@ -3,12 +3,12 @@
   import NIOCore
   import Vault
 
-  /// A call of a program that uses the library or `vault` without a credential: `POST /vault/1/call`.
+  /// A call by a program that uses the library or `vault` without a credential: `POST /vault/1/call`.
   struct NativeCall: Sendable {
     private let call: ServiceCall
     private let value: [UInt8]
 
-    /// - Throws: ``Refusal`` for a body that is no call.
+    /// - Throws: ``Refusal`` for a body that is not a call.
     init(_ body: ByteBuffer) throws(Refusal) {
       var body = body
       guard body.readableBytes <= ServiceCall.byteLimit else { throw .tooLarge }
@@ -19,7 +19,8 @@
       value = body.readBytes(length: body.readableBytes) ?? []
     }
 
-    /// The answer, whose record is durable. What the store refuses is in the answer; the status of HTTP is 200.
+    /// The answer, after its record is durable. If the store refuses the call, the answer says so, and the HTTP status
+    /// is still 200.
     func answer(_ visit: Visit) async throws -> Response {
       if call.operation == .hello { return try await hello(visit) }
       let (call, value) = (call, value)

@@ -4,20 +4,20 @@
   import NIOPosix
   import VaultFoundation
 
-  /// What a request asks to do in a group, before anybody has decided whether it may be done.
+  /// What a request asks to do in a group, before it is decided whether that is allowed.
   struct Operation: Sendable {
     let action: AuditRecord.Action
     let group: String
     var item: String?
-    /// What the application must be allowed in the group.
+    /// The rights that the application needs in the group.
     var needed = MemberRights.read
-    /// The version that is asked for, for the record.
+    /// The requested version, for the record.
     var version: UInt64?
-    /// Does it, and waits for disks and locks.
+    /// Performs the operation; it may block on disks and locks.
     let perform: @Sendable (AccessGroup) throws -> Response
   }
 
-  /// Threads that may wait for disks and locks, so that those that answer clients never do.
+  /// Threads that may block on disks and locks, so that the threads that answer clients never do.
   enum Blocking {
     private static let readers = started(8)
     private static let writers = started(32)
@@ -33,12 +33,12 @@
       try await readers.runIfActive(body)
     }
 
-    /// Writers wait for each other, so they have threads of their own: as many as can share a commit of a published group.
+    /// Writers block each other, so they have their own threads: as many as can share a commit of a published group.
     static func write<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await writers.runIfActive(body)
     }
 
-    /// For what other hosts changed: writers wait for it if they were overtaken.
+    /// For changes from other hosts, which a writer waits for if they came first.
     static func apply<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await appliers.runIfActive(body)
     }
@@ -53,7 +53,7 @@
       }
     }
 
-    /// How the record says it.
+    /// The error as an outcome in the record.
     var outcome: AuditRecord.Outcome {
       switch status {
       case .forbidden: .denied

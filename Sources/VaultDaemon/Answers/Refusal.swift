@@ -3,12 +3,12 @@
   import Hummingbird
   import VaultFoundation
 
-  /// Why a request is not answered, in the form of HashiCorp's interface: `{"errors":["…"]}`.
+  /// The reason why a request is refused, in the form of HashiCorp's interface: `{"errors":["…"]}`.
   struct Refusal: Error, Equatable {
     let status: HTTPResponse.Status
-    /// Texts for people; none holds a secret, or an item's name that the caller did not send.
+    /// Texts for people. They contain no secret, and no item's name unless the caller sent it.
     var messages: [String] = []
-    /// In seconds, when it is worth asking again.
+    /// After how many seconds it makes sense to ask again.
     var retryAfter: Int?
 
     static let notFound = Refusal(status: .notFound)
@@ -17,13 +17,13 @@
     static let unexpected = Refusal(status: .internalServerError, "internal error")
     static let tooLarge = Refusal(status: .contentTooLarge, "the request is too large")
     /// - Parameters:
-    ///   - name: a name that the interface itself uses, which a group of this name does not change.
+    ///   - name: a name that the interface reserves, even if a group has it.
     ///   - part: what follows it in the path.
     static func unsupported(_ name: String, _ part: String?) -> Refusal {
       guard part == "data" || part == "metadata" else { return Refusal(status: .notFound, "unsupported path") }
       return Refusal(
         status: .notFound, "unsupported path",
-        "'\(name)' is no mount: this interface uses the name itself; 'vault get -g \(name)' reads a group of that name")
+        "'\(name)' is not a mount: this interface uses the name itself; 'vault get -g \(name)' reads such a group")
     }
     static let tooManyBodies = Refusal(
       status: .tooManyRequests, retryAfter: 1, "too many large requests at once; try again")
@@ -35,7 +35,7 @@
 
     static func invalid(_ message: String) -> Refusal { Refusal(status: .badRequest, message) }
 
-    /// - Parameter command: what the owner does instead.
+    /// - Parameter command: the command with which the owner does this.
     static func ownerOnly(_ command: String) -> Refusal {
       Refusal(status: .forbidden, "only the owner may do this: \(command)")
     }

@@ -1,27 +1,29 @@
 #if Daemon
   import Glibc
   import Hummingbird
+  import Logging
   import NIOCore
   import Synchronization
   import VaultFoundation
 
-  /// The agent of SSH (draft-miller-ssh-agent): lists and signs with the keys in the groups that the caller may read. No
-  /// private key leaves the process.
+  /// An SSH agent (draft-miller-ssh-agent): lists the keys in the groups that the caller may read, and signs with them.
+  /// No private key leaves the process.
   struct SSHAgent: Sendable {
     let seal: Seal
     let asking: Asking
+    let logger: Logger
 
-    /// The numbers of messages.
+    /// Message numbers.
     private enum Message {
       static let failure: UInt8 = 5
       static let identities: (UInt8, UInt8) = (11, 12)
       static let sign: (UInt8, UInt8) = (13, 14)
     }
 
-    /// The most keys that one answer lists.
-    private static let keyLimit = 1_024
+    /// The most keys that one answer lists, and its most bytes: OpenSSH takes 2,048 and 256 KiB.
+    private static let (keyLimit, byteLimit) = (1_024, 256 << 10)
 
-    /// The answer to one message, whose record is durable.
+    /// The answer to one message, after its record is durable.
     func answer(_ message: ByteBuffer, _ peer: Peer) async -> ByteBuffer {
       var message = message
       do {
@@ -44,7 +46,7 @@
       let group: String
       let item: String
       let key: [UInt8]
-      /// Whether a person has to agree to each signature.
+      /// Whether a person must agree to each signature.
       let isAsked: Bool
     }
 
@@ -68,14 +70,26 @@
         throw Refusal.unknownCaller
       }
       let access = visit.opened.access
-      let keys = try await Blocking.read { try Self.keys(of: application, access) }.prefix(Self.keyLimit)
+      let keys = try await Blocking.read { try Self.keys(of: application, access) }
       try await visit.record(.list, detail: "ssh")
-      var answer = ByteBuffer(integer: Message.identities.1)
-      answer.writeInteger(UInt32(keys.count))
+      var (list, count) = (ByteBuffer(), 0)
       for key in keys {
-        answer.writeCounted(key.key)
-        answer.writeCounted(Array(key.item.utf8))
+        let byteCount = 8 + key.key.count + key.item.utf8.count
+        // A client that cannot read one of the keys takes none of them.
+        guard SSHKey.isTaken(key.key), count < Self.keyLimit, 5 + list.readableBytes + byteCount <= Self.byteLimit
+        else {
+          logger.notice(
+            "an SSH key is left out of the list: OpenSSH does not take it, or not so many",
+            metadata: ["group": "\(key.group)", "item": "\(key.item)"])
+          continue
+        }
+        count += 1
+        list.writeCounted(key.key)
+        list.writeCounted(Array(key.item.utf8))
       }
+      var answer = ByteBuffer(integer: Message.identities.1)
+      answer.writeInteger(UInt32(count))
+      answer.writeBuffer(&list)
       return answer
     }
 
@@ -86,13 +100,13 @@
       let named = try await Blocking.read {
         try visit.application.map { try Self.keys(of: $0, access).filter { $0.key == key } } ?? []
       }
-      // The attribute is what the writer says; the key itself decides.
+      // The attribute is only the writer's claim, so the key itself is checked.
       let found = try await Blocking.read { named.first { Self.holdsKey($0, access) } }
       guard let found else {
         try await visit.record(.sign, visit.application == nil ? .denied : .init(.notFound), detail: "ssh")
         throw Refusal.notFound
       }
-      // Another item with the same key must not take the question away.
+      // A second item with the same key must not remove the confirmation.
       if named.contains(where: \.isAsked) {
         let peer = visit.connection.peer
         let program = peer.executable ?? "an unknown program"
@@ -128,7 +142,7 @@
       of data: [UInt8], with secret: borrowing Secret, by key: [UInt8], flags: UInt32
     ) throws -> [UInt8] {
       let own = try Self.key(in: secret)
-      // It may have changed since.
+      // The item may have changed since.
       guard own.publicBlob == key else { throw Refusal.notFound }
       return try own.signature(of: data, flags: flags)
     }

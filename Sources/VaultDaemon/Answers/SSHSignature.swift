@@ -5,7 +5,7 @@
   import VaultFoundation
 
   extension SSHKey {
-    /// The flags of a request to sign that choose the hash of an RSA signature.
+    /// Flags of a signature request that choose the hash of an RSA signature.
     enum HashFlag {
       static let sha256: UInt32 = 2
       static let sha512: UInt32 = 4
@@ -13,10 +13,10 @@
 
     private static let isReady = cgcrypt_start() == 0
 
-    /// The signature, as the protocols of SSH send it.
+    /// The signature in the SSH wire format.
     ///
-    /// - Throws: `Refusal` for RSA without a flag, which would mean SHA-1, and for a key whose numbers do not belong
-    ///   together.
+    /// - Throws: `Refusal` for RSA without a flag, which would mean SHA-1, and for a key whose numbers are
+    ///   inconsistent.
     borrowing func signature(of message: [UInt8], flags: UInt32) throws -> [UInt8] {
       switch algorithm {
       case .ed25519: return Self.signature(algorithm.rawValue, try ed25519Signature(of: message))
@@ -27,11 +27,11 @@
         } else if flags & HashFlag.sha256 != 0 {
           hash = ("sha256", GCRY_MD_SHA256)
         } else {
-          throw Refusal.invalid("RSA signs with SHA-256 and SHA-512 only")
+          throw Refusal.invalid("RSA keys sign only with SHA-256 and SHA-512")
         }
         let digest = try Self.digest(of: message, hash.algorithm)
         return try withFields { fields in
-          // libgcrypt wants the inverse of the first prime modulo the second, and OpenSSH keeps that of q modulo p.
+          // libgcrypt wants the inverse of p modulo q, and OpenSSH stores that of q modulo p.
           let key = try Expression(
             key: "rsa",
             [
@@ -60,10 +60,44 @@
         var writer = ByteWriter()
         for part in ["r", "s"] {
           let number = try made.number(part)
-          // A number with its first bit set would be a negative one.
+          // If the first bit were set, the number would be read as negative.
           writer.writeCounted32((number.first ?? 0) < 0x80 ? number : [0] + number)
         }
         return Self.signature(name, writer.bytes)
+      }
+    }
+
+    /// Whether OpenSSH takes this public key: one of a curve must be a point of it that is neither very small nor very large.
+    static func isTaken(_ publicBlob: [UInt8]) -> Bool {
+      var reader = ByteReader(publicBlob)
+      guard isReady, let name = try? reader.readCounted32(limit: 64) else { return false }
+      let (curve, bitCount): (String, Int)
+      switch Algorithm(rawValue: String(decoding: name, as: UTF8.self)) {
+      case .ed25519, .rsa: return true
+      case .p256: (curve, bitCount) = ("NIST P-256", 256)
+      case .p384: (curve, bitCount) = ("NIST P-384", 384)
+      case .p521: (curve, bitCount) = ("NIST P-521", 521)
+      case nil: return false
+      }
+      guard (try? reader.readCounted32(limit: 64)) != nil, let point = try? reader.readCounted32(limit: 256),
+        point.count > 2
+      else {
+        return false
+      }
+      var context: gcry_ctx_t?
+      guard unsafe gcry_mpi_ec_new(&context, nil, curve) == 0 else { return false }
+      defer { unsafe gcry_ctx_release(context) }
+      guard let encoded = Number(point), let decoded = unsafe gcry_mpi_point_new(0) else { return false }
+      defer { unsafe gcry_mpi_point_release(decoded) }
+      guard unsafe gcry_mpi_ec_decode_point(decoded, encoded.value, context) == 0,
+        unsafe gcry_mpi_ec_curve_point(decoded, context) != 0, let order = unsafe gcry_mpi_ec_get_mpi("n", context, 1)
+      else { return false }
+      defer { unsafe gcry_mpi_release(order) }
+      unsafe gcry_mpi_sub_ui(order, order, 1)
+      let half = (point.count - 1) / 2
+      return [point[1...half], point[(half + 1)...]].allSatisfy { digits in
+        guard let number = Number(Array(digits)) else { return false }
+        return unsafe gcry_mpi_get_nbits(number.value) > bitCount / 2 && gcry_mpi_cmp(number.value, order) < 0
       }
     }
 
@@ -83,7 +117,7 @@
     }
   }
 
-  /// An expression of libgcrypt: a key, what is to be signed, or a signature.
+  /// An S-expression of libgcrypt: a key, data to be signed, or a signature.
   @safe private final class Expression {
     private let handle: gcry_sexp_t
 
@@ -91,7 +125,7 @@
 
     deinit { unsafe gcry_sexp_release(handle) }
 
-    /// - Throws: `Refusal` if libgcrypt does not take it.
+    /// - Throws: `Refusal` if libgcrypt rejects it.
     private init(_ canonical: [UInt8]) throws {
       var canonical = canonical
       defer { unsafe explicit_bzero(&canonical, canonical.count) }

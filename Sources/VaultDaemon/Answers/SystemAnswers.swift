@@ -6,11 +6,11 @@
   import HummingbirdCore
   import VaultFoundation
 
-  /// What is answered below `/v1/sys`.
+  /// Answers requests below `/v1/sys`.
   struct SystemAnswers: Sendable {
     let seal: Seal
 
-    /// What everybody may see: whether the daemon works.
+    /// Answers what everyone may ask: whether the daemon works.
     ///
     /// - Returns: `nil` for anything else.
     func publicAnswer(to request: Request, _ target: Target) -> Response? {
@@ -26,7 +26,7 @@
       }
     }
 
-    /// 200, or 503 while sealed, or what the caller asks to get instead.
+    /// 200, or 503 while sealed, or the status that the caller asked for instead.
     private func health(_ request: Request) -> Response {
       let isSealed = seal.isSealed
       let wanted = request.uri.queryParameters[isSealed ? "sealedcode" : "activecode"].flatMap { Int($0) }
@@ -54,7 +54,7 @@
         ])
     }
 
-    /// What a known caller may see, and the commands for what only the owner does.
+    /// Answers what a known caller may ask; for operations of the owner, the refusal names the command.
     func answer(
       to request: Request, _ target: Target, _ visit: Visit, body: JSONValue
     ) async throws -> Response {
@@ -89,7 +89,7 @@
       return .data(wrap(mounts))
     }
 
-    /// The mount that a path is in, as HashiCorp's own client asks before it reads.
+    /// The mount that contains a path. HashiCorp's own client asks for it before it reads.
     private func mount(of path: String, _ visit: Visit) async throws -> Response {
       guard let name = path.split(separator: "/").first.map(String.init) else { throw Refusal.notFound }
       guard !AccessGroup.namesOfInterface.contains(name) else { throw Refusal.unsupported(name, "data") }
@@ -103,7 +103,7 @@
         })
     }
 
-    /// What the caller may do with paths, in HashiCorp's words.
+    /// What the caller may do with each path, in HashiCorp's terms.
     private func capabilities(_ body: JSONValue, _ visit: Visit) async throws -> Response {
       guard case .array(let list)? = body["paths"] ?? body["path"].map({ .array([$0]) }), !list.isEmpty else {
         throw Refusal.invalid("paths are needed")

@@ -5,15 +5,15 @@
   import NIOCore
   import Vault
 
-  /// What is answered below `/v1/auth`: tokens for callers who are known, and what holders of tokens do with them.
+  /// Answers requests below `/v1/auth`: logs callers in, and lets them look up, renew and revoke their tokens.
   struct TokenAnswers: Sendable {
     let request: Request
     let body: JSONValue
     let visit: Visit
 
-    /// How long a token is good unless it is renewed, in seconds.
+    /// How long a token is valid unless it is renewed, in seconds.
     private static let lifetime: UInt64 = 3_600
-    /// How long it can be renewed.
+    /// How long a token can be renewed after it was issued, in seconds.
     private static let limit: UInt64 = 86_400
 
     func answer(_ path: [String]) async throws -> Response {
@@ -30,9 +30,9 @@
       }
     }
 
-    // MARK: Becoming known
+    // MARK: Logging in
 
-    /// A token for a caller on the Unix socket whom a binding knows.
+    /// A token for a caller on the Unix socket that matches a binding.
     private func unixLogin() async throws -> Response {
       guard !visit.connection.isTLS, visit.token == nil, let application = visit.application else {
         try await visit.record(.login, .denied, detail: "unix")
@@ -44,7 +44,7 @@
       }
     }
 
-    /// AppRole: the role is the application's id, and its secret an item that the owner has set.
+    /// AppRole: the role is the application's id, and the secret is an item that the owner has set.
     private func roleLogin() async throws -> Response {
       guard let role = body["role_id"]?.text, let secret = body["secret_id"]?.text else {
         throw Refusal.invalid("role_id and secret_id are needed")
@@ -61,8 +61,8 @@
       return try await issue(for: role, "approle", if: isKnown)
     }
 
-    /// The client's certificate, which TLS has verified: the application is the one that it is bound to, or the one of those
-    /// that the request names.
+    /// The login with a client certificate, which TLS has verified. The application is the one that it is bound to; if
+    /// there are several, the one that the request names.
     private func certificateLogin() async throws -> Response {
       let (opened, name) = (visit.opened, body["name"]?.text)
       let authorities = try await Blocking.read {
@@ -84,20 +84,20 @@
       return try await issue(for: found, "cert") { try application() == found }
     }
 
-    /// Takes the same time wherever the texts differ.
+    /// Compares in constant time for texts of equal length.
     private static func isEqual(_ left: String, _ right: String) -> Bool {
       let (left, right) = (Array(left.utf8), Array(right.utf8))
       guard left.count == right.count else { return false }
       return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
-    /// - Parameter isStillKnown: asked again when there is a token: whoever takes a binding away then ends the tokens that
-    ///   there are.
+    /// - Parameter isStillKnown: called again after the token is stored, because removing a binding ends only the
+    ///   tokens that exist at that time.
     private func issue(
       for application: String, _ method: String, if isStillKnown: @escaping @Sendable () throws -> Bool
     ) async throws -> Response {
       let tokens = visit.opened.tokens
-      // Before there is a token, like any other change.
+      // Recorded before the token exists, like every change.
       try await visit.record(.login, subject: application, detail: method)
       let (text, token) = try await Blocking.write {
         try? tokens.sweep()
@@ -111,7 +111,7 @@
       return .data(.null, auth: Self.auth(token, text))
     }
 
-    // MARK: Holders of tokens
+    // MARK: Using tokens
 
     private func held() async throws -> (String, ServiceTokens.Token) {
       guard let text = visit.connection.token(of: request), let token = visit.token else {
@@ -175,7 +175,7 @@
   }
 
   extension Connection {
-    /// The token that came with a request, if one did.
+    /// The token that came with a request; `nil` if there was none.
     func token(of request: Request) -> String? {
       if let name = HTTPField.Name("X-Vault-Token"), let token = request.headers[name], !token.isEmpty { return token }
       guard let bearer = request.headers[.authorization], bearer.hasPrefix("Bearer ") else { return nil }

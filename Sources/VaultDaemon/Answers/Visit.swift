@@ -2,21 +2,23 @@
   import Hummingbird
   import VaultFoundation
 
-  /// A request of a caller who is known as far as possible: decides, does, records, and only then answers.
+  /// A request whose caller has been identified, if possible. It is decided, performed and recorded, and only then
+  /// answered.
   struct Visit: Sendable {
     let opened: OpenedStore
     let connection: Connection
-    /// `nil` if no binding and no token says who it is.
+    /// `nil` if neither a binding nor a token identifies the application.
     let application: String?
-    /// The token that says so, if it was not the process.
+    /// The token that identifies the application; `nil` if its process does.
     var token: ServiceTokens.Token?
 
-    /// The answer to `operation`, whose record is durable.
+    /// The answer to `operation`, after its record is durable.
     ///
-    /// A change is recorded before it is made: a value can be withheld when its record fails, a change cannot. If the change
-    /// itself fails, a second record says so.
+    /// A change is recorded before it is made: if the record fails, a value can be withheld, but a change cannot be
+    /// undone. If the change itself then fails, a second record says so.
     ///
-    /// - Throws: ``Refusal``, recorded too; `serviceUnavailable` if the record cannot be written; nothing is changed then.
+    /// - Throws: ``Refusal``, which is recorded, too; `serviceUnavailable` if the record cannot be written, and then
+    ///   nothing is changed.
     func perform(_ operation: Operation) async throws -> Response {
       let isChange = operation.needed != .read
       if isChange {
@@ -29,7 +31,7 @@
       return try result.get()
     }
 
-    /// Why the operation is not allowed; `nil` if it is.
+    /// The reason why the operation is not allowed; `nil` if it is.
     private func permission(for operation: Operation) async -> Refusal? {
       guard let application else { return .unknownCaller }
       let access = opened.access
@@ -66,16 +68,30 @@
 
     /// Makes the record of a decision durable.
     ///
-    /// - Throws: ``Refusal`` if that fails; then nothing may be answered but this.
+    /// - Throws: ``Refusal`` if that fails; it is then the only permitted answer.
     func record(
       _ action: AuditRecord.Action, group: String? = nil, item: String? = nil, version: UInt64? = nil,
       _ outcome: AuditRecord.Outcome = .allowed, subject: String? = nil, detail: String? = nil
     ) async throws(Refusal) {
-      let record = AuditRecord(
-        caller: AuditRecord.Caller(connection.peer, application), action: action, group: group, item: item,
-        version: version, outcome: outcome, subject: subject, detail: detail)
+      try await record(
+        AuditRecord(
+          caller: AuditRecord.Caller(connection.peer, application), action: action, group: group, item: item,
+          version: version, outcome: outcome, subject: subject, detail: detail), isAwaited: true)
+    }
+
+    /// Has the record of an answer that holds no value made durable soon.
+    ///
+    /// - Throws: as ``record(_:group:item:version:_:subject:detail:)``, while records cannot be written.
+    func note(_ action: AuditRecord.Action, group: String?, detail: String) async throws(Refusal) {
+      try await record(
+        AuditRecord(
+          caller: AuditRecord.Caller(connection.peer, application), action: action, group: group, detail: detail),
+        isAwaited: false)
+    }
+
+    private func record(_ record: AuditRecord, isAwaited: Bool) async throws(Refusal) {
       do throws(VaultError) {
-        try await opened.recorder.write(record)
+        if isAwaited { try await opened.recorder.write(record) } else { try await opened.recorder.note(record) }
       } catch {
         throw Refusal(
           status: .serviceUnavailable,
@@ -84,7 +100,7 @@
     }
   }
 
-  /// An answer whose status does not say how the operation ended.
+  /// An answer whose HTTP status does not say how the operation ended.
   struct AnsweredOtherwise: Error {
     let response: Response
     let outcome: AuditRecord.Outcome

@@ -1,16 +1,17 @@
 #if Daemon
   import VaultFoundation
 
-  /// What an application may do in a group: what the owner signed in the group's roster.
+  /// What an application may do in a group, according to the roster that the owner signed.
   ///
-  /// The daemon opens groups as a member of its own, so the store does not stop it; this does.
+  /// The daemon opens groups with its own membership, so the store does not enforce the application's rights. This type
+  /// does.
   struct Access: Sendable {
     let store: SecretStore
 
-    /// The group's items, for an application with at least these rights.
+    /// The group, for an application with at least these rights.
     ///
-    /// - Throws: ``Refusal/denied`` if the application is no such member, or if there is no such group: who is not a
-    ///   member does not learn which groups exist.
+    /// - Throws: ``Refusal/denied`` if the application has no such rights or the group does not exist: only members
+    ///   learn which groups exist.
     func group(_ name: String, for application: String, _ needed: MemberRights) throws(Refusal) -> AccessGroup {
       guard let group = try? store.group(name), !group.name.description.hasPrefix("vault.") else { throw .denied }
       let info: GroupInfo
@@ -24,9 +25,10 @@
       return group
     }
 
-    /// The groups that an application is a member of and the daemon opens, with the application's rights, sorted by name.
+    /// The groups that the daemon can open and that the application is a member of, with the application's rights,
+    /// sorted by name.
     ///
-    /// A group that fails verification is left out.
+    /// Groups that fail verification are left out.
     func groups(of application: String) throws(VaultError) -> [(name: String, rights: MemberRights)] {
       var groups: [(String, MemberRights)] = []
       for name in try store.groupNames() where !name.hasPrefix("vault.") {

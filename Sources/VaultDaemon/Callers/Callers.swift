@@ -2,7 +2,7 @@
   import Synchronization
   import VaultFoundation
 
-  /// Who callers are by the bindings that the owner made, and the owner's settings, which stand in the same group.
+  /// Identifies callers by the owner's bindings, and reads the owner's settings, which are in the same group.
   final class Callers: Sendable {
     private struct State: Sendable {
       var epoch: UInt64?
@@ -12,8 +12,8 @@
 
     private let state = Mutex(State())
 
-    /// The application of the process at the other end of a connection; `nil` if no binding matches it, or if two
-    /// applications do, for then nobody can say which one it is.
+    /// The application of the process at the other end of a connection; `nil` if no binding matches it, or if bindings
+    /// of two applications do, because then it is ambiguous.
     ///
     /// - Throws: the error of reading the bindings.
     func application(of peer: Peer, in store: SecretStore) throws(VaultError) -> String? {
@@ -29,11 +29,11 @@
     /// The values of the items `settings/NAME`, by name.
     func settings(of store: SecretStore) throws(VaultError) -> [String: String] { try current(store).settings }
 
-    /// What the group says, read again when it has changed.
+    /// The contents of the group, read again when it has changed.
     private func current(_ store: SecretStore) throws(VaultError) -> State {
       let epoch = try store.group(Applications.service).info().epoch
       if let known = state.withLock({ $0.epoch == epoch ? $0 : nil }) { return known }
-      // If the group changes meanwhile, the next call sees another number and reads again.
+      // If the group changes during this, the next call sees another epoch and reads again.
       var new = State(epoch: epoch, bindings: try store.serviceBindings())
       for (name, bytes) in try store.ownersItems(prefix: Self.settingsPrefix) {
         new.settings[String(name.dropFirst(Self.settingsPrefix.count))] = String(decoding: bytes, as: UTF8.self)
@@ -48,12 +48,12 @@
   extension ServiceBinding.Alternative {
     /// Whether all conditions hold for `peer`.
     ///
-    /// Where the kernel does not say for certain which process it is, the user must be a condition: unit and executable
-    /// then only restrict what the user alone would get.
+    /// If it is not certain which process the peer is, the user must be a condition; unit and executable can then only
+    /// narrow what the user alone would get.
     func matches(_ peer: Peer) -> Bool {
       guard certificate == nil else { return false }
       guard peer.isProcessCertain || user != nil || unit == nil && exe == nil else { return false }
-      // Any process can connect and then start a program: an executable says nothing without who started it.
+      // Any process can connect and then start another program, so an executable alone proves nothing.
       guard unit != nil || user != nil || label != nil else { return false }
       return unit.map { $0 == peer.unit } ?? true
         && user.map { peer.user == UnixUser.number(of: $0) } ?? true

@@ -4,34 +4,34 @@
 
   /// What the kernel says about the process that opened a connection.
   ///
-  /// It is read once, when the connection is accepted. User and label belong to the moment of connecting. Unit and
-  /// executable are read from /proc by the process's number, which can meanwhile belong to another process: they are
-  /// certain only if a descriptor of the peer's process shows afterwards that it is still alive, so that its number was never
-  /// free.
+  /// It is read once, when the connection is accepted. User and label are those at the time of connecting. Unit and
+  /// executable are read from /proc by process number, which may already belong to another process. They are certain
+  /// only if a descriptor of the peer's process shows afterwards that it is still alive, because then its number was
+  /// not reused.
   struct Peer: Sendable, Equatable {
     /// The uid; `nil` over TCP.
     var user: UInt32?
     /// Whether it is root or the daemon's own user, who could also end the daemon.
     var isDaemonsUser: Bool { user == 0 || user == geteuid() }
     var process: Int32?
-    /// The unit of the manager that the daemon belongs to.
+    /// The unit, of the manager that the daemon belongs to.
     var unit: String?
-    /// The path of the program's file.
+    /// The path of the executable.
     var executable: String?
     /// The AppArmor or SELinux label.
     var label: String?
     /// Whether `process`, `unit` and `executable` are known to be the peer's. Otherwise only `user` identifies them.
     var isProcessCertain = false
-    /// Of a connection over TCP.
+    /// The address, for a connection over TCP.
     var address: String?
 
     init(address: String? = nil) { self.address = address }
 
     /// - Parameters:
     ///   - socket: a connected Unix socket.
-    ///   - usesDescriptor: false takes the way of a kernel without descriptors of peers.
-    ///   - manager: whose units count.
-    ///   - testOnlyAfterReading: called between reading /proc and the question whether the process is alive.
+    ///   - usesDescriptor: false to act as on a kernel without descriptors of peers.
+    ///   - manager: the service manager whose units count.
+    ///   - testOnlyAfterReading: called after /proc is read and before it is checked that the process is alive.
     /// - Returns: `nil` if the socket has no peer.
     init?(
       of socket: CInt, usesDescriptor: Bool = true, manager: ServiceManager = .system,
@@ -44,7 +44,8 @@
       let descriptor = usesDescriptor ? csystem_peer_process(socket) : -1
       let hasDescriptors = usesDescriptor && (descriptor >= 0 || errno != ENOPROTOOPT)
       defer { if descriptor >= 0 { close(descriptor) } }
-      // Where the kernel has descriptors and gives none, the process is gone. A number of 0 is outside of our namespace.
+      // If the kernel supports descriptors and returns none, the process is gone. The number 0 means a process outside
+      // our namespace.
       guard process > 0, descriptor >= 0 || !hasDescriptors else { return }
       let facts = ProcessFacts(of: process, manager)
       testOnlyAfterReading(process)
@@ -54,7 +55,7 @@
       isProcessCertain = hasDescriptors
     }
 
-    /// A process that somebody else vouches for, by its number alone, which may meanwhile belong to another process.
+    /// A process that another process vouches for, identified only by its number, which may have been reused.
     init(process: Int32?, user: UInt32?, manager: ServiceManager = .system) {
       (self.process, self.user) = (process, user)
       guard let process, process > 0 else { return }
@@ -77,10 +78,11 @@
     }
   }
 
-  /// The service manager whose units the daemon tells apart.
+  /// The service manager whose units the daemon distinguishes.
   enum ServiceManager: Sendable, Equatable {
     case system
-    /// The manager of this user. Its units are named by the user, who is trusted here: it is their own daemon.
+    /// The manager of this user. The user chooses the names of its units, and is trusted here because the daemon is
+    /// theirs.
     case user(UInt32)
 
     /// The manager that a process belongs to.
@@ -93,11 +95,11 @@
       self = user == 0 || isSystems == true ? .system : .user(user)
     }
 
-    /// The unit that a process with this text in `/proc/PID/cgroup` belongs to; `nil` if it belongs to none of the manager's
-    /// services.
+    /// The unit that a process with this text in `/proc/PID/cgroup` belongs to; `nil` if it belongs to none of the
+    /// manager's services.
     ///
-    /// A user's own manager can give its units any name, but they all are below `user@UID.service`, which is a unit of the
-    /// system manager and the first one on the way.
+    /// A user's own manager can give its units any name, but all of them are below `user@UID.service`, a unit of the
+    /// system manager, which comes first in the path.
     func unit(inControlGroup text: String) -> String? {
       guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("0::/") }),
         !line.hasSuffix(" (deleted)")
@@ -110,13 +112,13 @@
         parts = parts.dropFirst(3)
       }
       guard var unit = parts.first(where: { !$0.hasSuffix(".slice") }), unit.hasSuffix(".service") else { return nil }
-      // systemd puts the character before names that mean something in this file system.
+      // systemd puts an underscore before names that have a meaning in the cgroup file system.
       if unit.hasPrefix("_") { unit = unit.dropFirst() }
       return String(unit)
     }
   }
 
-  /// What /proc says about a number of a process at this moment.
+  /// What /proc says about a process number at this moment.
   private struct ProcessFacts {
     let unit: String?
     let executable: String?
@@ -128,7 +130,7 @@
         guard let start = buffer.baseAddress else { return -1 }
         return unsafe readlink("/proc/\(process)/exe", start.assumingMemoryBound(to: CChar.self), buffer.count)
       }
-      // A replaced file ends with " (deleted)": no binding names it.
+      // The path of a replaced file ends with " (deleted)", so no binding matches it.
       executable = count > 0 ? String(decoding: path[..<count], as: UTF8.self) : nil
     }
 
@@ -138,7 +140,7 @@
       defer { close(descriptor) }
       var bytes = [UInt8](repeating: 0, count: 16 * 1_024)
       let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-      // A longer text would be cut, and a cut name could be another unit's.
+      // A longer text would be cut off, and the rest could name another unit.
       return count > 0 && count < bytes.count ? String(decoding: bytes[..<count], as: UTF8.self) : nil
     }
   }

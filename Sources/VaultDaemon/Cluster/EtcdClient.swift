@@ -66,6 +66,11 @@
             renewals += 1
             session.forget(token)
             continue
+          } catch EtcdError.unanswered {
+            // A token names the state of the cluster that gave it. A cluster that was made anew and is not that far yet does
+            // not answer at all.
+            session.forget(token)
+            throw .unanswered
           }
         } catch {
           guard error.isWorthAnotherServer else { throw wasSent ? .mayBeDone : error }

@@ -8,9 +8,11 @@
   // The changes of this host, and the complete files that a log begins with.
   extension Replica {
     /// Orders a commit of another process, after looking at its signature.
-    func order(_ commit: GroupCommit) async throws {
+    ///
+    /// - Parameter isRepeated: as for ``publish(_:isRepeated:)``.
+    func order(_ commit: GroupCommit, isRepeated: Bool) async throws {
       try await Blocking.read { [self] in try store.confirm(commit, of: group) }
-      try await publish(commit)
+      try await publish(commit, isRepeated: isRepeated)
     }
 
     /// Orders the state of a file of another process, after proving the whole file.
@@ -49,9 +51,12 @@
     }
 
     /// Makes `commit` the group's next state. It is durable in the log when the call returns, and not in the copy.
-    func publish(_ commit: GroupCommit) async throws(VaultError) {
+    ///
+    /// - Parameter isRepeated: whether an earlier call may have done so already.
+    func publish(_ commit: GroupCommit, isRepeated: Bool) async throws(VaultError) {
       guard let link = CommitLink(commit.link.bytes) else { throw .unexpected("a link") }
       let logged = LoggedCommit(epoch: commit.epoch, link: link, bytes: commit.serialized())
+      if isRepeated, try await isOrdered(logged) { return renewal.withLock { $0.note(commit) } }
       let previous = try await head(linking: commit.previousLink.bytes)
       var stranger: LogRevision?
       while true {
@@ -66,6 +71,20 @@
           }
           stranger = found
         }
+      }
+    }
+
+    /// Whether the log has a commit, although nobody has confirmed it.
+    private func isOrdered(_ commit: LoggedCommit) async throws(VaultError) -> Bool {
+      do throws(LogError) {
+        let found = try await log.head()
+        head.withLock { $0 = found }
+        guard let found, found.epoch >= commit.epoch else { return false }
+        if found.link == commit.link { return true }
+        return try await log.commits(after: commit.epoch - 1, limit: 1).first?.commit == commit
+      } catch {
+        // A log that does not reach back so far cannot tell.
+        throw error == .baseNeeded ? .unordered(group: group, .outcomeUnknown(nil)) : meaning(of: error, isChange: true)
       }
     }
 
@@ -127,8 +146,10 @@
           return renewal.withLock { _ = $0.suspect() }
         }
         let start = old.map { $0.epoch <= head.epoch ? $0.epoch : 0 } ?? 0
-        guard try await !log.isWhole(from: start, to: head) else { return }
-        logger.warning("commits in the log are missing or were changed", metadata: ["epoch": "\(head.epoch)"])
+        // Whoever rewrites commits, and then the head, leaves no trace but for those who saw them before.
+        let isWatched = renewal.withLock { $0.isWatched } || start == head.epoch
+        if isWatched, try await log.isWhole(from: start, to: head) { return renewal.withLock { $0.isWatched = true } }
+        logger.notice("commits in the log may be missing or changed", metadata: ["epoch": "\(head.epoch)"])
       }
       let log = log
       let base = try await lendingFile { (state, link, pieces) in
@@ -216,6 +237,8 @@
     private var hasNewMembers = false
     /// Whether something happened that may have taken commits from hosts that are behind.
     private var isSuspected = false
+    /// Whether this host has seen everything that happened to the commits since the complete file.
+    var isWatched = false
 
     var isDue: Bool { hasNewMembers || newest > base && newest - base >= Renewal.commitLimit }
 
@@ -238,7 +261,7 @@
     mutating func note(base epoch: UInt64, isNew: Bool = true) {
       // A base above the newest commit is nobody's.
       base = isNew || epoch <= newest ? epoch : 0
-      if isNew { hasNewMembers = false }
+      if isNew { (hasNewMembers, isWatched) = (false, true) }
     }
   }
 #endif

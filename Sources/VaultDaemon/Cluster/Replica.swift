@@ -44,9 +44,13 @@
           pause = .milliseconds(200)
           let known = head.withLock { $0 }
           var newest = known?.epoch ?? 0
+          // What happened before was not seen.
+          renewal.withLock { $0.isWatched = false }
           await suspect()
           for try await event in log.watch(after: known) {
-            if event.changesThePast(of: newest) { await suspect() }
+            let hides = event.hidesThePast(of: head.withLock { $0 })
+            if hides { renewal.withLock { $0.isWatched = false } }
+            if hides || event.changesThePast(of: newest) { await suspect() }
             if case .head(let head) = event { newest = head.epoch }
             try await take(event)
           }
@@ -306,7 +310,7 @@
     static func meaning(of error: LogError, _ group: String, isChange: Bool) -> VaultError {
       switch error {
       case .conflict, .occupied, .baseReplaced: .unordered(group: group, .overtaken)
-      case .outcomeUnknown: .unordered(group: group, .outcomeUnknown)
+      case .outcomeUnknown: .unordered(group: group, .outcomeUnknown(nil))
       case .unavailable: .unordered(group: group, .unreachable("no server answers"))
       case .refused: .unordered(group: group, .unreachable("the cluster refuses the login, or does not permit this"))
       case .untrusted: .unordered(group: group, .unreachable("a server's certificate is not trusted, or ours is unfit"))
@@ -321,6 +325,15 @@
   }
 
   extension LogEvent {
+    /// Whether commits may have been rewritten before this: the head was written again, or events are lost.
+    fileprivate func hidesThePast(of known: LogHead?) -> Bool {
+      switch self {
+      case .head(let head): head.link == known?.link && head.revision != known?.revision
+      case .lostPlace: true
+      case .commit, .commitRemoved, .headRemoved, .damaged: false
+      }
+    }
+
     /// Whether something happened to a commit that was in its place when the log's newest one was `epoch`.
     fileprivate func changesThePast(of epoch: UInt64) -> Bool {
       switch self {

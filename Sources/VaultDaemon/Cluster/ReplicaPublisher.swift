@@ -8,35 +8,28 @@
     /// Finds the replica, which may have been made after the publisher.
     let replica: @Sendable () async -> Replica?
 
-    func publish(_ commit: GroupCommit) throws(GroupFileError) {
-      try run { try await $0.publish(commit) }
+    func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
+      try run { try await $0.publish(commit, isRepeated: isRepeated) }
     }
 
     func publish(
       fileAt path: String, holding state: PublishedState, after previous: PublishedState
-    ) throws(GroupFileError) {
+    ) throws(VaultError) {
       try run { try await $0.publish(fileAt: path, holding: state, after: previous) }
     }
 
-    func catchUp() throws(GroupFileError) { try run { try await $0.catchUp() } }
+    func catchUp() throws(VaultError) { try run { try await $0.catchUp() } }
 
-    private func run(_ body: @escaping @Sendable (Replica) async throws -> Void) throws(GroupFileError) {
+    private func run(_ body: @escaping @Sendable (Replica) async throws -> Void) throws(VaultError) {
       do {
         try Blocking.wait {
-          guard let replica = await replica() else { throw GroupFileError.published }
+          guard let replica = await replica() else { throw VaultError.unordered(.notHere) }
           try await body(replica)
         }
-      } catch let error as GroupFileError {
-        throw error
-      } catch VaultError.unordered(_, let disorder) {
-        switch disorder {
-        case .overtaken: throw .behind
-        case .outcomeUnknown: throw .outcomeUnknown
-        case .unreachable(let reason): throw .unreachable(reason)
-        default: throw .published
-        }
       } catch {
-        throw .unreachable((error as? VaultError)?.message ?? "\(type(of: error))")
+        let error = error as? VaultError ?? .unexpected("\(type(of: error))")
+        guard case .unordered = error else { throw .unordered(.unreachable(error.message)) }
+        throw error
       }
     }
   }

@@ -3,12 +3,12 @@
   import Foundation
   import Vault
 
-  // What callers see of a path's versions.
+  // The versions of a path as callers see them.
 
   extension KVHistory {
     private var customJSON: JSONValue { attributes.isEmpty ? .null : .strings(attributes) }
 
-    /// The metadata of one version, as it comes with its data.
+    /// The metadata of one version, in the form in which it accompanies the data.
     func json(of version: Version) -> JSONValue {
       [
         "created_time": .string(version.created.text), "custom_metadata": customJSON,
@@ -40,7 +40,7 @@
   }
 
   extension Timestamp {
-    /// The time as RFC 3339 has it, in UTC.
+    /// The time in the format of RFC 3339, in UTC.
     var text: String {
       Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(
         Date.ISO8601FormatStyle(includingFractionalSeconds: true))

@@ -5,10 +5,10 @@
 
   /// The versions of an item as HashiCorp's interface counts them.
   ///
-  /// The store counts every change: a removal, a restoration and new details are versions, too. KV counts values. What KV
-  /// knows and the store does not is kept in a companion item; everything else is read from the item's own history, so that
-  /// changes by `vault` appear here without anybody's help. A value is recognized by the number of the state in which it
-  /// was first written, which a restored or relabelled version keeps.
+  /// The store counts every change: removing, restoring or relabelling an item makes a version, too. KV counts values.
+  /// What KV needs beyond the item's own history is kept in a companion item; everything else is read from that
+  /// history, so changes made with `vault` appear here as well. A value is recognized by the epoch in which it was
+  /// first written, which a restored or relabelled version keeps.
   struct KVHistory: Equatable {
     struct Version: Equatable {
       let number: Int
@@ -16,16 +16,16 @@
       /// When it was deleted, or will be.
       var deleted: Timestamp?
       var isDestroyed = false
-      /// The state in which its value was written.
+      /// The epoch in which its value was written.
       var valueEpoch: UInt64
       /// The newest version of the item with the value; `nil` if none is kept.
       var stored: UInt64?
-      /// Identifies the request that wrote it, as its client named it.
+      /// The ID that the client gave the request that wrote it.
       var request: String?
 
       func isDeleted(at now: Timestamp) -> Bool { deleted.map { $0 <= now } ?? false }
 
-      /// Whether the item's own history says all of it.
+      /// Whether the item's own history says all of this.
       fileprivate var isPlain: Bool { deleted == nil && !isDestroyed && UInt64(number) == stored && request == nil }
 
       func isReadable(at now: Timestamp) -> Bool { !isDestroyed && stored != nil && !isDeleted(at: now) }
@@ -36,21 +36,21 @@
     var settings = KVSettings()
     var created: Timestamp?
     var updated: Timestamp?
-    /// Attributes, while the item is not there to hold them.
+    /// Attributes, for the time when there is no item to hold them.
     var custom: [String: String] = [:]
-    /// The item's version up to which removals and restorations are in `versions`.
+    /// The item's version up to which `versions` includes removals and restorations.
     private var seen: UInt64 = 0
-    /// Whether there is a companion item.
+    /// Whether a companion item exists.
     private(set) var isStored = false
-    /// Whether a companion is to be made although there are no versions yet.
+    /// Whether to write a companion even if there are no versions yet.
     private(set) var isKept = false
-    /// The highest number given so far, for versions that were dropped.
+    /// The highest number used so far, including dropped versions.
     private var last = 0
 
     /// The item's current version; `nil` if there never was one.
     private(set) var item: Item?
 
-    /// The attributes of the item, or those that it will have.
+    /// The attributes of the item, or those that it will get.
     var attributes: [String: String] {
       guard let item, !item.isRemoved else { return custom }
       return item.attributes
@@ -70,7 +70,7 @@
     /// - Parameters:
     ///   - companion: the companion's JSON, if there is one.
     ///   - history: all kept versions of the item, newest first.
-    /// - Throws: ``Refusal`` for a companion that this code did not write.
+    /// - Throws: ``Refusal`` for a companion that this type cannot have written.
     init(companion: JSONValue?, history: [Item]) throws(Refusal) {
       if let companion {
         guard let saved = KVHistory(saved: companion) else { throw KVHistory.foreign }
@@ -80,15 +80,15 @@
       follow(history.reversed())
     }
 
-    /// The most versions that are listed, destroyed ones included.
+    /// How many versions are listed at most, including destroyed ones.
     private static let mostVersions = 1_000
 
     static let foreign = Refusal(
       status: .internalServerError, "the companion item of this path was not written by vaultd")
 
-    /// Adds what happened to the item since the companion was written.
+    /// Adds the changes made to the item since the companion was written.
     private mutating func follow(_ history: [Item]) {
-      // A copy of the item in another group, or a history that began again, has other states.
+      // If the item was copied to another group, or its history was begun anew, the epochs in the companion do not fit.
       if let newest = history.last, newest.version < seen { (versions, seen) = ([], 0) }
       var stored: [UInt64: UInt64] = [:]
       var wasRemoved = false
@@ -102,26 +102,26 @@
         stored[item.valueEpoch] = item.version
         guard item.version > seen else { continue }
         if versions.last?.valueEpoch == item.valueEpoch {
-          // The newest value again: with other details, or restored.
+          // The newest value again: restored, or with a new label or attributes.
           if wasRemoved, let index = versions.indices.last { versions[index].deleted = nil }
           continue
         }
         append(item)
       }
-      // Not by this code: somebody put both items here from elsewhere. What `vault` shows is shown here, too.
+      // Both items were copied here by some other means. Show what `vault` shows.
       if let newest = history.last, !newest.isRemoved, versions.last?.valueEpoch != newest.valueEpoch { append(newest) }
       for index in versions.indices where !versions[index].isDestroyed {
         versions[index].stored = stored[versions[index].valueEpoch]
       }
       last = max(last, currentNumber)
-      // The store keeps as many versions as the group says. What it dropped is not listed any more.
+      // The store keeps as many versions as the group's setting says. Versions that it dropped are not listed.
       versions.removeAll { $0.stored == nil && !$0.isDestroyed }
       created = created ?? history.first?.created
       if let newest = history.last { seen = max(seen, newest.version) }
     }
 
-    /// - Parameter number: by default the next one; without a companion, the item's own version, so that it stays the same
-    ///   when older versions are dropped.
+    /// - Parameter number: by default the next one. Without a companion, the item's own version, so that numbers stay
+    ///   the same when older versions are dropped.
     private mutating func append(_ item: Item, as number: Int? = nil) {
       let next = isStored ? currentNumber + 1 : max(currentNumber + 1, Int(clamping: item.version))
       let number = number ?? next
@@ -136,17 +136,17 @@
         && versions.last.map { $0.stored == item?.version } ?? false
     }
 
-    /// The companion is to be written, whatever is in it.
+    /// Makes sure that the companion is written, even if it contains nothing.
     mutating func keep() { isKept = true }
 
-    /// The oldest version of the item that stays if one more value is written.
+    /// The oldest version of the item that is still needed after one more value is written.
     func oldestKept(by settings: KVSettings) -> UInt64 {
       guard settings.maxVersions > 0, versions.count >= settings.maxVersions else { return 0 }
-      // What stays is needed from its first version on; between it and the next one only removals can stand.
+      // Every version from the first needed one on must stay; only removals can lie between it and the next.
       return versions.suffix(settings.maxVersions - 1).compactMap(\.stored).min() ?? .max
     }
 
-    /// A new value was written; `item` is the item's new version.
+    /// Notes that a new value was written; `item` is the item's new version.
     mutating func add(_ item: Item, deletedAt: Timestamp?, request: String?, keeping count: Int) {
       append(item, as: currentNumber + 1)
       versions.removeFirst(max(0, versions.count - (count > 0 ? count : Self.mostVersions)))
@@ -155,7 +155,7 @@
       created = created ?? item.created
     }
 
-    /// The item's versions are now `history`, newest first, with no value that is unknown here.
+    /// Updates the versions of the item to `history`, newest first, which contains no value that is unknown here.
     mutating func took(_ history: [Item]) {
       item = history.first
       seen = item?.version ?? seen
@@ -169,7 +169,7 @@
   // MARK: - The companion item
 
   extension KVHistory {
-    /// What the companion holds, as JSON.
+    /// The companion's contents, as JSON.
     var saved: JSONValue {
       let versions = versions.map { version -> JSONValue in
         var members: [(String, JSONValue)] = [

@@ -3,7 +3,7 @@
   import HTTPTypes
   import Vault
 
-  /// An access group as a mount of HashiCorp's KV interface, version 2. Every call waits for disks and locks.
+  /// An access group as a mount of HashiCorp's KV interface, version 2. Every call may block on disks and locks.
   struct KVMount: Sendable {
     let group: AccessGroup
     let now: @Sendable () -> Timestamp
@@ -17,7 +17,7 @@
     /// The data of a version, with its metadata.
     enum Reading {
       case value(JSONValue)
-      /// The version was deleted or destroyed: only its metadata is left.
+      /// The version was deleted or destroyed, so only its metadata remains.
       case gone(JSONValue)
     }
 
@@ -46,7 +46,7 @@
       return history.json
     }
 
-    /// The entries of a folder, deleted ones included.
+    /// The entries of a folder, including deleted ones.
     ///
     /// - Throws: ``Refusal``; `notFound` if there are none.
     func list(_ folder: String) throws -> [String] {
@@ -55,7 +55,7 @@
       return entries
     }
 
-    /// The entries of a folder that hold a value now.
+    /// The entries of a folder that have a value now.
     ///
     /// - Throws: as ``list(_:)``.
     func present(_ folder: String) throws -> [String] {
@@ -78,9 +78,9 @@
     /// Writes a new version.
     ///
     /// - Parameters:
-    ///   - expected: the current version's number, which the write requires; 0 if there must be none.
-    ///   - request: identifies the request. If a version of the path was written for it, nothing is written again.
-    ///   - makeData: the new data, made of the current version's, which is `nil` if there is none to read.
+    ///   - expected: the number that the current version must have; 0 if there must be none.
+    ///   - request: identifies the request. If it has already written a version of the path, nothing is written again.
+    ///   - makeData: makes the new data from the current version's data, which is `nil` if it cannot be read.
     /// - Returns: the new version's metadata.
     @discardableResult
     func write(
@@ -136,7 +136,7 @@
       }
     }
 
-    /// Takes back the deletion of versions.
+    /// Undeletes versions.
     func undelete(_ path: KVPath, _ numbers: [Int]) throws {
       try change(path) { (edit, history) in
         let (attributes, wasDeleted) = (history.attributes, history.current?.deleted != nil)
@@ -145,7 +145,8 @@
       }
     }
 
-    /// Removes the values of versions for good. The others are written again, because the store's history has no gaps.
+    /// Removes the values of versions for good. The remaining versions are written again, because the store's history
+    /// has no gaps.
     func destroy(_ path: KVPath, _ numbers: [Int]) throws {
       try change(path) { (edit, history) in
         let destroyed = numbers.compactMap { history.version($0) }.filter { !$0.isDestroyed }
@@ -160,7 +161,7 @@
       }
     }
 
-    /// Removes a path with everything that is known about it.
+    /// Removes a path and everything that is known about it.
     func destroyAll(_ path: KVPath) throws {
       try group.transaction { edit in
         for name in [path.name, path.companion] {
@@ -174,7 +175,7 @@
 
     /// Changes the settings and the attributes of a path.
     ///
-    /// - Parameter isPatch: whether attributes that are not named stay, and null removes one.
+    /// - Parameter isPatch: whether to keep attributes that are not named, and remove those that are null.
     func setMetadata(_ path: KVPath, _ json: JSONValue, isPatch: Bool) throws {
       try change(path) { (edit, history) in
         if isPatch, !history.exists { throw Refusal.notFound }
@@ -228,9 +229,9 @@
       }
     }
 
-    /// Removes or restores the item, so that it is there if and only if the current version can be read.
+    /// Removes or restores the item, so that it exists if and only if the current version can be read.
     ///
-    /// - Parameter attributes: those that the item has, or will have when it is there again.
+    /// - Parameter attributes: the attributes that the item has, or gets when it is restored.
     private func settle(
       _ path: KVPath, _ edit: Edit, _ history: inout KVHistory, _ attributes: [String: String], endsExpiry: Bool = false
     ) throws {
@@ -258,7 +259,7 @@
   }
 
   extension KVHistory {
-    /// Reads the history of `path`, and its companion.
+    /// Reads the history of `path` and its companion.
     init(of path: KVPath, in state: OneState) throws {
       try self.init(companion: try state.json(path.companion), history: try state.history(path.name))
     }
@@ -276,7 +277,7 @@
   }
 
   extension Edit {
-    /// Writes a companion item, without a history of its own.
+    /// Writes a companion item without a history of its own.
     fileprivate func set(_ name: String, json: JSONValue, label: String) throws {
       set(name, to: try Secret(json.json), kind: .json, Details(label: .to(label)), droppingBelow: .max)
     }

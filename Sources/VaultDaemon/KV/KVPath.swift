@@ -1,29 +1,29 @@
 #if Daemon
   import Vault
 
-  /// The name of an item as a path of HashiCorp's interface: components that are not empty, with slashes between them.
+  /// The name of an item as a path of HashiCorp's interface: non-empty components separated by slashes.
   struct KVPath: Equatable {
     let name: String
 
-    /// The companion of the mount itself: its settings. No path of an item has an empty component, so no request can name
-    /// a companion.
+    /// The name of the mount's own companion, which holds its settings. A path of a request has no empty component, so
+    /// no request can name a companion.
     static let mount = Item.Name.companionEnding
 
-    /// What KV counts differently from the store's history of this item.
+    /// The name of the companion item, which holds what KV counts differently from the store's history.
     var companion: String { name + Item.Name.companionEnding }
 
     /// - Throws: ``Refusal``.
     init(_ text: String) throws(Refusal) {
       guard !text.isEmpty, !text.split(separator: "/", omittingEmptySubsequences: false).contains("") else {
-        throw .invalid("a path has no empty components")
+        throw .invalid("a path must not have empty components")
       }
       do { name = try Item.Name(text).description } catch { throw .invalid(error.message) }
       guard companion.utf8.count <= 1_024 else { throw .invalid("a path has at most 1,020 bytes") }
     }
 
-    /// The path that an item's name, or its companion's, stands for.
+    /// The path of an item with this name, or of the item that this companion belongs to.
     ///
-    /// - Returns: `nil` for a name that is no path.
+    /// - Returns: `nil` for a name that is not a path.
     init?(itemName: String) {
       let ending = Item.Name.companionEnding
       let name = itemName.hasSuffix(ending) ? String(itemName.dropLast(ending.count)) : itemName
@@ -31,14 +31,14 @@
       self = path
     }
 
-    /// The beginning of the names of items in a folder; empty for the whole mount.
+    /// The prefix of the names of all items in a folder; empty for the whole mount.
     ///
-    /// - Parameter text: with or without a slash at its end.
+    /// - Parameter text: with or without a slash at the end.
     static func folder(_ text: String) throws(Refusal) -> String {
       text.isEmpty ? "" : try KVPath(text.hasSuffix("/") ? String(text.dropLast()) : text).name + "/"
     }
 
-    /// The entries of a folder that holds items of these names: items, and folders with a slash at their ends.
+    /// The entries of a folder that contains items of these names: items, and folders with a slash at the end.
     static func entries(_ names: some Sequence<String>, in folder: String) -> [String] {
       var entries: Set<String> = []
       for name in names {

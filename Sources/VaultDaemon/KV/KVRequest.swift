@@ -10,15 +10,15 @@
   struct KVRequest: Sendable {
     let method: HTTPRequest.Method
     let mount: String
-    /// The path behind the mount.
+    /// The components of the path after the mount.
     let parts: [String]
     let query: [String: String]
     let contentType: String
     /// Identifies the request, so that it can be repeated when its answer was lost.
-    let id: String?
+    let id: ChangeID?
     private let body: ByteBuffer
 
-    /// NIO's parser does not know LIST: ``ListMethod`` writes this instead.
+    /// NIO's parser does not know LIST; ``ListMethod`` replaces it with this method.
     static let list = HTTPRequest.Method.link
 
     init(_ request: Request, _ target: Target, _ body: ByteBuffer) throws(Refusal) {
@@ -35,9 +35,9 @@
       self.body = body
     }
 
-    private static func id(of request: Request) throws(Refusal) -> String? {
-      guard let name = HTTPField.Name("X-Vault-Request-Id"), let id = request.headers[name] else { return nil }
-      guard (1...64).contains(id.utf8.count), id.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+    private static func id(of request: Request) throws(Refusal) -> ChangeID? {
+      guard let name = HTTPField.Name("X-Vault-Request-Id"), let text = request.headers[name] else { return nil }
+      guard let id = ChangeID(text) else {
         throw .invalid("X-Vault-Request-Id has 1 to 64 visible characters of ASCII")
       }
       return id
@@ -67,6 +67,10 @@
     // MARK: Version 2
 
     private func secondVersion() throws(Refusal) -> Operation {
+      // A caller who believed that a repetition is safe would not look.
+      guard id == nil || method == .get || method == Self.list || parts.first == "data" && method != .delete else {
+        throw .invalid("X-Vault-Request-Id counts for writing data only")
+      }
       let rest = parts.dropFirst().joined(separator: "/")
       switch parts.first {
       case "data": return try data(KVPath(rest))
@@ -103,7 +107,7 @@
         let expected = try expectedVersion(json)
         guard let data = json["data"], data.members != nil else { throw .invalid("no data provided") }
         return operation(.write, path.name, .write) { group in
-          let metadata = try KVMount(group).write(path, expecting: expected, for: id) { old in
+          let metadata = try KVMount(group).write(path, expecting: expected, for: id?.description) { old in
             guard isPatch else { return data }
             guard let old else { throw Refusal.notFound }
             return KVValue.merged(old, data)
@@ -198,7 +202,7 @@
 
     // MARK: Version 1
 
-    /// What an answer of version 1 says about how long it may be used, in seconds: 32 days, as everywhere.
+    /// How long a client of version 1 may use an answer, in seconds: 32 days, HashiCorp's default.
     private static let lease = 2_764_800
 
     private func firstVersion() throws(Refusal) -> Operation {
@@ -211,12 +215,12 @@
       case .post, .put:
         let (bytes, kind) = try KVValue.value(of: try json())
         return operation(.write, path.name, .write) { group in
-          try group.set(path.name, to: try Secret(bytes), kind: kind)
+          try (id.map(group.answering) ?? group).set(path.name, to: try Secret(bytes), kind: kind)
           return .nothing
         }
       case .delete:
         return operation(.remove, path.name, .write) { group in
-          do { try group.remove(path.name) } catch VaultError.notFound(.item) {}
+          do { try (id.map(group.answering) ?? group).remove(path.name) } catch VaultError.notFound(.item) {}
           return .nothing
         }
       default: throw .unknownMethod

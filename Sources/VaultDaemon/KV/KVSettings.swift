@@ -2,9 +2,9 @@
   import Exchange
   import Vault
 
-  /// The settings of a mount, or of one path, which then count before the mount's.
+  /// The settings of a mount or of one path; a path's settings override the mount's.
   struct KVSettings: Equatable {
-    /// The highest number of versions kept; 0 if the group's own number alone counts.
+    /// How many versions are kept; 0 to use the group's own setting.
     var maxVersions = 0
     /// Whether a write must say which version it replaces.
     var casRequired = false
@@ -12,10 +12,10 @@
     var deleteAfter = 0
 
     static let highestCount = 1_000_000
-    /// Some 290 years, as far as HashiCorp's durations go.
+    /// In seconds, about 290 years: the longest duration of HashiCorp's server.
     static let longestDuration = 9_223_372_036
 
-    /// The settings that count for a path with these settings, in a mount with those.
+    /// The effective settings of a path with these settings in `mount`.
     func within(_ mount: KVSettings) -> KVSettings {
       KVSettings(
         maxVersions: maxVersions > 0 ? maxVersions : mount.maxVersions, casRequired: casRequired || mount.casRequired,
@@ -39,7 +39,7 @@
       do { try take(json) } catch { return nil }
     }
 
-    /// Takes the settings that `json` names; the others stay.
+    /// Takes the settings that `json` contains and keeps the others.
     mutating func take(_ json: JSONValue) throws(Refusal) {
       if let value = json["max_versions"], value != .null {
         guard let count = value.whole, (0...Self.highestCount).contains(count) else {
@@ -60,7 +60,7 @@
     }
   }
 
-  /// Durations as Go writes them: `1h30m0s`.
+  /// Durations in Go's notation: `1h30m0s`.
   enum KVDuration {
     private static let units: [(name: String, seconds: Double)] = [
       ("ms", 0.001), ("us", 0.000_001), ("ns", 0.000_000_001), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1),
@@ -72,7 +72,7 @@
       return minutes > 0 ? "\(minutes)m\(rest)s" : "\(rest)s"
     }
 
-    /// - Returns: whole seconds; `nil` for anything that is neither a duration nor a number of seconds.
+    /// - Returns: whole seconds; `nil` if it is neither a duration nor a number of seconds.
     static func seconds(_ json: JSONValue) -> Int? {
       if let whole = json.whole { return whole }
       guard case .string(let text) = json else { return nil }

@@ -2,7 +2,8 @@
   import Exchange
   import Vault
 
-  /// The data of a KV version, and the item's value that it is: a text is `{"value": "…"}`, any other object is itself.
+  /// Converts between an item's value and the data of a KV version: a text becomes `{"value": "…"}`, and a JSON object
+  /// stays as it is.
   enum KVValue {
     /// - Throws: ``Refusal`` for a value of another kind.
     static func data(of opened: borrowing OpenedItem) throws(Refusal) -> JSONValue {
@@ -17,7 +18,7 @@
         return json
       default: break
       }
-      throw .invalid("this item is of the kind \(opened.item.kind.name), which is no text: read it with 'vault get'")
+      throw .invalid("this item is of the kind \(opened.item.kind.name), which is not text: read it with 'vault get'")
     }
 
     /// The item's value for `data`, and its kind.
@@ -29,7 +30,7 @@
       return (data.json, .json)
     }
 
-    /// `data` with the changes of a JSON merge patch (RFC 7396).
+    /// `data` after the JSON merge patch `patch` (RFC 7396).
     static func merged(_ data: JSONValue?, _ patch: JSONValue) -> JSONValue {
       guard case .object(let changes) = patch else { return patch }
       var members: [(String, JSONValue)] = []
@@ -44,9 +45,9 @@
       return .members(members)
     }
 
-    /// `data` with every value that is not an object replaced by null: the keys without what they hold.
+    /// `data` with every value that is not an object replaced by null, so that only the keys remain.
     ///
-    /// - Parameter depth: of the objects that are shown; 0 for all.
+    /// - Parameter depth: how many levels of objects to show; 0 for all.
     static func keys(of data: JSONValue, depth: Int) -> JSONValue {
       guard case .object(let members) = data else { return .null }
       return .members(members.map { ($0.name, depth == 1 ? .null : keys(of: $0.value, depth: max(depth - 1, 0))) })

@@ -4,7 +4,7 @@
   import NIOPosix
   import ServiceLifecycle
 
-  /// Accepts connections of `ssh` and its kin on one socket: messages with their length before them, each answered in turn.
+  /// Accepts connections of SSH clients on one socket. Each message has its length before it and is answered in turn.
   struct AgentDoor: Service {
     let socket: ListeningSocket
     let manager: ServiceManager
@@ -14,7 +14,7 @@
 
     func run() async throws {
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        // Who sends nothing more may still wait for the answer.
+        // A client that has finished sending may still wait for the answer.
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
@@ -34,18 +34,18 @@
     }
   }
 
-  /// Takes messages apart, and answers one after the other.
+  /// Splits the stream into messages and answers them one after the other.
   private final class AgentMessages: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// In bytes, as OpenSSH's own agent has it.
+    /// In bytes, the same as in OpenSSH's own agent.
     private static let limit = 256 * 1_024
 
     private let answer: @Sendable (ByteBuffer) async -> ByteBuffer
     private var waiting = ByteBuffer()
     private var answering: Task<Void, Never>?
-    /// Whether the client sends nothing more.
+    /// Whether the client has finished sending.
     private var hasEnded = false
 
     init(_ answer: @escaping @Sendable (ByteBuffer) async -> ByteBuffer) { self.answer = answer }
@@ -93,7 +93,7 @@
       context.fireUserInboundEventTriggered(event)
     }
 
-    /// Ends a question that nobody waits for any more.
+    /// Cancels a prompt whose client has disconnected.
     func channelInactive(context: ChannelHandlerContext) {
       answering?.cancel()
       context.fireChannelInactive()

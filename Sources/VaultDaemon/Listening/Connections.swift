@@ -1,14 +1,14 @@
 #if Daemon
   import Synchronization
 
-  /// How many bytes of bodies are held, of all callers together.
+  /// Limits the bytes of bodies that are held for all callers together.
   final class BodyBudget: Sendable {
     private let limit: Int
     private let held = Mutex(0)
 
     init(limit: Int) { self.limit = limit }
 
-    /// - Returns: false if there are too many already; then nothing is taken.
+    /// - Returns: false if that would exceed the limit; then nothing is taken.
     func take(_ count: Int) -> Bool {
       held.withLock { held in
         guard count <= limit - held else { return false }
@@ -20,7 +20,7 @@
     func giveBack(_ count: Int) { held.withLock { $0 -= count } }
   }
 
-  /// How many connections each user has open, and all together.
+  /// Counts the open connections, for each user and in total.
   final class Connections: Sendable {
     private struct State {
       var all = 0
@@ -37,11 +37,11 @@
     /// Counts a connection.
     ///
     /// - Parameter peer: the caller: a user, or over TCP an address.
-    /// - Returns: false if there are too many already.
+    /// - Returns: false if that would exceed a limit.
     func enter(_ peer: Peer) -> Bool {
       let key = peer.key
       return state.withLock { state in
-        // Root's connections count among all, but no other user can take them away from root.
+        // Root's connections count towards the total, but other users cannot keep root out.
         guard state.all < limits.connections || peer.user == 0 else { return false }
         guard state.ofCallers[key, default: 0] < limits.connectionsPerUser else { return false }
         state.all += 1

@@ -5,24 +5,25 @@
   import NIOPosix
   import ServiceLifecycle
 
-  /// Answers systemd's `LoadCredential=ID:SOCKET`, which says by the name of its own socket for which unit it asks.
+  /// Answers systemd's `LoadCredential=ID:SOCKET`. systemd names the unit in the address of its own socket.
   ///
-  /// An answer is the bytes of the value. systemd 252 takes a closed connection for an empty credential, and starts the
-  /// unit with it; an answer that is larger than a credential may be fails the unit, so this is how one is refused.
+  /// An answer consists of the bytes of the value. systemd 252 takes a closed connection for an empty credential and
+  /// starts the unit with it. An answer larger than a credential may be makes the unit fail, so that is how a
+  /// credential is refused.
   struct CredentialsDoor: Service {
     let socket: ListeningSocket
-    /// The user of the service manager, besides root: nobody else is told anything.
+    /// The service manager, which apart from root is the only one that gets an answer.
     let manager: ServiceManager
     let logger: Logger
     let answer: @Sendable (CredentialRequest) async -> [UInt8]?
 
-    /// One byte more than systemd takes for all credentials of a unit.
+    /// One byte more than systemd accepts for all credentials of a unit.
     private static let refusal = 1 << 20 | 1
     private static let patience = TimeAmount.seconds(30)
 
     func run() async throws {
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        // systemd sends nothing, and says so at once.
+        // systemd sends nothing and closes its sending side at once.
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .bind(socket.descriptor) { channel in channel.eventLoop.makeSucceededFuture(channel) }
       socket.lengthenQueue()
@@ -42,7 +43,7 @@
     }
 
     private func serve(_ channel: any Channel) async {
-      // A client that takes nothing must not keep its connection.
+      // A client that does not read must not keep its connection.
       let deadline = channel.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
       defer { deadline.cancel() }
       do {
@@ -55,7 +56,7 @@
       channel.close(promise: nil)
     }
 
-    /// - Returns: `nil` for a connection that is not the service manager's.
+    /// - Returns: `nil` for a connection that is not from the service manager.
     private func request(on channel: any Channel) async throws -> CredentialRequest? {
       try await channel.eventLoop.submit {
         try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { handle in
@@ -84,10 +85,10 @@
     }
   }
 
-  /// A credential that the service manager asks for on behalf of a unit.
+  /// A credential that the service manager requests for a unit.
   struct CredentialRequest: Sendable, Equatable {
     let unit: String
-    /// The credential's id, as the unit's file names it.
+    /// The credential's id in the unit file.
     let id: String
     /// The service manager.
     let peer: Peer

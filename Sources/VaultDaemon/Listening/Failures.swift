@@ -1,8 +1,8 @@
 #if Daemon
   import Synchronization
 
-  /// How often callers were refused in the current minute. Whoever is refused too often is not listened to until it ends,
-  /// so that nobody tries tokens or fills the record.
+  /// Counts how often each caller was refused in the current minute. A caller that is refused too often is ignored
+  /// until the minute ends, so that nobody can guess tokens or fill the record.
   final class Failures: Sendable {
     private struct Count {
       var minute: Int64
@@ -18,7 +18,7 @@
     func count(_ peer: Peer) {
       let (key, minute) = (peer.key, minute)
       counts.withLock { counts in
-        // What is old counts no more, and takes no memory.
+        // Counts of past minutes do not matter and should not take memory.
         if counts.count >= 4_096 { counts = counts.filter { $0.value.minute == minute } }
         let known = counts[key].flatMap { $0.minute == minute ? $0.count : nil } ?? 0
         counts[key] = Count(minute: minute, count: known + 1)
@@ -34,7 +34,7 @@
   }
 
   extension Peer {
-    /// Whom limits are counted for: a user, or over TCP an address.
+    /// The key that limits are counted by: a user, or over TCP an address.
     var key: String { user.map { "user \($0)" } ?? address ?? "" }
   }
 #endif

@@ -2,7 +2,8 @@
   import NIOCore
   import NIOHTTP1
 
-  /// Closes the connection after the answer to a request of HTTP/1.0, whose client may wait for the end of the connection.
+  /// Closes the connection after the answer to an HTTP/1.0 request, whose client may wait for the end of the
+  /// connection.
   final class FirstVersion: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -11,14 +12,14 @@
       guard case .head(var head) = unwrapInboundIn(data), head.version != .http1_1 || !head.isKeepAlive else {
         return context.fireChannelRead(data)
       }
-      // The only value that ends the connection further on.
+      // The only value on which the handlers behind this one close the connection.
       head.headers.replaceOrAdd(name: "Connection", value: "close")
       context.fireChannelRead(wrapInboundOut(.head(head)))
     }
   }
 
-  /// Lets a connection that was accepted just before the end send its first request: without this, the handlers behind it
-  /// would take it for an idle one and close it, and the client would have to ask again.
+  /// Lets a connection that was accepted just before the shutdown send its first request. Without this, the handlers
+  /// behind it would see an idle connection and close it, and the client would have to ask again.
   final class FirstRequest: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

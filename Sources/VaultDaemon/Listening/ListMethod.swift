@@ -3,11 +3,11 @@
 
   /// Lets the method LIST of HashiCorp's interface through NIO's HTTP parser, which does not know it.
   ///
-  /// It writes LINK (RFC 2068), which the parser knows, which is as long, and which nothing here uses otherwise: a client that
-  /// sends LINK itself gets the answer of LIST. Only the first word of a request is changed. Where a request begins, the
-  /// parser says: it stands behind this handler, the bytes before a possible LIST are given to it first, the last one of them
-  /// alone, and only if that byte has ended a request is the next one changed. So there is no second reading of lengths
-  /// and chunks that could differ from the parser's.
+  /// It replaces LIST with LINK (RFC 2068), which the parser knows, which has the same length, and which nothing here
+  /// uses otherwise; a client that sends LINK itself gets the answer to LIST. Only the first word of a request is
+  /// replaced. The parser decides where a request begins: it is behind this handler and gets all bytes before a
+  /// possible LIST first, the last of them alone. Only if that byte has ended a request is the next word replaced. So
+  /// lengths and chunks are not parsed a second time, possibly differently.
   final class ListMethod: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -18,9 +18,9 @@
     private static let wordsInsideLimit = 1_000
 
     private let watch: RequestWatch
-    /// How often the word stood inside requests since the last one that began with it.
+    /// How often the word has occurred inside requests since the last request that began with it.
     private var wordsInside = 0
-    /// The beginning of a request that may become LIST: shorter than the word.
+    /// Bytes at the end that may be the beginning of LIST, shorter than the word.
     private var held: ByteBuffer?
 
     init(_ watch: RequestWatch) { self.watch = watch }
@@ -33,8 +33,8 @@
         bytes = held
       }
       while bytes.readableBytes > 0 {
-        // Inside a body whose length is known, no request begins: those bytes need no look. The last one is left to the
-        // search, because it ends the request.
+        // No request begins inside a body of known length, so those bytes need no search. The last byte is searched,
+        // because it ends the request.
         if watch.remainingBody > 1 {
           pass(&bytes, min(watch.remainingBody - 1, bytes.readableBytes), context)
           continue
@@ -46,8 +46,8 @@
         pass(&bytes, distance, context)
         let isPart = bytes.readableBytes < Self.word.count
         guard watch.isBetweenRequests else {
-          // The word inside a request is passed as it is; the next candidate can only begin behind its first letter. A head
-          // or a body in chunks that is full of it is not worth the work.
+          // Inside a request, the word is passed on as it is; the next candidate can only begin after its first letter.
+          // A head or a chunked body that is full of the word is not worth the work.
           wordsInside += 1
           guard wordsInside <= Self.wordsInsideLimit else { return context.close(promise: nil) }
           pass(&bytes, 1, context)
@@ -63,7 +63,7 @@
       }
     }
 
-    /// Gives the next `count` bytes to the parser, the last of them alone.
+    /// Passes the next `count` bytes to the parser, the last of them alone.
     private func pass(_ bytes: inout ByteBuffer, _ count: Int, _ context: ChannelHandlerContext) {
       for piece in [count - 1, 1] where piece > 0 && count > 0 {
         guard let slice = bytes.readSlice(length: piece) else { continue }
@@ -72,7 +72,7 @@
       }
     }
 
-    /// The distance to the first place where the word stands, or where the bytes end with a beginning of it.
+    /// The distance to the first occurrence of the word, or to a beginning of it at the end of the bytes.
     private static func candidate(in bytes: ByteBuffer) -> Int? {
       unsafe bytes.withUnsafeReadableBytes { raw in
         var start = 0

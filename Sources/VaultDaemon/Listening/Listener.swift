@@ -14,11 +14,11 @@
   import Synchronization
   import VaultFoundation
 
-  /// Accepts connections on one socket and answers HTTP on them, until a graceful shutdown: the requests that have begun are
-  /// answered, and no other connection is accepted.
+  /// Accepts connections on one socket and answers HTTP on them. A graceful shutdown accepts no more connections and
+  /// answers the requests that have begun.
   ///
-  /// Hummingbird's own server binds its socket itself. This one takes it from systemd, and sees each connection before
-  /// the first byte of HTTP is read.
+  /// Hummingbird's own server binds its socket itself. This one can take it from systemd, and sees each connection
+  /// before the first byte of HTTP is read.
   struct Listener: Service {
     typealias Answer = @Sendable (Request, Connection) async -> Response
 
@@ -26,9 +26,9 @@
     let limits: Limits
     let connections: Connections
     let logger: Logger
-    /// What the kernel says about who is at the other end; called once for each connection.
+    /// Asks the kernel who is at the other end; called once for each connection.
     let identify: @Sendable (any Channel) -> EventLoopFuture<Peer>
-    /// What TLS needs; called for each connection over TCP.
+    /// Returns what TLS needs; called for each connection over TCP.
     let secure: @Sendable () async throws -> TLSIdentity.Security
     let answer: Answer
 
@@ -60,8 +60,8 @@
           }
         }
       } onGracefulShutdown: {
-        // Nothing more is accepted, and what was accepted gets its handlers, before connections are closed. Others wait in
-        // the socket's queue for whoever listens next.
+        // First no more connections are accepted, and the accepted ones get their handlers; then connections are
+        // closed. The others wait in the socket's queue for the next process that listens.
         server.channel.setOption(.autoRead, value: false).whenComplete { _ in
           server.channel.eventLoop.scheduleTask(in: Self.settling) { quiescing.initiateShutdown(promise: nil) }
         }
@@ -73,8 +73,8 @@
       let channel: HTTP1Channel.Value
     }
 
-    /// A connection that nobody has taken yet. If the listener ends at that moment, nobody will, and the connection must be
-    /// closed: an async channel that is only released ends the process.
+    /// A connection that has been accepted but not yet taken over. If the listener ends at that moment, the connection
+    /// must be closed explicitly: an async channel that is only released ends the process.
     private final class Pending: Sendable {
       private let accepted: Mutex<Accepted?>
 
@@ -124,10 +124,10 @@
     }
   }
 
-  /// The connection that a request came over.
+  /// The connection that a request came on.
   struct Connection: Sendable {
     let peer: Peer
-    /// Of a connection with TLS: its channel, and the authorities that a client's certificate was verified with.
+    /// For a connection with TLS: its channel, and the authorities that a client's certificate was verified with.
     private let secured: (channel: any Channel, authorities: String?)?
 
     init(peer: Peer, secured: (channel: any Channel, authorities: String?)? = nil) {
@@ -136,7 +136,7 @@
 
     var isTLS: Bool { secured != nil }
 
-    /// The certificate that the client has shown, if it was verified with these authorities and has not expired since.
+    /// The client's certificate, if it was verified with these authorities and has not expired since.
     func certificate(signedBy authorities: String?) async -> ClientCertificate? {
       guard let secured, let authorities, secured.authorities == authorities,
         let shown = try? await secured.channel.nioSSL_peerCertificate().get(),
@@ -146,7 +146,7 @@
     }
   }
 
-  /// What one client may take at most. Everything above is refused or closed.
+  /// Limits for one client. Anything beyond them is refused or closed.
   struct Limits: Sendable {
     var connections = 4_096
     var connectionsPerUser = 1_024
@@ -158,13 +158,13 @@
     var body = 8 * 1_024 * 1_024
     /// In bytes, of the bodies of all callers together, from their arrival to their answers.
     var bodies = 64 * 1_024 * 1_024
-    /// In bytes, of a caller whom nobody knows, who can do no more than log in.
+    /// In bytes, for a caller without a binding or token, who can only log in.
     var strangersBody = 64 * 1_024
     /// How long a connection may be silent between two requests.
     var idle = Duration.seconds(300)
     /// How long a connection over TCP may take to agree on TLS and begin its first request.
     var handshake = Duration.seconds(10)
-    /// How long a request may take to arrive, and an answer to be taken.
+    /// How long it may take to receive a request, and to send an answer.
     var transfer = Duration.seconds(30)
 
     init() {}

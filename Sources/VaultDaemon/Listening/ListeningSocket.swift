@@ -1,7 +1,7 @@
 #if Daemon
   import Glibc
 
-  /// A socket on which the daemon accepts connections: made by systemd, or by itself.
+  /// A socket on which the daemon accepts connections, made by systemd or by the daemon.
   struct ListeningSocket: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
       /// The kernel says who calls.
@@ -12,7 +12,7 @@
 
     let descriptor: CInt
     let kind: Kind
-    /// What systemd calls it, in `FileDescriptorName=`.
+    /// Its name in systemd's `FileDescriptorName=`.
     let name: String
     /// The socket's file, if the daemon made it.
     var path: String?
@@ -25,9 +25,10 @@
     static let agent = "ssh-agent"
     private static let backlog: CInt = 1_024
 
-    /// Listens on a Unix socket that everyone may connect to: the caller decides what they may do, and not a file's mode.
+    /// Listens on a Unix socket that everyone may connect to: what a caller may do depends on who they are, not on the
+    /// file's mode.
     ///
-    /// A socket that nobody listens on any more is replaced.
+    /// An unused socket file is replaced, and a missing folder is made, which others can pass through.
     ///
     /// - Throws: ``Problem``.
     static func unix(at path: String, name: String = http) throws(Problem) -> ListeningSocket {
@@ -35,8 +36,11 @@
       guard descriptor >= 0 else { throw .system("socket", errno) }
       do throws(Problem) {
         try removeUnused(path)
+        // Whatever the umask is. If the folder cannot be made, neither can the socket.
+        let folder = folder(of: path)
+        if unsafe mkdir(folder, 0o700) == 0 { unsafe chmod(folder, 0o755) }
         guard unsafe try withAddress(path, { unsafe bind(descriptor, $0, $1) }) == 0 else {
-          throw .system("bind", errno)
+          throw .path(path, errno)
         }
         guard unsafe chmod(path, 0o666) == 0 else { throw .system("chmod", errno) }
         guard listen(descriptor, backlog) == 0 else { throw .system("listen", errno) }
@@ -47,7 +51,7 @@
       }
     }
 
-    /// Listens on a numeric address and a port, such as `127.0.0.1:8200` or `[::1]:8200`; port 0 is any free one.
+    /// Listens on a numeric address and a port, such as `127.0.0.1:8200` or `[::1]:8200`; port 0 means any free one.
     ///
     /// - Throws: ``Problem``.
     static func tcp(_ address: String) throws(Problem) -> ListeningSocket {
@@ -97,7 +101,7 @@
       }
     }
 
-    /// Lets as many connections wait as before: NIO has listened on the socket again, with a queue for 128.
+    /// Restores the length of the queue: NIO has called listen on the socket again, with a queue of 128.
     func lengthenQueue() { _ = listen(descriptor, Self.backlog) }
 
     /// Whether it is a Unix socket with this path.
@@ -114,7 +118,7 @@
       }
     }
 
-    /// The socket's own address, of a TCP socket.
+    /// The port of a TCP socket.
     var port: UInt16? {
       var address = sockaddr_in6()
       var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -122,8 +126,14 @@
         guard let start = bytes.baseAddress else { return false }
         return unsafe getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &size) == 0
       }
-      // The port is at the same place in the addresses of both families.
+      // The port has the same offset in the addresses of both families.
       return isKnown && kind == .tcp ? UInt16(bigEndian: address.sin6_port) : nil
+    }
+
+    /// The path of the folder that `path` is in.
+    static func folder(of path: String) -> String {
+      guard let slash = path.lastIndex(of: "/") else { return "." }
+      return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// Removes the file of a socket that nobody listens on.
@@ -151,16 +161,18 @@
       }
     }
 
-    /// Why the daemon cannot listen.
+    /// The reason why the daemon cannot listen.
     enum Problem: Error, Equatable {
       case address(String)
       case inUse(String)
+      case path(String, CInt)
       case system(String, CInt)
 
       var message: String {
         switch self {
         case .address(let text): "'\(text)' is not an address to listen on"
         case .inUse(let path): "another process listens on '\(path)'"
+        case .path(let path, let code): "the socket '\(path)' cannot be made: \(unsafe String(cString: strerror(code)))"
         case .system(let call, let code): "\(call): \(unsafe String(cString: strerror(code)))"
         }
       }
@@ -168,7 +180,7 @@
   }
 
   extension ListeningSocket.Kind {
-    /// - Returns: `nil` for a descriptor that is no listening stream socket of these families.
+    /// - Returns: `nil` if the descriptor is not a listening stream socket of these families.
     fileprivate init?(of descriptor: CInt) {
       guard Self.option(SO_ACCEPTCONN, of: descriptor) == 1,
         Self.option(SO_TYPE, of: descriptor) == CInt(SOCK_STREAM.rawValue)

@@ -4,8 +4,8 @@
   import NIOHTTPTypes
   import VaultFoundation
 
-  /// Watches the requests and answers of one connection: knows where a request ends, and closes the connection if a request
-  /// is too long or arrives too slowly, or if its answer is not taken.
+  /// Watches the requests and answers of one connection. It knows where a request ends, and closes the connection if a
+  /// request is too long or arrives too slowly, or if the client does not read the answer.
   final class RequestWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -13,16 +13,16 @@
     typealias OutboundOut = HTTPResponsePart
 
     private let limits: Limits
-    /// Whether nothing is known about the caller before the first request.
+    /// Whether the caller is unknown before the first request.
     private let isStranger: Bool
     private var context: ChannelHandlerContext?
-    /// Whether the last byte that was parsed ended a request, or none was parsed yet.
+    /// Whether the last parsed byte ended a request, or nothing has been parsed yet.
     private(set) var isBetweenRequests = true
     private var bodyCount = 0
     private var takesCommit = false
-    /// How many bytes of the body are still to come, if the head said how long it is.
+    /// How many bytes of the body are still to come, if the head gave its length.
     private(set) var remainingBody = 0
-    /// Until the first byte of the first request, which with TLS comes after the handshake.
+    /// The deadline for the first byte of the first request, which with TLS comes after the handshake.
     private var firstDeadline: NIODeadline?
     private var requestDeadline: NIODeadline?
     private var answerDeadline: NIODeadline?
@@ -42,7 +42,7 @@
       timer = nil
     }
 
-    /// The next byte goes to the parser.
+    /// Must be called before the next byte goes to the parser.
     func willParse() {
       if isBetweenRequests, requestDeadline == nil { requestDeadline = deadline(in: limits.transfer) }
       firstDeadline = nil
@@ -58,7 +58,7 @@
       case .body(let bytes):
         bodyCount += bytes.readableBytes
         remainingBody -= bytes.readableBytes
-        // An answer says that a body is too long; this is for clients that do not stop.
+        // Clients get an answer saying that the body is too long. This limit is for clients that go on sending.
         let limit = takesCommit ? max(limits.body, GroupCommit.byteLimit) : limits.body
         if bodyCount > 2 * limit { return context.close(promise: nil) }
       case .end:
@@ -82,7 +82,7 @@
       context.write(data, promise: written)
     }
 
-    /// The end of the time for what begins now.
+    /// The deadline for something that begins now.
     private func deadline(in time: Duration) -> NIODeadline {
       let deadline = NIODeadline.now() + TimeAmount(time)
       if timer == nil { schedule(deadline) }
@@ -95,7 +95,8 @@
       timer = context.eventLoop.scheduleTask(deadline: deadline) { watch.value.check() }
     }
 
-    /// One timer serves all requests of the connection: what ended meanwhile needs no timer of its own to be cancelled.
+    /// One timer serves all requests of the connection, so a request that ends needs no timer of its own to be
+    /// cancelled.
     private func check() {
       timer = nil
       guard let context, let next = [firstDeadline, requestDeadline, answerDeadline].compactMap(\.self).min() else {

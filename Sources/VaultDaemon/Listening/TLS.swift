@@ -4,17 +4,17 @@
   import Synchronization
   import VaultFoundation
 
-  /// The certificate and key for TCP, and the authorities of clients' certificates, which are items of the group
-  /// `vault.service`. They are read again when they change.
+  /// The certificate and key for TCP and the authorities of clients' certificates. They are items of the group
+  /// `vault.service` and are read again when they change.
   final class TLSIdentity: Sendable {
-    /// What the owner has set.
+    /// The texts that the owner has set.
     private struct Texts: Equatable, Sendable {
       let certificate: String
       let key: String
       let authorities: String?
     }
 
-    /// What a connection is made with.
+    /// The TLS configuration of a connection.
     struct Security: Sendable {
       let context: NIOSSLContext
       /// The authorities that a client's certificate is verified with, as the owner has set them.
@@ -35,13 +35,13 @@
       var message: String {
         switch self {
         case .missing: "TCP needs the items settings/tls-certificate and settings/tls-key in the group 'vault.service'"
-        case .unsuitable: "settings/tls-certificate and settings/tls-key are no certificate and its key in PEM"
+        case .unsuitable: "settings/tls-certificate and settings/tls-key are not a certificate and its key in PEM"
         case .unsuitableAuthorities: "settings/client-ca has no certificates in PEM"
         }
       }
     }
 
-    /// - Parameter settings: the owner's.
+    /// - Parameter settings: the owner's settings.
     /// - Throws: ``Problem``.
     func security(_ settings: [String: String]) throws(Problem) -> Security {
       guard let certificate = settings[Self.certificateSetting], let key = settings[Self.keySetting] else {
@@ -57,7 +57,7 @@
           certificateChain: chain, privateKey: .privateKey(privateKey))
         configuration.minimumTLSVersion = .tlsv12
         if let authorities {
-          // A client may go without: tokens and roles need none.
+          // A client certificate is optional, because tokens and roles do not need one.
           configuration.certificateVerification = .optionalVerification
           configuration.trustRoots = .certificates(authorities)
           configuration.sendCANameList = true
@@ -79,10 +79,10 @@
     }
   }
 
-  /// A certificate whose key a client proved to have in the handshake, and which an authority of the owner's signed.
+  /// A certificate whose key the client proved to have in the handshake, signed by one of the owner's authorities.
   struct ClientCertificate: Sendable, Equatable {
     let fingerprint: String
-    /// The DNS names, in small letters, and the URIs that it was issued for.
+    /// The DNS names, in lower case, and the URIs that it was issued for.
     let names: Set<String>
     let expires: Timestamp
 
@@ -92,7 +92,7 @@
       for name in certificate._subjectAlternativeNames() {
         guard let text = String(validating: name.contents, as: UTF8.self) else { continue }
         switch name.nameType {
-        // What holds a colon is no DNS name, and must not pass for a URI.
+        // A text with a colon is not a DNS name and must not pass for a URI.
         case .dnsName where !text.contains(":"): names.insert(text.lowercased())
         case .uri where text.contains(":"): names.insert(text)
         default: continue

@@ -15,11 +15,16 @@
     fileprivate struct State {
       var epoch: UInt64?
       var items = BusItems()
+      /// The label that a program gave the collection.
+      var label: String?
       /// The values of the collection in memory.
       var values: [String: [UInt8]] = [:]
     }
 
     static let memoryID = "session"
+    /// The item whose label is the collection's, in the group. Lists leave it out as they do with HashiCorp's companions, and
+    /// it is none of those, because none has a name that begins with slashes.
+    static let labelName = "//secret-service//kv"
     /// In memory: items, and bytes of all values together.
     fileprivate static let (memoryItems, memoryBytes) = (4_096, 16 << 20)
 
@@ -87,14 +92,21 @@
 
     /// The value of an item.
     ///
-    /// - Throws: `notFound`, if it is not there any more.
-    func value(of item: BusItem, in store: SecretStore) throws -> [UInt8] {
-      guard let group else {
-        guard let value = state.withLock({ $0.values[item.id] }) else { throw BusFailure.noObject }
-        return value
-      }
-      let secret = try store.group(group).get(item.name)
+    /// - Returns: `nil`, if it is not there any more.
+    func value(of item: BusItem, in store: SecretStore) throws -> [UInt8]? {
+      guard let group else { return state.withLock { $0.values[item.id] } }
+      do { return try Self.bytes(of: item.name, in: store.group(group)) } catch VaultError.notFound { return nil }
+    }
+
+    private static func bytes(of name: String, in group: AccessGroup) throws -> [UInt8] {
+      let secret = try group.get(name)
       return unsafe secret.withUnsafeBytes { unsafe Array($0) }
+    }
+
+    /// The label that a program gave the collection, as of now.
+    func label(in store: SecretStore) throws -> (label: String?, changes: BusChanges) {
+      let changes = try refresh(store)
+      return (state.withLock { $0.label }, changes)
     }
 
     /// Reads the group again, if it has changed.
@@ -112,11 +124,12 @@
       let info = try group.info()
       if state.withLock({ $0.epoch == info.epoch }) { return BusChanges() }
       // If the group changes meanwhile, the next call sees another number and reads again.
-      let items = BusItems(
-        try group.listing().items.filter { !$0.name.isCompanion }.map { BusItem($0, in: info.id) })
+      let all = try group.listing().items
+      let items = BusItems(all.lazy.filter { !$0.name.isCompanion }.map { BusItem($0, in: info.id) })
+      let label = all.first { $0.name.description == Self.labelName }?.label
       return state.withLock { state in
         let changes = state.epoch == nil ? BusChanges() : BusChanges(from: state.items, to: items)
-        (state.epoch, state.items) = (info.epoch, items)
+        (state.epoch, state.items, state.label) = (info.epoch, items, label)
         return changes
       }
     }
@@ -133,6 +146,20 @@
         return state.items.freeName(BusItem.name(for: content.label ?? "", content.attributes ?? [:]))
       }
       return (name, changes)
+    }
+
+    /// Gives the collection a label, which an item of the group keeps.
+    func setLabel(_ label: String, in store: SecretStore) throws -> BusChanges {
+      guard let group else {
+        state.withLock { $0.label = label }
+        return BusChanges()
+      }
+      return try writing.withLock { _ in
+        let opened = try store.group(group)
+        let others = try load(opened)
+        try opened.set(Self.labelName, to: label, Details(label: .to(label)))
+        return others.followed(by: try load(opened))
+      }
     }
 
     /// Makes a change.

@@ -93,11 +93,10 @@
     }
 
     private func request(on bus: OpaquePointer, _ thread: inout BusThread) throws(BusError) {
-      // In the queue it gets the name when the other program ends.
-      let code = unsafe sd_bus_request_name(bus, name, UInt64(SD_BUS_NAME_QUEUE))
-      try BusError.check(code)
-      // The bus tells by a signal, too, when the name is this connection's.
-      if code > 0 { return }
+      // Without flags: in the queue it gets the name when the other program ends. The bus tells by a signal, too, when the
+      // name is this connection's.
+      var answer = try thread.ask("RequestName", [.text(name), .word(0)])
+      guard (try? answer.values())?.first == .number(2) else { return }
       take(.name(false, owner: thread.program(named: name)?.peer.executable))
     }
 
@@ -133,7 +132,7 @@
 
     private func take(_ message: consuming BusMessage, _ thread: inout BusThread) {
       if message.isSignal {
-        guard message.sender == BusThread.bus, let values = try? message.values() else { return }
+        guard message.sender == BusMessage.busName, let values = try? message.values() else { return }
         guard case .text(let subject)? = values.first else { return }
         switch message.member {
         case "NameOwnerChanged" where subject.hasPrefix(":") && values.last == .text(""):
@@ -157,7 +156,7 @@
       let (path, interface, member, signature) = (
         message.path, message.interface, message.member, message.signature
       )
-      guard let program = thread.keep(message, of: client) else { return }
+      let program = thread.keep(message, of: client)
       switch values {
       case .failure(let failure): thread.answer(number, .failure(failure))
       case .success(let values):
@@ -178,10 +177,6 @@
     private var counts: [String: Int] = [:]
     private(set) var nextNumber: UInt64 = 0
 
-    /// The name of the bus itself, which nobody else can have as a sender.
-    static let bus = "org.freedesktop.DBus"
-    private static let busPath = "/org/freedesktop/DBus"
-
     private final class WaitingCall {
       let message: BusMessage
       let client: String
@@ -199,23 +194,27 @@
 
     /// Has the bus tell which connections end.
     func watchClients() throws(BusError) {
-      let call = unsafe try BusMessage(calling: "AddMatch", of: Self.bus, at: Self.busPath, on: Self.bus, bus: bus)
-      try call.append([
-        .text("type='signal',sender='\(Self.bus)',interface='\(Self.bus)',member='NameOwnerChanged',arg2=''")
-      ])
-      _ = unsafe try call.call(on: bus)
+      let rule =
+        "type='signal',sender='\(BusMessage.busName)',interface='\(BusMessage.busName)',member='NameOwnerChanged',arg2=''"
+      _ = try ask("AddMatch", [.text(rule)])
+    }
+
+    /// What the bus itself answers.
+    func ask(_ member: String, _ values: [BusValue]) throws(BusError) -> BusMessage {
+      unsafe try BusMessage.answer(
+        of: BusMessage.busName, to: member, of: BusMessage.busName, at: BusMessage.busPath, values, on: bus)
     }
 
     /// Keeps a call until it is answered.
     ///
-    /// - Returns: the program that called; `nil` if it has left already.
-    mutating func keep(_ message: consuming BusMessage, of client: String) -> BusProgram? {
-      guard let program = programs[client] ?? program(named: client) else { return nil }
-      programs[client] = program
+    /// - Returns: the program that called; an unknown one if the bus does not say which it is.
+    mutating func keep(_ message: consuming BusMessage, of client: String) -> BusProgram {
+      let known = programs[client] ?? program(named: client)
+      programs[client] = known
       calls[nextNumber] = WaitingCall(message, client)
       counts[client, default: 0] += 1
       nextNumber += 1
-      return program
+      return known ?? BusProgram(process: nil, user: nil)
     }
 
     /// What the bus knows of a connection.
@@ -229,17 +228,10 @@
 
     /// A number that the bus itself tells about a connection.
     private func number(_ member: String, of client: String) -> UInt64? {
-      // Any client can send an answer to a call that it guessed, and sd-bus takes the first one.
-      for _ in 0..<8 {
-        guard
-          let call = unsafe try? BusMessage(calling: member, of: Self.bus, at: Self.busPath, on: Self.bus, bus: bus),
-          (try? call.append([.text(client)])) != nil, var answer = unsafe try? call.call(on: bus)
-        else { return nil }
-        guard answer.sender == Self.bus else { continue }
-        guard case .number(let number)? = (try? answer.values())?.first else { return nil }
-        return number
-      }
-      return nil
+      guard var answer = try? ask(member, [.text(client)]),
+        case .number(let number)? = (try? answer.values())?.first
+      else { return nil }
+      return number
     }
 
     mutating func forget(_ client: String) { programs[client] = nil }

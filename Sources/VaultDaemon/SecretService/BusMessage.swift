@@ -1,5 +1,6 @@
 #if Daemon
   internal import CSystemd
+  import Glibc
 
   /// A message of sd-bus. It is used by the thread of its connection alone, because sd-bus does not lock.
   @safe struct BusMessage: ~Copyable {
@@ -7,6 +8,10 @@
     /// The values and bytes that may still be read, so that a message cannot take memory out of proportion.
     private var valuesLeft = 16_384
     private var bytesLeft = 4 << 20
+
+    /// The name of the bus itself, which nobody else can have as a sender.
+    static let busName = "org.freedesktop.DBus"
+    static let busPath = "/org/freedesktop/DBus"
 
     /// Takes over a reference.
     init(_ message: OpaquePointer) { unsafe self.message = unsafe message }
@@ -208,6 +213,8 @@
         try BusError.check(unsafe sd_bus_message_append_basic(message, CChar(UInt8(ascii: "b")), &number))
       case .number(var number):
         try BusError.check(unsafe sd_bus_message_append_basic(message, CChar(UInt8(ascii: "t")), &number))
+      case .word(var number):
+        try BusError.check(unsafe sd_bus_message_append_basic(message, CChar(UInt8(ascii: "u")), &number))
       case .text(let text): try append(text, as: "s")
       case .path(let path): try append(path, as: "o")
       case .bytes(let bytes):
@@ -271,11 +278,32 @@
       try BusError.check(unsafe sd_bus_send(bus, message, nil))
     }
 
-    /// Sends a call and waits for its answer, at most 25 seconds.
-    func call(on bus: OpaquePointer) throws(BusError) -> BusMessage {
-      var answer: OpaquePointer?
-      try BusError.check(unsafe sd_bus_call(bus, message, 25_000_000, nil, &answer))
-      return unsafe try BusMessage(made: answer)
+    /// Calls a method, and waits at most 25 seconds for the answer.
+    ///
+    /// Any client can send an answer, or an error, to a call that it guessed, and sd-bus takes what comes first. So only an
+    /// answer of the one who was asked counts, and the call is made again otherwise. Who was asked must not mind.
+    ///
+    /// - Parameter owner: the unique name of a connection, or the name of the bus itself, which are also those of the sender.
+    static func answer(
+      of owner: String, to member: String, of interface: String, at path: String, _ values: [BusValue],
+      on bus: OpaquePointer
+    ) throws(BusError) -> BusMessage {
+      var failure = BusError(code: EBADMSG)
+      for _ in 0..<8 {
+        let call = unsafe try BusMessage(calling: member, of: interface, at: path, on: owner, bus: bus)
+        try call.append(values)
+        var answer: OpaquePointer?
+        let code = unsafe sd_bus_call(bus, call.message, 25_000_000, nil, &answer)
+        guard code >= 0 else {
+          failure = BusError(code: -code)
+          // Not even a forged answer came.
+          if unsafe sd_bus_is_open(bus) <= 0 || failure.code == ETIMEDOUT { throw failure }
+          continue
+        }
+        let received = unsafe try BusMessage(made: answer)
+        if received.sender == owner { return received }
+      }
+      throw failure
     }
   }
 

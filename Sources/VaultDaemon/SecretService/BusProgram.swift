@@ -1,41 +1,87 @@
 #if Daemon
-  import Foundation
+  import Glibc
   import VaultFoundation
 
   /// The program behind a connection of the bus, as far as the bus and /proc know it.
   struct BusProgram: Sendable, Equatable {
     /// For the record; the application is nobody's.
     var peer: Peer
-    /// The id of a Flatpak application. Its connections come from a proxy that runs in its sandbox.
-    var flatpak: String?
+    let sandbox: Sandbox
+
+    enum Sandbox: Sendable, Equatable {
+      case none
+      /// The id of a Flatpak application. Its connections come from a proxy that runs in its sandbox.
+      case flatpak(String)
+      /// Nobody can say whether there is one.
+      case unknown
+    }
 
     init(process: Int32?, user: UInt32?) {
       peer = Peer(process: process, user: user)
-      guard let process, process > 0 else { return }
-      // Of the file system that the process sees.
-      let place = "/proc/\(process)/root"
-      flatpak = (try? String(contentsOfFile: place + "/.flatpak-info", encoding: .utf8))
-        .flatMap(Self.application)
+      guard let process, process > 0 else {
+        sandbox = .unknown
+        return
+      }
+      sandbox = Sandbox(of: process)
     }
 
     init(executable: String?, flatpak: String? = nil) {
       peer = Peer()
       peer.executable = executable
-      self.flatpak = flatpak
+      sandbox = flatpak.map { .flatpak($0) } ?? (executable == nil ? .unknown : .none)
     }
 
-    /// The application's id in the text of a `.flatpak-info`.
-    static func application(in text: String) -> String? {
-      var isInSection = false
-      for line in text.split(separator: "\n") {
-        if line.first == "[" { isInSection = line == "[Application]" }
-        if isInSection, line.hasPrefix("name=") { return String(line.dropFirst(5)) }
-      }
-      return nil
-    }
+    /// The id of a Flatpak application.
+    var flatpak: String? { if case .flatpak(let id) = sandbox { id } else { nil } }
 
     /// How a question names it.
     var name: String { flatpak ?? peer.executable ?? "an unknown program" }
+  }
+
+  extension BusProgram.Sandbox {
+    /// Reads `/.flatpak-info` in the file system that the process sees, as xdg-desktop-portal does. The process may have made
+    /// that file system itself.
+    init(of process: Int32) {
+      let root = unsafe open("/proc/\(process)/root", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      guard root >= 0 else {
+        self = .unknown
+        return
+      }
+      defer { close(root) }
+      // A link would lead into the daemon's own file system, and a pipe would hold its thread.
+      let file = unsafe openat(root, ".flatpak-info", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+      guard file >= 0 else {
+        self = errno == ENOENT ? .none : .unknown
+        return
+      }
+      defer { close(file) }
+      var facts = stat()
+      var bytes = [UInt8](repeating: 0, count: 64 * 1_024)
+      guard unsafe fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
+        case let count = unsafe read(file, &bytes, bytes.count), count > 0, count < bytes.count
+      else {
+        self = .unknown
+        return
+      }
+      self.init(in: String(decoding: bytes[..<count], as: UTF8.self))
+    }
+
+    /// Reads the text of a `.flatpak-info`.
+    init(in text: String) {
+      var isInSection = false
+      for line in text.split(separator: "\n") {
+        if line.first == "[" { isInSection = line == "[Application]" || line == "[Runtime]" }
+        guard isInSection, line.hasPrefix("name=") else { continue }
+        let id = String(line.dropFirst(5))
+        let isPlain = id.utf8.allSatisfy { byte in
+          byte < 0x80 && Unicode.Scalar(byte).properties.isAlphabetic || (48...57).contains(byte)
+            || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        }
+        self = isPlain && (1...255).contains(id.utf8.count) ? .flatpak(id) : .unknown
+        return
+      }
+      self = .unknown
+    }
   }
 
   /// What a program may do with the secrets on the bus.
@@ -58,22 +104,31 @@
 
     /// The rule for a program. A rule that cannot count denies, because nobody knows what it was meant to allow.
     func rule(for program: BusProgram) -> ProgramRule {
-      if let flatpak = program.flatpak {
-        if let text = settings[Self.flatpakPrefix + flatpak] { return ProgramRule(rawValue: text) ?? .deny }
-      } else if let path = program.peer.executable, path.hasPrefix("/") {
-        // A program whose file was replaced is still the one that a rule denies, and no longer the one that it allows.
-        let gone = " (deleted)"
-        let isGone = path.hasSuffix(gone)
-        let name = Self.exePrefix + path.dropFirst().dropLast(isGone ? gone.count : 0)
-        if let text = settings[name] {
-          let rule = Self.problem(with: name, text) == nil ? ProgramRule(rawValue: text) ?? .deny : .deny
-          if !isGone || rule != .allow { return rule }
-        }
-      } else if settings.keys.contains(where: { $0.hasPrefix(Self.exePrefix) }) {
+      let own = program.peer.executable.flatMap { rule(ofExecutable: $0) }
+      // A program can put on a root of its own, and is still the one that a rule denies.
+      if own == .deny { return .deny }
+      switch program.sandbox {
+      case .flatpak(let id):
+        guard let text = settings[Self.flatpakPrefix + id] else { return rest }
+        return ProgramRule(rawValue: text) ?? .deny
+      case .none where program.peer.executable?.hasPrefix("/") ?? false: return own ?? rest
+      case .none, .unknown:
         // Nobody knows which rule would count.
-        return rest == .deny ? .deny : .ask
+        let hasRules = settings.keys.contains { $0.hasPrefix(Self.exePrefix) || $0.hasPrefix(Self.flatpakPrefix) }
+        return hasRules && rest == .allow ? .ask : rest
       }
-      return rest
+    }
+
+    /// - Returns: `nil` without a rule.
+    private func rule(ofExecutable path: String) -> ProgramRule? {
+      guard path.hasPrefix("/") else { return nil }
+      // A program whose file was replaced is still the one that a rule denies, and no longer the one that it allows.
+      let gone = " (deleted)"
+      let isGone = path.hasSuffix(gone)
+      let name = Self.exePrefix + path.dropFirst().dropLast(isGone ? gone.count : 0)
+      guard let text = settings[name] else { return nil }
+      let rule = Self.problem(with: name, text) == nil ? ProgramRule(rawValue: text) ?? .deny : .deny
+      return isGone && rule == .allow ? nil : rule
     }
 
     /// The rule for programs that have none.

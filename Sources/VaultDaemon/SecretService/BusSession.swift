@@ -111,8 +111,8 @@
   }
 
   /// A large number of libgcrypt.
-  @safe private final class Number {
-    private let value: gcry_mpi_t
+  @safe final class Number {
+    let value: gcry_mpi_t
 
     private init(_ value: gcry_mpi_t) { unsafe self.value = unsafe value }
 

@@ -2,7 +2,10 @@
   /// A value of D-Bus, with those types that `org.freedesktop.secrets` and properties have.
   indirect enum BusValue: Sendable, Equatable {
     case bool(Bool)
+    /// A number of 64 bits; one of 32 is read as such, too.
     case number(UInt64)
+    /// A number of 32 bits, to write.
+    case word(UInt32)
     case text(String)
     case path(String)
     /// An array of bytes.
@@ -23,6 +26,7 @@
       switch self {
       case .bool: "b"
       case .number: "t"
+      case .word: "u"
       case .text: "s"
       case .path: "o"
       case .bytes: "ay"

@@ -7,14 +7,34 @@
   /// What another program answers as Secret Service, for `vault import --from secret-service`.
   @safe struct RunningSecrets: ~Copyable {
     private let bus: OpaquePointer
+    /// The unique name of the program that answers.
+    private let owner: String
     private static let properties = "org.freedesktop.DBus.Properties"
 
-    /// - Throws: ``BusError`` if there is no session bus.
+    /// - Throws: ``BusError`` if there is no session bus, or nobody answers.
     init() throws(BusError) {
       var opened: OpaquePointer?
       try BusError.check(unsafe sd_bus_open_user(&opened))
       guard let bus = unsafe opened else { throw BusError(code: ENOTCONN) }
+      do throws(BusError) {
+        // The bus may have to start it.
+        _ = try? unsafe Self.ask("StartServiceByName", [.text(SecretsDoor.name), .word(0)], on: bus)
+        var answer = unsafe try Self.ask("GetNameOwner", [.text(SecretsDoor.name)], on: bus)
+        guard case .text(let owner)? = (try? answer.values())?.first else { throw BusError(code: EBADMSG) }
+        self.owner = owner
+      } catch {
+        unsafe sd_bus_flush_close_unref(bus)
+        throw error
+      }
       unsafe self.bus = unsafe bus
+    }
+
+    /// What the bus itself answers.
+    private static func ask(
+      _ member: String, _ values: [BusValue], on bus: OpaquePointer
+    ) throws(BusError) -> BusMessage {
+      unsafe try BusMessage.answer(
+        of: BusMessage.busName, to: member, of: BusMessage.busName, at: BusMessage.busPath, values, on: bus)
     }
 
     deinit { unsafe sd_bus_flush_close_unref(bus) }
@@ -79,11 +99,8 @@
       guard case .path(let prompt)? = try call(.service, "Unlock", [.paths(collections)]).last, prompt != "/",
         let object = BusObject(path: prompt)
       else { return }
-      let daemon = "org.freedesktop.DBus"
-      let match = unsafe try BusMessage(
-        calling: "AddMatch", of: daemon, at: "/org/freedesktop/DBus", on: daemon, bus: bus)
-      try match.append([.text("type='signal',path='\(prompt)',member='Completed'")])
-      _ = unsafe try match.call(on: bus)
+      let rule = "type='signal',sender='\(owner)',path='\(prompt)',member='Completed'"
+      _ = unsafe try Self.ask("AddMatch", [.text(rule)], on: bus)
       _ = try call(object, "Prompt", [.text("")])
       for _ in 0..<120 {
         var received: OpaquePointer?
@@ -91,7 +108,7 @@
         try BusError.check(code)
         if let received = unsafe received {
           let message = unsafe BusMessage(received)
-          if message.isSignal, message.path == prompt { return }
+          if message.isSignal, message.sender == owner, message.path == prompt { return }
         } else if code == 0 {
           _ = unsafe sd_bus_wait(bus, 1_000_000)
         }
@@ -105,10 +122,8 @@
     private func call(
       _ object: BusObject, _ member: String, of interface: String? = nil, _ values: [BusValue]
     ) throws -> [BusValue] {
-      let message = unsafe try BusMessage(
-        calling: member, of: interface ?? object.interface?.name ?? "", at: object.path, on: SecretsDoor.name, bus: bus)
-      try message.append(values)
-      var answer = unsafe try message.call(on: bus)
+      var answer = unsafe try BusMessage.answer(
+        of: owner, to: member, of: interface ?? object.interface?.name ?? "", at: object.path, values, on: bus)
       return try answer.values()
     }
 

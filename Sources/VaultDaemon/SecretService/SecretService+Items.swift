@@ -27,8 +27,7 @@
 
     func isLocked(_ collection: BusCollection, for call: BusCall) async throws -> Bool {
       guard seal.current != nil, !locked.contains(collection.id) else { return true }
-      return try await rules(for: call).rule(for: call.program) != .allow
-        && !(admitted[call.sender]?.contains(collection.id) ?? false)
+      return try await !isOpen(collection, to: call.sender, rules(for: call).rule(for: call.program))
     }
 
     /// Makes the record of a decision durable.
@@ -38,11 +37,15 @@
       _ call: BusCall, _ action: AuditRecord.Action, _ collection: BusCollection?, item: String? = nil,
       _ outcome: AuditRecord.Outcome = .allowed
     ) async throws {
+      let (visit, detail) = try visit(call, collection)
+      try await visit.record(action, group: collection?.group, item: item, outcome, detail: detail)
+    }
+
+    private func visit(_ call: BusCall, _ collection: BusCollection?) throws(BusFailure) -> (Visit, detail: String) {
       guard let opened = seal.current else { throw BusFailure.isLocked }
       let visit = Visit(opened: opened, connection: Connection(peer: call.program.peer), application: nil)
       let place = collection?.group == nil && collection != nil ? "secret service, in memory" : "secret service"
-      let detail = call.program.flatpak.map { "\(place), \($0)" } ?? place
-      try await visit.record(action, group: collection?.group, item: item, outcome, detail: detail)
+      return (visit, call.program.flatpak.map { "\(place), \($0)" } ?? place)
     }
 
     /// Reads from a collection, and tells everybody what others have changed in it.
@@ -61,51 +64,71 @@
 
     // MARK: Reading
 
-    /// The paths of the items with these attributes.
-    func search(_ wanted: [String: String], in collection: BusCollection, _ call: BusCall) async throws -> [String] {
-      let opened = try await requireNoDenial(call)
-      let found = try await read(collection, opened) { $0.matching(wanted).map(\.id) }
-      if !found.isEmpty { try await record(call, .list, collection) }
-      return found.map { BusObject.item(collection: collection.id, $0).path }
+    /// The paths of the items with these attributes, by their collections.
+    func search(
+      _ wanted: [String: String], in searched: [BusCollection], _ call: BusCall
+    ) async throws -> [(collection: BusCollection, paths: [String])] {
+      let known = rulesOfCalls[call.number]
+      guard let opened = seal.current else { throw BusFailure.isLocked }
+      // One turn of a thread that may wait for the disk, because each costs as much as the search itself.
+      typealias Found = (result: [String], changes: BusChanges)
+      let (rules, found) = try await Blocking.read { () throws -> (ProgramRules, [Found]) in
+        let rules = try known ?? ProgramRules(opened.callers.settings(of: opened.store))
+        guard rules.rule(for: call.program) != .deny else { return (rules, []) }
+        return (rules, try searched.map { try $0.read(opened.store) { $0.matching(wanted).map(\.id) } })
+      }
+      note(rules, of: call)
+      try await requireNoDenial(call)
+      var paths: [(BusCollection, [String])] = []
+      for (collection, (ids, changes)) in zip(searched, found) {
+        tell(changes, in: collection)
+        if !ids.isEmpty {
+          // The answer holds paths alone, so its record may go with that of the read that follows.
+          let (visit, detail) = try visit(call, collection)
+          try await visit.note(.list, group: collection.group, detail: detail)
+        }
+        paths.append((collection, ids.map { BusObject.item(collection: collection.id, $0).path }))
+      }
+      return paths
     }
 
     /// The secrets of those items that are there and not locked.
     func secrets(of paths: [String], for session: String, _ call: BusCall) async throws -> [String: BusValue] {
       let opened = try await requireNoDenial(call)
-      _ = try self.session(session, of: call)
-      return try await withThrowingTaskGroup(of: (String, BusValue)?.self) { tasks in
-        // A path that is named twice is answered once.
-        for path in Set(paths) {
-          guard case .item(let id, let item)? = BusObject(path: path),
-            let collection = collections.first(where: { $0.id == id }), try await !isLocked(collection, for: call)
-          else { continue }
-          tasks.addTask {
-            do { return (path, try await self.secret(item, of: collection, session, opened, call)) } catch {
-              guard (error as? BusFailure) == .noObject else { throw error }
-              return nil
-            }
-          }
-        }
-        var (secrets, byteCount): ([String: BusValue], Int) = ([:], 0)
-        for try await secret in tasks {
-          guard let (path, value) = secret else { continue }
-          if case .structure(let parts) = value, case .bytes(let bytes) = parts[2] { byteCount += bytes.count }
-          guard byteCount <= 16 << 20 else { throw BusFailure.overLimit }
-          secrets[path] = value
-        }
-        return secrets
+      let key = try self.session(session, of: call)
+      var wanted: [(path: String, item: String, collection: BusCollection)] = []
+      // A path that is named twice is answered once.
+      for path in Set(paths) {
+        guard case .item(let id, let item)? = BusObject(path: path),
+          let collection = collections.first(where: { $0.id == id }), try await !isLocked(collection, for: call)
+        else { continue }
+        wanted.append((path, item, collection))
       }
-    }
-
-    private func secret(
-      _ id: String, of collection: BusCollection, _ path: String, _ opened: OpenedStore, _ call: BusCall
-    ) async throws -> BusValue {
-      let session = try session(path, of: call)
-      let item = try await item(id, of: collection, opened)
-      let value = try await Blocking.read { try collection.value(of: item, in: opened.store) }
-      let sealed = try session.seal(value, contentType: item.contentType, at: path)
-      try await record(call, .read, collection, item: item.name)
-      return sealed
+      typealias Secrets = (secrets: [String: BusValue], read: [(BusCollection, String)], [(BusCollection, BusChanges)])
+      let (secrets, read, changes) = try await Blocking.read { [wanted] () throws -> Secrets in
+        var secrets: [String: BusValue] = [:]
+        var read: [(BusCollection, String)] = []
+        var changes: [(BusCollection, BusChanges)] = []
+        var bytesLeft = 16 << 20
+        for (path, id, collection) in wanted {
+          let (found, changed) = try collection.read(opened.store) { $0.items[id] }
+          changes.append((collection, changed))
+          guard let item = found, let value = try collection.value(of: item, in: opened.store) else { continue }
+          bytesLeft -= value.count
+          guard bytesLeft >= 0 else { throw BusFailure.overLimit }
+          secrets[path] = try key.seal(value, contentType: item.contentType, at: session)
+          read.append((collection, item.name))
+        }
+        return (secrets, read, changes)
+      }
+      for (collection, changed) in changes { tell(changed, in: collection) }
+      try await withThrowingTaskGroup { tasks in
+        for (collection, name) in read {
+          tasks.addTask { try await self.record(call, .read, collection, item: name) }
+        }
+        try await tasks.waitForAll()
+      }
+      return secrets
     }
 
     // MARK: Calls
@@ -113,7 +136,7 @@
     func perform(_ call: BusCall, on collection: BusCollection) async throws -> [BusValue] {
       switch (call.member, call.given) {
       case ("SearchItems", (.attributes(let wanted)?, _, _)):
-        return [.paths(try await search(wanted, in: collection, call))]
+        return [.paths(try await search(wanted, in: [collection], call).flatMap(\.paths))]
       case ("CreateItem", (.properties(let properties)?, let secret?, .bool(let replaces)?)):
         guard let secret = BusSecret(secret) else { throw BusFailure.unknownMethod }
         let value = try session(secret.session, of: call).open(secret)
@@ -136,7 +159,9 @@
       let opened = try await require(collection, call)
       switch (call.member, call.given) {
       case ("GetSecret", (.path(let session)?, _, _)):
-        return [try await secret(id, of: collection, session, opened, call)]
+        let path = BusObject.item(collection: collection.id, id).path
+        guard let secret = try await secrets(of: [path], for: session, call)[path] else { throw BusFailure.noObject }
+        return [secret]
       case ("SetSecret", (let secret?, _, _)):
         guard let secret = BusSecret(secret) else { throw BusFailure.unknownMethod }
         let value = try session(secret.session, of: call).open(secret)
@@ -225,7 +250,7 @@
 
     /// Reads the collections that clients know again, and tells what others have changed.
     func lookForChanges() async {
-      guard let opened = seal.current else { return }
+      guard let opened = seal.current, (try? await readRules(opened)) != nil else { return }
       await addMadeCollections()
       for collection in collections where collection.isKnown {
         guard let changes = try? await Blocking.read({ try collection.refresh(opened.store) }) else { continue }
@@ -243,10 +268,11 @@
         for id in ids {
           let item = BusObject.item(collection: collection.id, id)
           signal(object, .collection, member, [.path(item.path)])
-          guard let clients = readers[item.path] else { continue }
-          if member == "ItemDeleted" { readers[item.path] = nil }
-          guard member == "ItemChanged", let changed = collection.known(id) else { continue }
-          for client in clients where !locked.contains(collection.id) {
+          if member == "ItemDeleted" { forgetReaders(of: item.path) }
+          guard member == "ItemChanged", !locked.contains(collection.id), let changed = collection.known(id) else {
+            continue
+          }
+          for client in readers(of: item.path, in: collection) {
             signal(
               item, .properties, "PropertiesChanged",
               [.text(BusInterface.item.name), .properties(Self.properties(of: changed)), .texts([])], to: client)

@@ -53,9 +53,9 @@
     ) async throws -> [String: BusValue] {
       let isLocked = try await isLocked(collection, for: call)
       var properties: [String: BusValue] = [
-        "Locked": .bool(isLocked), "Label": .text(try await label(of: collection, call)), "Items": .paths([]),
-        "Created": .number(0), "Modified": .number(0),
+        "Locked": .bool(isLocked), "Items": .paths([]), "Created": .number(0), "Modified": .number(0),
       ]
+      if name == nil || name == "Label" { properties["Label"] = .text(try await label(of: collection, call)) }
       let needsItems = name == nil || name == "Items" || name == "Created" || name == "Modified"
       guard needsItems, seal.current != nil else { return properties }
       let opened = try await requireNoDenial(call)
@@ -88,7 +88,7 @@
       if name == nil || name == "Label" || name == "Attributes" || name == "Type" {
         try await record(call, .inspect, collection, item: item.name)
       }
-      noteReader(call.sender, of: BusObject.item(collection: collection.id, id).path)
+      noteReader(call, of: BusObject.item(collection: collection.id, id).path)
       return Self.properties(of: item)
     }
 
@@ -119,17 +119,29 @@
 
     /// The label that a program gave the collection, else the owner's, else the group's name.
     private func label(of collection: BusCollection, _ call: BusCall) async throws -> String {
-      guard let group = collection.group else { return labels[collection.id] ?? BusCollection.memoryID }
-      if let label = labels[collection.id] { return label }
+      guard let opened = seal.current else { return collection.group ?? BusCollection.memoryID }
+      let (label, changes) = try await Blocking.read { try collection.label(in: opened.store) }
+      tell(changes, in: collection)
+      guard let group = collection.group else { return label ?? BusCollection.memoryID }
+      if let label { return label }
       return try await rules(for: call).label(of: group) ?? group
     }
 
-    /// Sets a collection's label until the daemon ends: only the owner writes settings.
+    /// Sets a collection's label. It is in the group, because only the owner writes settings.
     private func set(_ label: String, of collection: BusCollection, _ call: BusCall) async throws {
-      _ = try await require(collection, call)
+      let opened = try await require(collection, call)
+      let label = BusItem.withoutControls(label)
+      guard !label.isEmpty else { throw BusFailure.invalid("a collection needs a label") }
       guard label.utf8.count <= 1_024 else { throw BusFailure.overLimit }
-      labels[collection.id] = BusItem.withoutControls(label)
-      tell(["Label": .text(BusItem.withoutControls(label))], of: collection)
+      try await record(call, .write, collection, item: BusCollection.labelName)
+      do {
+        let changes = try await Blocking.write { try collection.setLabel(label, in: opened.store) }
+        tell(changes, in: collection)
+      } catch {
+        try await record(call, .write, collection, item: BusCollection.labelName, Refusal(error).outcome)
+        throw error
+      }
+      tell(["Label": .text(label)], of: collection)
     }
 
     private func tell(_ properties: [String: BusValue], of collection: BusCollection) {
@@ -163,9 +175,9 @@
     }
 
     private func tellReaders(of collection: BusCollection, isLocked: Bool) {
-      for (path, clients) in readers {
+      for path in readers.keys {
         guard case .item(collection.id, let id)? = BusObject(path: path) else { continue }
-        for client in clients {
+        for client in readers(of: path, in: collection) {
           signal(
             .item(collection: collection.id, id), .properties, "PropertiesChanged",
             [.text(BusInterface.item.name), .properties(["Locked": .bool(isLocked)]), .texts([])], to: client)
@@ -193,7 +205,7 @@
 
     func remove(_ collection: BusCollection) {
       collections.removeAll { $0.id == collection.id }
-      (labels[collection.id], locked) = (nil, locked.subtracting([collection.id]))
+      locked.remove(collection.id)
       signal(.service, .service, "CollectionDeleted", [.path(BusObject.collection(collection.id).path)])
       tellCollections()
     }

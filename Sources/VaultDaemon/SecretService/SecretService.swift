@@ -18,15 +18,17 @@
     var locked: Set<String> = []
     /// The ids of the collections that somebody let a client use, where the rule is to ask.
     var admitted: [String: Set<String>] = [:]
-    /// Labels that programs gave; the owner's are settings.
-    var labels: [String: String] = [:]
     private var sessions: [String: BusSession] = [:]
     var prompts: [String: BusPrompt] = [:]
     /// The clients that have read an item's properties, and so keep them, by the item's path.
-    var readers: [String: Set<String>] = [:]
+    private(set) var readers: [String: Set<String>] = [:]
+    /// The programs of those clients.
+    private var programs: [String: BusProgram] = [:]
     private var lastNumber: UInt64 = 0
     /// The owner's rules, as they were when a call asked for them first.
-    private var rulesOfCalls: [UInt64: ProgramRules] = [:]
+    private(set) var rulesOfCalls: [UInt64: ProgramRules] = [:]
+    /// The owner's rules, as they were when anybody asked for them last.
+    private var lastRules = ProgramRules([:])
 
     private static let sessionLimit = 64
     static let promptLimit = 16
@@ -114,8 +116,7 @@
         return [.variant(output), .path(BusObject.session(id).path)]
       case ("SearchItems", (.attributes(let wanted)?, _, _)):
         var (unlocked, hidden): ([String], [String]) = ([], [])
-        for collection in collections {
-          let found = try await search(wanted, in: collection, call)
+        for (collection, found) in try await search(wanted, in: collections, call) {
           if try await isLocked(collection, for: call) { hidden += found } else { unlocked += found }
         }
         return [.paths(unlocked), .paths(hidden)]
@@ -223,15 +224,32 @@
         prompt.task?.cancel()
         prompts[id] = nil
       }
+      guard programs.removeValue(forKey: client) != nil else { return }
       for (path, clients) in readers where clients.contains(client) {
         readers[path] = clients.count > 1 ? clients.subtracting([client]) : nil
       }
     }
 
-    /// Notes that a client has read an item's properties.
-    func noteReader(_ client: String, of path: String) {
+    /// Notes that the caller has read an item's properties.
+    func noteReader(_ call: BusCall, of path: String) {
       if readers[path] == nil, readers.count >= Self.readerLimit { return }
-      readers[path, default: []].insert(client)
+      readers[path, default: []].insert(call.sender)
+      programs[call.sender] = call.program
+    }
+
+    func forgetReaders(of path: String) { readers[path] = nil }
+
+    /// The clients that have read the properties of the item at `path`, and that may still read them.
+    func readers(of path: String, in collection: BusCollection) -> [String] {
+      (readers[path] ?? []).filter { client in
+        guard let program = programs[client] else { return false }
+        return isOpen(collection, to: client, lastRules.rule(for: program))
+      }
+    }
+
+    /// Whether a rule, and what somebody agreed to, lets a client use a collection that is not locked.
+    func isOpen(_ collection: BusCollection, to client: String, _ rule: ProgramRule) -> Bool {
+      rule == .allow || rule == .ask && admitted[client]?.contains(collection.id) ?? false
     }
 
     func signal(
@@ -243,9 +261,17 @@
     func rules(for call: BusCall) async throws -> ProgramRules {
       if let known = rulesOfCalls[call.number] { return known }
       guard let opened = seal.current else { return ProgramRules([:]) }
-      let rules = ProgramRules(try await Blocking.read { try opened.callers.settings(of: opened.store) })
-      rulesOfCalls[call.number] = rules
+      let rules = try await readRules(opened)
+      note(rules, of: call)
       return rules
+    }
+
+    func note(_ rules: ProgramRules, of call: BusCall) { (rulesOfCalls[call.number], lastRules) = (rules, rules) }
+
+    @discardableResult
+    func readRules(_ opened: OpenedStore) async throws -> ProgramRules {
+      lastRules = ProgramRules(try await Blocking.read { try opened.callers.settings(of: opened.store) })
+      return lastRules
     }
 
     func endRules(of call: BusCall) { rulesOfCalls[call.number] = nil }

@@ -17,8 +17,12 @@
     private static let pause = Duration.seconds(5)
 
     func run() async throws {
+      var lastCode: Int32 = 0
       while true {
-        await serve()
+        let code = await serve()
+        // Tried again every few seconds, a bus that stays away is told once.
+        if code != 0, code != lastCode { logger.error("the session bus is gone", metadata: ["errno": "\(code)"]) }
+        lastCode = code
         guard !Task.isShuttingDownGracefully, !Task.isCancelled else { return }
         // A bus that has ended may begin again at the same address.
         try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pause) }
@@ -26,7 +30,9 @@
     }
 
     /// Answers until the end of the bus or of the daemon.
-    private func serve() async {
+    ///
+    /// - Returns: the number of the error that ended it, or 0.
+    private func serve() async -> Int32 {
       let (events, continuation) = AsyncStream<BusConnection.Event>.makeStream()
       let connection = BusConnection(name: Self.name) { continuation.yield($0) }
       let service = SecretService(
@@ -37,9 +43,10 @@
         while (try? await Task.sleep(for: Self.pause)) != nil { await service.lookForChanges() }
       }
       defer { watching.cancel() }
-      await withGracefulShutdownHandler {
+      let code = await withGracefulShutdownHandler {
         // Its own end comes when the connection has sent everything.
         var turns: [String: Task<Void, Never>] = [:]
+        var endCode: Int32 = 0
         for await event in events {
           switch event {
           case .call(let call):
@@ -60,13 +67,16 @@
               "another program answers the Secret Service; vaultd waits for its end",
               metadata: ["program": "\(owner ?? "unknown")"])
           case .ended(let code):
-            if code != 0 { logger.error("the session bus is gone", metadata: ["errno": "\(code)"]) }
+            endCode = code
             continuation.finish()
           }
         }
+        return endCode
       } onGracefulShutdown: {
         connection.end()
       }
+      try? await seal.current?.recorder.finish()
+      return code
     }
   }
 #endif

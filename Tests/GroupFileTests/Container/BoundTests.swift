@@ -19,7 +19,7 @@ import Testing
     let folder = try repeating()
     let connection = try Connection(folder: folder.path, access: .reading)
     try connection.begin(.reading)
-    #expect(throws: GroupFileError.altered("a table does not end where it should")) {
+    #expect(throws: VaultError.damaged(.container, "a table does not end where it should")) {
       try connection.statement(sql).run()
     }
     // Stopping a statement harms neither the connection nor other statements.
@@ -30,7 +30,7 @@ import Testing
   @Test func `checking a whole file whose tree repeats its children ends with altered`() throws {
     let folder = try repeating()
     let connection = try Connection(folder: folder.path, access: .reading)
-    #expect(throws: GroupFileError.altered("the file's structure is damaged")) { try connection.quickCheck() }
+    #expect(throws: VaultError.damaged(.container, "the file's structure is damaged")) { try connection.quickCheck() }
   }
 
   @Test(
@@ -39,7 +39,7 @@ import Testing
     let folder = try repeating()
     let connection = try Connection(folder: folder.path, access: .writing)
     if sql.description != "VACUUM" { try connection.begin(.immediate) }
-    let failure = #expect(throws: GroupFileError.self) {
+    let failure = #expect(throws: VaultError.self) {
       try sql.description == "VACUUM" ? connection.vacuum() : connection.statement(sql).run()
     }
     #expect(failure.isAltered)
@@ -84,7 +84,7 @@ import Testing
     connection.bound(steps: 25 * 2000)
     try connection.statement("SELECT epoch,rest FROM chain").run()
     connection.bound(steps: 3000)
-    #expect(throws: GroupFileError.self) { try connection.statement("SELECT epoch,rest FROM chain").run() }
+    #expect(throws: VaultError.self) { try connection.statement("SELECT epoch,rest FROM chain").run() }
     // Each run is counted separately.
     for _ in 0..<1000 {
       try connection.statement("SELECT rest FROM chain WHERE epoch=?").bind(1, Int64(7)).run()

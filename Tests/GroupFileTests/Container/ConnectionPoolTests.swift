@@ -66,7 +66,7 @@ import Testing
       #expect(unsafe rename(other.file(name), folder.file(name)) == 0)
     }
     #expect(try lease.connection.hasMoved())
-    #expect(throws: GroupFileError.moved) { try lease.connection.commit() }
+    #expect(throws: VaultError.storage(.replaced)) { try lease.connection.commit() }
     #expect(!lease.connection.isInTransaction)
     let reader = try ConnectionPool.reader(at: place)
     #expect(try reader.connection.value("SELECT count(*) FROM state") == 1)
@@ -80,7 +80,7 @@ import Testing
     try connection.begin(.immediate)
     try connection.statement("DELETE FROM state").run()
     folder.remove(name)
-    #expect(throws: GroupFileError.moved) { try connection.commit() }
+    #expect(throws: VaultError.storage(.replaced)) { try connection.commit() }
     connection.close()
     let again = try Connection(folder: folder.path, access: .reading)
     #expect(try again.value("SELECT count(*) FROM state") == 1)

@@ -50,7 +50,7 @@ import Testing
   func `no new group is made where files of an old one are left`(_ name: String) throws {
     let folder = TemporaryFolder()
     folder.write([1], to: name)
-    #expect(throws: GroupFileError.exists) { _ = try Connection.create(folder: folder.path) }
+    #expect(throws: VaultError.exists(.group)) { _ = try Connection.create(folder: folder.path) }
     #expect(folder.names() == [name])
     #expect(folder.bytes(of: name) == [1])
   }
@@ -60,7 +60,7 @@ import Testing
     let folder = TemporaryFolder()
     let making = try Connection.create(folder: folder.path)
     folder.write([1], to: name)
-    #expect(throws: GroupFileError.exists) { try making.place() }
+    #expect(throws: VaultError.exists(.group)) { try making.place() }
     #expect(folder.names() == [name])
     #expect(folder.bytes(of: name) == [1])
   }
@@ -76,14 +76,14 @@ import Testing
   }
 
   @Test func `a missing folder is reported as missing`() {
-    #expect(throws: GroupFileError.missing) { _ = try Connection.create(folder: "/nonexistent/folder") }
-    #expect(throws: GroupFileError.missing) { _ = try Connection(folder: "/nonexistent/folder", access: .reading) }
+    #expect(throws: VaultError.notFound(.group)) { _ = try Connection.create(folder: "/nonexistent/folder") }
+    #expect(throws: VaultError.notFound(.group)) { _ = try Connection(folder: "/nonexistent/folder", access: .reading) }
   }
 
   @Test func `opening an empty folder reports a missing group and creates nothing`() {
     let folder = TemporaryFolder()
-    #expect(folder.reading(.reading) == .missing)
-    #expect(folder.reading(.writing) == .missing)
+    #expect(folder.reading(.reading) == .notFound(.group))
+    #expect(folder.reading(.writing) == .notFound(.group))
     #expect(folder.names().isEmpty)
   }
 
@@ -95,7 +95,7 @@ import Testing
       try FileManager.default.createDirectory(
         atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }
-    #expect(throws: GroupFileError.storage(.pathTooLong)) { _ = try Connection.create(folder: path) }
+    #expect(throws: VaultError.storage(.pathTooLong)) { _ = try Connection.create(folder: path) }
   }
 
   @Test func `the longest possible path works`() throws {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ContainerTrustTests {
   private func refusal(folder: TemporaryFolder) -> String? {
     switch folder.reading() {
-    case .exposed(let reason), .deniedAt(let reason): reason
+    case .denied(.openToOthers(let reason)), .denied(.permissions(let reason)): reason
     default: nil
     }
   }

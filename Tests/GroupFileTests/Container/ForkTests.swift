@@ -52,10 +52,10 @@ import Testing
       try lease.connection.statement("DELETE FROM state").run()
       let status = ForkTests.status {
         var refusals = 0
-        do throws(GroupFileError) { try lease.connection.begin(.reading) } catch {
+        do throws(VaultError) { try lease.connection.begin(.reading) } catch {
           refusals += error == .storage(.forked) ? 1 : 0
         }
-        do throws(GroupFileError) { _ = try Connection(at: place, access: .reading) } catch {
+        do throws(VaultError) { _ = try Connection(at: place, access: .reading) } catch {
           refusals += error == .storage(.forked) ? 1 : 0
         }
         lease.connection.rollback()

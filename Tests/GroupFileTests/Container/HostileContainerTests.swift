@@ -14,7 +14,7 @@ import Testing
     let folder = try TemporaryFolder().makeGroup()
     #expect(folder.reading() == nil)
     #expect(RawFile.run(folder.group, [sql]))
-    #expect(folder.reading() == .altered("the file's tables are not those of a group"))
+    #expect(folder.reading() == .damaged(.container, "the file's tables are not those of a group"))
     #expect(folder.reading(.writing).isAltered)
   }
 
@@ -61,11 +61,11 @@ import Testing
 
   @Test(
     arguments: [
-      (68, [0, 0, 0, 0], .altered("it is not a vault file")),
-      (18, [1, 1], .altered("the file does not use a write-ahead log")),
-      (20, [32], .altered("the file's page size is not 4096")),
-    ] as [(Int, [UInt8], GroupFileError)])
-  func `the header is checked before anything else`(_ offset: Int, _ bytes: [UInt8], _ error: GroupFileError) throws {
+      (68, [0, 0, 0, 0], .damaged(.container, "it is not a vault file")),
+      (18, [1, 1], .damaged(.container, "the file does not use a write-ahead log")),
+      (20, [32], .damaged(.container, "the file's page size is not 4096")),
+    ] as [(Int, [UInt8], VaultError)])
+  func `the header is checked before anything else`(_ offset: Int, _ bytes: [UInt8], _ error: VaultError) throws {
     let folder = try TemporaryFolder().makeGroup()
     folder.patch("group.vault", at: offset, bytes)
     #expect(folder.reading() == error)
@@ -110,7 +110,7 @@ import Testing
       #expect(failure == nil || failure.isAltered)
       if page == 0 { #expect(failure.isAltered) }
       let connection = try? Connection(folder: folder.path, access: .reading)
-      if let connection { #expect(throws: GroupFileError.self) { try connection.quickCheck() } }
+      if let connection { #expect(throws: VaultError.self) { try connection.quickCheck() } }
     }
   }
 
@@ -118,7 +118,7 @@ import Testing
     let folder = try TemporaryFolder().makeGroup()
     let connection = try Connection(folder: folder.path, access: .reading)
     #expect(RawFile.run(folder.group, ["CREATE TABLE intruder(a)"], keepingLog: true))
-    #expect(throws: GroupFileError.altered("the file's tables are not those of a group")) {
+    #expect(throws: VaultError.damaged(.container, "the file's tables are not those of a group")) {
       try connection.begin(.reading)
     }
     #expect(!connection.isInTransaction)

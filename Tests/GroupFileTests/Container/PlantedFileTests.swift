@@ -41,7 +41,7 @@ import Testing
     plant(shape, folder.file("lock"), victim: folder.file("victim"))
     let names = folder.names()
     let place = try ContainerPlace(folder: folder.path)
-    let failure = #expect(throws: GroupFileError.self) { _ = try ConnectionPool.writer(at: place, waiting: 0) }
+    let failure = #expect(throws: VaultError.self) { _ = try ConnectionPool.writer(at: place, waiting: 0) }
     #expect(failure.isAltered)
     #expect(folder.names() == names)
   }
@@ -50,8 +50,8 @@ import Testing
     let folder = try TemporaryFolder().makeGroup()
     try Journal.plant(in: folder)
     let names = folder.names()
-    #expect(folder.reading(.reading) == .altered("a journal lies beside the group file"))
-    #expect(folder.reading(.writing) == .altered("a journal lies beside the group file"))
+    #expect(folder.reading(.reading) == .damaged(.container, "a journal lies beside the group file"))
+    #expect(folder.reading(.writing) == .damaged(.container, "a journal lies beside the group file"))
     #expect(folder.names() == names)
   }
 
@@ -60,7 +60,7 @@ import Testing
     let place = try ContainerPlace(folder: folder.path)
     do { _ = try ConnectionPool.reader(at: place) }
     folder.write([0], to: "group.vault-journal")
-    let failure = #expect(throws: GroupFileError.self) { _ = try ConnectionPool.reader(at: place) }
+    let failure = #expect(throws: VaultError.self) { _ = try ConnectionPool.reader(at: place) }
     #expect(failure.isAltered)
     ConnectionPool.closeIdle(at: place)
   }

@@ -56,8 +56,8 @@ extension TemporaryFolder {
   }
 
   /// The error that opening and reading the group ends with.
-  func reading(_ access: Connection.Access = .reading) -> GroupFileError? {
-    do throws(GroupFileError) {
+  func reading(_ access: Connection.Access = .reading) -> VaultError? {
+    do throws(VaultError) {
       let connection = try Connection(folder: path, access: access)
       try connection.begin(.reading)
       try connection.statement("SELECT bytes FROM state").run()
@@ -69,12 +69,12 @@ extension TemporaryFolder {
   }
 }
 
-extension GroupFileError {
-  /// Whether the error is `altered`, for any reason.
-  var isAltered: Bool { if case .altered = self { true } else { false } }
+extension VaultError {
+  /// Whether the file is not the container that was written.
+  var isAltered: Bool { if case .damaged(_, .container, _) = self { true } else { false } }
 }
 
-extension GroupFileError? {
-  /// Whether the error is `altered`, for any reason.
+extension VaultError? {
+  /// Whether the file is not the container that was written.
   var isAltered: Bool { self?.isAltered == true }
 }

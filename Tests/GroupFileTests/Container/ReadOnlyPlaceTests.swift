@@ -72,7 +72,7 @@ private enum ReadOnly {
     let folder = try TemporaryFolder().makeGroup()
     try write(folder, 9)
     folder.remove("group.vault-shm")
-    try ReadOnly.run(folder) { () throws in #expect(throws: GroupFileError.self) { _ = try read(folder) } }
+    try ReadOnly.run(folder) { () throws in #expect(throws: VaultError.self) { _ = try read(folder) } }
     #expect(try read(folder) == [9, 9, 9])
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path))
   }
@@ -80,7 +80,7 @@ private enum ReadOnly {
   @Test func `writing to read-only storage is refused with the reason`() throws {
     let folder = try TemporaryFolder().makeGroup()
     try ReadOnly.run(folder) { () throws in
-      let expected: GroupFileError = geteuid() == 0 ? .storage(.readOnly) : .denied
+      let expected: VaultError = geteuid() == 0 ? .storage(.readOnly) : .permissionDenied
       // A folder's mode does not bind the files in it, but no file can be added, so there can be no lock.
       #expect(folder.reading(.writing) == (geteuid() == 0 ? expected : nil))
       #expect(throws: expected) { _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path)) }

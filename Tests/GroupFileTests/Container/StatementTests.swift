@@ -12,7 +12,7 @@ import Testing
     let connection = try Connection(folder: folder.path, access: .reading)
     try connection.begin(.reading)
     let row = try connection.statement("SELECT bytes FROM state")
-    let failure = #expect(throws: GroupFileError.self) {
+    let failure = #expect(throws: VaultError.self) {
       #expect(try row.step())
       _ = try row.bytes(0, count: 3...3)
     }
@@ -27,7 +27,7 @@ import Testing
     let connection = try Connection(folder: folder.path, access: .reading)
     try connection.begin(.reading)
     let row = try connection.statement("SELECT state FROM version")
-    let failure = #expect(throws: GroupFileError.self) {
+    let failure = #expect(throws: VaultError.self) {
       #expect(try row.step())
       _ = try row.counter(0)
     }
@@ -62,7 +62,7 @@ import Testing
     let connection = try Connection(folder: folder.path, access: .writing)
     try connection.begin(.immediate)
     let insert = try connection.statement("INSERT INTO blob VALUES(?,?,?)").bind(1, [1]).bind(2, Int64(1))
-    #expect(throws: GroupFileError.self) { try insert.bind(3, [UInt8](repeating: 0, count: 2 << 20 + 1)).run() }
+    #expect(throws: VaultError.self) { try insert.bind(3, [UInt8](repeating: 0, count: 2 << 20 + 1)).run() }
     connection.rollback()
   }
 

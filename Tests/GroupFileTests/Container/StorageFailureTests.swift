@@ -29,7 +29,7 @@ import Testing
     try disk.folder.makeGroup()
     let connection = try Connection(folder: disk.folder.path, access: .writing)
     var acknowledged: Int64 = 0
-    let failure = #expect(throws: GroupFileError.self) {
+    let failure = #expect(throws: VaultError.self) {
       for epoch in 1...1000 as ClosedRange<Int64> {
         try connection.begin(.immediate)
         try connection.statement("INSERT INTO chain VALUES(?,?)").bind(1, epoch)
@@ -52,7 +52,7 @@ import Testing
   @Test(.enabled(if: SmallDisk.isPossible)) func `making a group on a full disk leaves no files`() throws {
     let disk = try SmallDisk()
     disk.folder.write([UInt8](repeating: 1, count: 380 << 10), to: "other")
-    #expect(throws: GroupFileError.storage(.full)) { try Connection.create(folder: disk.folder.path).place() }
+    #expect(throws: VaultError.storage(.full)) { try Connection.create(folder: disk.folder.path).place() }
     #expect(disk.folder.names() == ["other"])
   }
 
@@ -64,16 +64,16 @@ import Testing
     defer { _ = unsafe chmod(folder.path, 0o700) }
     asNobody {
       #expect(folder.reading(.reading) == nil)
-      #expect(folder.reading(.writing) == .denied)
-      let failure = #expect(throws: GroupFileError.self) {
+      #expect(folder.reading(.writing) == .permissionDenied)
+      let failure = #expect(throws: VaultError.self) {
         _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path))
       }
-      #expect(failure == .denied)
+      #expect(failure == .permissionDenied)
     }
     #expect(unsafe chmod(folder.group, 0) == 0)
-    asNobody { #expect(folder.reading(.reading) == .denied) }
+    asNobody { #expect(folder.reading(.reading) == .permissionDenied) }
     #expect(unsafe chmod(folder.path, 0) == 0)
-    asNobody { #expect(folder.reading(.reading) == .denied) }
+    asNobody { #expect(folder.reading(.reading) == .permissionDenied) }
   }
 
   @Test func `a log with only a header, left by a killed writer, can be read without write permission on the index`()
@@ -118,18 +118,19 @@ import Testing
 
   @Test(
     arguments: [
-      (SQLITE_BUSY, 0, .busy), (SQLITE_BUSY | 2 << 8, 0, .busy), (SQLITE_LOCKED, 0, .busy), (SQLITE_PROTOCOL, 0, .busy),
+      (SQLITE_BUSY, 0, .busy(group: nil)), (SQLITE_BUSY | 2 << 8, 0, .busy(group: nil)),
+      (SQLITE_LOCKED, 0, .busy(group: nil)), (SQLITE_PROTOCOL, 0, .busy(group: nil)),
       (SQLITE_FULL, 0, .storage(.full)), (SQLITE_NOMEM, 0, .storage(.memory)),
       (SQLITE_READONLY, 0, .storage(.readOnly)),
-      (SQLITE_READONLY | 4 << 8, 0, .moved), (SQLITE_IOERR | 3 << 8, ENOSPC, .storage(.full)),
+      (SQLITE_READONLY | 4 << 8, 0, .storage(.replaced)), (SQLITE_IOERR | 3 << 8, ENOSPC, .storage(.full)),
       (SQLITE_IOERR | 3 << 8, EDQUOT, .storage(.full)), (SQLITE_IOERR | 3 << 8, EIO, .storage(.inputOutput)),
       (SQLITE_IOERR | 4 << 8, EIO, .storage(.unconfirmed)), (SQLITE_IOERR | 5 << 8, ENOSPC, .storage(.unconfirmed)),
-      (SQLITE_IOERR | 12 << 8, 0, .storage(.memory)), (SQLITE_CANTOPEN, EACCES, .denied),
-      (SQLITE_CANTOPEN, EPERM, .denied),
-      (SQLITE_CANTOPEN, ENOENT, .missing), (SQLITE_CANTOPEN, EMFILE, .storage(.tooManyFiles)),
-      (SQLITE_CANTOPEN, EROFS, .storage(.readOnly)), (SQLITE_PERM, 0, .denied),
-    ] as [(Int32, Int32, GroupFileError)])
-  func `each of SQLite's failures maps to its error`(_ code: Int32, _ systemError: Int32, _ error: GroupFileError) {
+      (SQLITE_IOERR | 12 << 8, 0, .storage(.memory)), (SQLITE_CANTOPEN, EACCES, .permissionDenied),
+      (SQLITE_CANTOPEN, EPERM, .permissionDenied),
+      (SQLITE_CANTOPEN, ENOENT, .notFound(.group)), (SQLITE_CANTOPEN, EMFILE, .storage(.tooManyFiles)),
+      (SQLITE_CANTOPEN, EROFS, .storage(.readOnly)), (SQLITE_PERM, 0, .permissionDenied),
+    ] as [(Int32, Int32, VaultError)])
+  func `each of SQLite's failures maps to its error`(_ code: Int32, _ systemError: Int32, _ error: VaultError) {
     #expect(ResultCode.error(code, systemError: systemError) == error)
   }
 

@@ -13,7 +13,7 @@ import Testing
     do {
       let lock = try WriterLock(at: place)
       let elapsed = ContinuousClock().measure {
-        #expect(throws: GroupFileError.busy) { _ = try WriterLock(at: place, waiting: 200) }
+        #expect(throws: VaultError.busy(group: nil)) { _ = try WriterLock(at: place, waiting: 200) }
       }
       #expect(elapsed > .milliseconds(190))
       _ = consume lock
@@ -44,7 +44,7 @@ import Testing
     let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
     #expect(flock(other, LOCK_EX) == 0)
     let elapsed = ContinuousClock().measure {
-      #expect(throws: GroupFileError.busy) { _ = try WriterLock(at: place, waiting: 200) }
+      #expect(throws: VaultError.busy(group: nil)) { _ = try WriterLock(at: place, waiting: 200) }
     }
     #expect(elapsed > .milliseconds(190))
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { close(other) }
@@ -56,7 +56,7 @@ import Testing
     let place = try ContainerPlace(folder: folder.path)
     let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
     #expect(flock(other, LOCK_EX) == 0)
-    for _ in 0..<50 { #expect(throws: GroupFileError.busy) { _ = try WriterLock(at: place, waiting: 2) } }
+    for _ in 0..<50 { #expect(throws: VaultError.busy(group: nil)) { _ = try WriterLock(at: place, waiting: 2) } }
     let inode = try #require(try ContainerPlace.status(place.lockPath)?.identity.inode)
     #expect(eventually { lockWaiterCount(inode: inode) == 1 })
     flock(other, LOCK_UN)

@@ -144,7 +144,7 @@ import Testing
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
     try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: group.folder)
     defer { try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: group.folder) }
-    #expect(failure { try group.open().accept() } == .deniedAt("entering '\(group.folder)'"))
+    #expect(failure { try group.open().accept() } == .denied(.permissions("entering '\(group.folder)'")))
     #expect(group.witness.reading == witness)
   }
 
@@ -164,7 +164,7 @@ import Testing
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
     try FileManager.default.removeItem(atPath: group.folder)
     let stuck = StuckWitness(group.witness.reading)
-    #expect(throws: GroupFileError.storage(.stateFolder)) { try group.open(stuck).accept() }
+    #expect(throws: VaultError.storage(.stateFolder)) { try group.open(stuck).accept() }
   }
 
   /// A witness that can be read but not written.

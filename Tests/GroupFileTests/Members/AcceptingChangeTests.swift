@@ -51,7 +51,7 @@ import Testing
       })
     let offered = try #require(offers.last)
     #expect(offers.allSatisfy { $0.reason == reason && $0.known == seen && $0.state.link == offered.state.link })
-    #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .notAMember)
+    #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .denied(.notAMember))
     #expect(try group.open("com.example.api").value("item/1") == "other branch")
     let state = try group.open().beginReading().view.state
     #expect(state.manifest.generation > max(offered.state.manifest.generation, seen?.generation ?? 0))
@@ -119,7 +119,7 @@ import Testing
           Issue.record("nothing was to be accepted")
           return false
         })
-      #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .notAMember)
+      #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .denied(.notAMember))
       #expect(group.witness.record?.flags == [])
     }
   }
@@ -130,7 +130,7 @@ import Testing
     acceptance.revokes = { $0.application == "com.example.api" }
     try group.forceRevocation(of: AcceptingChangeTests.thief, accepting: acceptance)
     for application in [AcceptingChangeTests.thief, "com.example.api"] {
-      #expect(failure { try group.open(application).value("item/1") } == .notAMember)
+      #expect(failure { try group.open(application).value("item/1") } == .denied(.notAMember))
     }
   }
 
@@ -147,7 +147,7 @@ import Testing
       #expect(
         failure {
           try group.forceRevocation(of: AcceptingChangeTests.thief, droppingUnproved: true, accepting: acceptance)
-        } == .anotherGroup)
+        } == .anotherGroup(""))
       #expect(try group.files().main == before.main)
     }
   }
@@ -163,7 +163,7 @@ import Testing
         return offered.known == nil
       })
     #expect(reasons == [.older])
-    #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .notAMember)
+    #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .denied(.notAMember))
     #expect(group.witness.record?.flags == .acceptedByHand)
   }
 }

@@ -3,7 +3,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct ExposureTests {
-  @Test func `values that a removed member could read are listed until they are set anew`() throws {
+  @Test func `values that a removed member could read are listed until new ones are set`() throws {
     let group = try GroupFixture()
     try group.set(["a": "a", "b": "b"])
     try group.grant("com.example.api", .read)

@@ -32,7 +32,7 @@ import Testing
     let file = try group.open("com.example.api", floor: floor)
     #expect(failure { try file.value("name") } == .rolledBack(found: 0, known: 4, .vanished))
     #expect(try file.accept() == .removal)
-    #expect(failure { try file.value("name") } == .missing)
+    #expect(failure { try file.value("name") } == .notFound(.group))
   }
 
   @Test func `a fork of the floor's state and another group are refused at first use`() throws {
@@ -72,7 +72,7 @@ import Testing
     let floor = Floor(try group.open().beginReading().view.state)
     try group.replace(with: copy)
     guard
-      case .rolledBack(_, 5, .olderRoster) = failure({
+      case .rolledBack(_, _, 5, .olderRoster) = failure({
         try group.open("com.example.api", witness: witness, floor: floor).value("name")
       })
     else {

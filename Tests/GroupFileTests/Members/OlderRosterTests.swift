@@ -70,7 +70,7 @@ import Testing
   @Test func `a revoked application stays out if the owner's registry knows of its revocation`() throws {
     let group = try putBack()
     #expect(try group.open().accept(acceptance(group, revoking: "com.example.web")) == .accepted(epoch: 7))
-    #expect(failure { try group.open("com.example.web").value("name") } == .notAMember)
+    #expect(failure { try group.open("com.example.web").value("name") } == .denied(.notAMember))
     #expect(try group.open("com.example.api").value("name") == "old")
   }
 

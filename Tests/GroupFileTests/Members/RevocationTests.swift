@@ -32,7 +32,8 @@ import Testing
   ) throws -> ChangedRoster {
     let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: droppingUnproved)
     #expect(
-      failure { try group.open(RevocationTests.thief).value("item/1") } == .notAMember, sourceLocation: sourceLocation)
+      failure { try group.open(RevocationTests.thief).value("item/1") } == .denied(.notAMember),
+      sourceLocation: sourceLocation)
     #expect(try group.open("com.example.api").value("item/1") == "value 1", sourceLocation: sourceLocation)
     #expect(try group.open().beginReading().history("history").count == 3, sourceLocation: sourceLocation)
     #expect(try group.value("large").utf8.count == 5_000, sourceLocation: sourceLocation)
@@ -59,7 +60,7 @@ import Testing
     #expect(error == .unproved(items: 1, versions: 0))
     let outcome = try expectRevoked(group, droppingUnproved: true)
     #expect(outcome.left.lost == 1)
-    #expect(failure { try group.value("item/7") } == .noItem)
+    #expect(failure { try group.value("item/7") } == .notFound(.item))
   }
 
   @Test(arguments: [(1, 2), (2, 2), (0, 0), (255, 255)] as [(UInt16, UInt16)])
@@ -166,7 +167,7 @@ import Testing
       #expect(try group.files().main == before.main)
       let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: true)
       #expect(outcome.left.lost == items && outcome.left.lostVersions == versions)
-      #expect(failure { try group.open(RevocationTests.thief).value("item/1") } == .notAMember)
+      #expect(failure { try group.open(RevocationTests.thief).value("item/1") } == .denied(.notAMember))
       #expect(try group.open().verify().items == 52 - items)
     }
   }

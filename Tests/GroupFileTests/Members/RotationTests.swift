@@ -132,7 +132,7 @@ import Testing
     let group = try group()
     let epoch = try group.open().beginReading().view.state.manifest.epoch
     let state = try group.revoke("com.example.web")
-    #expect(failure { try group.open("com.example.web").value("item/1") } == .notAMember)
+    #expect(failure { try group.open("com.example.web").value("item/1") } == .denied(.notAMember))
     #expect(try group.open("com.example.api").value("item/1") == "value 1")
     #expect(
       state.roster.removed == [
@@ -145,7 +145,7 @@ import Testing
     let group = try group()
     let state = try group.grant("com.example.web", .write, issue: 2)
     #expect(state.roster.generation == 2 && state.roster.removed.map(\.issue) == [1])
-    #expect(failure { try group.open("com.example.web").value("item/1") } == .notAMember)
+    #expect(failure { try group.open("com.example.web").value("item/1") } == .denied(.notAMember))
     try group.open("com.example.web", issue: 2).set(["item/1": "new"])
     #expect(try group.value("item/1") == "new")
   }
@@ -194,7 +194,7 @@ import Testing
     try GroupForge(group, from: state).storeManifest(by: seed) { $0.epoch = 1 << 40 }
     group.witness.reading = after
     let error = failure { try group.value("item/1") }
-    guard case .rolledBack(_, _, .olderRoster) = error else {
+    guard case .rolledBack(_, _, _, .olderRoster) = error else {
       Issue.record("\(String(describing: error))")
       return
     }
@@ -221,7 +221,7 @@ import Testing
     try group.replace(with: copy)
     try group.forge().storeManifest(by: seed) { $0.epoch = first + 1 << 40 }
     group.witness.reading = .absent
-    #expect(failure { try group.open("com.example.web").set(["item/1": "more"]) } == .statesPerRoster)
+    #expect(failure { try group.open("com.example.web").set(["item/1": "more"]) } == .tooManyStates)
     try group.revoke("com.example.web")
     try group.set(["item/1": "owner's"])
     #expect(try group.value("item/1") == "owner's")
@@ -242,7 +242,7 @@ import Testing
     var root = Digest.zero
     try group.tamper { connection in
       try connection.replaceCurrent(forged)
-      root = try tree.finish { (place, body) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+      root = try tree.finish { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
     }
     try group.forge().storeManifest(by: group.seed("com.example.web")) { $0.root = root }
     try group.revoke("com.example.web")
@@ -253,7 +253,7 @@ import Testing
     let group = try group()
     var change = RosterChange(rotates: true)
     change.isStillWanted = { false }
-    #expect(failure { try group.change(change) } == .superseded)
+    #expect(failure { try group.change(change) } == .contradiction(.superseded))
     #expect(try group.open().beginReading().view.state.roster.generation == 1)
   }
 

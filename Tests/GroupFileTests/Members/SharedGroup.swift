@@ -64,7 +64,7 @@ extension GroupFixture {
     }
     do {
       return try open().changeRoster(change, accepting: acceptance, by: authority())
-    } catch let error as GroupFileError where error.isRepairable {
+    } catch let error as VaultError where error.isRepairable {
       return try open().changeRoster(
         change, accepting: acceptance, salvagingAt: DraftPlaces(draft: draft, kept: aside), by: authority(),
         members: members())
@@ -103,7 +103,7 @@ extension AccessGroupFile {
   func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
     progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(GroupFileError) -> ChangedRoster {
+  ) throws(VaultError) -> ChangedRoster {
     let places = draftPlaces
     defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
     return try changeRoster(change, accepting: acceptance, at: places, by: authority, progress: progress)
@@ -112,7 +112,7 @@ extension AccessGroupFile {
   /// Accepts the state as the owner; otherwise as `changeRoster`.
   func accept(
     _ owner: OwnersAcceptance, confirm: (OfferedState) -> Bool = { _ in true }
-  ) throws(GroupFileError) -> AcceptedState {
+  ) throws(VaultError) -> AcceptedState {
     let places = draftPlaces
     defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
     return try accept((owner, places), confirm: confirm)

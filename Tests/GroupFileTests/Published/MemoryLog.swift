@@ -15,7 +15,7 @@ final class MemoryLog: Sendable {
   }
 
   enum Fault: Sendable {
-    case unreachable, lostAnswer
+    case unreachable, lostAnswer, lostRequest
   }
 
   let content = Locked(Content())
@@ -25,15 +25,16 @@ final class MemoryLog: Sendable {
 
   fileprivate func append(
     _ state: PublishedState, after previous: PublishedState, _ store: (inout Content) -> Void
-  ) throws(GroupFileError) {
-    try content.withLock { (content) throws(GroupFileError) in
+  ) throws(VaultError) {
+    try content.withLock { (content) throws(VaultError) in
       let fault = content.fault
       content.fault = nil
-      if fault == .unreachable { throw .unreachable("a test") }
-      guard content.head == nil || content.head == previous else { throw .behind }
+      if fault == .unreachable { throw .unordered(.unreachable("a test")) }
+      if fault == .lostRequest { throw .unordered(.outcomeUnknown(nil)) }
+      guard content.head == nil || content.head == previous else { throw .unordered(.overtaken) }
       content.head = state
       store(&content)
-      if fault == .lostAnswer { throw .outcomeUnknown }
+      if fault == .lostAnswer { throw .unordered(.outcomeUnknown(nil)) }
     }
   }
 }
@@ -79,7 +80,8 @@ final class TestHost: CommitPublishing {
 
   var group: AccessGroupFile { file.withLock { $0 }! }
 
-  func publish(_ commit: GroupCommit) throws(GroupFileError) {
+  func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
+    if isRepeated, log.content.withLock({ $0.head?.link == commit.link }) { return }
     let previous = PublishedState(groupID: commit.groupID, epoch: commit.epoch - 1, link: commit.previousLink)
     let new = PublishedState(groupID: commit.groupID, epoch: commit.epoch, link: commit.link)
     try log.append(new, after: previous) { $0.commits.append(commit.serialized()) }
@@ -87,7 +89,7 @@ final class TestHost: CommitPublishing {
 
   func publish(
     fileAt path: String, holding state: PublishedState, after previous: PublishedState
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     let bytes = FileManager.default.contents(atPath: path) ?? Data()
     try log.append(state, after: previous) { content in
       content.base = (bytes, state)
@@ -95,14 +97,14 @@ final class TestHost: CommitPublishing {
     }
   }
 
-  func catchUp() throws(GroupFileError) {
+  func catchUp() throws(VaultError) {
     let content = log.content.withLock { $0 }
     if let base = content.base { _ = try adopt(base.bytes) }
     for bytes in content.commits { _ = try group.apply(GroupCommit(parsing: bytes)) }
   }
 
   /// Puts a file in the place of the host's, as if the log had it.
-  func adopt(_ bytes: Data) throws(GroupFileError) -> Bool {
+  func adopt(_ bytes: Data) throws(VaultError) -> Bool {
     let number = UUID().uuidString
     let (new, kept) = ("\(folder).new-\(number)", "\(folder).kept-\(number)")
     defer { for path in [new, kept] { try? FileManager.default.removeItem(atPath: path) } }

@@ -28,7 +28,7 @@ import Testing
     fields.sorted { $0.key < $1.key }.flatMap(\.value)
   }
 
-  private func refusal(_ change: (inout [UInt8: [UInt8]]) -> Void) -> GroupFileError? {
+  private func refusal(_ change: (inout [UInt8: [UInt8]]) -> Void) -> VaultError? {
     var fields = AttributesTests.fields
     change(&fields)
     return failure { try Attributes(decoding: AttributesTests.encoding(fields)) }
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test func `pairs are sorted by the bytes of their keys, unique, and at most 64`() {
-    func pairs(_ keys: [String]) -> GroupFileError? {
+    func pairs(_ keys: [String]) -> VaultError? {
       var field: [UInt8] = []
       for key in keys { field += [0, UInt8(key.utf8.count)] + Array(key.utf8) + [0, 0] }
       return refusal { $0[3] = AttributesTests.field(3, field) }

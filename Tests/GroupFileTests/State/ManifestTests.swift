@@ -57,7 +57,7 @@ import Testing
   func `a broken field is refused`(_ offset: Int, _ bytes: [UInt8]) {
     var body = ManifestTests.manifest().body()
     body.replaceSubrange(offset..<offset + bytes.count, with: bytes)
-    guard case .damaged(.manifest, _) = failure({ try Manifest(parsing: body) }) else {
+    guard case .damaged(_, .manifest, _) = failure({ try Manifest(parsing: body) }) else {
       Issue.record("taken")
       return
     }

@@ -87,7 +87,7 @@ import Testing
   func `a broken field is refused`(_ broken: Broken) {
     var roster = RosterTests.roster()
     broken.change(&roster)
-    guard case .damaged(.roster, _) = failure({ try Roster(parsing: roster.body()) }) else {
+    guard case .damaged(_, .roster, _) = failure({ try Roster(parsing: roster.body()) }) else {
       Issue.record("taken: \(broken)")
       return
     }

@@ -19,7 +19,7 @@ import Testing
   }
 
   /// Seals any content as an honest writer would.
-  private func opening(_ content: [UInt8]) -> GroupFileError? {
+  private func opening(_ content: [UInt8]) -> VaultError? {
     failure {
       try SignedRoster(
         opening: keys.sealMeta(content, SignedRosterTests.binding, nonce: Nonce()), with: keys,
@@ -49,12 +49,12 @@ import Testing
     for bit in RunLength.positions(in: stored.count * 8, sample: 400) {
       var changed = stored
       changed[bit / 8] ^= 1 << UInt8(bit % 8)
-      #expect(throws: GroupFileError.damaged(.roster, "seal")) {
+      #expect(throws: VaultError.damaged(.roster, "seal")) {
         try SignedRoster(opening: changed, with: keys, ownerKey: seed.signingPublicKey)
       }
     }
     for count in [0, 1, 23, 24, 25, 39, 40, stored.count - 1] {
-      #expect(throws: GroupFileError.damaged(.roster, "seal")) {
+      #expect(throws: VaultError.damaged(.roster, "seal")) {
         try SignedRoster(opening: Array(stored.prefix(count)), with: keys, ownerKey: seed.signingPublicKey)
       }
     }
@@ -62,7 +62,7 @@ import Testing
 
   @Test func `other padding is refused`() throws {
     let content = try content()
-    let refused = GroupFileError.damaged(.roster, "padding")
+    let refused = VaultError.damaged(.roster, "padding")
     #expect(opening(content + [UInt8](repeating: 0, count: 256)) == refused)
     #expect(opening(Array(content.dropLast())) == refused)
     #expect(opening(content + [0]) == refused)
@@ -89,11 +89,11 @@ import Testing
   @Test func `a signature of another owner or with another label is refused`() throws {
     let other = try SigningKey(seed: Key.random())
     let stored = signed().sealed(with: keys)
-    #expect(throws: GroupFileError.damaged(.roster, "signature")) {
+    #expect(throws: VaultError.damaged(.roster, "signature")) {
       try SignedRoster(opening: stored, with: keys, ownerKey: other.publicKey)
     }
     let elsewhere = keys.sealMeta(try content(), Label("vault1.meta.man"), nonce: Nonce())
-    #expect(throws: GroupFileError.damaged(.roster, "seal")) {
+    #expect(throws: VaultError.damaged(.roster, "seal")) {
       try SignedRoster(opening: elsewhere, with: keys, ownerKey: seed.signingPublicKey)
     }
   }

@@ -26,17 +26,17 @@ import Testing
   }
 
   @Test func `a header has a device's id exactly if its flag is set`() {
-    #expect(throws: GroupFileError.damaged(.container, "the state's header")) {
+    #expect(throws: VaultError.damaged(.container, "the state's header")) {
       try StateHeader(parsing: header { $0.flags = .thisDeviceOnly })
     }
-    #expect(throws: GroupFileError.damaged(.container, "the state's header")) {
+    #expect(throws: VaultError.damaged(.container, "the state's header")) {
       try StateHeader(parsing: header { $0.deviceKeyID[0] = 1 })
     }
   }
 
   @Test func `an unknown flag and a generation of 2^53 are refused`() {
     for change: (inout Roster) -> Void in [{ $0.flags = Roster.Flags(rawValue: 8) }, { $0.generation = 1 << 53 }] {
-      #expect(throws: GroupFileError.damaged(.container, "the state's header")) {
+      #expect(throws: VaultError.damaged(.container, "the state's header")) {
         try StateHeader(parsing: header(change))
       }
     }

@@ -98,12 +98,12 @@ import Testing
     try FileManager.default.removeItem(atPath: group.folder)
     // Removed: the witness knew the group at first and is marked as removed at the second read.
     let removing = MovingWitness([known, known], stored: MemoryWitness(.valid(removed)))
-    #expect(throws: GroupFileError.missing) { try group.open(removing).beginReading() }
+    #expect(throws: VaultError.notFound(.group)) { try group.open(removing).beginReading() }
     // Removed and meanwhile made again under another id.
     var other = try #require(known.record)
     other.groupID = .zero
     let remaking = MovingWitness([known, known], stored: MemoryWitness(.valid(other)))
-    #expect(throws: GroupFileError.missing) { try group.open(remaking).beginReading() }
+    #expect(throws: VaultError.notFound(.group)) { try group.open(remaking).beginReading() }
     let vanished = MovingWitness([], stored: MemoryWitness(known))
     #expect(failure { try group.open(vanished).beginReading() } == .rolledBack(found: 0, known: 1, .vanished))
   }

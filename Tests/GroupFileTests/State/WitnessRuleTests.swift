@@ -10,7 +10,7 @@ import Testing
     _ group: GroupFixture, _ kind: RollbackReason, found: UInt64, known: UInt64,
     _ sourceLocation: SourceLocation = #_sourceLocation
   ) {
-    let expected = GroupFileError.rolledBack(found: found, known: known, kind)
+    let expected = VaultError.rolledBack(found: found, known: known, kind)
     #expect(failure { try group.value("name") } == expected, "reading", sourceLocation: sourceLocation)
     #expect(failure { try group.set(["name": "new"]) } == expected, "writing", sourceLocation: sourceLocation)
     #expect(failure { try group.open().verify() } == expected, "verifying", sourceLocation: sourceLocation)
@@ -192,8 +192,8 @@ import Testing
         ] { #expect(error == .rolledBack(found: 0, known: 2, .vanished)) }
       }
       #expect(try file.accept() == .removal)
-      #expect(throws: GroupFileError.missing) { try file.beginReading() }
-      #expect(throws: GroupFileError.missing) { try file.accept() }
+      #expect(throws: VaultError.notFound(.group)) { try file.beginReading() }
+      #expect(throws: VaultError.notFound(.group)) { try file.accept() }
     }
   }
 
@@ -202,8 +202,8 @@ import Testing
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
     try FileManager.default.removeItem(atPath: group.folder)
     group.witness.reading = .absent
-    #expect(throws: GroupFileError.missing) { try group.open().beginReading() }
-    #expect(throws: GroupFileError.missing) { try group.open().accept() }
+    #expect(throws: VaultError.notFound(.group)) { try group.open().beginReading() }
+    #expect(throws: VaultError.notFound(.group)) { try group.open().accept() }
     group.witness.reading = .invalid
     #expect(failure { try group.open().beginReading() }?.isDamage == true)
   }
@@ -215,7 +215,7 @@ import Testing
     try group.open().remove()
     #expect(!FileManager.default.fileExists(atPath: group.folder))
     #expect(group.witness.record?.flags == .removed)
-    #expect(throws: GroupFileError.missing) { try group.open().beginReading() }
+    #expect(throws: VaultError.notFound(.group)) { try group.open().beginReading() }
     try copy.put(into: group.folder)
     rollback(group, .broughtBack, found: 2, known: 2)
     #expect(try group.open().accept() == .accepted(epoch: 3))
@@ -231,7 +231,7 @@ import Testing
     let view = try group.open().beginReading()
     #expect(view.view.notices == [.witnessInvalid(group: "team.shared")])
     #expect(try view.present("name").row.version == 1)
-    let refused = GroupFileError.damaged(.witness, "neither record is valid")
+    let refused = VaultError.damaged(.witness, "neither record is valid")
     #expect(failure { try group.set(["name": "new"]) } == refused)
     #expect(failure { try group.open().compact() } == refused)
     #expect(failure { try group.open().verify() } == refused)

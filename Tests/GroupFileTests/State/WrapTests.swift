@@ -14,8 +14,8 @@ import Testing
 
   private func refusal(
     _ wrap: [UInt8], for other: MemberSeed? = nil, groupID: GroupID? = nil, generation: UInt64 = 2
-  ) -> GroupFileError? {
-    do throws(GroupFileError) {
+  ) -> VaultError? {
+    do throws(VaultError) {
       _ = try Wrap.open(wrap, for: other ?? seed, groupID: groupID ?? self.groupID, generation: generation)
       return nil
     } catch {
@@ -28,7 +28,7 @@ import Testing
     #expect(wrap.count == 1 + 24 + 32 + 16)
     let opened = try Wrap.open(wrap, for: seed, groupID: groupID, generation: 2)
     #expect(opened.testBytes == [UInt8](countingFrom: 5, count: 32))
-    let refused = GroupFileError.damaged(.wrap, "seal")
+    let refused = VaultError.damaged(.wrap, "seal")
     #expect(refusal(wrap, for: try MemberSeed(Key.random())) == refused)
     #expect(refusal(wrap, groupID: .zero) == refused)
     #expect(refusal(wrap, generation: 3) == refused)

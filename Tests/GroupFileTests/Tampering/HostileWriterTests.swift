@@ -47,8 +47,8 @@ import Testing
     let group = try group()
     let last = UInt64(1 << 53 - 1)
     try group.storeRow("name", version: last, oldest: last)
-    #expect(throws: GroupFileError.overLimit("2^53 versions")) { try group.set(["name": "third"]) }
-    #expect(throws: GroupFileError.overLimit("2^53 versions")) { try group.destroy("name") }
+    #expect(throws: VaultError.overLimit("2^53 versions")) { try group.set(["name": "third"]) }
+    #expect(throws: VaultError.overLimit("2^53 versions")) { try group.destroy("name") }
     #expect(try group.value("name") == "forged")
   }
 
@@ -89,7 +89,7 @@ import Testing
     #expect(damage { while let row = try walk.next() { _ = try view.view.attributes(of: row) } })
     #expect(damage { _ = try group.open().verify() })
     #expect(damage { _ = try group.open().changeRoster(RosterChange(rotates: true), by: group.authority()) })
-    #expect(throws: GroupFileError.noItem) { try group.value("third") }
+    #expect(throws: VaultError.notFound(.item)) { try group.value("third") }
   }
 
   @Test func `attributes outside this format are damage of their row`() throws {
@@ -117,7 +117,7 @@ import Testing
     let group = try group()
     let forge = try group.forge()
     let leaf = try group.peek { try TreeNode(parsing: try #require(try $0.nodeBody(at: .root)), at: .root) }
-    guard case .leaf(let entries) = leaf else { throw GroupFileError.noItem }
+    guard case .leaf(let entries) = leaf else { throw VaultError.notFound(.item) }
     // Two items below a chain of branches as deep as a token is long.
     var nodes: [(place: TreePlace, body: [UInt8])] = []
     for entry in entries {
@@ -142,7 +142,7 @@ import Testing
     }
     try forge.storeManifest { $0.root = root.digest(at: .root) }
     #expect(try group.value("name") == "second")
-    #expect(throws: GroupFileError.noItem) { try group.value("absent") }
+    #expect(throws: VaultError.notFound(.item)) { try group.value("absent") }
     #expect(damage { _ = try group.open().verify() })
     try group.set(["name": "third", "more": "more"])
     #expect(try group.value("name") == "third")

@@ -10,10 +10,10 @@ import Testing
     try group.fixture.tamper { connection in
       try connection.replaceCurrent(row)
       var editor = TreeEditor(root: try group.fixture.forge().state.manifest.root)
-      try editor.put(TreeEntry(token: row.token, digest: row.digest)) { (_, place) throws(GroupFileError) in
+      try editor.put(TreeEntry(token: row.token, digest: row.digest)) { (_, place) throws(VaultError) in
         try TreeNode(parsing: try connection.nodeBody(at: place) ?? [], at: place)
       }
-      _ = try editor.finish { (place, body, _, _) throws(GroupFileError) in try connection.storeNode(body, at: place) }
+      _ = try editor.finish { (place, body, _, _) throws(VaultError) in try connection.storeNode(body, at: place) }
     }
   }
 
@@ -52,7 +52,7 @@ import Testing
     let token = try group.token("item/5")
     try group.fixture.tamper { connection in
       let root = try TreeNode(parsing: try #require(try connection.nodeBody(at: .root)), at: .root)
-      guard case .branch(var bitmap, var children) = root else { throw GroupFileError.damaged(.tree, "no branch") }
+      guard case .branch(var bitmap, var children) = root else { throw VaultError.damaged(.tree, "no branch") }
       let nibble = token.nibble(at: 0)
       let bit = UInt16(1) << UInt16(nibble)
       children.remove(at: (bitmap & (bit - 1)).nonzeroBitCount)

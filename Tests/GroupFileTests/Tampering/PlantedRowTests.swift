@@ -9,7 +9,7 @@ import Testing
     let group = try TamperedGroup()
     let planted = try group.row("item/5").moved(to: group.token("planted"))
     try group.fixture.tamper { try $0.insertCurrent(planted) }
-    #expect(throws: GroupFileError.noItem) { try group.fixture.value("planted") }
+    #expect(throws: VaultError.notFound(.item)) { try group.fixture.value("planted") }
     try group.expectNothingSigned("set") { try group.fixture.set(["planted": "new"]) }
     try group.expectUnverifiable()
   }
@@ -42,7 +42,7 @@ import Testing
     try transaction.commit()
     #expect(try group.fixture.open().compact() == 1)
     try group.fixture.tamper { try $0.insertCurrent(old) }
-    #expect(throws: GroupFileError.noItem) { try group.fixture.value("item/5") }
+    #expect(throws: VaultError.notFound(.item)) { try group.fixture.value("item/5") }
     try group.expectNothingSigned("set") { try group.fixture.set(["item/5": "new"]) }
     try group.expectUnverifiable()
   }
@@ -60,7 +60,7 @@ import Testing
     let group = try TamperedGroup()
     let token = try group.token("large")
     try group.fixture.tamper { try $0.insertBlob(token, version: 1, [UInt8](repeating: 1, count: 700)) }
-    #expect(throws: GroupFileError.noItem) { try group.fixture.value("large") }
+    #expect(throws: VaultError.notFound(.item)) { try group.fixture.value("large") }
     try group.expectNothingSigned("set") {
       try group.fixture.set(["large": String(repeating: "large ", count: 100)])
     }

@@ -99,8 +99,9 @@ extension Row {
         unsafe Array(encoded[attributesRange]).withUnsafeBytes { attributes in
           unsafe Array(encoded[secretRange]).withUnsafeBytes { secret in
             unsafe Row(
-              token: token, version: version ?? self.version, state: state, oldest: oldest ?? self.oldest,
-              previous: previous, nonce: nonce, attributes: attributes, place: place, secret: secret)
+              Row.Parts(
+                token: token, version: version ?? self.version, state: state, oldest: oldest ?? self.oldest,
+                previous: previous, nonce: nonce, attributes: attributes, place: place, secret: secret))
           }
         }
       }

@@ -60,7 +60,7 @@ import Testing
     }
     let view = try fixture.open().beginReading()
     #expect(try view.history("name").map(\.row.version) == [3, 2])
-    #expect(throws: GroupFileError.noVersion(1)) { try view.present("name", version: 1) }
+    #expect(throws: VaultError.notFound(.version(1))) { try view.present("name", version: 1) }
     #expect(failure { try fixture.open().verify() }?.isDamage == true)
   }
 

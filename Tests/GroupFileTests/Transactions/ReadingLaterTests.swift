@@ -46,7 +46,7 @@ import Testing
     let transaction = try file.beginReading(.readingLater)
     try group.set(["c": "3"])
     #expect(try value("a", in: transaction) == "1")
-    #expect(failure { try transaction.storedRow("b") } == .moved)
+    #expect(failure { try transaction.storedRow("b") } == .storage(.replaced))
     #expect(try value("b", in: file.beginReading()) == "2")
   }
 
@@ -55,7 +55,7 @@ import Testing
     let change = "UPDATE item SET nonce = zeroblob(24) WHERE token = x'\(row.token.hexadecimal)'"
     #expect(RawFile.run(group.folder + "/group.vault", [change], keepingLog: true))
     let transaction = try file.beginWriting()
-    #expect(throws: GroupFileError.damaged(.row, "a row does not match the tree")) { try transaction.stored("a") }
+    #expect(throws: VaultError.damaged(.row, "a row does not match the tree")) { try transaction.stored("a") }
   }
 }
 
@@ -94,7 +94,7 @@ import Testing
     #expect(failure { try file.beginReading() }?.isDamage == true)
   }
 
-  @Test func `a folder in another's place is looked at anew`() throws {
+  @Test func `a replaced folder is checked again`() throws {
     let aside = group.folder + "-aside"
     defer { try? FileManager.default.removeItem(atPath: aside) }
     try FileManager.default.moveItem(atPath: group.folder, toPath: aside)

@@ -41,13 +41,13 @@ struct SealingQueueTests {
       name: "long",
       pairs: ["key": String(repeating: "x", count: 65_000), "more": String(repeating: "y", count: 65_000)],
       created: 1, changed: 1, valueKind: 2)
-    let failure = #expect(throws: GroupFileError.self) {
+    let failure = #expect(throws: VaultError.self) {
       try transaction.put(long, nil)
       try transaction.commit()
     }
     #expect(failure == .overLimit("attributes of 64 KiB in all"))
     // A caller who continues after the error cannot commit a part.
-    #expect(throws: GroupFileError.overLimit("attributes of 64 KiB in all")) { try transaction.commit() }
+    #expect(throws: VaultError.overLimit("attributes of 64 KiB in all")) { try transaction.commit() }
     transaction.rollback()
     #expect(try group.value("item/0") == "before")
     #expect(try group.open().verify().items == 1)

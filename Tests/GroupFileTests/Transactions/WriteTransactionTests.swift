@@ -8,7 +8,7 @@ struct WriteTransactionTests {
     let group = try GroupFixture()
     try group.set(["db/password": "s3cr3t"])
     #expect(try group.value("db/password") == "s3cr3t")
-    #expect(throws: GroupFileError.noItem) { try group.value("db/passwort") }
+    #expect(throws: VaultError.notFound(.item)) { try group.value("db/passwort") }
   }
 
   @Test func `version numbers increase, and older versions stay until they are pruned`() throws {
@@ -17,7 +17,7 @@ struct WriteTransactionTests {
     let view = try group.open().beginReading()
     let history = try view.history("name")
     #expect(history.map(\.row.version) == [5, 4, 3])
-    #expect(throws: GroupFileError.noVersion(2)) { try view.present("name", version: 2) }
+    #expect(throws: VaultError.notFound(.version(2))) { try view.present("name", version: 2) }
     #expect(try view.present("name", version: 3).row.version == 3)
   }
 
@@ -53,7 +53,7 @@ struct WriteTransactionTests {
       try transaction.put("other", "new")
     }
     #expect(try group.value("name") == "before")
-    #expect(throws: GroupFileError.noItem) { try group.value("other") }
+    #expect(throws: VaultError.notFound(.item)) { try group.value("other") }
     try group.set(["name": "later"])
     #expect(try group.value("name") == "later")
   }
@@ -65,7 +65,7 @@ struct WriteTransactionTests {
     let transaction = try group.open().beginWriting()
     try transaction.destroy("name")
     try transaction.commit()
-    #expect(throws: GroupFileError.noItem) { try group.value("name") }
+    #expect(throws: VaultError.notFound(.item)) { try group.value("name") }
     #expect(try group.open().beginReading().history("name").count == 1)
     let report = try group.open().verify()
     #expect(report.items == 0 && report.tombstones == 1 && report.versions == 0)

@@ -54,7 +54,7 @@ import Testing
     var builder = TreeBuilder()
     try builder.append(TreeEntry(token: Token(high: 1, low: 2), digest: .zero))
     for token in [Token(high: 1, low: 2), Token(high: 1, low: 1), Token(high: 0, low: 9)] {
-      #expect(throws: GroupFileError.damaged(.tree, "order of rows")) {
+      #expect(throws: VaultError.damaged(.tree, "order of rows")) {
         try builder.append(TreeEntry(token: token, digest: .zero))
       }
     }

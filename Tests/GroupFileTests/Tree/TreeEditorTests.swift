@@ -38,7 +38,7 @@ import Testing
   private func end(
     _ editor: inout TreeEditor, _ shelf: NodeShelf, expecting root: Digest, _ sourceLocation: SourceLocation
   ) throws {
-    let found = try editor.finish { (place, body, digest, node) throws(GroupFileError) in
+    let found = try editor.finish { (place, body, digest, node) throws(VaultError) in
       #expect(TreeNode.digest(ofBody: body, at: place) == digest)
       #expect(node.body() == body)
       shelf.bodies[place] = body
@@ -69,10 +69,10 @@ import Testing
     let shelf = NodeShelf()
     var editor = TreeEditor(root: TreeNode.emptyRoot)
     for (token, digest) in rows.prefix(32) { try editor.put(TreeEntry(token: token, digest: digest), load: shelf.load) }
-    _ = try editor.finish { (place, body, _, _) throws(GroupFileError) in shelf.bodies[place] = body }
+    _ = try editor.finish { (place, body, _, _) throws(VaultError) in shelf.bodies[place] = body }
     #expect(shelf.bodies.keys.map(\.depth) == [0])
     try editor.put(TreeEntry(token: rows[32].key, digest: rows[32].value), load: shelf.load)
-    _ = try editor.finish { (place, body, _, _) throws(GroupFileError) in shelf.bodies[place] = body }
+    _ = try editor.finish { (place, body, _, _) throws(VaultError) in shelf.bodies[place] = body }
     #expect(shelf.bodies.keys.contains { $0.depth == 1 })
   }
 
@@ -89,7 +89,7 @@ import Testing
     var editor = TreeEditor(root: root)
     try editor.put(TreeEntry(token: token, digest: .zero), load: shelf.load)
     var stored: [TreePlace] = []
-    let new = try editor.finish { (place, _, _, _) throws(GroupFileError) in stored.append(place) }
+    let new = try editor.finish { (place, _, _, _) throws(VaultError) in stored.append(place) }
     #expect(stored.count <= 4)
     #expect(stored.allSatisfy { $0.contains(token) })
     #expect(new == TreeModel.root(of: rows.merging([token: .zero]) { $1 }))
@@ -109,7 +109,7 @@ import Testing
       shelf.bodies[place]![5] ^= 1
       let token = try #require(rows.keys.first { place.contains($0) })
       var editor = TreeEditor(root: root)
-      #expect(throws: GroupFileError.damaged(.tree, "a node does not match its parent")) {
+      #expect(throws: VaultError.damaged(.tree, "a node does not match its parent")) {
         try editor.put(TreeEntry(token: token, digest: .zero), load: shelf.load)
       }
       shelf.bodies[place] = kept
@@ -119,8 +119,8 @@ import Testing
 
 extension TreeEditor {
   /// Searches the stored nodes one after the other, as a snapshot with an empty cache does.
-  fileprivate func digest(of token: Token, load: Load) throws(GroupFileError) -> Digest? {
-    try digest(of: token) { (digest, place) throws(GroupFileError) in
+  fileprivate func digest(of token: Token, load: Load) throws(VaultError) -> Digest? {
+    try digest(of: token) { (digest, place) throws(VaultError) in
       var step = TreeStep.child(digest, place)
       while case .child(let digest, let place) = step { step = try load(digest, place).step(toward: token, at: place) }
       guard case .end(let found) = step else { return nil }

@@ -44,7 +44,7 @@ final class NodeShelf {
   var bodies: [TreePlace: [UInt8]] = [:]
 
   /// The node at `place`, proved by `digest` as in a snapshot.
-  func load(_ digest: Digest, _ place: TreePlace) throws(GroupFileError) -> TreeNode {
+  func load(_ digest: Digest, _ place: TreePlace) throws(VaultError) -> TreeNode {
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
     guard let body = bodies[place], TreeNode.digest(ofBody: body, at: place) == digest else {
       throw .damaged(.tree, "a node does not match its parent")

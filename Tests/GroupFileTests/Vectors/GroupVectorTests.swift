@@ -83,7 +83,7 @@ extension Floor {
 }
 
 /// The base group of the vectors in a folder of its own.
-private struct VectorFolder {
+struct VectorFolder {
   let folder = GroupFileTests.TemporaryFolder()
   let vectors: GroupVectors
 

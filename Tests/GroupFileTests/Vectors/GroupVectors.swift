@@ -89,28 +89,34 @@ struct GroupVectors: Codable, Equatable {
     let draft = try GroupDraft.base()
     var answers: [Answer] = []
     for (_, versions) in draft.items.sorted(by: { $0.key < $1.key }) { answers += versions.map(Answer.init) }
-    let settings = [
-      "PRAGMA page_size=4096", "PRAGMA encoding='UTF-8'", "PRAGMA auto_vacuum=NONE", "PRAGMA application_id=0x564C5431",
-      "PRAGMA user_version=0x00010001",
-    ]
     return GroupVectors(
-      groupName: VectorSeeds.groupName, ownerKey: try VectorSeeds.owner().publicKey.bytes.hex,
-      readers: [
-        Reader(name: "owner", memberSeed: try VectorSeeds.personal().testBytes.hex, kind: 0),
-        Reader(name: "owner as an application", memberSeed: try VectorSeeds.personal().testBytes.hex, kind: 1),
-        Reader(
-          name: "reader", memberSeed: try VectorSeeds.application("com.example.reader", issue: 3).testBytes.hex, kind: 1
-        ),
-        Reader(
-          name: "reader as the owner",
-          memberSeed: try VectorSeeds.application("com.example.reader", issue: 3).testBytes.hex, kind: 0),
-        Reader(
-          name: "stranger", memberSeed: try VectorSeeds.application("com.example.other", issue: 1).testBytes.hex,
-          kind: 1),
-      ],
-      base: settings + ["BEGIN"] + Schema.entries.compactMap { $0.sql?.description }
-        + (try draft.rows().map(\.insertion)) + ["COMMIT", "PRAGMA journal_mode=WAL"],
-      answers: answers, cases: try GroupCases().all())
+      groupName: VectorSeeds.groupName, ownerKey: try VectorSeeds.owner().publicKey.bytes.hex, readers: try readers(),
+      base: try statements(of: draft), answers: answers, cases: try GroupCases().all())
+  }
+
+  /// The statements that make the file of a group.
+  static func statements(of draft: GroupDraft) throws -> [String] {
+    [
+      "PRAGMA page_size=4096", "PRAGMA encoding='UTF-8'", "PRAGMA auto_vacuum=NONE", "PRAGMA application_id=0x564C5431",
+      "PRAGMA user_version=\(draft.userVersion)", "BEGIN",
+    ] + Schema.entries.compactMap { $0.sql?.description } + (try draft.rows().map(\.insertion))
+      + ["COMMIT", "PRAGMA journal_mode=WAL"]
+  }
+
+  static func readers() throws -> [Reader] {
+    [
+      Reader(name: "owner", memberSeed: try VectorSeeds.personal().testBytes.hex, kind: 0),
+      Reader(name: "owner as an application", memberSeed: try VectorSeeds.personal().testBytes.hex, kind: 1),
+      Reader(
+        name: "reader", memberSeed: try VectorSeeds.application("com.example.reader", issue: 3).testBytes.hex, kind: 1
+      ),
+      Reader(
+        name: "reader as the owner",
+        memberSeed: try VectorSeeds.application("com.example.reader", issue: 3).testBytes.hex, kind: 0),
+      Reader(
+        name: "stranger", memberSeed: try VectorSeeds.application("com.example.other", issue: 1).testBytes.hex,
+        kind: 1),
+    ]
   }
 }
 

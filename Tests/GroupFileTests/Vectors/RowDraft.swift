@@ -12,6 +12,8 @@ struct RowDraft {
   var oldest: UInt64 = 1
   var previous = Digest.zero
   var keys: GroupKeys
+  /// The mark of the request that the row is written for.
+  var mark: UInt64?
   /// The name under which the row is stored. It is the name in the attributes unless a vector says otherwise.
   var place: String
   var changeEncoding: ([UInt8]) -> [UInt8] = { $0 }
@@ -43,22 +45,26 @@ struct RowDraft {
 
   func steps() throws -> Steps {
     let token = keys.token(of: place)
-    let nonce = VectorSeeds.nonce("row \(place) \(version)")
+    let random = VectorSeeds.nonce("row \(place) \(version)")
+    let nonce = mark.map(random.marked) ?? random
     let state: Row.State = value == nil ? .removed : .present
     let bindings = RowBinding(groupID: keys.groupID, generation: keys.generation)
-    func seal(_ padded: [UInt8], _ half: RowBinding.Half, _ binding: [UInt8]) -> [UInt8] {
-      unsafe padded.withUnsafeBytes { unsafe keys.seal($0, half: half, nonce: nonce, binding: binding) }
+    func seal(_ padded: [UInt8], _ half: RowBinding.Half) -> [UInt8] {
+      unsafe padded.withUnsafeBytes { padded in
+        unsafe binding(half).withUnsafeBytes { unsafe keys.seal(padded, half: half, nonce: nonce, binding: $0) }
+      }
     }
     let encoding = changeEncoding(try attributes.encoded())
     let padded = changePaddedAttributes(Padding.padUnguarded(encoding))
-    let binding = bindings.bytes(token: token, version: version, state: state, half: .attributes)
-    let sealed = changeSealedAttributes(seal(padded, .attributes, binding))
+    func binding(_ half: RowBinding.Half) -> [UInt8] {
+      unsafe bindings.withBytes(token: token, version: version, state: state, half: half) { unsafe Array($0) }
+    }
+    let sealed = changeSealedAttributes(seal(padded, .attributes))
     var paddedValue: [UInt8] = []
     var box: [UInt8] = []
-    let valueBinding = bindings.bytes(token: token, version: version, state: state, half: .secret)
     if let value {
       paddedValue = changePaddedValue(Padding.padUnguarded(value))
-      box = changeSealedValue(seal(paddedValue, .secret, valueBinding))
+      box = changeSealedValue(seal(paddedValue, .secret))
     }
     let isBlob = box.count > GroupLimits.inlineSecretByteCount
     let row = RowDraft.row(
@@ -66,8 +72,9 @@ struct RowDraft {
       attributes: sealed, place: value == nil ? .none : isBlob ? .blob : .inline,
       secret: isBlob ? Hash.digest(.blob, box).bytes : box)
     return Steps(
-      token: token, encoding: encoding, paddedAttributes: padded, attributesBinding: binding, sealedAttributes: sealed,
-      paddedValue: paddedValue, valueBinding: value == nil ? [] : valueBinding, sealedValue: box, row: row,
+      token: token, encoding: encoding, paddedAttributes: padded, attributesBinding: binding(.attributes),
+      sealedAttributes: sealed,
+      paddedValue: paddedValue, valueBinding: value == nil ? [] : binding(.secret), sealedValue: box, row: row,
       blob: isBlob ? box : nil)
   }
 
@@ -80,8 +87,9 @@ struct RowDraft {
         unsafe attributes.withUnsafeBytes { attributes in
           unsafe secret.withUnsafeBytes { secret in
             unsafe Row(
-              token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
-              attributes: attributes, place: place, secret: secret)
+              Row.Parts(
+                token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+                attributes: attributes, place: place, secret: secret))
           }
         }
       }

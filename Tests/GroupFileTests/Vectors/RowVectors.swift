@@ -87,8 +87,10 @@ extension RowVectors.Vector {
     let keys = try VectorSeeds.keys()
     for vector in vectors.rows {
       let nonce = Nonce([UInt8](hex: vector.nonce))!
-      let padded = try unsafe [UInt8](hex: vector.sealedAttributes).withUnsafeBytes {
-        unsafe try keys.openAttributes($0, nonce: nonce, binding: [UInt8](hex: vector.attributesAssociatedData))
+      let padded = try unsafe [UInt8](hex: vector.sealedAttributes).withUnsafeBytes { box in
+        try unsafe [UInt8](hex: vector.attributesAssociatedData).withUnsafeBytes {
+          try unsafe keys.openAttributes(box, nonce: nonce, binding: $0)
+        }
       }
       #expect(padded.hex == vector.paddedAttributes)
       let encoding = try Padding.text(in: padded)
@@ -98,8 +100,10 @@ extension RowVectors.Vector {
       #expect(keys.token(of: attributes.name).bytes.hex == vector.token)
       #expect(Hash.digest(.rowHash, [UInt8](hex: vector.rowEncoding)).bytes.hex == vector.digest)
       guard let box = vector.sealedValue, let binding = vector.valueAssociatedData else { continue }
-      let secret = try unsafe [UInt8](hex: box).withUnsafeBytes {
-        unsafe try keys.openSecret($0, nonce: nonce, binding: [UInt8](hex: binding))
+      let secret = try unsafe [UInt8](hex: box).withUnsafeBytes { box in
+        try unsafe [UInt8](hex: binding).withUnsafeBytes {
+          try unsafe keys.openSecret(box, nonce: nonce, binding: $0)
+        }
       }
       #expect(secret.testBytes.hex == vector.paddedValue)
       #expect(try Padding.text(in: secret.testBytes).hex == vector.content.value)

@@ -106,7 +106,7 @@ struct TreeVectors: Codable, Equatable {
     try #require(vectors.trees.count >= 6)
     for tree in vectors.trees {
       var editor = TreeEditor(root: TreeNode.emptyRoot)
-      let load: TreeEditor.Load = { (_, _) throws(GroupFileError) in .leaf([]) }
+      let load: TreeEditor.Load = { (_, _) throws(VaultError) in .leaf([]) }
       for entry in tree.entries.shuffled() {
         let token = Token(prefixOf: Bytes32([UInt8](hex: entry.token) + [UInt8](repeating: 0, count: 16))!)
         try editor.put(TreeEntry(token: token, digest: Digest([UInt8](hex: entry.digest))!), load: load)
@@ -133,14 +133,13 @@ struct TreeVectors: Codable, Equatable {
 
 extension Refusal {
   /// The level of a refusal that an error of a group's file stands for, or `nil` if the error is not a refusal.
-  init?(_ error: GroupFileError) {
+  init?(_ error: VaultError) {
     switch error {
-    case .damaged(let level, _): self = .damaged(0, level.rawValue)
-    case .altered: self = .damaged(0, "container")
+    case .damaged(_, let level, _): self = .damaged(0, level.rawValue)
     case .anotherGroup, .witnessUnavailable: self = .damaged(0, "witness")
     case .rolledBack: self.init(0, "rolled-back")
     case .newerFormat: self.init(0, "newer-format")
-    case .notAMember: self.init(0, "not-a-member")
+    case .denied(.notAMember): self.init(0, "not-a-member")
     case .otherDevice: self.init(0, "locked")
     default: return nil
     }

@@ -157,7 +157,7 @@ def refused():
 
 def forged(process):
     """A client that sends answers in the name of the bus is still taken for what it is."""
-    for _ in range(3):
+    for turn in range(3):
         watch, client = Client(), Client()
         owner = watch.bus.send_and_get_reply(message_bus.GetNameOwner(NAME)).body[0]
         serial = watch.raw(ROOT, "org.freedesktop.DBus.Introspectable", "Introspect").header.serial
@@ -166,7 +166,10 @@ def forged(process):
         for number in range(1, 5):
             fields = {
                 HeaderFields.reply_serial: serial + number, HeaderFields.destination: owner, HeaderFields.signature: "u"}
-            header = Header(Endianness.little, MessageType.method_return, MessageFlag(0), 1, -1, -1, fields)
+            kind = MessageType.method_return
+            if turn == 2:
+                kind, fields[HeaderFields.error_name] = MessageType.error, FAILURE + "Failed"
+            header = Header(Endianness.little, kind, MessageFlag(0), 1, -1, -1, fields)
             data += Message(header, (int(process),)).serialise(serial=next(client.bus.outgoing_serial))
         client.bus.sock.sendall(data)
         answer = None

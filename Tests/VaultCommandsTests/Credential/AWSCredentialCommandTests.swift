@@ -65,7 +65,7 @@ import Testing
     #expect(refused.status == 64 && refused.output.isEmpty && !refused.errors.contains("s3cret"))
   }
 
-  @Test func `an item that is not there is not found`() {
+  @Test func `a missing item is reported as not found`() {
     #expect(store.run("credential", "aws", "absent").status == 10)
   }
 }

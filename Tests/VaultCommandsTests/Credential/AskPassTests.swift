@@ -15,7 +15,7 @@ import Testing
     #expect(Transcript(["askpass", "add", name, prompt] + more, environment: store.environment).status == 0)
   }
 
-  @Test func `an item answers exactly the prompt that it was given`() {
+  @Test func `an item answers exactly the prompts of its rules`() {
     add("web", "[sudo] password for ann: ")
     #expect(store.run("askpass", "[sudo] password for ann: ").output == "s3cret\n")
     #expect(store.run("askpass", "[sudo] password for ann:").output == "s3cret\n")
@@ -29,7 +29,7 @@ import Testing
     #expect(store.run("askpass", "list").output.isEmpty)
   }
 
-  @Test func `a login answers with its password and, where asked, its user name`() {
+  @Test func `a login answers with its password or, on request, its user name`() {
     store.run("set", "git", "--type", "json", input: #"{"username":"ann","password":"t0ken"}"#)
     add("git", "Password for 'https://ann@host': ")
     add("git", "Username for 'https://host': ", "--username")
@@ -39,7 +39,7 @@ import Testing
     #expect(store.run("askpass", "Username for 'https://other': ").status == 18)
   }
 
-  @Test func `a prompt that two items answer, or an expired one, is asked`() {
+  @Test func `a prompt with two matching items, or an expired one, is shown on the terminal`() {
     add("web", "Password: ")
     store.run("set", "other", "--attribute", "askpass=Password:", input: "else")
     let terminal = PseudoTerminal()
@@ -65,7 +65,7 @@ import Testing
     #expect(refused.status == 11 && refused.errors.contains("'\(String(repeating: "p", count: 200))…'"))
   }
 
-  @Test func `a question of yes or no is answered by a person, whatever an item says`() {
+  @Test func `a yes-or-no question is answered by a person, even if an item has a rule for it`() {
     add("web", "Allow use of key?")
     store.environment["SSH_ASKPASS_PROMPT"] = "confirm"
     for (typed, status) in [("yes", 0), ("no", 12), ("", 12)] {

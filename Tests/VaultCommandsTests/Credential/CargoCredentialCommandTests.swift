@@ -41,7 +41,7 @@ import Testing
     #expect(ask(get).first?.contains("t0ken") == true)
   }
 
-  @Test func `a token's expiry is told to cargo, and an expired token is not returned`() {
+  @Test func `cargo gets a token's expiry, and never an expired token`() {
     #expect(store.run("set", item, "--expires", "2099-01-01T00:00:00Z", input: "t0ken").status == 0)
     #expect(
       ask(get) == [
@@ -61,7 +61,7 @@ import Testing
     #expect(ask(get, args: #","args":["--key-file"]"#).first?.contains(#""Err":{"kind":"other""#) == true)
   }
 
-  @Test func `what cannot be answered is an error of the protocol, without the token`() {
+  @Test func `a request that cannot be answered gets an error of the protocol, without the token`() {
     #expect(ask(#""kind":"later""#) == [#"{"Err":{"kind":"operation-not-supported"}}"#])
     let unknown =
       #"{"Err":{"kind":"other","message":"this is not a request of cargo's protocol, version 1","caused-by":[]}}"#

@@ -76,7 +76,7 @@ import Testing
     ("vault get n8:\t", "[n8:$(touch pwned)]"), (#"vault get "n4\\"# + "\t", #"[n4\$(touch pwned)\]"#),
     (#"vault get n4\\"# + "\t", #"[n4\$(touch pwned)\]"#),
   ])
-  func `no way to complete a line lets a name out of its quotes`(
+  func `no completed line lets a name escape from its quotes`(
     _ line: String, _ expected: String
   ) {
     #expect(arguments(line) == expected)

@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test(.needsOtherUsers, .enabled(if: Machine.hasPython, "python3 is not here"))
-  func `another user's socket in a folder of anybody's is not trusted`() {
+  func `another user's socket in a world-writable folder is not trusted`() {
     let place = store.folder.file("anybodys")
     let listener = """
       import os, socket

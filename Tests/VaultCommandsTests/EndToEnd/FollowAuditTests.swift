@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func `following a record that ends wrongly ends with an error`() throws {
+  @Test func `following a record with a wrong end ends with an error`() throws {
     let store = try TestStore()
     store.run("audit", "begin")
     store.run("set", "head", "-g", "vault.audit", input: "broken")

@@ -45,7 +45,7 @@ import Testing
     #expect(store.execute(["rotate-value", "--", "old", "/bin/true"], input: []).status == 64)
   }
 
-  @Test func `a mark after the prefix hides no change`() {
+  @Test func `a combining mark after the prefix does not hide a change`() {
     store.run("group", "create", "marked")
     let watching = Executable(["watch", "marked", "--once", "--prefix", "db/"], environment: store.environment)
     #expect(
@@ -57,12 +57,12 @@ import Testing
     #expect(watching.wait().output.contains("x\t"))
   }
 
-  @Test func `a forgotten command is missed`() {
+  @Test func `two hyphens without a command are an error`() {
     #expect(store.execute(["watch", "--"], input: []).status == 64)
     #expect(store.execute(["watch", "default", "--once", "--"], input: []).status == 64)
   }
 
-  @Test func `a group that does not exist is not waited for`() {
+  @Test func `watching a missing group is an error`() {
     #expect(store.execute(["watch", "nowhere"], input: []).status == 10)
   }
 }

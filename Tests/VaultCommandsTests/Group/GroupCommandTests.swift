@@ -113,7 +113,7 @@ import Testing
 
   @Test
   func
-    `a store on another machine verifies but for groups of this one, which give 11 where they are named`()
+    `a store on another machine verifies except for groups bound to this one, which end with 11 if they are named`()
     throws
   {
     store.run("set", "a", input: "anywhere")
@@ -129,7 +129,7 @@ import Testing
     let get = store.run("get", "a", "-g", "bound")
     #expect(
       get.status == 11
-        && get.errors.hasPrefix("vault: error: \(words)\nvault: hint: use it there; "))
+        && get.errors.hasPrefix("vault: error: \(words)\nvault: hint: use it on that device; "))
     let verify = store.run("verify")
     #expect(verify.status == 0, "\(verify.errors)")
     #expect(verify.output.contains("bound\t\(words)\t"))

@@ -48,7 +48,7 @@ import Testing
     #expect(inAddress.status == 64 && !inAddress.errors.contains(password))
   }
 
-  @Test func `halves of a login are usage errors`() {
+  @Test func `an incomplete login or certificate is a usage error`() {
     for options in [["--password-fd", "0"], ["--cert", "a"], ["--key", "a"]] {
       let transcript = Transcript(
         ["remote", "add", "office", "etcd://n1:2379"] + options, environment: store.environment)
@@ -68,7 +68,7 @@ import Testing
     #expect(warned.status == 0 && warned.errors.contains("unencrypted"))
   }
 
-  @Test func `a certificate that is too long, or none, is refused`() {
+  @Test func `a file that is too long or not a certificate is refused`() {
     let long = store.folder.write("long", [UInt8](repeating: 0x41, count: 65_537))
     #expect(store.run("remote", "add", "r", "etcd://n1:2379", "--ca", long).status == 20)
     let other = store.folder.write("other", Array("password=\(password)".utf8))
@@ -76,7 +76,7 @@ import Testing
     #expect(refused.status == 64 && !refused.errors.contains(password))
   }
 
-  @Test func `users in etcd are made through vaultd alone, and the password is in no output`() {
+  @Test func `users in etcd are made only through vaultd, and no output contains the password`() {
     #expect(addOffice().status == 0)
     let provisioned = Transcript(
       ["remote", "provision", "office", "--root-password-fd", descriptor(password + "\n")],
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(arguments: ["0s", "5", "m", "-1m", "5 m", "99999999999d"])
-  func `a length of time that is none is refused`(_ text: String) {
+  func `an invalid length of time is refused`(_ text: String) {
     #expect(addOffice("--max-age", text).status == 64)
     #expect(addOffice("--heartbeat", text).status == 64)
   }

@@ -94,13 +94,13 @@ import Testing
     ["service", "enroll", "--output", "/nonexistent/x", "--group", "default:all"],
     ["service", "enroll", "--output", "/nonexistent/x", "--group", "default", "--group", "default:read"],
   ])
-  func `what makes no sense is refused, and the store is unchanged`(arguments: [String]) {
+  func `contradictory arguments are refused, and the store is unchanged`(arguments: [String]) {
     let refused = Transcript(arguments, environment: store.environment)
     #expect(refused.status == 64, "\(refused.errors)")
     #expect(store.run("group", "list").output == "default\n")
   }
 
-  @Test func `conditions that nobody meets are named`() {
+  @Test func `conditions that nothing on this machine meets cause a warning`() {
     let bound = store.run("app", "bind", app, "--user", "no-such-user-here", "--exe", "/nonexistent/web")
     #expect(bound.status == 0)
     #expect(bound.errors.contains("this machine has no user of this name"))
@@ -122,7 +122,7 @@ import Testing
     #expect(store.run("app", "unbind", app, "--certificate", digits).status == 0)
   }
 
-  @Test func `a group with a name of HashiCorp's interface is no mount, and whoever makes or serves one is told`() {
+  @Test func `making or serving a group with a name of HashiCorp's interface causes a warning`() {
     let created = store.run("group", "create", "sys")
     #expect(created.status == 0 && created.errors.contains("'sys' cannot be a mount"))
     #expect(store.run("set", "a", "-g", "sys", input: "x").status == 0)

@@ -40,7 +40,7 @@ import Testing
     #expect(try place.joinedApplications() == [web])
   }
 
-  @Test func `a credential says its groups, with the states that the owner knew`() throws {
+  @Test func `a credential names its groups, with the states that the owner knew`() throws {
     let credential = try issue(as: "1")
     #expect(credential.application == web && credential.issue == 1 && credential.groups == [web])
     #expect(credential.floors.map(\.group) == [web] && credential.floors[0].state.epoch > 0)
@@ -70,7 +70,7 @@ import Testing
     #expect(try keptIssue() == 1)
   }
 
-  @Test func `a credential of another owner is not joined beside the first one`() throws {
+  @Test func `a credential of another owner cannot be joined to the same store`() throws {
     try place.join(issue(as: "1"))
     let other = try StoreFixture()
     try other.open().addRemote(RemoteFixture.full())
@@ -94,7 +94,7 @@ import Testing
     #expect(throws: VaultError.self) { try place.join(issue(.again, as: "2")) }
   }
 
-  @Test func `a place where nothing was joined has no joined applications`() throws {
+  @Test func `a store to which nothing was joined has no joined applications`() throws {
     #expect(try place.joinedApplications().isEmpty && owner.location.joinedApplications().isEmpty)
   }
 

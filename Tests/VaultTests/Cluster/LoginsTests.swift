@@ -31,7 +31,7 @@ import Testing
     try fixture.owner().provisioningPlan("office", as: "root", password: Secret("of the root"))
   }
 
-  @Test func `an application with a login of its own has it in its credential, again and again`() throws {
+  @Test func `an application's own login stays in its credentials, and replacing one changes the password`() throws {
     let first = try issue("web", own: true, .read)
     #expect(try first.remote?.user == "vault-web" && first.remote?.address == RemoteFixture.full("office").address)
     let password = first.remote?.password()?.exportInsecurelyAsString()
@@ -57,7 +57,7 @@ import Testing
     #expect(try self.plan().1.map(\.access) == [.write, .read, .none])
   }
 
-  @Test func `a plan comes back from its bytes, and from no others`() throws {
+  @Test func `only the bytes of a plan are read as a plan`() throws {
     _ = try issue("writer", own: true, .write)
     let (plan, _) = try plan()
     let secret = try plan.serialized()
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `whether a permission in etcd has to be taken depends on the login`() throws {
+  @Test func `whether a permission in etcd must be withdrawn depends on the login`() throws {
     _ = try issue("own", own: true, .read)
     _ = try issue("shared", own: false, .read)
     let owner = try fixture.owner()

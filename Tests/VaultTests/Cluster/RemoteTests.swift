@@ -35,7 +35,7 @@ import Testing
     #expect(throws: VaultError.self) { try Remote("r", at: text) }
   }
 
-  @Test func `64 endpoints are a remote and 65 are not`() throws {
+  @Test func `a remote has at most 64 endpoints`() throws {
     let list = { (count: Int) in "etcd://" + (1...count).map { "n\($0):2379" }.joined(separator: ",") }
     #expect(try Remote("r", at: list(64)).endpoints.count == 64)
     #expect(throws: VaultError.self) { try Remote("r", at: list(65)) }
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func `halves of a login are refused`() throws {
+  @Test func `an incomplete login or certificate is refused`() throws {
     #expect(throws: VaultError.self) { try Remote("r", at: "etcd://n1:2379", user: "u") }
     #expect(throws: VaultError.self) { try Remote("r", at: "etcd://n1:2379", password: Secret("p")) }
     #expect(throws: VaultError.self) {
@@ -89,7 +89,7 @@ import Testing
 
   // MARK: Bytes
 
-  @Test func `what is written is read again, and as the same bytes`() throws {
+  @Test func `a remote is read back from its bytes, and written as the same bytes`() throws {
     for remote in try [RemoteFixture.plain(), RemoteFixture.full()] {
       let bytes = try remote.testBytes()
       let again = try parse(bytes)
@@ -129,7 +129,7 @@ import Testing
     #expect(throws: VaultError.newerFormat(read: nil, write: nil)) { try parse(later) }
   }
 
-  @Test func `times of no length are refused`() {
+  @Test func `a time of zero seconds is refused`() {
     #expect(throws: VaultError.self) { try Remote("r", at: "etcd://n1:2379", maxAge: 0) }
     #expect(throws: VaultError.self) { try Remote("r", at: "etcd://n1:2379", heartbeat: 0) }
   }

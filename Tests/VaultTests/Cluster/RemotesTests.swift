@@ -43,7 +43,7 @@ import Testing
     #expect(try store.open().groupNames() == ["default", "vault.audit", "vault.service"])
   }
 
-  @Test func `a remote is replaced only when asked, and only if it is there`() throws {
+  @Test func `a remote is replaced only on request, and only if it exists`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     #expect(throws: VaultError.notFound(.remote)) {
       try fixture.owner().addRemote(RemoteFixture.plain("a"), replacing: true)
@@ -78,7 +78,7 @@ import Testing
     #expect(try fixture.owner().group("vault.service").history("remote/a").map(\.isRemoved) == [true])
   }
 
-  @Test func `a group is published only at a remote that is there`() throws {
+  @Test func `a group is published only at an existing remote`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     #expect(throws: VaultError.notFound(.remote)) {
       try fixture.owner().setPublished("default", RemotesTests.id, at: "a")
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  @Test func `an item that is no remote, or another one, is refused`() throws {
+  @Test func `an item that is not a remote, or is another remote, is refused`() throws {
     let fixture = try ServiceFixture()
     let group = try fixture.owner().group("vault.service")
     try group.set("remote/a", to: RemoteFixture.plain("b").testBytes())

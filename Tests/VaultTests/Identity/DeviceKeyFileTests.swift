@@ -13,7 +13,7 @@ import Testing
   private func reason(_ id: [UInt8] = [], in path: String? = nil) -> String? {
     do {
       _ = try DeviceKeyFile.key(id, in: path ?? folder.path)
-    } catch .otherDevice(let reason) {
+    } catch .otherDevice(_, let reason) {
       return reason
     } catch {}
     return nil

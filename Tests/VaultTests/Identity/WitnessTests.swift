@@ -79,7 +79,7 @@ import Testing
     #expect(reader.read() == .valid(record(epoch: 2, sequence: 2)))
   }
 
-  @Test func `a removed file is no witness any more, and a recreated one is`() {
+  @Test func `a removed file no longer counts as the witness, and a recreated one does`() {
     let reader = witness
     #expect(raise(witness, to: 5))
     #expect(reader.read() == .valid(record(epoch: 5, sequence: 1)))

@@ -21,7 +21,7 @@ import Testing
     #expect(report.isWhole && report.last == head.sequence && report.link == head.link.hexadecimal)
   }
 
-  @Test func `whoever appends cannot read back`() throws {
+  @Test func `a writer of the record cannot read it`() throws {
     let fixture = try ServiceFixture()
     let service = try fixture.service()
     try AuditLog(of: service).append([ServiceFixture.record("marked-item")])
@@ -77,7 +77,7 @@ import Testing
     #expect(try fixture.owner().verifyAudit().isWhole)
   }
 
-  @Test func `months that are dropped leave a chain that begins later`() throws {
+  @Test func `after months are dropped, the chain begins later`() throws {
     let fixture = try ServiceFixture()
     let log = try AuditLog(of: fixture.service())
     for month in 1...5 { try log.append([ServiceFixture.record("month \(month)")], at: .month(month)) }
@@ -131,7 +131,7 @@ import Testing
     #expect(try fixture.owner().auditRecords(after: records.end).next() == nil)
   }
 
-  @Test func `a store without a record has none to read, and records nothing`() throws {
+  @Test func `in a store without a record nothing is recorded or read`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("g")
     #expect(throws: VaultError.notFound(.record)) { try store.open().auditRecords() }

@@ -90,7 +90,7 @@ import Testing
     "[{\"unit\":\"a.service\"}] ]", "[{\"unit\":\"a.service\"}", "[{\"unit\":\"a.service\"},]", "\u{FEFF}[]",
     "[{\"$data\":\"AAAA\"}]", "[{\"unit\":\"a.service\",\"when\":true}]",
   ])
-  func `a binding that does not follow the format is refused and not passed over`(text: String) throws {
+  func `a binding that does not follow the format is refused and not ignored`(text: String) throws {
     let fixture = try ServiceFixture()
     try fixture.owner().applications.bind("com.example.good", Alternative(unit: "good.service"))
     try fixture.owner().group("vault.service").set("bind/\(web)", to: text)
@@ -98,7 +98,7 @@ import Testing
     #expect(throws: VaultError.self) { try fixture.owner().applications.bind(web, Alternative(unit: "b.service")) }
   }
 
-  @Test func `a binding under a name that no application has is refused`() throws {
+  @Test func `a binding under an impossible application id is refused`() throws {
     let fixture = try ServiceFixture()
     for name in ["bind/vault.service", "bind/default", "bind/", "bind/A", "bind/a/b"] {
       try fixture.owner().group("vault.service").set(name, to: "[{\"unit\":\"a.service\"}]")

@@ -50,7 +50,7 @@ import Testing
     #expect(try fixture.service().serviceBindings().isEmpty)
   }
 
-  @Test func `all groups are served if asked for, except those of the store itself`() throws {
+  @Test func `all groups are served on request, except those of the store itself`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     try fixture.owner().createGroup(group)
     _ = try fixture.owner().enrollService(
@@ -76,7 +76,7 @@ import Testing
     try AuditLog(of: fixture.service()).append([ServiceFixture.record("a")])
   }
 
-  @Test func `a revoked service opens nothing, and bindings and record stay`() throws {
+  @Test func `a revoked service opens nothing, and bindings and record are kept`() throws {
     let fixture = try ServiceFixture()
     try fixture.owner().applications.bind("com.example.web", .init(unit: "web.service"))
     try fixture.owner().revokeService()

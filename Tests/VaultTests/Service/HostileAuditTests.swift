@@ -36,7 +36,7 @@ import Testing
   /// Makes the chain and its end consistent again after batches were changed, as the thief can.
   private func chainAnew() throws {
     let group = try group()
-    var head = try group.reading { view throws(GroupFileError) in
+    var head = try group.reading { view throws(VaultError) in
       AuditHead(sequence: 0, link: view.view.state.roster.groupID, month: AuditMonth(number: 0))
     }
     for name in try names() {
@@ -49,7 +49,7 @@ import Testing
     try group.set("head", to: head.serialized())
   }
 
-  @Test func `a batch that was dropped is missed`() throws {
+  @Test func `a dropped batch is found to be missing`() throws {
     let names = try names()
     try group().destroy(names[2])
     #expect(try findings() == [.missing(from: 3, through: 3)])
@@ -102,7 +102,7 @@ import Testing
     #expect(report.isWhole && report.confirmed == 4)
   }
 
-  @Test func `a record of the open part can be invented, which SECURITY.md says`() throws {
+  @Test func `records after the last verification can be forged, as SECURITY.md says`() throws {
     let now = Timestamp.now
     let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3, time: now)
     try group().set(names()[2], to: value(batch, now))
@@ -122,7 +122,7 @@ import Testing
     #expect(records.unreadableCount == 1)
   }
 
-  @Test func `content that is sealed well and written badly is a finding`() throws {
+  @Test func `a batch that opens but has a wrong format is a finding`() throws {
     let now = Timestamp.now
     let good = AuditBatch.serialized([ServiceFixture.record("a").serialized()], sequence: 3, time: now)
     var contents: [[UInt8]] = [
@@ -202,7 +202,8 @@ import Testing
     #expect(try findings().isEmpty)
   }
 
-  @Test func `a record whose end was removed takes nothing more until the owner accepts, and then continues`() throws {
+  @Test func `a record whose end was removed takes no more batches until the owner accepts, and then continues`() throws
+  {
     let last = UInt64(try names().count)
     try group().remove("head")
     // In another month no batch has the first number, so a second chain could begin there.
@@ -217,21 +218,21 @@ import Testing
     #expect(try findings().isEmpty)
   }
 
-  @Test func `batches that were removed with the end are missed by whoever saw them`() throws {
+  @Test func `batches that were removed together with the end are missed if a verification has seen them`() throws {
     let seen = try fixture.owner().verifyAudit().last
     try group().destroy(names().last!)
     try group().remove("head")
     #expect(try findings() == [.endRemoved(last: seen - 1), .shortened(known: seen)])
   }
 
-  @Test func `an unreadable end is taken up in the same way`() throws {
+  @Test func `a record with an unreadable end can be continued in the same way`() throws {
     try group().set("head", to: "broken")
     #expect(try fixture.owner().verifyAudit(accepting: true).isTakenUp)
     try AuditLog(of: fixture.service()).append([ServiceFixture.record("y")])
     #expect(try findings().isEmpty)
   }
 
-  @Test func `an end that names a batch which exists stops appending`() throws {
+  @Test func `nothing is appended if a batch exists after the noted end`() throws {
     let batch = try #require(AuditNames.batch(names()[2]))
     let link = Digest(try bytes(names()[2]).prefix(32))!
     try group().set("head", to: AuditHead(sequence: 3, link: link, month: batch.month).serialized())
@@ -239,7 +240,7 @@ import Testing
     #expect(try findings().contains(.outside(4)))
   }
 
-  @Test func `an end in the far future costs no time and no memory`() throws {
+  @Test func `a noted end in the far future takes neither time nor memory`() throws {
     let last = AuditHead(sequence: 999_999_999_999, link: .zero, month: AuditMonth(number: AuditMonth.limit))
     try group().set("head", to: last.serialized())
     let next = UInt64(try names().count + 1)

@@ -90,7 +90,7 @@ struct ServiceClientTests {
       at: StoreLocation(environment: ["VAULT_HOME": store.folder + "/nothing", "VAULT_SOCKET": service.path]))
   }
 
-  @Test func `a store behind the socket is read and changed like one in files`() throws {
+  @Test func `a store is read and changed through the socket as through its files`() throws {
     let fixture = try StoreFixture()
     let service = try SocketService(fixture)
     defer { service.end() }
@@ -125,7 +125,7 @@ struct ServiceClientTests {
     #expect(try group.history("db/password").map(\.isRemoved) == [true])
   }
 
-  @Test func `a value of the largest size passes both ways`() throws {
+  @Test func `a value of the largest size can be set and read`() throws {
     let fixture = try StoreFixture()
     let service = try SocketService(fixture)
     defer { service.end() }
@@ -136,7 +136,7 @@ struct ServiceClientTests {
     #expect(read)
   }
 
-  @Test func `what needs a credential or the owner says so`() throws {
+  @Test func `operations that need a credential or the owner say so`() throws {
     let fixture = try StoreFixture()
     let service = try SocketService(fixture)
     defer { service.end() }
@@ -148,7 +148,7 @@ struct ServiceClientTests {
     #expect(throws: VaultError.denied(.ownerOnly)) { _ = try store.applications.list() }
   }
 
-  @Test func `an answer that ends too early says of a change alone that it may have been made`() throws {
+  @Test func `if an answer ends too early, only the error for a change says that it may have been made`() throws {
     let fixture = try StoreFixture()
     let service = try SocketService(fixture, writing: Array("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".utf8))
     defer { service.end() }
@@ -175,7 +175,7 @@ struct ServiceClientTests {
     }
   }
 
-  @Test func `a named socket that nobody listens on is an error, and one that is not named is passed over`() throws {
+  @Test func `a named socket that nobody listens on is an error, and a standard one is skipped`() throws {
     let fixture = try StoreFixture()
     let nowhere = fixture.folder + "/none"
     #expect(throws: VaultError.locked(.service("nobody listens on its socket"))) {
@@ -187,7 +187,7 @@ struct ServiceClientTests {
     }
   }
 
-  @Test func `the files are opened where they can be, although somebody listens at a usual place`() throws {
+  @Test func `a store's files are opened if possible, even if somebody listens on a standard socket`() throws {
     let fixture = try StoreFixture()
     let runtime = fixture.folder + "/run"
     try FileManager.default.createDirectory(atPath: runtime + "/vault", withIntermediateDirectories: true)
@@ -229,7 +229,7 @@ struct ServiceClientTests {
     "HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
   }
 
-  @Test func `a vaultd that joins answers with its groups`() throws {
+  @Test func `a vaultd that joins a credential answers with its groups`() throws {
     let body =
       "{\"groups\":[{\"name\":\"web\",\"epoch\":7,\"later\":{}},{\"epoch\":1,\"name\":\"team.shared\"}],\"more\":1}"
     #expect(
@@ -255,7 +255,7 @@ struct ServiceClientTests {
     (502, "{\"errors\":[\"x\"],\"status\":14}", .rolledBack), (502, "{\"status\":0}", .busy),
     (502, "{\"status\":4711}", .busy),
   ])
-  func `a vaultd that does not join says with which status the command ends`(
+  func `if vaultd cannot join a credential, it says with which status the command ends`(
     status: Int, body: String, expected: Vault.ExitStatus
   ) {
     do {
@@ -266,7 +266,7 @@ struct ServiceClientTests {
     }
   }
 
-  @Test func `where no vaultd listens, joining is busy`() throws {
+  @Test func `without a vaultd that listens, joining ends as busy`() throws {
     let location = try StoreLocation(environment: ["VAULT_HOME": "/nonexistent", "VAULT_SOCKET": "/nonexistent/socket"])
     #expect(throws: VaultError.service(.busy, "no vaultd listens on its socket")) {
       try SecretStore.askServiceToJoin(at: location)

@@ -24,7 +24,7 @@ struct ServiceMessageTests {
     #expect(try ServiceCall(decoding: call.encoded()) == call)
   }
 
-  @Test func `changed and shortened calls are refused or read as another call, and end nothing`() throws {
+  @Test func `a changed or shortened call is refused or read as another call, without a crash`() throws {
     var generator = SystemRandomNumberGenerator()
     for call in Self.calls {
       let bytes = try call.encoded()
@@ -46,17 +46,17 @@ struct ServiceMessageTests {
       .denied(.notAMember), .denied(.readOnly), .denied(.ownerOnly), .invalid("an item's name must not be empty"),
       .overLimit("a value of 1 MiB"), .busy(group: "shop"), .contradiction(.presentItem),
     ])
-  func `an error that a program tells from others arrives as itself`(error: VaultError) throws {
+  func `errors that programs distinguish arrive unchanged`(error: VaultError) throws {
     #expect(try ServiceAnswer(decoding: ServiceAnswer(failure: error).encoded()).failure == error)
   }
 
-  @Test func `another error keeps its status and its words`() throws {
+  @Test func `any other error keeps its status and message`() throws {
     let damaged = VaultError.damaged(group: "shop", level: .manifest, detail: "signature")
     let arrived = try #require(try ServiceAnswer(decoding: ServiceAnswer(failure: damaged).encoded()).failure)
     #expect(arrived == .service(.damaged, damaged.message) && arrived.status == damaged.status)
   }
 
-  @Test func `changed and shortened answers are refused or read as another answer, and end nothing`() throws {
+  @Test func `a changed or shortened answer is refused or read as another answer, without a crash`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     try group.set("a", to: "1", Details(label: .to("A"), attributes: ["k": "v"]))

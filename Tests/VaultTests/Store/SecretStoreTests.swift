@@ -27,7 +27,7 @@ final class StoreFixture {
 }
 
 struct SecretStoreTests {
-  @Test func `reads of one state agree although another program writes between them`() throws {
+  @Test func `reads of one state agree even if another program writes between them`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     try group.set("item", to: "before")
@@ -52,7 +52,7 @@ struct SecretStoreTests {
     #expect(try store.value("db/password") == "n3w")
   }
 
-  @Test func `one process gets what another one has set`() throws {
+  @Test func `one process reads what another one has set`() throws {
     let store = try StoreFixture()
     #expect(try store.open().group("default").set("db/password", to: "s3cr3t") == 1)
     #expect(try store.open().group("default").set("db/password", to: "n3w", ifVersion: 1) == 2)

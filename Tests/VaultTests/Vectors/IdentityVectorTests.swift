@@ -60,6 +60,8 @@ import Testing
       #expect(unsafe credential.member.withUnsafeBytes { unsafe Array($0) }.hex == vector.memberSeed)
       #expect(credential.floors.map(\.state.epoch) == vector.floors.map(\.epoch))
       #expect(credential.remote?.address == vector.remote?.address)
+      #expect(credential.remote?.maxAge == vector.remote?.maxAge)
+      #expect(credential.remote?.heartbeat == vector.remote?.heartbeat)
       #expect(credential.remote?.password()?.exportInsecurelyAsString() == vector.remote?.password)
       #expect(try credential.serialized().testBytes.hex == vector.bytes)
     }

@@ -66,7 +66,8 @@ extension IdentityVectors {
       name: remote.name, usesTLS: remote.usesTLS,
       endpoints: remote.endpoints.map { .init(host: $0.host, port: $0.port) },
       authority: remote.authority, certificate: remote.certificate, user: remote.user,
-      key: remote.key()?.exportInsecurelyAsString(), password: remote.password()?.exportInsecurelyAsString())
+      key: remote.key()?.exportInsecurelyAsString(), password: remote.password()?.exportInsecurelyAsString(),
+      maxAge: remote.maxAge, heartbeat: remote.heartbeat)
   }
 
   private static func refusedCredentials(_ base: VectorIdentity) throws -> [Parsing] {

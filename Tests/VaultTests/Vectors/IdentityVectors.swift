@@ -93,6 +93,8 @@ struct IdentityVectors: Codable, Equatable {
       var user: String?
       var key: String?
       var password: String?
+      var maxAge: UInt32?
+      var heartbeat: UInt32?
     }
 
     var bytes: String

@@ -9,7 +9,7 @@ struct DatabasePages: ~Copyable {
   /// The number of pages; they are numbered from 1.
   let count: UInt32
 
-  init(path: String) throws(GroupFileError) {
+  init(path: String) throws(VaultError) {
     let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
     var status = stat()

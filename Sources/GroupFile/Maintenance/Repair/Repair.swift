@@ -68,22 +68,23 @@ extension AccessGroupFile {
   ///   - names: unproved items to keep.
   ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
   /// - Returns: `nil` if nothing is damaged.
-  /// - Throws: `rolledBack` if this machine has seen a newer state; `damaged` if no signed state is left; `noItem` for
+  /// - Throws: `rolledBack` if this machine has seen a newer state; `damaged` if no signed state is left; `notFound` for
   ///   a name that no unproved item has. The group is unchanged then.
   package func repair(
     at draft: String, keeping kept: String, unproved names: [String] = [], by authority: any RosterAuthority,
     members: [MemberSeed] = [],
     progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(GroupFileError) -> GroupRepair? {
-    guard context.kind == .owner else { throw .ownerOnly }
+  ) throws(VaultError) -> GroupRepair? {
+    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
-    guard AccessGroupFile.exists(in: folder) else { throw .missing }
+    guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
     let lock = try WriterLock(at: place)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     guard try isDamaged(progress) else { return nil }
     let places = DraftPlaces(draft: draft, kept: kept)
-    return try makeNew(at: places, holding: lock, names: names, members: members, progress: progress) {
-      (salvaged, makeNew) throws(GroupFileError) in
+    return try makeNew(
+      at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState, progress: progress
+    ) { (salvaged, makeNew) throws(VaultError) in
       var group = salvaged.rows.group
       var left = LeftBehind()
       let written = try RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
@@ -100,22 +101,22 @@ extension AccessGroupFile {
   ///   - acceptance: may accept a state that contradicts what was seen, if the file holds no other.
   ///   - places: the paths for the new and the replaced files.
   ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
-  /// - Throws: `ownerOnly`, `superseded`, `declined`, `overLimit`, `rolledBack`; `unproved` if something signed is lost
-  ///   and the change does not allow dropping it; `damaged` if no signed state is left. Nothing is changed then.
+  /// - Throws: `denied`, `contradiction(.superseded)`, `declined`, `overLimit`, `rolledBack`; `unproved` if something signed
+  ///   is lost and the change does not allow dropping it; `damaged` if no signed state is left. Nothing is changed then.
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: DraftPlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(GroupFileError) -> ChangedRoster {
-    guard context.kind == .owner else { throw .ownerOnly }
+  ) throws(VaultError) -> ChangedRoster {
+    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let lock = try WriterLock(at: ContainerPlace(folder: folder))
-    guard change.isStillWanted() else { throw .superseded }
+    guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
     var left = LeftBehind()
     func sign(
-      _ salvaged: SalvagedGroup, _ makeNew: () throws(GroupFileError) -> GroupWriter
-    ) throws(GroupFileError) -> (GroupRepair, GroupWriter?) {
-      guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .superseded }
+      _ salvaged: SalvagedGroup, _ makeNew: () throws(VaultError) -> GroupWriter
+    ) throws(VaultError) -> (GroupRepair, GroupWriter?) {
+      guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .contradiction(.superseded) }
       let group = salvaged.rows.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
         throw .unproved(items: group.lost, versions: group.lostVersions)
@@ -136,8 +137,8 @@ extension AccessGroupFile {
   }
 
   /// - Throws: an error that a repair cannot fix.
-  private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(GroupFileError) -> Bool {
-    do throws(GroupFileError) {
+  private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(VaultError) -> Bool {
+    do throws(VaultError) {
       let transaction = try beginReading()
       _ = try FullProof.run(transaction.view) { progress(.proved($0)) }
       return false
@@ -149,14 +150,17 @@ extension AccessGroupFile {
 
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
   ///
-  /// - Parameter sign: writes the new state, for a new key into a further file, which it returns.
+  /// - Parameters:
+  ///   - unsigned: describes the defect of a file without a signed state.
+  ///   - sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
     at places: DraftPlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
-    accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed], progress: (MaintenanceProgress) -> Void,
-    sign: (SalvagedGroup, () throws(GroupFileError) -> GroupWriter) throws(GroupFileError) -> (
+    accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
+    unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
+    sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> (
       GroupRepair, GroupWriter?
     )
-  ) throws(GroupFileError) -> (group: GroupRepair, state: VerifiedState) {
+  ) throws(VaultError) -> (group: GroupRepair, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
@@ -164,7 +168,7 @@ extension AccessGroupFile {
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
-    func makeWriter() throws(GroupFileError) -> GroupWriter {
+    func makeWriter() throws(VaultError) -> GroupWriter {
       try GroupWriter(in: draft.folder, fileMode: draft.fileMode)
     }
     var writer = try makeWriter()
@@ -172,11 +176,17 @@ extension AccessGroupFile {
     var group: GroupRepair
     var offered: OfferedState?
     let old: VerifiedState
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
       let index = try SalvageIndex(of: salvage, stored) { progress(.copied(bytes: $0, of: $1)) }
-      let (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
-        acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
+      let state: VerifiedState
+      let isRefused: Bool
+      do throws(VaultError) {
+        (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
+          acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
+        }
+      } catch {
+        throw unsigned(error)
       }
       old = state
       if let acceptance, isRefused || acceptance.isRemoved {
@@ -223,6 +233,14 @@ extension AccessGroupFile {
   }
 }
 
+extension VaultError {
+  /// The defect for which a repair ends, because nothing could be proved.
+  fileprivate var withoutSignedState: VaultError {
+    guard case .damaged(nil, let level, let detail) = self else { return self }
+    return .damaged(level, "\(detail); no signed state is left to repair it from")
+  }
+}
+
 extension AccessGroupFile {
   /// Writes the named unproved values, which an earlier repair listed, as new versions of their items.
   ///
@@ -230,9 +248,10 @@ extension AccessGroupFile {
   ///   - names: the items.
   ///   - aside: the folder of the damaged files, which are only read.
   ///   - salvage: an unused path.
-  /// - Throws: `noItem` if a name has no value there that opens under the group's current key; nothing is changed then.
-  package func adopt(_ names: [String], from aside: String, at salvage: String) throws(GroupFileError) -> GroupRepair {
-    guard context.kind == .owner else { throw .ownerOnly }
+  /// - Throws: `notFound` if a name has no value there that opens under the group's current key; nothing is changed
+  ///   then.
+  package func adopt(_ names: [String], from aside: String, at salvage: String) throws(VaultError) -> GroupRepair {
+    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     defer { SalvageCopy.remove(salvage) }
     let transaction = try beginWriting()
     let stored = try SalvageCopy.make(
@@ -254,7 +273,7 @@ extension AccessGroupFile {
   /// The newest value of `name` that can be opened.
   private func value(
     _ name: String, _ seal: RowSeal, _ index: borrowing SalvageIndex
-  ) throws(GroupFileError) -> (Attributes, OpenedSecret, version: UInt64) {
+  ) throws(VaultError) -> (Attributes, OpenedSecret, version: UInt64) {
     for record in index.versions(of: seal.keys.token(of: name)).reversed() {
       guard let row = index.row(record), row.state == .present, let attributes = try? seal.attributes(of: row),
         attributes.name.utf8.elementsEqual(name.utf8)
@@ -267,6 +286,6 @@ extension AccessGroupFile {
       guard let secret = try? seal.secret(box.bytes, in: box.range, of: row) else { continue }
       return (attributes, secret, row.version)
     }
-    throw .noItem
+    throw .notFound(.item)
   }
 }

@@ -8,12 +8,12 @@ enum SalvageCopy {
   ///
   /// - Parameter header: the first bytes of an intact container, for a file that has lost its own.
   /// - Returns: what SQLite finds through the file's tables.
-  /// - Throws: `storage`, `denied`; `altered` if there is no regular file.
+  /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
   @discardableResult
-  static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(GroupFileError) -> StoredParts {
+  static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(VaultError) -> StoredParts {
     let original = try Handle(path: source.path, writable: false, isFrozen: false)
     defer { original.close() }
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       try copy(original, to: path, header)
       try copyLog(source.logPath, to: path + "-wal")
     } catch {
@@ -27,10 +27,10 @@ enum SalvageCopy {
   /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
   /// indefinitely.
   ///
-  /// - Throws: `storage`, `denied`; `altered` if they are not regular files, or, for a copy that will be shared with
+  /// - Throws: `storage`, `denied`; `damaged` if they are not regular files, or, for a copy that will be shared with
   ///   others, if they have further hard links. When the call returns, the copy is on the disk.
   static func duplicate(_ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape)
-    throws(GroupFileError)
+    throws(VaultError)
   {
     let original = try Handle(path: source.path, writable: false, isFrozen: false)
     defer { original.close() }
@@ -58,7 +58,7 @@ enum SalvageCopy {
   // with the last page that has content.
   private static func copy(
     _ original: Handle, to path: String, _ header: [UInt8]?, _ shape: ContainerShape = .closed
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     var size: Int64 = 0
     try original.check(unsafe csqlite_size(original.database, &size))
     let pageCount = (Int(size) + DatabasePages.size - 1) / DatabasePages.size
@@ -112,12 +112,12 @@ enum SalvageCopy {
   // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
   private static func copyLog(
     _ source: String, to path: String, _ shape: ContainerShape = .closed
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     guard try ContainerPlace.status(source) != nil else { return }
     let log = try onDisk(OpenFile(source, O_RDONLY))
     let status = try onDisk(log.status())
     guard status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1 else {
-      throw .altered("a file of the group is not a regular file with a single name")
+      throw .damaged(.container, "a file of the group is not a regular file with a single name")
     }
     let file = try output(path, shape)
     var offset = 0
@@ -132,7 +132,7 @@ enum SalvageCopy {
     try onDisk(file.synchronize())
   }
 
-  private static func output(_ path: String, _ shape: ContainerShape) throws(GroupFileError) -> OpenFile {
+  private static func output(_ path: String, _ shape: ContainerShape) throws(VaultError) -> OpenFile {
     let file = try onDisk(OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: shape.fileMode))
     try onDisk(file.setMode(shape.fileMode))
     return file

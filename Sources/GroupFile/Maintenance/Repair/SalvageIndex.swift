@@ -42,7 +42,7 @@ struct SalvageIndex: ~Copyable {
   /// Reads every page of the file at `path`.
   ///
   /// - Parameter stored: what SQLite finds through the file's tables.
-  init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(GroupFileError) {
+  init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(VaultError) {
     self.stored = stored
     pages = try DatabasePages(path: path)
     // Each byte of an honest file belongs to at most two records, an old one and a new one. The budget stops a file
@@ -201,9 +201,10 @@ extension Row {
         unsafe UnsafeRawBufferPointer(rebasing: payload[range])
       }
       return unsafe Row(
-        token: Token(loadingFrom: slice(token)), version: UInt64(version), state: state, oldest: UInt64(oldest),
-        previous: slice(previous), nonce: slice(nonce), attributes: slice(attributes), place: place,
-        secret: slice(secret))
+        Parts(
+          token: Token(loadingFrom: slice(token)), version: UInt64(version), state: state, oldest: UInt64(oldest),
+          previous: slice(previous), nonce: slice(nonce), attributes: slice(attributes), place: place,
+          secret: slice(secret)))
     }
   }
 
@@ -216,8 +217,9 @@ extension Row {
       return unsafe previous.withUnsafeBytes { previous in
         unsafe nonce.withUnsafeBytes { nonce in
           unsafe Row(
-            token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
-            attributes: slice(attributesRange), place: place, secret: slice(secretRange))
+            Parts(
+              token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+              attributes: slice(attributesRange), place: place, secret: slice(secretRange)))
         }
       }
     }

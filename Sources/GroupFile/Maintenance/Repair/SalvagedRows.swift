@@ -26,10 +26,10 @@ struct SalvagedRows {
   ///
   /// - Parameter writer: makes the new file, to which `view` belongs.
   /// - Returns: the root of the tree over what was written.
-  /// - Throws: `noItem` if a wanted item is not among the unproved ones.
+  /// - Throws: `notFound` if a wanted item is not among the unproved ones.
   mutating func write(
     from index: borrowing SalvageIndex, to writer: inout GroupWriter, progress: (UInt64) -> Void
-  ) throws(GroupFileError) -> Digest {
+  ) throws(VaultError) -> Digest {
     let tree = SalvagedTree(root: view.state.manifest.root, in: index)
     for entry in tree.entries where !dropped.contains(entry.token) {
       if try !keep(entry, index, &writer) { try noteLost(entry.token, index) }
@@ -45,7 +45,7 @@ struct SalvagedRows {
     try noteUnproved(index, &writer)
     group.lostNames.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     group.unproved.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-    guard group.unproved.count(where: \.isKept) == wanted.count else { throw .noItem }
+    guard group.unproved.count(where: \.isKept) == wanted.count else { throw .notFound(.item) }
     return try writer.finish()
   }
 
@@ -54,7 +54,7 @@ struct SalvagedRows {
   /// - Returns: `false` if its row or its value is lost.
   private mutating func keep(
     _ entry: TreeEntry, _ index: borrowing SalvageIndex, _ writer: inout GroupWriter
-  ) throws(GroupFileError) -> Bool {
+  ) throws(VaultError) -> Bool {
     guard let current = index.row(entry.token, entry.digest), try opens(current, index) else { return false }
     var oldest = current
     var versions: [Row] = []
@@ -75,29 +75,29 @@ struct SalvagedRows {
   }
 
   /// Whether attributes and secret of a row can be opened; if so, its large value is written.
-  private func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(GroupFileError) -> Bool {
+  private func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(VaultError) -> Bool {
     if row.place == .blob {
       guard let digest = Digest(row.encoded[row.secretRange]), let blob = index.blob(digest) else { return false }
       try connection.insertBlob(row.token, version: row.version, blob)
     }
-    do throws(GroupFileError) {
+    do throws(VaultError) {
       _ = try view.attributes(of: row)
       if row.state == .present { _ = try view.secret(of: row) }
       return true
     } catch {
-      guard case .damaged = error else { throw error }
+      guard case .damaged(_, .row, _) = error else { throw error }
       if row.place == .blob { try dropBlob(of: row) }
       return false
     }
   }
 
-  private func dropBlob(of row: Row) throws(GroupFileError) {
+  private func dropBlob(of row: Row) throws(VaultError) {
     try connection.statement("DELETE FROM blob WHERE token = ? AND version = ?").bind(1, row.token.bytes)
       .bind(2, counter: row.version).run()
   }
 
   /// Records the name of a lost item, if any version has it: a name that yields the item's token is its name.
-  private mutating func noteLost(_ token: Token, _ index: borrowing SalvageIndex) throws(GroupFileError) {
+  private mutating func noteLost(_ token: Token, _ index: borrowing SalvageIndex) throws(VaultError) {
     group.lost += 1
     for record in index.versions(of: token).reversed() {
       guard let row = index.row(record), let attributes = try? view.attributes(of: row) else { continue }
@@ -109,7 +109,7 @@ struct SalvagedRows {
   /// Lists each item that was not kept, with its newest version that can be opened; a tombstone has nothing to keep.
   private mutating func noteUnproved(
     _ index: borrowing SalvageIndex, _ writer: inout GroupWriter
-  ) throws(GroupFileError) {
+  ) throws(VaultError) {
     var position = 0
     var last: Token?
     for record in index.rows where record.token != last {
@@ -124,7 +124,7 @@ struct SalvagedRows {
     }
   }
 
-  private mutating func note(_ row: Row, _ writer: inout GroupWriter) throws(GroupFileError) {
+  private mutating func note(_ row: Row, _ writer: inout GroupWriter) throws(VaultError) {
     let attributes = try view.attributes(of: row)
     let isKept = wanted.contains(row.token)
     group.unproved.append(

@@ -2,7 +2,7 @@ import Sealing
 
 extension Connection {
   /// Writes the links that were found of the chain up to `state`.
-  func storeChain(_ found: [UInt64: Digest], of state: VerifiedState) throws(GroupFileError) {
+  func storeChain(_ found: [UInt64: Digest], of state: VerifiedState) throws(VaultError) {
     let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
     let end = state.manifest.epoch
     for (epoch, rest) in found.sorted(by: { $0.key < $1.key }) where epoch <= end {
@@ -12,7 +12,7 @@ extension Connection {
   }
 
   /// Whether the chain that was found leads to `state`. Otherwise it is dropped, because lost links cannot be rebuilt.
-  func confirmChain(of state: VerifiedState) throws(GroupFileError) -> Bool {
+  func confirmChain(of state: VerifiedState) throws(VaultError) -> Bool {
     try appendChain(state.manifest.epoch, state.manifest.rest())
     if state.isEnd(of: try chain(after: 0)) { return true }
     try statement("DELETE FROM chain").run()
@@ -37,9 +37,9 @@ struct StateSearch {
   private let context: GroupContext
   private let witness: WitnessReading
   private let members: [MemberSeed]
-  private var failure = GroupFileError.damaged(.container, "a part of the state is missing")
+  private var failure = VaultError.damaged(.container, "a part of the state is missing")
   /// The error of finding the device key that a header names.
-  private var deviceFailure: GroupFileError?
+  private var deviceFailure: VaultError?
 
   /// The state that every reader of the file would find, if it verifies; otherwise the verified state with the highest
   /// epoch.
@@ -58,23 +58,23 @@ struct StateSearch {
   static func run(
     _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed],
     taking isTaken: (VerifiedState) -> Bool = { _ in false }
-  ) throws(GroupFileError) -> (state: VerifiedState, isRefused: Bool) {
+  ) throws(VaultError) -> (state: VerifiedState, isRefused: Bool) {
     var search = StateSearch(context: context, witness: witness, members: members)
-    var refusal: GroupFileError?
+    var refusal: VaultError?
     var taken: VerifiedState?
     let chain = index.chain
     let descendants = search.descendants(chain)
     // A higher generation is newer, so lower ones need not be examined.
     for generation in search.generations(index) {
       for state in try search.states(index, try search.opened(generation.headers, index)) {
-        do throws(GroupFileError) {
-          _ = try WitnessRule.check(state, against: witness, strict: true) { (_) throws(GroupFileError) in
+        do throws(VaultError) {
+          _ = try WitnessRule.check(state, against: witness, strict: true) { (_) throws(VaultError) in
             descendants.contains(state.link)
           }
           return (state, false)
         } catch {
           refusal = refusal ?? error
-          guard error != .anotherGroup, isTaken(state) else { continue }
+          guard error != .anotherGroup(""), isTaken(state) else { continue }
           let newest = taken.map { ($0.manifest.generation, $0.manifest.rosterRevision) } ?? (0, 0)
           if (state.manifest.generation, state.manifest.rosterRevision) > newest { taken = state }
         }
@@ -110,7 +110,7 @@ struct StateSearch {
   /// The keys that the wraps of one generation yield.
   private mutating func opened(
     _ headers: [StateHeader], _ index: borrowing SalvageIndex
-  ) throws(GroupFileError) -> [Opened] {
+  ) throws(VaultError) -> [Opened] {
     var opened: [Opened] = []
     for headers in Dictionary(grouping: headers, by: { $0.groupID }).values {
       let own = try keys(of: context.seed, headers, index)
@@ -136,14 +136,14 @@ struct StateSearch {
   /// The keys that the wraps of one member and one generation yield.
   private mutating func keys(
     of seed: MemberSeed, _ headers: [StateHeader], _ index: borrowing SalvageIndex
-  ) throws(GroupFileError) -> [Opened] {
+  ) throws(VaultError) -> [Opened] {
     let (groupID, generation) = (headers[0].groupID, headers[0].generation)
     let wraps = index.wraps[seed.slotID(group: groupID, generation: generation)] ?? []
     if wraps.isEmpty, seed === context.seed { failure = .damaged(.wrap, "the owner's wrap is missing") }
     let devices = Set(headers.filter { $0.flags.contains(.thisDeviceOnly) }.map(\.deviceKeyID))
     var opened: [Opened] = []
     for wrap in wraps {
-      do throws(GroupFileError) {
+      do throws(VaultError) {
         let groupKey = try Wrap.open(wrap, for: seed, groupID: groupID, generation: generation)
         opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap: wrap))
         for device in devices {
@@ -158,8 +158,8 @@ struct StateSearch {
     return opened
   }
 
-  private mutating func deviceKey(_ id: [UInt8]) throws(GroupFileError) -> Key? {
-    do throws(GroupFileError) {
+  private mutating func deviceKey(_ id: [UInt8]) throws(VaultError) -> Key? {
+    do throws(VaultError) {
       return try context.deviceKey(id)
     } catch {
       guard case .otherDevice = error else { throw error }
@@ -171,13 +171,13 @@ struct StateSearch {
   /// The states that verify under some of the keys: the one with the stored parts first, then by falling epoch.
   private mutating func states(
     _ index: borrowing SalvageIndex, _ opened: [Opened]
-  ) throws(GroupFileError) -> [VerifiedState] {
+  ) throws(VaultError) -> [VerifiedState] {
     var states: [VerifiedState] = []
     for candidate in opened {
       let rosters = try rosters(index.parts[StatePart.roster.rawValue] ?? [], candidate)
       guard !rosters.isEmpty else { continue }
       for sealed in index.parts[StatePart.manifest.rawValue] ?? [] where sealed.count == SignedManifest.byteCount {
-        do throws(GroupFileError) {
+        do throws(VaultError) {
           let (manifest, entry) = try SignedManifest.open(sealed, with: candidate.keys) { rosters[$0] }
           guard let signed = rosters[manifest.rosterDigest]?.signed else { continue }
           states.append(
@@ -196,10 +196,10 @@ struct StateSearch {
     }
   }
 
-  private mutating func rosters(_ parts: Set<[UInt8]>, _ opened: Opened) throws(GroupFileError) -> Rosters {
+  private mutating func rosters(_ parts: Set<[UInt8]>, _ opened: Opened) throws(VaultError) -> Rosters {
     var rosters: Rosters = [:]
     for sealed in parts {
-      do throws(GroupFileError) {
+      do throws(VaultError) {
         let signed = try SignedRoster(opening: sealed, with: opened.keys, ownerKey: context.ownerKey)
         try signed.roster.flags.version.check(.writing)
         let member = try signed.roster.member(context, under: opened.keys, opened.wrap)

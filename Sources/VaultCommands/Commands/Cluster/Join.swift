@@ -3,13 +3,13 @@ internal import Vault
 /// `vault join --credential FILE`
 struct JoinApplication: Command {
   static let about = About(
-    "Have vaultd fetch the groups of an application to this machine, and keep them up to date.",
+    "Let vaultd fetch an application's groups to this machine and keep them up to date.",
     usage: "vault join --credential FILE [--passphrase-fd N] [--store FOLDER]",
     more: """
-      The credential is one that 'vault app issue --remote' wrote: it says where the groups are published. A copy of it \
-      stays in the folder joined of the store, for vaultd, which must run for this store as the same user. The store needs \
-      no owner: the owner of the groups stays where they are. The passphrase of a sealed credential is asked for, and \
-      the copy is not sealed.
+      The credential must have been written by 'vault app issue --remote', because it says where the groups are \
+      published. A copy is kept in the store's folder joined, for vaultd, which must run for this store as the same \
+      user. The store needs no owner; the groups' owner stays on the other machine. If the credential is sealed, the \
+      command asks for its passphrase, and the copy is not sealed.
 
       The same command with a newer credential of the application replaces the copy.
       """,

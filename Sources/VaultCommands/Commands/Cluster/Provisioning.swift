@@ -6,13 +6,14 @@ struct ProvisionRemote: Command {
     "Make the users, roles and permissions of a remote in etcd.",
     usage: "vault remote provision NAME [--root-user USER] [--root-password-fd N] [--json]",
     more: """
-      The user of the remote may then read and write the keys of the groups that are published there, and no others. The \
-      user of each application whose credential was issued with --own-login may do what the application may do: with the \
-      right to read, read. Whoever is not a member of a group gets no access to its keys. Run it again after each change of \
-      members; it changes only these users and roles.
+      Afterwards the remote's own user can read and write the keys of all groups that are published there, and no \
+      other keys. The user of an application whose credential was issued with --own-login can read or write the keys \
+      of a group if the application can do so in the group. Users who are not members of a group have no access to its \
+      keys. Run the command again after each change of members; it changes only these users and roles.
 
-      It needs the login of an etcd user with the role root, whose password is asked for, or read from a descriptor. vaultd \
-      uses it for this one request, and nobody keeps it. Permissions count once 'etcdctl auth enable' was run.
+      It needs the login of an etcd user with the role root. It asks for the password, or reads it from a descriptor. \
+      vaultd uses the login for this one request and does not keep it. Permissions take effect once 'etcdctl auth \
+      enable' has been run.
       """,
     example: """
       vault remote provision office

@@ -7,9 +7,9 @@ struct PublishGroup: Command {
     "Publish a group: a cluster orders its changes, and other machines have copies of it.",
     usage: "vault group publish NAME --remote REMOTE",
     more: """
-      From now on, vaultd makes every change of the group's file in the order of the cluster, which sees nothing but \
-      sealed bytes. Reading works as before, without the cluster. The group gets a new key, and vaultd must be a \
-      member of it: vault grant GROUP vault.service --rights write.
+      From now on, the cluster decides the order of the group's changes, and vaultd makes them in that order. The \
+      cluster sees only sealed bytes. Reading works as before, without the cluster. The group gets a new key, and \
+      vaultd must be a member of it: vault grant GROUP vault.service --rights write.
       """,
     example: """
       vault group publish team.shared --remote prod
@@ -36,11 +36,11 @@ struct PublishGroup: Command {
 /// `vault group unpublish NAME`
 struct UnpublishGroup: Command {
   static let about = About(
-    "End the publication of a group; each machine keeps its copy, as a group of its own.",
+    "Stop publishing a group; each machine keeps its copy as a separate group.",
     usage: "vault group unpublish NAME",
     more: """
       This is the last change that the cluster orders. Every machine proves it before it changes its copy without the \
-      cluster. What they change from then on, the others do not get.
+      cluster. Later changes on one machine do not reach the others.
       """,
     example: """
       vault group unpublish team.shared
@@ -66,8 +66,8 @@ struct SynchronizeGroups: Command {
     "Bring the copies of published groups up to date, through vaultd.",
     usage: "vault sync [GROUP]... [--watch]",
     more: """
-      vaultd does this by itself whenever something changes; this command waits until it is done. Without names it \
-      takes all published groups. With --watch it goes on until it is interrupted, and says when a copy changes.
+      vaultd does this by itself whenever something changes; this command waits until it is done. Without names it is \
+      for all published groups. With --watch it continues until it is interrupted, and says when a copy changes.
       """,
     example: """
       vault sync team.shared
@@ -79,7 +79,7 @@ struct SynchronizeGroups: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     names = arguments.anyArguments("group", "The groups; all published ones if none is named.", completes: .groups)
-    watch = arguments.flag("--watch", "Go on until interrupted.")
+    watch = arguments.flag("--watch", "Continue until interrupted.")
     key = try KeySource(&arguments)
   }
 

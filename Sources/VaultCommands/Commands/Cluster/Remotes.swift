@@ -10,18 +10,18 @@ struct AddRemote: Command {
                        [--user NAME [--password-fd N]] [--max-age TIME] [--heartbeat TIME] [--replace]
       """,
     more: """
-      The servers order and keep what members of a group write, and can neither read nor forge it. With etcds:// instead \
-      of etcd://, or with certificates, connections are encrypted with TLS; --ca names the authorities that the servers' \
-      certificates must come from, instead of those of the system. The password of --user is asked for, or read from a \
-      descriptor. It is kept in the group vault.service, which vaultd can read, and in the credentials that 'vault app \
-      issue --remote' writes.
+      The servers order and keep what members of a group write, and can neither read nor forge it. With etcds:// \
+      instead of etcd://, or with certificates, connections are encrypted with TLS; --ca names the authorities that \
+      must have issued the servers' certificates, instead of those of the system. The command asks for the password of \
+      --user, or reads it from a descriptor. It is kept in the group vault.service, which vaultd can read, and in the \
+      credentials that 'vault app issue --remote' writes.
 
-      Servers can withhold what others wrote. With --max-age, items of a group are not read (status 12) once the newest \
-      signature that was proved is older. With --heartbeat, a vaultd that may write signs an empty change when there was \
-      none for that long; it should be well below --max-age.
+      Servers can withhold what others wrote. With --max-age, items of a group cannot be read (status 12) if the \
+      newest proved signature is older. With --heartbeat, a vaultd that may write signs an empty change if there was \
+      no other for that long; it should be well below --max-age.
 
-      --replace changes the address, the certificates, the login and these times of a remote. Credentials that were written before \
-      keep the old ones.
+      --replace changes the address, the certificates, the login and these times of a remote. Credentials that were \
+      written earlier keep the old values.
       """,
     example: """
       vault remote add office etcds://etcd1.example:2379,etcd2.example:2379 --user vault
@@ -51,7 +51,7 @@ struct AddRemote: Command {
       "--password-fd", value: "n", "Read the password of --user from the first line of this descriptor.")
     maxAge = arguments.option("--max-age", value: "time", "How old the newest proved state may be: 90s, 15m, 12h, 30d.")
     heartbeat = arguments.option(
-      "--heartbeat", value: "time", "After how long without a change an empty one is signed.")
+      "--heartbeat", value: "time", "After how long without a change to sign an empty one.")
     replace = arguments.flag("--replace", "Change a remote that exists.")
     key = try KeySource(&arguments)
   }
@@ -100,7 +100,7 @@ struct AddRemote: Command {
     return text
   }
 
-  /// A remote has 64 KiB at most, so a file with more bytes is refused without reading it all.
+  /// A remote is at most 64 KiB, so a larger file is refused before it is read completely.
   private static func contents(of path: String, _ option: String) throws(Failure) -> WipedBytes {
     let source = "the file of \(option)"
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
@@ -172,11 +172,11 @@ extension Remote {
 /// `vault remote remove NAME`
 struct RemoveRemote: Command {
   static let about = About(
-    "Forget an etcd cluster. It is refused while a group is published there.",
+    "Forget an etcd cluster, unless a group is published there.",
     usage: "vault remote remove NAME",
     more: """
-      Credentials that were written with it keep its address and login, and older backups of the store do, too: to end \
-      that login, change the password in etcd.
+      Credentials that were written with it, and older backups of the store, still contain its address and login. To \
+      end that login, change the password in etcd.
       """,
     example: """
       vault remote remove office

@@ -115,7 +115,7 @@ struct ExportRequest {
   private let source: AccessGroup
   /// The passphrase of a KeePass database.
   var passphrase: WipedBytes?
-  /// What the written format cannot hold, in words that contain no value.
+  /// What the written format cannot hold, described without any value.
   private(set) var losses: [String] = []
 
   init(of group: AccessGroup) throws(VaultError) {
@@ -127,7 +127,7 @@ struct ExportRequest {
     self.items = items.sorted { $0.name.description < $1.name.description }
   }
 
-  /// The parts of an item that an env file cannot contain, in words.
+  /// A description of the parts of an item that an env file cannot contain.
   var whatTextCannotHold: String? {
     let count = items.count { item in
       item.label != nil || !item.attributes.isEmpty || item.expires != nil || item.kind != .string

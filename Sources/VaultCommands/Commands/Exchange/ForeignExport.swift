@@ -6,7 +6,7 @@ internal import Vault
 /// The items of a group as entries, for the formats that other password managers import.
 struct ForeignExport {
   private var entries: [Entry] = []
-  /// The parts of items that none of the formats can hold, in words that contain no value.
+  /// The parts of items that none of the formats can hold, described without any value.
   private(set) var losses: [String] = []
 
   /// - Parameters:

@@ -22,10 +22,10 @@ struct IssueApplication: Command {
       --passphrase seals the credential with a new passphrase, for a colleague: vault asks for it when the credential \
       is used.
 
-      --remote writes where the application's groups are published into the credential, with the login for that place, \
-      for 'vault join' on another machine. An older vault says that such a credential is of a newer format (status 17). \
-      With --own-login the application has an etcd user of its own, vault-APP, which 'vault remote provision' makes in \
-      etcd and 'vault revoke' shuts out there.
+      With --remote, the credential also says where the application's groups are published and how to log in there, \
+      for 'vault join' on another machine. An older vault reports a newer format (status 17) for such a credential. \
+      With --own-login the application gets its own etcd user, vault-APP, which 'vault remote provision' makes in etcd \
+      and whose permission 'vault revoke' removes.
       """,
     example: """
       vault app issue com.example.api --output api.credential --group team.shared:read
@@ -64,7 +64,7 @@ struct IssueApplication: Command {
     remote = arguments.option(
       "--remote", value: "name", "Write this remote's address and login into the credential, for another machine.",
       completes: .remotes)
-    ownLogin = arguments.flag("--own-login", "With --remote: an etcd user of the application's own.")
+    ownLogin = arguments.flag("--own-login", "With --remote: give the application its own etcd user.")
     passphrase = arguments.flag("--passphrase", "Seal the credential with a passphrase, which is asked for.")
     newPassphraseDescriptor = try arguments.number(
       "--new-passphrase-fd", value: "n", "Seal it with the passphrase on the first line of this descriptor.")

@@ -25,7 +25,7 @@ struct AcceptGroup: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The group's name.", completes: .groups)
-    anotherGroup = arguments.flag("--another-group", "Accept another group than the one to which the name belongs.")
+    anotherGroup = arguments.flag("--another-group", "Accept a group other than the one that has this name.")
     dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
     consent = Consent(&arguments)
     key = try KeySource(&arguments)
@@ -50,7 +50,7 @@ struct AcceptGroup: Command {
 }
 
 extension Session {
-  /// For a command that was told to accept a state as part of another change: describes it, and asks on a terminal.
+  /// Describes a state that a command was told to accept as part of another change, and asks on a terminal.
   func takes(_ state: ReturningState) -> Bool {
     say("'\(state.group)' is not in the state that this machine has seen last; accepting this state:")
     describe(state)
@@ -69,7 +69,7 @@ extension Session {
   /// Says what and who returns, and what vanishes, if a state is accepted.
   fileprivate func describe(_ state: ReturningState) {
     switch state.reason {
-    case .anotherGroup: say("this is another group than the one to which the name belongs")
+    case .anotherGroup: say("this is not the group that had this name before")
     case .removed: say("this group was removed")
     default: break
     }

@@ -123,7 +123,7 @@ struct ShowGroup: Command {
 }
 
 extension Result<UInt64?, VaultError> {
-  /// What is known of the log of a published group.
+  /// The state of a published group's log, as far as it is known.
   fileprivate var text: String {
     switch self {
     case .success(let epoch?): "its cluster has epoch \(epoch)"

@@ -46,12 +46,12 @@ struct RevokeRights: Command {
       Unsigned data in the group's file is left behind. Signed items that are lost to damage, or that nobody can \
       open, are left behind only with --drop-unproved; without it the command then changes nothing.
 
-      If the group is not in the state that this machine has seen last, because somebody put back an older one or \
-      another branch, --accept says what that brings back and accepts it in the same step, so that nobody can act in \
-      between.
+      If the group is not in the state that this machine saw last, because somebody put back an older state or another \
+      branch, --accept says what that brings back and accepts it in the same step, so that nobody can act in between.
 
-      If the group is published and the application's credential has a login for etcd, its permission there is taken, \
-      too. If the cluster does not allow that to vaultd, the command ends with status 12 and says what to run.
+      If the group is published and the application's credential has its own etcd login, that login loses its \
+      permission for the group. If vaultd may not change this in the cluster, the command ends with status 12 and says \
+      what to run.
 
       The application may have copied what it could read. To list the values that are still unchanged: vault exposure
       """,
@@ -84,7 +84,7 @@ struct RevokeRights: Command {
     session.say("'\(app)' is no longer a member of '\(group)'; to see what it could read: vault exposure")
     switch try store.withdrawLogin(of: app, from: group) {
     case .notNeeded: break
-    case .withdrawn: session.say("its etcd user has no access to the group's commits any more")
+    case .withdrawn: session.say("its etcd user no longer has access to the group's commits")
     case .refused(let remote):
       throw Failure(
         .denied, "its etcd user still has access to the group's commits, which it cannot open",
@@ -103,7 +103,7 @@ struct ShowExposure: Command {
     "List the values that a removed member could read and that are still unchanged.",
     usage: "vault exposure [--json]",
     more: """
-      A value leaves the list when it is set anew.
+      A value leaves the list when a new value is set.
       """,
     example: """
       vault exposure
@@ -124,7 +124,7 @@ struct ShowExposure: Command {
     )
     session.endProgress()
     try show(exposed, in: session)
-    // The list is incomplete, and a script must notice that.
+    // The list is incomplete, so the exit status must say so.
     if let problem { throw problem }
   }
 

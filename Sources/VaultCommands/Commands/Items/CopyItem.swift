@@ -93,7 +93,7 @@ struct Transfer {
         if removesSource { edit.remove(name) }
       }
     }
-    // A user who may not write the source gets the error before a copy is made.
+    // Check the right to write to the source before making a copy.
     if removesSource { try naming(source) { try source.transaction { edit in _ = try edit.open(name) } } }
     let opened = try source.open(name)
     try naming(target) { try target.transaction { edit in try put(opened, as: newName, in: edit) } }

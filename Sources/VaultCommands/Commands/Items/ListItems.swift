@@ -11,9 +11,9 @@ struct ListItems: Command {
                  [--sort name|changed|expires] [--limit N] [--json]
       """,
     more: """
-      --all lists all groups that can be opened, except those of the store itself, and also the items NAME//kv, in which \
-      vaultd keeps what HashiCorp's interface counts. --removed lists what vault restore can bring back. --sort expires \
-      lists only items that expire, the soonest first; --sort changed starts with the newest.
+      --all lists all groups that can be opened, except the store's own. It also lists the items NAME//kv, in which \
+      vaultd keeps the version counts of HashiCorp's interface. --removed lists what vault restore can bring back. \
+      --sort expires lists only items that expire, the soonest first; --sort changed starts with the newest.
 
       In a pipe there is one item per line, with tabs between name, label, version, day of change, and expiry.
       """,
@@ -104,7 +104,7 @@ extension Arguments {
 /// `vault expiring`
 struct ExpiringItems: Command {
   static let about = About(
-    "List what has expired or will soon, in all groups that can be opened.",
+    "List items that have expired or soon will, in all groups that can be opened.",
     usage: "vault expiring [--within LENGTH] [-g GROUP] [--json]",
     more: """
       The soonest comes first. The exit status is 24 if the list has an entry, for monitoring.
@@ -161,13 +161,18 @@ struct ListRequest: Equatable {
   var json = false
   var key = KeySource()
 
-  /// Whether items that vaultd keeps beside others are listed, too: for whoever asks for everything or for them.
+  /// Whether to list vaultd's companion items, too: if all items are requested, or these.
   private var showsCompanions: Bool { all || prefix.holds("//") }
 
   /// Items of one group, in the order of the list.
   private struct Section {
     let group: AccessGroup
-    var items: [Item]
+    var items: [Item] = []
+    /// The lines of the group's items, if nothing else is needed of them.
+    var lines = ItemTexts()
+    var lineLimit = Int.max
+
+    var count: Int { items.count + min(lines.count, lineLimit) }
   }
 
   /// - Returns: the number of listed items.
@@ -186,11 +191,11 @@ struct ListRequest: Equatable {
     var problem: (any Error)?
     for name in names {
       let group = try store.group(name)
-      switch look(in: group, query, session) {
-      case .success(let listing):
-        sections.append(Section(group: group, items: listing.items))
-        guard let row = listing.strange.first else { continue }
-        problem = problem ?? ListRequest.strange(row, listing.strange.count, group)
+      switch look(in: group, query, order, session) {
+      case .success(let (section, strange)):
+        sections.append(section)
+        guard let row = strange.first else { continue }
+        problem = problem ?? ListRequest.strange(row, strange.count, group)
       // A group that this member is not in is not an error.
       case .failure(.denied(.notAMember)) where all: continue
       case .failure(let error):
@@ -200,27 +205,37 @@ struct ListRequest: Equatable {
       }
     }
     session.endProgress()
-    if !all, sections.allSatisfy(\.items.isEmpty) { try sayWhatWasMeant(store, in: session) }
+    if !all, sections.allSatisfy({ $0.count == 0 }) { try sayWhatWasMeant(store, in: session) }
     sort(&sections, by: order)
     if let limit { cut(&sections, to: limit) }
-    let count = sections.reduce(0) { $0 + $1.items.count }
+    let count = sections.reduce(0) { $0 + $1.count }
     try write(&sections, in: session)
     if let problem { throw problem }
     return count
   }
 
   private func look(
-    in group: AccessGroup, _ query: ItemQuery, _ session: Session
-  ) -> Result<(items: [Item], strange: [StrangeRow]), VaultError> {
+    in group: AccessGroup, _ query: ItemQuery, _ order: Order, _ session: Session
+  ) -> Result<(section: Section, strange: [StrangeRow]), VaultError> {
     Result { () throws(VaultError) in
       var named = ItemQuery(prefix: prefix)
       named.skipsCompanions = !showsCompanions
-      let listing = try group.listing(named, removed: removed) { session.showProgress("\($0) items read") }
-      for row in listing.strange { session.warn("row \(row.token) was skipped: \(row.reason)") }
-      if query == ItemQuery() { return listing }
-      var items: [Item] = []
-      for item in listing.items where try accepts(item, query, group) { items.append(item) }
-      return (items, listing.strange)
+      let progress: (Int) -> Void = { session.showProgress("\($0) items read") }
+      var section = Section(group: group)
+      let strange: [StrangeRow]
+      if query == ItemQuery(), order == .name, !json, !session.output.isTerminal {
+        let line = line(of: group)
+        (section.lines, strange) = try group.texts(named, removed: removed, progress: progress, text: line)
+      } else {
+        (section.items, strange) = try group.listing(named, removed: removed, progress: progress)
+      }
+      for row in strange { session.warn("row \(row.token) was skipped: \(row.reason)") }
+      if query != ItemQuery() {
+        let items = section.items
+        section.items = []
+        for item in items where try accepts(item, query, group) { section.items.append(item) }
+      }
+      return (section, strange)
     }
   }
 
@@ -256,7 +271,8 @@ struct ListRequest: Equatable {
     var rest = limit
     for index in sections.indices {
       sections[index].items.removeLast(max(0, sections[index].items.count - rest))
-      rest -= sections[index].items.count
+      sections[index].lineLimit = rest
+      rest -= sections[index].count
     }
   }
 
@@ -281,6 +297,9 @@ struct ListRequest: Equatable {
       while var section = sections.popLast() {
         section.items.reverse()
         while let item = section.items.popLast() { try body(section.group, item) }
+        try unsafe section.lines.write(first: section.lineLimit) { (line) throws(Failure) in
+          try unsafe session.output.write(line)
+        }
       }
     }
     if json {
@@ -289,19 +308,38 @@ struct ListRequest: Equatable {
         try take { (group, item) throws(Failure) in try item.write(to: &json, group: group.name) }
       }
     }
-    func cells(_ group: AccessGroup, _ item: Item) -> [String] {
+    guard session.output.isTerminal else {
+      var bytes: [UInt8] = []
+      return try take { (group, item) throws(Failure) in
+        bytes.removeAll(keepingCapacity: true)
+        line(of: group)(item, &bytes)
+        try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe session.output.write(bytes) }
+      }
+    }
+    let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
+    var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
+    try take { (group, item) throws(Failure) in
       let cells = [
         item.name.description, item.label ?? "", String(item.version), session.shown(item.changed),
         session.shown(item.expires),
       ]
-      return all ? [group.name.description] + cells : cells
+      table.add(all ? [group.name.description] + cells : cells)
     }
-    guard session.output.isTerminal else {
-      return try take { (group, item) throws(Failure) in try Table.writeLine(cells(group, item), to: session.output) }
-    }
-    let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
-    var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
-    try take { (group, item) throws(Failure) in table.add(cells(group, item)) }
     try table.write(to: session.output, style: session.outputStyle)
+  }
+
+  /// The line of an item of `group` in a pipe, with tabs between its columns.
+  private func line(of group: AccessGroup) -> ItemText {
+    let group = all ? group.name.description : nil
+    return { item, line in
+      if let group { Table.append(group, to: &line, then: UInt8(ascii: "\t")) }
+      Table.append(item.name.description, to: &line, then: UInt8(ascii: "\t"))
+      Table.append(item.label ?? "", to: &line, then: UInt8(ascii: "\t"))
+      Table.append(String(item.version), to: &line, then: UInt8(ascii: "\t"))
+      item.changed.appendShortText(to: &line)
+      line.append(UInt8(ascii: "\t"))
+      item.expires?.appendShortText(to: &line)
+      line.append(UInt8(ascii: "\n"))
+    }
   }
 }

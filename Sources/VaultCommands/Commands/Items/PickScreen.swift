@@ -142,7 +142,7 @@ struct PickScreen {
     chosen = 0
   }
 
-  // MARK: What was wished for
+  // MARK: Answers to wishes
 
   /// Shows the value's text.
   mutating func show(value text: String) {

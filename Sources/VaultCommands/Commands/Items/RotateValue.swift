@@ -4,7 +4,7 @@ internal import Vault
 /// `vault rotate-value NAME -- COMMAND`
 struct RotateValue: Command {
   static let about = About(
-    "Replace a value by a new random one that a program takes over first.",
+    "Replace a value with a new random one, which a program must take over first.",
     usage: """
       vault rotate-value NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--expires WHEN] -- COMMAND ARG...
       vault rotate-value NAME[#FIELD] [-g GROUP] --finish | --discard
@@ -64,14 +64,14 @@ struct RotateValue: Command {
         try unsafe ChildProcess.run(command, input: bytes, session.streams)
       }
     } catch {
-      // No program was started, so nobody has the value.
+      // No program was started, so the value was not used anywhere.
       if [.commandNotFound, .notExecutable].contains(error.status) {
         try group.remove(place.staged, ifVersion: staged)
       }
       throw error
     }
     guard end.status == 0 else {
-      // A program that was killed may have taken the value.
+      // A program that was killed may already have used the value.
       guard case .exited(let status) = end, status < 128 else {
         throw Failure(.unexpected, "the program was killed and may have taken the new value", hint: place.finishing)
       }
@@ -85,15 +85,15 @@ struct RotateValue: Command {
       let report = ErrorReport(error)
       throw Failure(
         ExitStatus(rawValue: report.status) ?? .unexpected,
-        "the program took the new value, and it was not stored: \(report.message)", hint: place.finishing)
+        "the program took the new value, but it was not stored: \(report.message)", hint: place.finishing)
     }
-    // Another rotation may have begun after somebody discarded this one's value.
+    // Another rotation may have begun after this one's value was discarded.
     if (try? group.item(place.staged))?.version == staged { try group.destroy(place.staged) }
   }
 
-  /// Keeps the new value before the program sees it.
+  /// Stores the new value before the program gets it.
   ///
-  /// - Returns: the version of the item that keeps it.
+  /// - Returns: the version of the item in which it is stored.
   private func stage(
     _ secret: borrowing Secret, _ place: ItemPlace, _ details: Details, in group: AccessGroup
   ) throws -> UInt64 {
@@ -108,9 +108,9 @@ struct RotateValue: Command {
       hint: place.finishing)
   }
 
-  /// The item with the value of a rotation that did not end.
+  /// The item with the value of an interrupted rotation.
   ///
-  /// - Throws: `conflict` if the item of that name is another one, or belongs to another field.
+  /// - Throws: `conflict` if the item with that name is something else, or belongs to another field.
   private func staged(of place: ItemPlace, in group: AccessGroup) throws -> Item {
     let item = try group.item(place.staged)
     let shown = UTF8Text.onOneLine(place.staged)
@@ -125,7 +125,7 @@ struct RotateValue: Command {
     return item
   }
 
-  /// The item's version; of a field only that it is there, because other fields may change meanwhile.
+  /// The item's version; `nil` for a field, which must only exist, because other fields may change meanwhile.
   private func version(of place: ItemPlace, in group: AccessGroup) throws -> UInt64? {
     guard let field = place.field else {
       let item = try group.item(place.name)
@@ -138,7 +138,7 @@ struct RotateValue: Command {
     return nil
   }
 
-  /// Finishes a rotation with the value that it kept.
+  /// Finishes a rotation with the stored value.
   private func take(_ staged: Item, _ place: ItemPlace, _ given: Details, in group: AccessGroup) throws {
     var details = given
     if expires == nil, let known = staged.expires { details.expires = .to(known) }
@@ -158,7 +158,7 @@ struct RotateValue: Command {
     _ = try ItemField.set(field, of: place, to: text, as: .string, details, in: group)
   }
 
-  /// The attribute of a kept value that names the item, or field, which it is for.
+  /// The attribute of a stored value that names the item or field that it is for.
   private static let target = "rotates"
 }
 

@@ -7,7 +7,7 @@ struct SetItem: Command {
     usage: """
       vault set NAME[#FIELD] [-g GROUP] [--label TEXT] [-a KEY=VALUE]... [--expires WHEN]
                      [--fd N | --file PATH | --keep-value] [--type TYPE] [--exact]
-                     [--if-version N] [--replace-fields] [--json]
+                     [--if-version N] [--request-id ID] [--replace-fields] [--json]
       vault set NAME --archive FILE [--allow CLASS]... [-g GROUP] ...
       """,
     more: """
@@ -19,6 +19,9 @@ struct SetItem: Command {
       item with that name. With --field FIELD the name is taken literally, and a new item with '#' in its name needs \
       --field ''. If text would replace JSON with all its fields, the command asks on a terminal and refuses (18) \
       elsewhere, unless --replace-fields is given; a JSON object stays one.
+
+      If a cluster did not say whether it took a change (15), the same set with the --request-id that the message \
+      names is made once, on any machine of the group. An ID has 1 to 64 visible characters; scripts can name their own.
 
       --type checks the value and stores it in a normal form: bool, int, double, string, date (2027-01-31T12:00Z), \
       url, uuid, json or data. --archive checks a keyed archive (NSKeyedArchiver) and stores it; a class that is not \
@@ -50,6 +53,7 @@ struct SetItem: Command {
   let replacesFields: Bool
   let exact: Bool
   let ifVersion: UInt64?
+  let requestID: String?
   let json: Bool
   let key: KeySource
 
@@ -73,6 +77,8 @@ struct SetItem: Command {
     exact = arguments.flag("--exact", "Keep the newline at the end of piped text.")
     ifVersion = try arguments.number(
       "--if-version", value: "n", "Set it only if this is the current version; 0: only if there is no item.")
+    requestID = arguments.option(
+      "--request-id", value: "id", "In a published group, set it only if this request was not answered yet.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -82,19 +88,28 @@ struct SetItem: Command {
     let (details, source, kind) = (try details(), try source(), try kind())
     // Check the archive first, so that a refused one causes no prompt.
     let archive = try archive.map { path throws(Failure) in try CheckedArchive(path, allowed, session.streams) }
+    let request = requestID.map(ChangeID.init) ?? ChangeID()
+    guard let request else { throw Failure.usage("--request-id has 1 to 64 visible characters of ASCII") }
     // Open the store first, so that nobody types a value in vain.
-    let group = try session.openGroup(group, key)
+    let group = try session.openGroup(group, key).answering(request)
     let place = try ItemPlace(name, field: field, in: group)
-    let version =
-      if let field = place.field {
-        try set(field, of: place, archive == nil ? source : nil, kind, details, group, session)
-      } else if let archive {
-        try set(place.name, archive, details, group, session)
-      } else if let source {
-        try set(place.name, source, kind, details, group, session)
-      } else {
-        try group.change(place.name, details, ifVersion: ifVersion)
-      }
+    let version: UInt64
+    do {
+      version =
+        if let field = place.field {
+          try set(field, of: place, archive == nil ? source : nil, kind, details, group, session)
+        } else if let archive {
+          try set(place.name, archive, details, group, session)
+        } else if let source {
+          try set(place.name, source, kind, details, group, session)
+        } else {
+          try group.change(place.name, details, ifVersion: ifVersion)
+        }
+    } catch let error as VaultError where error.leavesOutcomeOpen {
+      throw Failure(
+        .busy, error.message,
+        hint: "set it again, so that it is made once: --request-id \(request); here or on another host")
+    }
     guard json else { return }
     var json = JSONWriter(session.output)
     try json.object { (json) throws(Failure) in
@@ -199,4 +214,9 @@ struct SetItem: Command {
     default: throw .usage("--fd, --file and --keep-value exclude each other")
     }
   }
+}
+
+extension VaultError {
+  /// Whether nobody knows if the change of a published group was made.
+  fileprivate var leavesOutcomeOpen: Bool { if case .unordered(_, .outcomeUnknown) = self { true } else { false } }
 }

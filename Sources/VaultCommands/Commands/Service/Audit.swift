@@ -10,14 +10,15 @@ struct ShowAudit: Command {
       vault audit [--since TIME] [--app APP] [-g GROUP] [--item NAME] [--denied] [--json] [--follow]
       """,
     more: """
-      Only the owner can read the record. A time is a day (2027-01-31), a minute of it (2027-01-31T12:00Z), or a length \
-      of time before now (90s, 15m, 12h, 30d). --app also finds what the owner did with an application.
+      Only the owner can read the record. A time is a day (2027-01-31), a minute of it (2027-01-31T12:00Z), or a \
+      length of time before now (90s, 15m, 12h, 30d). --app also finds what the owner did for an application.
 
-      In a pipe there is one record per line, with tabs between time, who, action, group, item, result, caller, and what \
-      it was about. With --json each line is an object. --follow goes on with new records until it is interrupted; \
+      In a pipe there is one record per line, with tabs between time, who, action, group, item, result, caller, and \
+      what it was about. With --json each line is an object. --follow waits for new records until it is interrupted; \
       without --since it begins with the next one.
 
-      Records tell what vaultd decided. To prove that none was dropped or exchanged: vault audit verify
+      Each record is a decision of vaultd or an act of the owner. To prove that none was dropped or replaced: vault \
+      audit verify
       """,
     example: """
       vault audit --since 1d --denied
@@ -40,7 +41,7 @@ struct ShowAudit: Command {
     item = arguments.option("--item", value: "name", "Only records of this item.")
     denied = arguments.flag("--denied", "Only what was denied.")
     json = arguments.json()
-    follow = arguments.flag("--follow", "Go on with new records.")
+    follow = arguments.flag("--follow", "Wait for new records.")
     key = try KeySource(&arguments)
   }
 
@@ -152,7 +153,7 @@ extension AuditRecord.Who {
 }
 
 extension AuditRecord.Caller {
-  /// The most telling facts, for a table.
+  /// The most important facts, for a table.
   fileprivate var text: String {
     let facts = [unit, exe, address].compactMap { $0 } + (uid.map { ["uid \($0)"] } ?? [])
     return facts.joined(separator: " ")
@@ -162,16 +163,16 @@ extension AuditRecord.Caller {
 /// `vault audit verify`
 struct VerifyAudit: Command {
   static let about = About(
-    "Prove that no record was dropped, exchanged or reordered.",
+    "Prove that no record was dropped, replaced or reordered.",
     usage: "vault audit verify [--accept] [--json]",
     more: """
-      Opens every batch of records and follows the chain from its beginning, or from where older months were dropped. If \
-      all is well, the end of the chain is noted where vaultd cannot write, and the next call finds out if the part up \
-      to there was changed. Compare the printed link with those in the journal to prove the part after it.
+      Opens every batch of records and follows the chain from its beginning, or from where older months were dropped. \
+      If nothing is wrong, the end of the chain is noted where vaultd cannot write, so that the next call detects \
+      changes before that point. To check what was added since, compare the printed link with those in the journal.
 
-      Ends with status 13 if anything is wrong. --accept notes the end all the same, once you know why. If the item that \
-      says where the record ends was removed, nothing can be recorded; --accept then continues the record after the last \
-      batch that is there.
+      Ends with status 13 if anything is wrong. Once you know the reason, --accept notes the end anyway. If the item \
+      that says where the record ends was removed, nothing can be recorded; --accept then continues the record after \
+      the last batch that is there.
       """,
     example: """
       vault audit verify
@@ -182,7 +183,7 @@ struct VerifyAudit: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    accept = arguments.flag("--accept", "Note the end of the chain although something is wrong.")
+    accept = arguments.flag("--accept", "Note the end of the chain even if something is wrong.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -201,7 +202,7 @@ struct VerifyAudit: Command {
     guard !report.isWhole, !accept else { return }
     let count = report.findings.count
     throw Failure(
-      .damaged, count == 1 ? "the record is not whole" : "the record is not whole, in \(count) places",
+      .damaged, count == 1 ? "the record is not intact" : "the record is not intact, in \(count) places",
       hint: "find out who had the service's credential; to start from here: vault audit verify --accept")
   }
 }
@@ -273,18 +274,18 @@ extension AuditFinding {
     switch self {
     case .missing(let first, let last) where first == last: "batch \(first) is missing"
     case .missing(let first, let last): "batches \(first) to \(last) are missing"
-    case .altered(let batch): "batch \(batch) does not continue the chain: it or an earlier one was exchanged"
-    case .misplaced(let batch): "batch \(batch) is in the wrong month, or there twice"
+    case .altered(let batch): "batch \(batch) does not continue the chain: it or an earlier one was replaced"
+    case .misplaced(let batch): "batch \(batch) is in the wrong month, or exists twice"
     case .unreadable(let batch): "batch \(batch) does not open, or was sealed for another place"
     case .outside(let batch): "batch \(batch) is outside the chain"
-    case .wrongEnd: "the chain ends with another link than the record says"
-    case .unknownEnd: "the beginning or the end of the chain is not noted as the format says"
+    case .wrongEnd: "the last link of the chain differs from the one that was noted"
+    case .unknownEnd: "the item that notes where the chain begins or ends does not follow the format"
     case .endRemoved(let last):
-      "somebody who may write to vault.audit removed the item that says where the record ends; batches up to \(last) are "
-        + "there, and later ones, if there were any, are lost"
+      "somebody who may write to vault.audit removed the item that says where the record ends; batches up to \(last) "
+        + "exist, and later ones, if there were any, are lost"
     case .strangeItems(let count): "\(count) items do not belong to the record"
-    case .ahead: "the record has reached a month that has not come"
-    case .shortened(let batch): "an earlier verification saw the record up to batch \(batch), and it ends before"
+    case .ahead: "the record has reached a month in the future"
+    case .shortened(let batch): "an earlier verification saw the record up to batch \(batch), and now it ends earlier"
     case .rewritten(let batch): "an earlier verification saw other records up to batch \(batch)"
     }
   }
@@ -293,7 +294,7 @@ extension AuditFinding {
 /// `vault audit begin`
 struct BeginAudit: Command {
   static let about = About(
-    "Begin the record of what the owner signs, on a store without vaultd.",
+    "Begin to record what the owner signs, on a store without vaultd.",
     usage: "vault audit begin",
     more: """
       From then on, issued credentials, changes of members, keys, slots and groups are recorded. 'vault service enroll' \
@@ -309,6 +310,6 @@ struct BeginAudit: Command {
 
   func run(in session: Session) throws {
     try session.openStore(key).beginAudit()
-    session.say("what the owner signs is recorded; to read it: vault audit")
+    session.say("from now on, what the owner signs is recorded; to read it: vault audit")
   }
 }

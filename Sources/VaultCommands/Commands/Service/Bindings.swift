@@ -5,28 +5,29 @@ internal import Vault
 /// `vault app bind APP`
 struct BindApplication: Command {
   static let about = About(
-    "Let vaultd take a process for an application, without a credential file.",
+    "Let vaultd identify an application by its process, without a credential file.",
     usage: """
       vault app bind APP [--unit NAME] [--user NAME|UID] [--exe PATH] [--label LABEL]
                          [--load-credential ID=NAME[#FIELD]]...
       vault app bind APP --certificate NAME|FINGERPRINT
       """,
     more: """
-      All named conditions must hold. Each call adds an alternative; the same conditions again add credentials to \
-      theirs. An application that does not exist yet is registered, and gets a private group. The service becomes a \
-      member of the application's groups, with the application's rights.
+      All named conditions must hold. Each call adds an alternative; a call with the same conditions adds its \
+      credentials to that alternative. An application that does not exist yet is registered, and gets a private group. \
+      The service becomes a member of the application's groups, with the application's rights.
 
-      What a condition proves: --unit, that the system's service manager started the process for this unit, or a process \
-      of the unit did; units of a user's own manager never match. --user, the user of the process. --exe, which file the \
-      process was started from: it narrows a user or a unit and is no proof alone, because whoever controls the \
-      process can make it do something else; an interpreter such as /usr/bin/python3 runs any program. --label, the \
-      AppArmor label of the process.
+      What a condition proves: --unit, that the system's service manager started the process for this unit, or a \
+      process of the unit did; units of a user's own manager never match. --user, the user of the process. --exe, \
+      which file the process was started from: it narrows a user or a unit and proves nothing alone, because anyone \
+      who controls the process can make it do something else; an interpreter such as /usr/bin/python3 runs any \
+      program. --label, the AppArmor label of the process.
 
       --load-credential gives systemd an item for LoadCredential=ID:/run/vault/credentials.sock: an item of the \
       application's own group, a field of it, or a reference vault://GROUP/NAME#FIELD.
 
-      --certificate is for callers over TLS, who get a token for their certificate: a DNS name or URI that an authority \
-      in the item settings/client-ca of the group vault.service issued it for, or its SHA-256 fingerprint.
+      --certificate is for callers over TLS, who get a token for their certificate. Name a DNS name or URI of a \
+      certificate issued by an authority in the item settings/client-ca of the group vault.service, or the \
+      certificate's SHA-256 fingerprint.
       """,
     example: """
       vault app bind com.example.web --unit web.service --user www-data
@@ -59,7 +60,7 @@ struct BindApplication: Command {
     session.warn("no service is enrolled, so nothing serves it yet: vault service enroll --output FILE\(options)")
   }
 
-  /// Warns of conditions that nobody meets now.
+  /// Warns of conditions that nothing on this machine meets.
   private func warnOfUnmet(_ alternative: ServiceBinding.Alternative, in session: Session) {
     if alternative.exe != nil, alternative.unit == nil, alternative.user == nil, alternative.label == nil {
       session.warn(
@@ -99,7 +100,7 @@ struct BindApplication: Command {
   }
 }
 
-/// The options that name what the kernel says about a process, or TLS about a client.
+/// The options for what the kernel says about a process, or TLS about a client.
 struct BindingConditions {
   let unit: String?
   let user: String?
@@ -121,14 +122,14 @@ struct BindingConditions {
   func alternative(
     credentials: [String: ServiceBinding.Reference] = [:]
   ) throws(VaultError) -> ServiceBinding.Alternative {
-    // As for systemctl, a name without a kind is a service.
+    // As in systemctl, a name without a suffix is a service.
     let unit = unit.map { $0.contains(".") ? $0 : $0 + ".service" }
     return try ServiceBinding.Alternative(
       unit: unit, user: user, exe: exe, label: label, certificate: certificate.map(BindingConditions.oneForm),
       credentials: credentials)
   }
 
-  /// A fingerprint as programs print it (`AB:CD:…`) or a DNS name in any case, in the one form of bindings.
+  /// Converts a fingerprint as programs print it (`AB:CD:…`), or a DNS name in any case, to the form used in bindings.
   private static func oneForm(_ certificate: String) -> String {
     let digits = certificate.lowercased().split(separator: ":").joined()
     if digits.utf8.count == 64, digits.allSatisfy(\.isHexDigit) { return "sha256:\(digits)" }
@@ -139,15 +140,16 @@ struct BindingConditions {
 /// `vault app unbind APP`
 struct UnbindApplication: Command {
   static let about = About(
-    "Remove conditions by which vaultd knows an application.",
+    "Remove conditions by which vaultd identifies an application.",
     usage: """
       vault app unbind APP [--unit NAME] [--user NAME|UID] [--exe PATH] [--label LABEL]
       vault app unbind APP --certificate NAME|FINGERPRINT
       vault app unbind APP --all
       """,
     more: """
-      Name the same conditions as for 'vault app bind'. The tokens that the application has got from vaultd end at once. The application keeps its groups, and the service stays a member \
-      of them; to change that: vault revoke GROUP vault.service
+      Name the same conditions as for 'vault app bind'. The tokens that vaultd has issued to the application end at \
+      once. The application keeps its groups, and the service stays a member of them; to change that: vault revoke \
+      GROUP vault.service
       """,
     example: """
       vault app unbind com.example.web --unit web.service --user www-data

@@ -3,19 +3,19 @@ internal import Vault
 /// `vault service enroll --output FILE`
 struct EnrollService: Command {
   static let about = About(
-    "Write a credential for vaultd, which serves groups to the applications that it knows by their processes.",
+    "Write a credential for vaultd, which serves groups to applications that it identifies by their processes.",
     usage: """
       vault service enroll --output FILE [--group GROUP[:read|write]]... [--all] [--again]
       vault service enroll --output FILE --replace [--accept] [--drop-unproved] [--group GROUP[:read|write]]...
       """,
     more: """
-      The service becomes a member of the named groups (with the right to write unless ':read' follows the name) and of \
-      all groups of the applications that are bound with 'vault app bind'. It may read bindings and settings in the \
-      group vault.service, and adds to the record in vault.audit. It never gets what opens the store itself, so it \
-      cannot admit members, change bindings, or read the record.
+      The service becomes a member of the named groups (with the right to write unless ':read' follows the name) and \
+      of all groups of the applications that are bound with 'vault app bind'. It may read bindings and settings in the \
+      group vault.service, and adds to the record in vault.audit. It never gets a key that opens the whole store, so \
+      it cannot add members, change bindings, or read the record.
 
-      --again writes the same credential, and serves more groups. If it was stolen, --replace gives the service a new \
-      one and its groups new keys. An interrupted command is finished by the same command.
+      --again writes the same credential again, and can add groups. If the credential was stolen, --replace gives the \
+      service a new one and its groups new keys. If a command was interrupted, the same command finishes it.
       """,
     example: """
       vault service enroll --output /etc/vaultd/credential --group web --group team.shared:read
@@ -65,7 +65,7 @@ struct EnrollService: Command {
   }
 }
 
-/// Errors about an application, in the words of the service's commands.
+/// Rewords errors about an application for the service's commands.
 private enum ServiceFault {
   static func named<Result>(_ body: () throws -> Result) throws -> Result {
     do {
@@ -130,7 +130,7 @@ struct ShowService: Command {
 }
 
 extension ServiceInfo.Unserved {
-  /// What is missing, and the command for it.
+  /// What is missing, and the command that adds it.
   fileprivate var sentence: String {
     "'\(group.name)' is not served with the rights of '\(application)'; to serve it: "
       + "vault grant \(group.name) \(Applications.service) --rights \(group.rights.rawValue)"
@@ -138,7 +138,7 @@ extension ServiceInfo.Unserved {
 }
 
 extension Session {
-  /// Warns of a group that has the name of something else in HashiCorp's interface.
+  /// Warns if HashiCorp's interface uses the group's name for something else.
   func warnOfNoMount(_ group: String) {
     guard AccessGroup.namesOfInterface.contains(group) else { return }
     warn(
@@ -146,7 +146,7 @@ extension Session {
         + "vaultd gives the group only to 'vault' and to the library")
   }
 
-  /// Warns of groups of a bound application that an enrolled service does not serve with its rights.
+  /// Warns of a bound application's groups that an enrolled service cannot open with the application's rights.
   func warnOfUnserved(_ application: String, in store: SecretStore) {
     guard let service = try? store.service(), service.credential?.standing == .issued else { return }
     for unserved in service.unserved where unserved.application == application { warn(unserved.sentence) }
@@ -191,12 +191,12 @@ extension ServiceInfo {
 /// `vault service revoke`
 struct RevokeService: Command {
   static let about = About(
-    "Remove vaultd from all groups, and give them new keys.",
+    "Remove vaultd from all groups, and give the groups new keys.",
     usage: "vault service revoke [--accept] [--drop-unproved]",
     more: """
-      Its credential then opens nothing that is written later. Bindings and the record stay. The service may have copied \
-      what it could read: to list the values that are still unchanged, run vault exposure. To let it in again, with a new \
-      credential: vault service enroll --replace
+      Its credential then opens nothing that is written later. Bindings and the record are kept. The service may have \
+      copied what it could read; to list the values that are still unchanged: vault exposure. To enroll it again with \
+      a new credential: vault service enroll --replace
       """,
     example: """
       vault service revoke

@@ -27,7 +27,7 @@ struct AnswerAWS: Command {
     key = try KeySource(&arguments)
   }
 
-  /// What the commands of AWS put around an access key.
+  /// The members in which AWS's commands wrap an access key.
   private static let frames = ["Credentials", "AccessKey"]
 
   func run(in session: Session) throws {
@@ -59,7 +59,8 @@ struct AnswerAWS: Command {
 
   /// The text of a member; `nil` if it is absent or null.
   ///
-  /// - Throws: ``unfit`` for any other value, and for an empty text. Without it, a temporary key would look permanent.
+  /// - Throws: ``unfit`` for any other value, and for an empty text. Otherwise a temporary key could pass for a
+  ///   permanent one.
   private static func text(_ name: String, of access: JSONValue) throws(Failure) -> String? {
     guard let member = access[name], member != .null else { return nil }
     guard let text = member.text, !text.isEmpty else { throw unfit }

@@ -37,7 +37,7 @@ struct AnswerCargo: Command {
       var json = JSONWriter(output)
       let line: WipedBytes
       do { line = try input.readLine(limit: Self.limit) } catch {
-        // What follows is the rest of the line, and no request.
+        // The input that follows is the rest of the line, not a request.
         try Self.write(ErrorReport(error), to: &json)
         return try output.flush()
       }
@@ -70,7 +70,7 @@ struct AnswerCargo: Command {
 
   // MARK: The protocol
 
-  /// The errors that cargo tells apart. After `notFound` it asks its next provider.
+  /// The errors that cargo distinguishes. After `notFound` it asks its next provider.
   private enum Refusal: String, Error {
     case notFound = "not-found"
     case unknownOperation = "operation-not-supported"

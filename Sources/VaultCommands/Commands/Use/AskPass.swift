@@ -6,12 +6,13 @@ internal import Vault
 /// `vault askpass PROMPT`
 struct AskPass: Command {
   static let about = About(
-    "Answer ssh, git or sudo, which run this with the text of their prompt.",
+    "Answer a prompt of ssh, git or sudo, which run this command with the prompt's text.",
     usage: "vault askpass PROMPT [-g GROUP]",
     more: """
-      The executable does this under the name vault-askpass, which tools/install links: set SSH_ASKPASS, GIT_ASKPASS or \
-      SUDO_ASKPASS to its path. A prompt that exactly one item answers (vault askpass add) gets that item's value. Any \
-      other prompt is asked on the terminal, and so is every question to be answered by yes or no.
+      These programs run the executable under the name vault-askpass, which tools/install links: set SSH_ASKPASS, \
+      GIT_ASKPASS or SUDO_ASKPASS to its path. If exactly one item answers the prompt (see vault askpass add), its \
+      value is the answer. Any other prompt is shown on the terminal, and so is every question that is answered by yes \
+      or no.
       """,
     example: """
       export SUDO_ASKPASS=/usr/local/bin/vault-askpass
@@ -23,7 +24,7 @@ struct AskPass: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    prompt = try arguments.argument("prompt", "The text that a program would show.")
+    prompt = try arguments.argument("prompt", "The prompt's text.")
     group = arguments.group()
     key = try KeySource(&arguments)
   }
@@ -37,7 +38,7 @@ struct AskPass: Command {
       guard try terminal.confirm(shown + " (yes/no) ") else {
         throw Failure(.denied, "the answer was not yes")
       }
-    // ssh tells something and waits for no answer.
+    // ssh shows a message and waits for no answer.
     case "none": session.say(prompt)
     default:
       if let answer = try storedAnswer(session) { return try write(answer, session) }
@@ -46,18 +47,18 @@ struct AskPass: Command {
     }
   }
 
-  /// Every line of the prompt as text that a terminal shows as it is, because a server may have chosen parts of it.
+  /// The lines of the prompt with control characters escaped, because a server may have chosen parts of it.
   private var shown: String {
     prompt.split(separator: "\n", omittingEmptySubsequences: false).map { UTF8Text.onOneLine(String($0)) }
       .joined(separator: "\n")
   }
 
-  /// The prompt's beginning on one line, for an error.
+  /// The beginning of the prompt on one line, for an error.
   private var quoted: String {
     UTF8Text.onOneLine(String(prompt.prefix(200))) + (prompt.dropFirst(200).isEmpty ? "" : "…")
   }
 
-  /// Whether the answer is no secret: git's question for a name, and ssh's for a host's key.
+  /// Whether the answer is not a secret: git's question for a name, and ssh's for a host's key.
   private var isAnsweredAloud: Bool { prompt.hasPrefix("Username for ") || prompt.holds("(yes/no") }
 
   /// The value of the only item that answers the prompt.
@@ -71,14 +72,14 @@ struct AskPass: Command {
     }
     let opened = try group.open(rule.item)
     guard !opened.item.hasExpired else {
-      session.warn("the item that answers this prompt has expired, so it is asked")
+      session.warn("the item that answers this prompt has expired, so the prompt is shown")
       return nil
     }
     let login = Login(opened)
     guard let answer = rule.isForUsername ? login.username : login.secrets.password else {
       throw Failure(.conflict, "the item that answers this prompt has no field for it", hint: "see: vault askpass list")
     }
-    // The program takes the first line alone, and may take other control characters for keys.
+    // The program reads only the first line, and may interpret other control characters as keys.
     guard answer.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
       throw Failure(
         .conflict, "the item that answers this prompt has a value of several lines or with control characters")
@@ -109,9 +110,9 @@ struct AddAskPassRule: Command {
     "Let an item answer a prompt of ssh, git or sudo.",
     usage: "vault askpass add NAME PROMPT [--username] [-g GROUP]",
     more: """
-      The prompt is matched as a whole, without the spaces at its ends; there are no patterns. The item answers with its \
-      value, or with the field password of a value of type json; --username is for the prompt that asks for its field \
-      username. An empty PROMPT ends it.
+      The whole prompt must match, except for spaces at its ends; there are no patterns. The answer is the item's \
+      value or, in a value of type json, the field password; with --username, it is the field username. An empty \
+      PROMPT removes the rule.
       """,
     example: """
       vault askpass add sudo/web1 '[sudo] password for ann: '
@@ -126,7 +127,7 @@ struct AddAskPassRule: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The item's name.", completes: .items)
-    prompt = try arguments.argument("prompt", "The prompt that it answers.")
+    prompt = try arguments.argument("prompt", "The prompt that the item answers.")
     isForUsername = arguments.flag("--username", "The prompt asks for the field username.")
     group = arguments.group()
     key = try KeySource(&arguments)
@@ -173,7 +174,7 @@ private struct AskPassRule {
   static let attribute = "askpass"
   static let usernameAttribute = "askpass-username"
 
-  /// What of a prompt is compared. Most end with a space, which is easily forgotten.
+  /// The part of a prompt that is compared. Most prompts end with a space, which is easily forgotten.
   static func text(of prompt: String) -> String {
     var text = prompt[...]
     while text.last == " " { text.removeLast() }

@@ -36,7 +36,7 @@ struct Login: Equatable {
   }
 
   private static func member(_ key: String, of text: [UInt8]) -> [UInt8]? {
-    // A number is taken as it is written; nothing else can be a user name or password.
+    // A number is used as it is written; no other kind can be a user name or password.
     if let kind = JSONField.kind(of: key, in: text) {
       return kind == .string || kind == .number ? JSONField.value(of: key, in: text) : nil
     }

@@ -121,7 +121,7 @@ struct ProgramEnvironment {
     variables[name] = Array(MemoryFile.path(try MemoryFile.sealed(secret)).utf8)
   }
 
-  /// Adds a netrc file in memory, made of logins that `HOST=REFERENCE` name, and its path as the variable NETRC.
+  /// Adds a netrc file in memory with the logins that `HOST=REFERENCE` name, and sets the variable NETRC to its path.
   mutating func add(netrc assignments: [String]) throws {
     guard !assignments.isEmpty else { return }
     var file = NetrcFile()

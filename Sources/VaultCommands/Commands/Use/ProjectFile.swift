@@ -26,7 +26,7 @@ struct ProjectFile {
   static let name = ".vault"
   private static let byteLimit = 65_536
 
-  /// The group's items that become variables; nil where the file only lists references.
+  /// The group's items that become variables; nil if the file only lists references.
   var selection: GroupVariables? {
     let isNamed = prefix != nil || !only.isEmpty || environmentPrefix != nil
     guard isNamed || assignments.isEmpty else { return nil }
@@ -117,7 +117,7 @@ extension ProjectFile {
   struct Found {
     /// Absolute, without links.
     let path: String
-    /// Nil if the file cannot be allowed; then there is a reason.
+    /// Nil if the file cannot be allowed; `reason` says why.
     var content: [UInt8]?
     var reason = ""
   }
@@ -195,12 +195,13 @@ extension ProjectFile {
 /// `vault allow [FOLDER]`
 struct AllowProject: Command {
   static let about = About(
-    "Let a project's .vault decide which variables vault run sets there.",
+    "Allow a project's .vault to set variables for vault run.",
     usage: "vault allow [FOLDER] [--yes | --deny | --revoke]",
     more: """
-      The file is looked for in the folder and those above it, but not in the home folder. It is shown, and from then on \
-      vault run uses it as it is now; when it changes, it must be allowed again. A file that belongs to somebody else, \
-      that others can write, or that is a link is never used: vault run then warns and goes on without it.
+      The command searches for the file in the folder and those above it, but not in the home folder. It shows the \
+      file, and from then on vault run uses it as it is now; when it changes, it must be allowed again. A file that \
+      belongs to somebody else, that others can write, or that is a link is never used: vault run then warns and \
+      continues without it.
 
       It has lines such as group = team.shared, prefix = shop/, only = DB_PASSWORD, API_TOKEN, env-prefix = SHOP_ and \
       set DB_URL = db/url#dsn. The first four mean the same as the options of vault run; set sets one variable to one \

@@ -7,9 +7,9 @@ struct AddSSHKey: Command {
     "Store an SSH key from a file, for vaultd's agent.",
     usage: "vault ssh add FILE [--name NAME] [--expires WHEN] [--confirm] [-g GROUP]",
     more: """
-      The key is one of ed25519, ECDSA, or RSA of at least 2048 bits. It must have no passphrase: the store protects it \
-      instead. Without --name, the item is named after the file. The file stays; remove it when ssh works through the \
-      agent.
+      The key is one of ed25519, ECDSA, or RSA of at least 2048 bits. It must have no passphrase: the store protects \
+      it instead. Without --name, the item is named after the file. The file is not changed; delete it when ssh works \
+      through the agent.
       """,
     example: """
       vault ssh add ~/.ssh/id_ed25519 --name ssh/github
@@ -53,8 +53,8 @@ struct GenerateSSHKey: Command {
     "Make an SSH key for vaultd's agent, and show its public part.",
     usage: "vault ssh generate NAME [--expires WHEN] [--confirm] [-g GROUP]",
     more: """
-      The line on stdout belongs into ~/.ssh/authorized_keys of the machine to log in to, or into the settings of a \
-      server for git. The private part stays in the store.
+      The line on stdout belongs in ~/.ssh/authorized_keys on the machine to log in to, or in the settings of a git \
+      server. The private part stays in the store.
       """,
     example: """
       vault ssh generate ssh/github
@@ -118,7 +118,7 @@ struct KeyPlace {
 
   /// Stores the key as a new item.
   ///
-  /// - Throws: `conflict` if there is such an item: whoever replaced a key by mistake would be locked out.
+  /// - Throws: `conflict` if there is such an item: replacing a key by mistake could lock its user out.
   func store(_ made: borrowing SSHKey, _ name: String, in group: AccessGroup) throws {
     var file = made.serialized()
     defer { unsafe explicit_bzero(&file, file.count) }

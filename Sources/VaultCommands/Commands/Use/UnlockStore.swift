@@ -40,8 +40,8 @@ struct LockStore: Command {
     usage: "vault lock",
     more: """
       The kernel deletes the key at once. Programs that have the store open keep it open, and a key file opens it as \
-      before. vaultd, where it runs as this user or this user is root, lets go of the store, too, and answers nothing \
-      until it is reloaded (systemctl reload vaultd), or somebody agrees to a question of its Secret Service.
+      before. If vaultd runs as this user, or this user is root, vaultd closes the store, too. It then answers nothing \
+      until it is reloaded (systemctl reload vaultd), or until somebody agrees to a question of its Secret Service.
       """,
     example: """
       vault lock
@@ -53,7 +53,7 @@ struct LockStore: Command {
     let location = try StoreLocation(environment: session.environment)
     let isSealed = try SecretStore.sealService(at: location)
     let wasUnlocked: Bool
-    // Behind vaultd there need not be a store that this user can see.
+    // With vaultd, there may be no store that this user can see.
     do { wasUnlocked = try SecretStore.lock(at: location) } catch .noStore where isSealed { wasUnlocked = false }
     switch (wasUnlocked, isSealed) {
     case (true, true): session.say("locked; vaultd is sealed until it is reloaded")

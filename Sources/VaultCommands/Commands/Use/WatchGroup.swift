@@ -10,7 +10,7 @@ struct WatchGroup: Command {
       """,
     more: """
       The names of the changed items are written to the program's stdin, one per line. Changes that are made while it \
-      runs start it once more afterwards. If it fails, a message says so and watching goes on.
+      runs start it once more afterwards. If it fails, a message says so, and watching continues.
 
       Without a program, each change is one line on stdout: the name, a tab, and the version, or a hyphen for a \
       removed item. --once ends after the first change, with the program's status.

@@ -82,7 +82,7 @@ import Testing
     let row = try forgedRow(fixture, "planted")
     try fixture.group.tamper { try $0.insertCurrent(row) }
     let before = try fixture.group.files()
-    #expect(failure { try fixture.repair(keeping: [name]) } == .noItem)
+    #expect(failure { try fixture.repair(keeping: [name]) } == .notFound(.item))
     let after = try fixture.group.files()
     #expect(before.main == after.main && before.log == after.log)
   }

@@ -65,7 +65,7 @@ struct RepairFixture {
   func value(_ name: String) throws -> String? {
     do {
       return try group.value(name)
-    } catch GroupFileError.noItem {
+    } catch VaultError.notFound(.item) {
       return nil
     }
   }

@@ -41,7 +41,7 @@ import Testing
         #expect(group.lost == UInt64(onPage.count), "page \(page)")
         #expect(group.unproved.allSatisfy { onPage.contains($0.name) }, "page \(page)")
         #expect(try GroupFiles(in: fixture.aside).main == damaged.main, "page \(page)")
-      } catch let error as GroupFileError {
+      } catch let error as VaultError {
         // Only the pages with the signed state and the owner's wrap are indispensable.
         #expect(error.isDamage, "page \(page): \(error)")
         let after = try fixture.group.files()

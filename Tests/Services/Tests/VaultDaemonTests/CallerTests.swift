@@ -29,7 +29,7 @@ struct CallerTests {
     #expect(try daemon.records().suffix(2).map(\.outcome) == [.denied, .denied])
   }
 
-  @Test func `the store's own groups are no mounts`() async throws {
+  @Test func `the store's own groups are not mounts`() async throws {
     let daemon = try RunningDaemon()
     for group in ["vault.service", "vault.audit", "vault.owner"] {
       #expect(try await daemon.curl("/v1/\(group)/data/audit-key").status == 403)
@@ -37,7 +37,7 @@ struct CallerTests {
     }
   }
 
-  @Test func `a group with a name of the interface is no mount, and the answer says so`() async throws {
+  @Test func `a group with a name that the interface reserves is not a mount, and the answer says so`() async throws {
     let daemon = try RunningDaemon()
     let owner = try daemon.owner()
     for group in ["sys", "auth", "identity", "cubbyhole", "events"] {
@@ -45,7 +45,7 @@ struct CallerTests {
       _ = try owner.grant(.write, in: group, to: "web")
       _ = try owner.grant(.write, in: group, to: Applications.service)
       let answer = try await daemon.curl("/v1/\(group)/data/a")
-      #expect(answer.status == 404 && answer.body.contains("'\(group)' is no mount"))
+      #expect(answer.status == 404 && answer.body.contains("'\(group)' is not a mount"))
       #expect(try await daemon.curl("/v1/sys/internal/ui/mounts/\(group)/data/a").status == 404)
     }
     let mounts = try await daemon.curl("/v1/sys/mounts").body
@@ -66,7 +66,7 @@ struct CallerTests {
     #expect(record.outcome == .allowed)
   }
 
-  @Test func `an executable alone matches nobody, and without the kernel's word on the process a unit does not either`()
+  @Test func `an executable alone matches nobody, and neither does a unit if the process is not certain`()
     throws
   {
     var peer = Peer()
@@ -98,7 +98,7 @@ struct CallerTests {
     #expect(system.unit(inControlGroup: "0::/\n") == nil)
   }
 
-  @Test func `a peer that is there is known by its process`() throws {
+  @Test func `a live peer is identified by its process`() throws {
     var sockets: [Int32] = [0, 0]
     #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
     defer { for socket in sockets { close(socket) } }
@@ -121,26 +121,29 @@ struct CallerTests {
     os._exit(0)
     """
 
-  /// Starts a program; Foundation's own call would wait for the program's children, too.
-  private static func start(_ words: String...) -> pid_t {
-    var number: pid_t = 0
-    var texts: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-    defer { for text in texts { free(text) } }
-    return posix_spawn(&number, words[0], nil, nil, &texts, nil) == 0 ? number : -1
+  @Test func `the folder of a socket is made, and others can pass through it`() throws {
+    let folder = NSTemporaryDirectory() + "socket-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    close(try ListeningSocket.unix(at: folder + "/socket").descriptor)
+    let attributes = try FileManager.default.attributesOfItem(atPath: folder)
+    #expect(attributes[.posixPermissions] as? Int == 0o755)
+    #expect(throws: ListeningSocket.Problem.path(folder + "/a/b/socket", ENOENT)) {
+      try ListeningSocket.unix(at: folder + "/a/b/socket")
+    }
   }
 
-  @Test func `a peer whose process is gone is known by its user alone, also if another has its number`() async throws {
+  @Test func `a peer whose process is gone is identified only by its user, even if its number was reused`() async throws
+  {
     let path = NSTemporaryDirectory() + "peer-\(UUID().uuidString.prefix(8))"
     let listening = try ListeningSocket.unix(at: path)
     defer {
       close(listening.descriptor)
       unlink(path)
     }
-    let number = Self.start("/usr/bin/python3", "-c", Self.abandon, path)
-    try #require(number > 0)
+    let program = try Program("/usr/bin/python3", ["-c", Self.abandon, path])
     let connection = await onThread { () -> Int32 in
       let connection = accept(listening.descriptor, nil, nil)
-      waitpid(number, nil, 0)
+      program.wait()
       return connection
     }
     defer { close(connection) }
@@ -150,13 +153,13 @@ struct CallerTests {
     // Only root can choose the number of the next process; others may have it first.
     for _ in 0..<20 where getuid() == 0 {
       let last = URL(filePath: "/proc/sys/kernel/ns_last_pid")
-      guard (try? Data(String(number - 1).utf8).write(to: last)) != nil else { break }
-      let other = Self.start("/bin/sleep", "60")
+      guard (try? Data(String(program.number - 1).utf8).write(to: last)) != nil else { break }
+      let other = try Program("/bin/sleep", ["60"])
       defer {
-        kill(other, SIGKILL)
-        waitpid(other, nil, 0)
+        kill(other.number, SIGKILL)
+        other.wait()
       }
-      guard other == number else { continue }
+      guard other.number == program.number else { continue }
       let peer = try #require(Peer(of: connection))
       #expect(peer.process == nil && peer.executable == nil)
       #expect(try #require(Peer(of: connection, usesDescriptor: false)).isProcessCertain == false)
@@ -164,13 +167,13 @@ struct CallerTests {
     }
   }
 
-  @Test func `without descriptors of peers a binding by user holds`() async throws {
+  @Test func `without descriptors of peers, a binding by user still works`() async throws {
     let daemon = try RunningDaemon { $0.usesPeerDescriptors = false }
     try daemon.set("a", in: "web", to: "secret")
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)
   }
 
-  @Test func `two applications that match one caller are nobody`() async throws {
+  @Test func `a caller that matches two applications is neither`() async throws {
     let daemon = try RunningDaemon()
     try daemon.bind("other", user: String(getuid()))
     #expect(try await daemon.curl("/v1/web/data/a").status == 403)
@@ -178,7 +181,7 @@ struct CallerTests {
     #expect(try await daemon.curl("/v1/web/data/a").status == 404)
   }
 
-  @Test func `a record that cannot be written stops the answer`() async throws {
+  @Test func `without a durable record there is no answer`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)

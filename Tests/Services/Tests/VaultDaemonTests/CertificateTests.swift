@@ -79,7 +79,7 @@ struct CertificateTests {
     #expect(try await logIn("web", #"{"name":"third"}"#).status == 400)
   }
 
-  @Test func `an authority that the owner took away counts no more, and unbinding ends tokens at once`() async throws {
+  @Test func `a removed authority no longer counts, and unbinding ends tokens at once`() async throws {
     try await certificates.make("web", names: "DNS:web.example.com", signedBy: "ca")
     let token = try TokenTests.token(in: try await logIn("web").body)
     #expect(try await read(token) == 200)

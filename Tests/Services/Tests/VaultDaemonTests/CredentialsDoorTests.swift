@@ -13,16 +13,16 @@ struct CredentialsDoorTests {
       "ab/user/web.service/db",
       "ab/unit/web.service/db/more",
     ])
-  func `a name that systemd does not give its socket asks for nothing`(name: String) {
+  func `a socket name that systemd does not use requests no credential`(name: String) {
     #expect(CredentialRequest(peerName: name, peer: Peer()) == nil)
   }
 
-  @Test func `the name of systemd's socket says the unit and the credential`() {
+  @Test func `the name of systemd's socket names the unit and the credential`() {
     let request = CredentialRequest(peerName: "ac51db479753f6e7/unit/web@eu.service/db-pass", peer: Peer())
     #expect(request?.unit == "web@eu.service" && request?.id == "db-pass")
   }
 
-  @Test func `a service of the system manager is told from a program of a user`() {
+  @Test func `a service of the system manager is distinguished from a user's program`() {
     let systems = "0::/system.slice/vaultd.service\n"
     #expect(ServiceManager(of: 0, inControlGroup: nil) == .system)
     #expect(ServiceManager(of: 997, inControlGroup: systems) == .system)

@@ -26,7 +26,7 @@ struct HealthTests {
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)
   }
 
-  @Test func `an answer to HEAD is nothing but its head`() async throws {
+  @Test func `an answer to HEAD has no body`() async throws {
     let daemon = try RunningDaemon()
     let socket = daemon.socket
     let text = await onThread { () -> String in

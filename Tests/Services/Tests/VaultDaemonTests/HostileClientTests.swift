@@ -62,7 +62,7 @@ struct HostileClientTests {
     #expect(try await daemon.curl("/v1/sys/health").status == 200)
   }
 
-  @Test func `slow clients hold nobody up`() async throws {
+  @Test func `slow clients do not delay others`() async throws {
     let daemon = try RunningDaemon()
     let socket = daemon.socket
     let slow = await onThread { (0..<200).compactMap { _ in RawClient(socket) } }
@@ -83,7 +83,7 @@ struct HostileClientTests {
     #expect(answers.count { $0 == nil } == 1)
   }
 
-  @Test func `whoever is refused too often is not listened to for a while`() async throws {
+  @Test func `a caller that is refused too often is ignored for a while`() async throws {
     let daemon = try RunningDaemon { $0.limits.failuresPerMinute = 3 }
     var statuses: [Int] = []
     for _ in 0..<5 { statuses.append(try await daemon.curl("/v1/default/data/a").status) }
@@ -92,7 +92,7 @@ struct HostileClientTests {
     #expect(statuses.contains(429) || statuses == [403, 403, 403, 403, 403])
   }
 
-  @Test func `the bodies of all callers together have a size, and who comes too late is told when to come again`()
+  @Test func `the bodies of all callers together are limited, and a refused caller learns when to try again`()
     async throws
   {
     let daemon = try RunningDaemon {
@@ -126,7 +126,7 @@ struct HostileClientTests {
     #expect(try await daemon.curl("/v1/web/data/b", "-d", body).status == 200)
   }
 
-  @Test func `a connection over TCP that says nothing is closed soon`() async throws {
+  @Test func `a silent connection over TCP is closed soon`() async throws {
     let address = try ListeningSocket.tcp("127.0.0.1:0")
     let port = try #require(address.port)
     let daemon = try RunningDaemon(others: [address]) {
@@ -176,7 +176,7 @@ struct HostileClientTests {
     }
   }
 
-  @Test func `bodies and headers have a size`() async throws {
+  @Test func `bodies and headers are limited in size`() async throws {
     let daemon = try RunningDaemon {
       $0.limits.body = 1_000
       $0.limits.header = 2_000

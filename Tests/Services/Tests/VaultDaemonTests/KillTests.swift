@@ -14,7 +14,7 @@ struct KillTests {
     var reads = 0
   }
 
-  private static let executable = Bundle.main.executableURL?.deletingLastPathComponent().appending(path: "vaultd")
+  private static let executable = Bundle.main.executableURL?.deletingLastPathComponent().appending(path: "vaultd").path
 
   /// How many requests are answered in all before the test ends.
   private static let requests = ProcessInfo.processInfo.environment["VAULT_TEST_FULL"] == "1" ? 10_000 : 600
@@ -70,16 +70,13 @@ struct KillTests {
     var told = Told()
     var answered = 0
     while answered < Self.requests {
-      let process = Process()
-      process.executableURL = executable
-      process.arguments = ["--socket", daemon.socket, "--credential", daemon.folder + "/credential"]
-      process.environment = ["VAULT_HOME": daemon.folder + "/home", "VAULT_STATE": daemon.folder + "/state"]
-      process.standardError = FileHandle.nullDevice
-      try process.run()
+      let process = try Program(
+        executable, ["--socket", daemon.socket, "--credential", daemon.folder + "/credential"],
+        environment: ["VAULT_HOME": daemon.folder + "/home", "VAULT_STATE": daemon.folder + "/state"], isQuiet: true)
       while RawClient(daemon.socket) == nil { try await Task.sleep(for: .milliseconds(5)) }
       let socket = daemon.socket
       let count = Int.random(in: 1...200, using: &random)
-      let counter = Answered(killing: process.processIdentifier, after: count)
+      let counter = Answered(killing: process.number, after: count)
       let results = await withTaskGroup(of: (Int, (written: Int, reads: Int)).self) { group in
         for client in 0..<clients {
           let first = told.written[client] ?? 0
@@ -88,7 +85,7 @@ struct KillTests {
         return await group.reduce(into: []) { $0.append($1) }
       }
       answered += count
-      await onThread { process.waitUntilExit() }
+      await onThread { process.wait() }
       for (client, result) in results {
         told.written[client] = result.written
         told.reads += result.reads

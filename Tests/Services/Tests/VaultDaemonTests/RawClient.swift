@@ -22,14 +22,7 @@ final class RawClient: @unchecked Sendable {
   /// - Returns: `nil` if nobody listens.
   init?(_ path: String) {
     descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-      }
-    }
+    let result = withUnixAddress(path) { connect(descriptor, $0, $1) }
     // Everything is initialized, so the descriptor is closed by deinit.
     guard result == 0 else { return nil }
   }
@@ -94,5 +87,15 @@ final class RawClient: @unchecked Sendable {
 func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
   await withCheckedContinuation { continuation in
     Thread.detachNewThread { continuation.resume(returning: body()) }
+  }
+}
+
+/// Calls `body` with the address of the Unix socket at `path`, and the number of its bytes.
+func withUnixAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+  var address = sockaddr_un()
+  address.sun_family = sa_family_t(AF_UNIX)
+  withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+  return withUnsafePointer(to: &address) {
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
   }
 }

@@ -112,6 +112,13 @@ final class RunningDaemon: Sendable {
     return (lines.dropLast().joined(separator: "\n"), Int(lines.last ?? "") ?? 0)
   }
 
+  /// Makes an executable script. Another process writes it: a program that another test starts meanwhile could inherit the
+  /// descriptor, and a file that somebody may still write to is not executed.
+  static func writeProgram(_ text: String, to path: String) async throws {
+    let script = #"printf '%s' "$0" >"$1.new" && chmod 700 "$1.new" && mv "$1.new" "$1""#
+    _ = try await output(of: "/bin/sh", ["-c", script, text, path])
+  }
+
   /// Runs a program, and returns what it prints. A thread of its own waits for it, because the daemon needs those of the
   /// tests.
   static func output(of path: String, _ arguments: [String]) async throws -> String {
@@ -123,14 +130,10 @@ final class RunningDaemon: Sendable {
   }
 
   private static func waitForOutput(of path: String, _ arguments: [String]) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: path)
-    process.arguments = arguments
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    let program = try Program(path, arguments)
+    program.closeInput()
+    let text = program.readOutput()
+    program.wait()
     return text
   }
 }

@@ -75,7 +75,7 @@ struct SSHAgentTests {
   }
 
   /// A pinentry that writes down what it is to ask, and then says this.
-  private func answerQuestions(_ answer: String) throws {
+  private func answerQuestions(_ answer: String) async throws {
     let script = """
       #!/bin/sh
       echo OK
@@ -89,20 +89,19 @@ struct SSHAgentTests {
       done
 
       """
-    try script.write(toFile: socket + "-pinentry", atomically: true, encoding: .utf8)
-    chmod(socket + "-pinentry", 0o700)
+    try await RunningDaemon.writeProgram(script, to: socket + "-pinentry")
   }
 
-  @Test func `a key that asks signs only if a person agrees, and they see who asks`() async throws {
+  @Test func `a key with confirmation signs only if a person agrees, and they see which program asks`() async throws {
     defer { for end in ["", "-pinentry", "-pinentry.asked"] { unlink(socket + end) } }
     let text = try await makeKey("ssh/mine", in: "web")
     try await daemon.owner().group("web").change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
     // There is nobody to ask.
     #expect(try await !signAndVerify(text).contains("Good"))
-    try answerQuestions("ERR 83886179 cancelled")
+    try await answerQuestions("ERR 83886179 cancelled")
     #expect(try await !signAndVerify(text).contains("Good"))
     #expect(try daemon.records().last { $0.action == .sign }?.outcome == .denied)
-    try answerQuestions("OK")
+    try await answerQuestions("OK")
     let said = try await signAndVerify(text)
     #expect(said.contains("Good"), "\(said)")
     let asked = try String(contentsOfFile: socket + "-pinentry.asked", encoding: .utf8)
@@ -141,8 +140,7 @@ struct SSHAgentTests {
     #expect(answers[1].count > 256 && answers[2].count > 256)
   }
 
-  @Test func `a key of another group signs nothing, and neither does one whose item says something else`() async throws
-  {
+  @Test func `neither a key of another group nor a key that its item does not contain signs anything`() async throws {
     defer { unlink(socket) }
     let other = try await makeKey("elsewhere", in: "default")
     let mine = try await makeKey("ssh/mine", in: "web")
@@ -156,7 +154,7 @@ struct SSHAgentTests {
     }
   }
 
-  @Test func `nonsense gets a failure or a closed connection`() async throws {
+  @Test func `malformed messages get a failure or a closed connection`() async throws {
     defer { unlink(socket) }
     let path = socket
     let answers = await onThread { () -> [[UInt8]] in
@@ -194,7 +192,7 @@ struct SSHAgentTests {
   ]
 
   @Test(arguments: claims)
-  func `an attribute that is no public key does not hide the keys`(claim: Claim) async throws {
+  func `an attribute that is not a public key does not hide the other keys`(claim: Claim) async throws {
     defer { unlink(socket) }
     let blob = counted(Array(claim.name.utf8)) + claim.fields.flatMap { counted($0) }
     let text = claim.name + " " + Data(blob).base64EncodedString()
@@ -205,7 +203,69 @@ struct SSHAgentTests {
     #expect(try await run("ssh-add -l").hasSuffix(" ssh/mine (ED25519)\n"))
   }
 
-  @Test func `an item that only claims a key neither stops the key nor takes its question away`() async throws {
+  /// That of the point of P-256 whose other coordinate is 5.
+  private static let height: [UInt8] = [
+    0x45, 0x92, 0x43, 0xB9, 0xAA, 0x58, 0x18, 0x06, 0xFE, 0x91, 0x3B, 0xCE, 0x99, 0x81, 0x7A, 0xDE,
+    0x11, 0xCA, 0x50, 0x3C, 0x64, 0xD9, 0xA3, 0xC5, 0x33, 0x41, 0x5C, 0x08, 0x32, 0x48, 0xFB, 0xCC,
+  ]
+
+  /// Points that OpenSSH takes for no key, with which it refuses the whole list: one that is not on its curve, one with a
+  /// coordinate that is too small, and one with a coordinate beyond the field.
+  private static let points: [[UInt8]] = [
+    [4] + ones(64), [4] + [UInt8](repeating: 0, count: 31) + [5] + height, [4] + [UInt8](repeating: 0xFF, count: 64),
+  ]
+
+  @Test(arguments: points)
+  func `a point that is no public key is left out of the list`(point: [UInt8]) async throws {
+    defer { unlink(socket) }
+    let name = "ecdsa-sha2-nistp256"
+    let blob = [Array(name.utf8), Array("nistp256".utf8), point].flatMap { counted($0) }
+    let mine = try await makeKey("ssh/mine", "ecdsa -b 256", in: "web")
+    let text = name + " " + Data(blob).base64EncodedString()
+    try await daemon.owner().group("web").set("broken", to: "x", Details(attributes: [SSHKey.attribute: text]))
+    #expect(try await run("ssh-add -L") == "\(mine) ssh/mine\n")
+  }
+
+  @Test(arguments: ["ed25519", "rsa -b 2048", "ecdsa -b 256", "ecdsa -b 384", "ecdsa -b 521"])
+  func `a key of ssh-keygen is one that OpenSSH takes`(kind: String) async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", kind, in: "web")
+    #expect(SSHKey.isTaken(try #require(SSHKey.publicBlob(of: text))))
+  }
+
+  @Test func `keys that OpenSSH would not take in one list are left out of it`() async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", in: "web")
+    let blob = try #require(Data(base64Encoded: String(text.split(separator: " ")[1])))
+    let group = try daemon.owner().group("web")
+    // 400 names of almost 1,000 bytes are more than 256 KiB.
+    try await group.transaction { edit in
+      for number in 0..<400 {
+        var other = Array(blob)
+        (other[other.count - 1], other[other.count - 2]) = (UInt8(number & 255), UInt8(number >> 8))
+        let key = "ssh-ed25519 " + Data(other).base64EncodedString()
+        let name = "zz/\(number)/" + String(repeating: "n", count: 980)
+        try edit.set(name, to: "x", Details(attributes: [SSHKey.attribute: key]))
+      }
+    }
+    let listed = try await run("ssh-add -L")
+    #expect(listed.hasPrefix("\(text) ssh/mine\n") && listed.split(separator: "\n").count > 200)
+  }
+
+  @Test func `ssh-add is refused, and neither adds nor removes a key`() async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", in: "web")
+    let folder = daemon.folder
+    _ = try await run("ssh-keygen -q -t ed25519 -N '' -f \(folder)/other")
+    for command in ["ssh-add \(folder)/other", "ssh-add -t 60 -c \(folder)/other", "ssh-add -d \(folder)/sshmine.pub"] {
+      let said = try await run(command)
+      #expect(said.contains("agent refused operation"), "\(said)")
+    }
+    #expect(try await run("ssh-add -D").contains("Failed to remove all identities"))
+    #expect(try await run("ssh-add -L") == "\(text) ssh/mine\n")
+  }
+
+  @Test func `an item that only claims a key neither blocks the key nor removes its confirmation`() async throws {
     defer { for end in ["", "-pinentry", "-pinentry.asked"] { unlink(socket + end) } }
     let text = try await makeKey("ssh/mine", in: "web")
     let group = try daemon.owner().group("web")
@@ -219,9 +279,9 @@ struct SSHAgentTests {
     try await group.change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
     let file = try String(contentsOfFile: daemon.folder + "/sshmine", encoding: .utf8)
     try await group.set("a/copy", to: file, Details(attributes: [SSHKey.attribute: text]))
-    try answerQuestions("ERR 83886179 cancelled")
+    try await answerQuestions("ERR 83886179 cancelled")
     #expect(try await !signAndVerify(text).contains("Good"))
-    try answerQuestions("OK")
+    try await answerQuestions("OK")
     #expect(try await signAndVerify(text).contains("Good"))
     #expect(try daemon.records().last { $0.action == .sign }?.item == "a/copy")
   }
@@ -238,27 +298,27 @@ struct SSHAgentTests {
   private static let silence = "$$ >>$0.number; exec sleep 3600"
 
   @Test(.timeLimit(.minutes(5)))
-  func `a question ends with the connection that waits for it`() async throws {
+  func `a prompt ends when its connection is closed`() async throws {
     let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.number"]
     defer { for end in ends { unlink(socket + end) } }
     let text = try await makeKey("ssh/mine", in: "web")
     try await daemon.owner().group("web").change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
-    try answerQuestions(Self.silence)
+    try await answerQuestions(Self.silence)
     var client = RawClient(socket)
     client?.send(try request(toSignWith: text))
     let number = try #require(try await pid_t(contents(socket + "-pinentry.number").dropLast()))
     client = nil
     while kill(number, 0) == 0 { try await Task.sleep(for: .milliseconds(20)) }
-    try answerQuestions("OK")
+    try await answerQuestions("OK")
     #expect(try await signAndVerify(text).contains("Good"))
     #expect(try daemon.records().filter { $0.action == .sign && $0.outcome == .allowed }.count == 1)
   }
 
   @Test(.timeLimit(.minutes(5)))
-  func `a caller waits for few questions, and nobody is asked what nobody waits for`() async throws {
+  func `a caller has a limited number of prompts, and abandoned prompts are not shown`() async throws {
     let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.number"]
     defer { for end in ends { unlink(socket + end) } }
-    try answerQuestions(Self.silence)
+    try await answerQuestions(Self.silence)
     let asking = Asking(pinentry: socket + "-pinentry")
     let first = Task { await asking.confirm("first", for: "me") }
     _ = try await contents(socket + "-pinentry.number")
@@ -279,7 +339,7 @@ struct SSHAgentTests {
     #expect(try await contents(socket + "-pinentry.asked") == "first\n")
   }
 
-  @Test func `a client that ends its side gets its answer and the end`() async throws {
+  @Test func `a client that has finished sending gets its answer, then the connection is closed`() async throws {
     defer { unlink(socket) }
     let path = socket
     let answer = await onThread { () -> [UInt8] in

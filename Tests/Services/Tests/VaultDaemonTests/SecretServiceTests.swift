@@ -68,14 +68,33 @@ struct SecretServiceTests {
     #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail", flatpak: "org.example.Other")) == .ask)
     #expect(ProgramRules([:]).rule(for: BusProgram(executable: "/usr/bin/mail")) == .allow)
     #expect(ProgramRules([:]).rule(for: BusProgram(executable: nil)) == .allow)
-    // Its file was replaced, or nobody knows it: no rule that lets in, and none that is forgotten.
-    let both = ProgramRules([
+  }
+
+  @Test func `a rule that denies still counts when the program's file was replaced, and one that allows does not`() {
+    let rules = ProgramRules([
       "secret-service/exe/usr/bin/mail": "deny", "secret-service/exe/usr/bin/web": "allow",
       "secret-service/default": "ask",
     ])
-    #expect(both.rule(for: BusProgram(executable: "/usr/bin/mail (deleted)")) == .deny)
-    #expect(both.rule(for: BusProgram(executable: "/usr/bin/web (deleted)")) == .ask)
-    #expect(ProgramRules(["secret-service/exe/a": "deny"]).rule(for: BusProgram(executable: nil)) == .ask)
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail (deleted)")) == .deny)
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/web (deleted)")) == .ask)
+  }
+
+  @Test func `a rule that denies a program counts whatever sandbox it puts on`() {
+    let rules = ProgramRules([
+      "secret-service/exe/usr/bin/mail": "deny", "secret-service/flatpak/org.example.Web": "allow",
+    ])
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/mail", flatpak: "org.example.Web")) == .deny)
+    #expect(rules.rule(for: BusProgram(executable: "/usr/bin/web", flatpak: "org.example.Web")) == .allow)
+  }
+
+  @Test func `a program that nobody knows is let in only if no rule could be about it`() {
+    let unknown = BusProgram(executable: nil)
+    for name in ["exe/usr/bin/mail", "flatpak/org.example.Mail"] {
+      #expect(ProgramRules(["secret-service/" + name: "deny"]).rule(for: unknown) == .ask, "\(name)")
+      let denies = ProgramRules(["secret-service/" + name: "allow", "secret-service/default": "deny"])
+      #expect(denies.rule(for: unknown) == .deny, "\(name)")
+    }
+    #expect(ProgramRules([:]).rule(for: unknown) == .allow)
   }
 
   @Test func `a rule that cannot count denies`() {
@@ -102,8 +121,60 @@ struct SecretServiceTests {
 
   @Test func `the application of a Flatpak is read from its own section`() {
     let text = "[Instance]\nname=wrong\n[Application]\nname=org.example.Mail\nruntime=x\n"
-    #expect(BusProgram.application(in: text) == "org.example.Mail")
-    #expect(BusProgram.application(in: "[Instance]\nname=wrong\n") == nil)
+    #expect(BusProgram.Sandbox(in: text) == .flatpak("org.example.Mail"))
+    #expect(BusProgram.Sandbox(in: "[Runtime]\nname=org.example.Platform\n") == .flatpak("org.example.Platform"))
+    for text in ["", "[Instance]\nname=wrong\n", "[Application]\nname=\n", "[Application]\nname=a\u{1B}b\n"] {
+      #expect(BusProgram.Sandbox(in: text) == .unknown, "\(text)")
+    }
+  }
+
+  /// Runs a process that sees a folder as its whole file system.
+  private func inFolder(_ folder: String, _ body: (Int32) throws -> Void) throws {
+    let script = "import os, sys; os.chroot(sys.argv[1]); os.write(1, b'ready'); os.close(1); sys.stdin.read()"
+    let process = try Program(
+      "/usr/bin/unshare", ["--map-root-user", "python3", "-c", script, folder], isQuiet: true)
+    defer {
+      process.closeInput()
+      process.wait()
+    }
+    try #require(process.readOutput() == "ready")
+    try body(process.number)
+  }
+
+  private static let canUnshare =
+    (try? Program("/usr/bin/unshare", ["--map-root-user", "python3", "-c", "print('yes')"], isQuiet: true))
+    .map { program in
+      defer { program.wait() }
+      return program.readOutput() == "yes\n"
+    } ?? false
+
+  @Test(.enabled(if: canUnshare, "no user namespaces here"))
+  func `a process in a sandbox is the application that the sandbox's root names, and a strange root names none`() throws
+  {
+    let folder = NSTemporaryDirectory() + "root-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let file = folder + "/.flatpak-info"
+    try inFolder(folder) { process in
+      func sandbox() -> BusProgram.Sandbox { BusProgram(process: process, user: getuid()).sandbox }
+      #expect(sandbox() == .none)
+      try "[Application]\nname=org.example.Mail\n".write(toFile: file, atomically: true, encoding: .utf8)
+      #expect(sandbox() == .flatpak("org.example.Mail"))
+      // A link into the daemon's own file system, a pipe that nobody writes to, and a file without end.
+      let own = folder + "-own"
+      try "[Application]\nname=org.example.Own\n".write(toFile: own, atomically: true, encoding: .utf8)
+      defer { unlink(own) }
+      unlink(file)
+      symlink(own, file)
+      #expect(sandbox() == .unknown)
+      unlink(file)
+      mkfifo(file, 0o600)
+      #expect(sandbox() == .unknown)
+      unlink(file)
+      try String(repeating: "x", count: 100_000).write(toFile: file, atomically: true, encoding: .utf8)
+      #expect(sandbox() == .unknown)
+    }
+    #expect(BusProgram.Sandbox(of: getpid()) == .none)
   }
 
   // MARK: Items

@@ -21,7 +21,7 @@ struct TokenTests {
     return try token(in: answer.body)
   }
 
-  @Test func `a token stands for the application until it is revoked, also after a restart`() async throws {
+  @Test func `a token identifies the application until it is revoked, even after a restart`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")
     let token = try await Self.logIn(daemon)
@@ -72,7 +72,7 @@ struct TokenTests {
     #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: hvs.0000").status == 403)
   }
 
-  @Test func `the group of tokens holds no token`() async throws {
+  @Test func `the group of tokens contains no usable token`() async throws {
     let daemon = try RunningDaemon()
     let token = try await Self.logIn(daemon)
     let items = try daemon.items(of: "vault.tokens")

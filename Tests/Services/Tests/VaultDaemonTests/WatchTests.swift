@@ -6,7 +6,7 @@ import VaultFoundation
 
 /// What the daemon tells about itself and about changes.
 struct WatchTests {
-  @Test func `a listener is told the names that change in its groups, and no others`() async throws {
+  @Test func `a listener receives the names that change in its groups, and no others`() async throws {
     let daemon = try RunningDaemon()
     let socket = daemon.socket
     let client = try #require(RawClient(socket))
@@ -45,7 +45,7 @@ struct WatchTests {
     #expect(try await daemon.curl("/metrics").body.contains("vaultd_sealed 1"))
   }
 
-  @Test func `a check tells that the record cannot be written`() throws {
+  @Test func `a check reports that the record cannot be written`() throws {
     let daemon = try RunningDaemon(serves: false)
     let record = try daemon.owner().group("vault.audit")
     try record.remove("head")
@@ -53,7 +53,7 @@ struct WatchTests {
     #expect(problems.count == 1 && problems[0].contains("the record cannot be written"))
   }
 
-  @Test func `a check tells everything that is wrong`() throws {
+  @Test func `a check reports everything that is wrong`() throws {
     let daemon = try RunningDaemon(serves: false)
     var configuration = daemon.configuration
     #expect(ConfigurationCheck(configuration).problems() == [])
@@ -61,7 +61,7 @@ struct WatchTests {
     try daemon.set("settings/kv-version/web", in: "vault.service", to: "3")
     try daemon.set("settings/unknown", in: "vault.service", to: "x")
     configuration.address = "localhost"
-    configuration.socket = "/nonexistent/socket"
+    configuration.socket = "/nonexistent/vault/socket"
     let problems = ConfigurationCheck(configuration).problems().joined(separator: "\n")
     for word in ["no-such-user-here", "kv-version/web", "settings/unknown", "'localhost'", "'/nonexistent'", "tls-key"]
     {

@@ -15,7 +15,7 @@ import VaultServices
     group = try store.group()
   }
 
-  @Test func `the provider passes the test of compatibility that swift-configuration ships`() async throws {
+  @Test func `the provider passes swift-configuration's compatibility tests`() async throws {
     try await group.inThread { group in
       try group.transaction { edit in
         edit.set("string", to: "Hello")
@@ -51,7 +51,7 @@ import VaultServices
     #expect(!"\(found)".contains("hunter2") && !"\(provider.snapshot())".contains("hunter2"))
   }
 
-  @Test func `text that was typed is read as the type that is asked for`() async throws {
+  @Test func `text is read as the requested type`() async throws {
     for (name, text) in [("port", "5432"), ("ratio", "0.5"), ("isOn", "true"), ("hosts", #"["a", "b"]"#)] {
       try await group.set(name, to: text)
     }
@@ -63,7 +63,7 @@ import VaultServices
     #expect(config.bytes(forKey: "port") == [UInt8]("5432".utf8))
   }
 
-  @Test func `components keep their spelling`() async throws {
+  @Test func `the components of a key keep their spelling`() async throws {
     try await group.set("http/requestTimeout", to: 30)
     try await group.set("http/request-timeout", to: 60)
     let config = ConfigReader(provider: try await AccessGroupProvider(group))

@@ -56,7 +56,7 @@ import VaultServices
     #expect(try count("write", "success") == 2)
   }
 
-  @Test func `an error of a closure of a transaction is counted as unexpected`() async throws {
+  @Test func `an error thrown in a transaction's closure is counted as unexpected`() async throws {
     let metrics = TestMetrics()
     store.recordMetrics(in: metrics)
     let group = try store.group("default")
@@ -68,7 +68,7 @@ import VaultServices
       ).totalValue == 1)
   }
 
-  @Test func `several observers hear of a call, and the looks of a watch are no calls`() async throws {
+  @Test func `several observers receive a call, and the reads of a watch are not calls`() async throws {
     let metrics = [TestMetrics(), TestMetrics()]
     for factory in metrics { store.recordMetrics(in: factory) }
     let group = try store.group("default")

@@ -29,14 +29,14 @@ import VaultFoundation
   }
 
   @Test(arguments: ["sync/team", "commit/team", "base/team", "provision/office", "join"])
-  func `what a stranger asks in vain counts as a failure`(_ path: String) async throws {
+  func `a refused request of a stranger counts as a failure`(_ path: String) async throws {
     let stranger = peer(geteuid() + 12_345)
     // Once, a new minute may begin meanwhile.
     for _ in 0..<6 where !failures.isBlocked(stranger) { _ = try? await ask("/vault/1/" + path, as: stranger) }
     #expect(failures.isBlocked(stranger))
   }
 
-  @Test func `what the user of the daemon asks in vain does not count`() async throws {
+  @Test func `a refused request of the daemon's own user does not count`() async throws {
     for _ in 0..<6 { _ = try await ask("/vault/1/sync/team", as: peer(geteuid())) }
     #expect(!failures.isBlocked(peer(geteuid())))
   }

@@ -51,7 +51,7 @@ struct EtcdAccessTests {
     }
   }
 
-  @Test func `what is provisioned can be provisioned again, changed and taken away`() async throws {
+  @Test func `users and roles can be provisioned again, changed and removed`() async throws {
     let (cluster, provisioning) = try await protectedCluster()
     let group = EtcdCluster.newGroup()
     for password in ["first", "second"] {
@@ -115,7 +115,7 @@ struct EtcdAccessTests {
     withExtendedLifetime(provisioning) {}
   }
 
-  @Test func `a token that the servers forgot is renewed`() async throws {
+  @Test func `a token that the servers have forgotten is renewed`() async throws {
     let (cluster, provisioning) = try await protectedCluster()
     let group = EtcdCluster.newGroup()
     try await provisioning.addRoles(for: group)
@@ -129,6 +129,20 @@ struct EtcdAccessTests {
     try cluster.start(0)
     let next = try await log.append(.test(2), after: head, over: nil)
     #expect(try await events.next() == .commit(StoredCommit(commit: .test(2), revision: next.revision)))
+  }
+
+  @Test func `a cluster that was made anew, and does not know how old a login is, gets a new one`() async throws {
+    let (cluster, provisioning) = try await protectedCluster()
+    // The login is made for a later state than that of the new cluster.
+    for _ in 0..<30 { try await provisioning.addRoles(for: EtcdCluster.newGroup()) }
+    let log = EtcdLog(
+      try cluster.client(user: "root", password: Self.rootPassword), group: EtcdCluster.newGroup())
+    _ = try await log.publish(1)
+    cluster.kill(0)
+    try FileManager.default.removeItem(atPath: cluster.folder + "/n0")
+    try cluster.start(0)
+    try await EtcdProvisioning(client: try cluster.client()).enable(rootPassword: try Secret(Self.rootPassword))
+    #expect(try await log.head() == nil)
   }
 
   @Test func `without a login, or with a wrong one, everything is refused`() async throws {
@@ -145,7 +159,7 @@ struct EtcdAccessTests {
     }
   }
 
-  @Test func `a login where none is needed does no harm`() async throws {
+  @Test func `a login that the servers do not need does no harm`() async throws {
     let client = try await EtcdCluster.shared().client(user: "web", password: "secret")
     let log = EtcdLog(client, group: EtcdCluster.newGroup())
     let head = try await log.publish(1)
@@ -176,7 +190,7 @@ struct EtcdAccessTests {
     await #expect(throws: LogError.self) { try await EtcdLog(nameless, group: group).head() }
   }
 
-  @Test func `a key that is none is told before the first connection`() throws {
+  @Test func `certificates that cannot be read are refused before the first connection`() throws {
     let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     #expect(throws: EtcdError.untrusted) {
       try EtcdClient(try Remote("test", at: "etcds://127.0.0.1:1", authority: text))

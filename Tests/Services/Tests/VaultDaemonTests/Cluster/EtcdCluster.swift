@@ -19,7 +19,7 @@ final class EtcdCluster: Sendable {
   private let peerPorts: [Int]
   private let arguments: [String]
   private let scheme: String
-  private let nodes: Mutex<[Int: Process]> = Mutex([:])
+  private let nodes: Mutex<[Int: Program]> = Mutex([:])
   /// Another one for each group that a test makes.
   private static let groups = Atomic<UInt64>(0)
 
@@ -51,11 +51,9 @@ final class EtcdCluster: Sendable {
 
   /// Starts a server, with what it stored before.
   func start(_ node: Int) throws {
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
     let peers = peerPorts.enumerated().map { "n\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
     // The shell ends the server when the pipe is closed, so also when this process is gone.
-    process.arguments = [
+    let script = [
       "-c", #"log=$1; pid=$2; shift 2; "$@" >>"$log" 2>&1 </dev/null & echo $! >"$pid"; cat >/dev/null; kill -9 $!"#,
       "sh",
       "\(folder)/n\(node).log", pidFile(node), Self.program, "--name", "n\(node)", "--data-dir", "\(folder)/n\(node)",
@@ -65,17 +63,15 @@ final class EtcdCluster: Sendable {
       "--initial-advertise-peer-urls", "http://127.0.0.1:\(peerPorts[node])",
       "--initial-cluster", peers, "--initial-cluster-state", "new",
     ]
-    process.arguments?.append(contentsOf: arguments)
-    process.standardInput = Pipe()
-    try process.run()
-    nodes.withLock { $0[node] = process }
+    let server = try Program("/bin/sh", script + arguments)
+    nodes.withLock { $0[node] = server }
   }
 
   /// Ends a server without a warning.
   func kill(_ node: Int) {
-    guard let process = nodes.withLock({ $0.removeValue(forKey: node) }) else { return }
-    try? (process.standardInput as? Pipe)?.fileHandleForWriting.close()
-    process.waitUntilExit()
+    guard let server = nodes.withLock({ $0.removeValue(forKey: node) }) else { return }
+    server.closeInput()
+    server.wait()
   }
 
   /// Stops a server as a lost network does: connections stay, and nothing answers.

@@ -49,7 +49,7 @@ struct EtcdFailureTests {
     #expect(try await log.commits(after: 1, limit: 100).map(\.commit) == (2...30).map { .test($0) })
   }
 
-  @Test func `a server that stopped answering is left for another one`() async throws {
+  @Test func `a server that has stopped answering is replaced by another one`() async throws {
     let cluster = try await EtcdCluster(3)
     var limits = EtcdClient.TimeLimits()
     limits.attempt = .seconds(1)
@@ -67,7 +67,7 @@ struct EtcdFailureTests {
     #expect(try await log.head() == head)
   }
 
-  @Test func `without a majority calls end in time, and with it everything goes on`() async throws {
+  @Test func `without a majority calls end in time, and with one they work again`() async throws {
     let cluster = try await EtcdCluster(3)
     var limits = EtcdClient.TimeLimits()
     limits.call = .seconds(2)
@@ -91,7 +91,7 @@ struct EtcdFailureTests {
     #expect(try await patient.commits(after: 1, limit: 9).map(\.commit) == [.test(2)])
   }
 
-  @Test func `after a restart everything is there, and the watch goes on`() async throws {
+  @Test func `after a restart everything is still there, and the watch continues`() async throws {
     let cluster = try await EtcdCluster(1)
     let log = try cluster.log()
     var head = try await log.publish(1)
@@ -104,7 +104,7 @@ struct EtcdFailureTests {
     #expect(try await watched == (2...5).map { .test($0) })
   }
 
-  @Test func `a watch that is behind a compaction says so, and goes on`() async throws {
+  @Test func `a watch that is behind a compaction reports it and continues`() async throws {
     let cluster = try await EtcdCluster(1)
     let log = try cluster.log()
     let first = try await log.publish(1)
@@ -120,7 +120,7 @@ struct EtcdFailureTests {
     #expect(try await log.commits(after: 1, limit: 9).map(\.commit.epoch) == [2, 3, 4, 5])
   }
 
-  @Test func `a watch says so when the servers were set back`() async throws {
+  @Test func `a watch reports that the servers were set back`() async throws {
     let cluster = try await EtcdCluster(1)
     var limits = EtcdClient.TimeLimits()
     limits.watchCheck = .milliseconds(200)
@@ -141,7 +141,7 @@ struct EtcdFailureTests {
     #expect(try await log.head() == head)
   }
 
-  @Test func `parts that nothing names go with the next base after a day`() async throws {
+  @Test func `unused parts are removed with the next complete file after a day`() async throws {
     let cluster = try await EtcdCluster.shared()
     let clock = Clock()
     let log = EtcdLog(try cluster.client(), group: EtcdCluster.newGroup(), seconds: { clock.seconds })

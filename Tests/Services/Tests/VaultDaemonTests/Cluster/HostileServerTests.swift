@@ -55,7 +55,7 @@ struct HostileServerTests {
     }
   }
 
-  @Test func `an honest proxy is not noticed`() async throws {
+  @Test func `a proxy that changes nothing causes no error`() async throws {
     let scene = try await Scene()
     try await scene.expectHonesty()
     let next = try await scene.log.append(.test(6), after: scene.head, over: nil)
@@ -79,7 +79,7 @@ struct HostileServerTests {
     try await scene.expectHonesty()
   }
 
-  @Test func `a part with other bytes than its name says is damage`() async throws {
+  @Test func `a part whose bytes do not match its name is damage`() async throws {
     let scene = try await Scene()
     let base = try #require(try await scene.direct.base())
     let parts = PartList(of: Data.test(LogLimits.part + 1, seed: 4).bytes)
@@ -101,8 +101,7 @@ struct HostileServerTests {
     .answer(status: 404, "Not Found"), .answer(status: 500, #"{"error":"x","code":"7"}"#),
     .answer(status: 301, "elsewhere"),
   ])
-  func `what is no answer ends as an error, and honesty afterwards is believed`(_ mode: GatewayProxy.Mode) async throws
-  {
+  func `an invalid answer is an error, and later correct answers are accepted`(_ mode: GatewayProxy.Mode) async throws {
     let scene = try await Scene(isHurried: true)
     scene.proxy.mode = mode
     let errors = [LogError.unavailable, .malformed]
@@ -150,7 +149,7 @@ struct HostileServerTests {
     #expect(await outcome == .conflict(other))
   }
 
-  @Test func `a forged head is handed over to whoever proves, and orders nothing`() async throws {
+  @Test func `a forged head is passed on to be proved, and orders nothing`() async throws {
     let scene = try await Scene()
     scene.proxy.mode = .forgeHead(Data(HeadValue.bytes(epoch: 9, link: .test(9))))
     let forged = try #require(try await scene.log.head())
@@ -161,7 +160,7 @@ struct HostileServerTests {
     #expect(try await scene.direct.head() == scene.head)
   }
 
-  @Test func `a watch that is not told asks by itself, and goes on once it is told`() async throws {
+  @Test func `a watch without events asks by itself, and continues when events arrive`() async throws {
     let scene = try await Scene()
     scene.proxy.mode = .silentWatch
     var events = scene.patient.watch(after: scene.head).makeAsyncIterator()
@@ -177,7 +176,7 @@ struct HostileServerTests {
     .answer(status: 200, #"{"result":{"header":{},"events":[{"kv":{"key":"AA==","mod_revision":"99999"}}]}}"# + "\n"),
     .answer(status: 500, "x"), .reorder, .truncate, .swap,
   ])
-  func `a watch outlives lies`(_ mode: GatewayProxy.Mode) async throws {
+  func `a watch continues after false answers`(_ mode: GatewayProxy.Mode) async throws {
     let scene = try await Scene()
     scene.proxy.mode = mode
     let events = scene.patient.watch(after: scene.first)
@@ -199,7 +198,7 @@ struct HostileServerTests {
     #expect(told.contains(6))
   }
 
-  @Test func `nothing that was sent or stored is in an error`() async throws {
+  @Test func `no error contains anything that was sent or stored`() async throws {
     let scene = try await Scene(isHurried: true)
     scene.proxy.mode = .answer(status: 400, #"{"error":"hunter2 is wrong","message":"hunter2","code":3}"#)
     let client = try EtcdClient(

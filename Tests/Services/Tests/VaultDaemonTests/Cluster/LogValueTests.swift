@@ -15,7 +15,7 @@ import Testing
       || SweepValue(bytes) != nil
   }
 
-  @Test func `values that are cut or too long are none`() {
+  @Test func `values that are cut or too long are refused`() {
     for value in Self.values {
       #expect(Self.isRead(value))
       for count in 0..<value.count { #expect(!Self.isRead(Array(value.prefix(count)))) }
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test func `a value with another label is none`() {
+  @Test func `a value with another label is refused`() {
     for value in Self.values {
       for index in 0..<16 {
         var changed = value
@@ -56,7 +56,7 @@ import Testing
     #expect(CommitValue(value, 8) == nil)
   }
 
-  @Test func `keys are read only as they are written`() {
+  @Test func `a key is read only in the form in which it is written`() {
     let keys = EtcdKeys(group: [0xAB, 0x01])
     #expect(String(decoding: keys.commit(255), as: UTF8.self) == "/vault/ab01/commit/00000000000000ff")
     for epoch in [0, 1, 255, UInt64.max] { #expect(keys.epoch(of: keys.commit(epoch)) == epoch) }
@@ -73,7 +73,7 @@ import Testing
 
   // MARK: Queue
 
-  @Test func `whoever finds events waits for whoever takes them`() async throws {
+  @Test func `the producer of events waits for the consumer`() async throws {
     let queue = WatchQueue()
     let head = LogHead(epoch: 1, link: .test(1), revision: LogRevision(number: 1))
     let finder = Task {
@@ -86,7 +86,7 @@ import Testing
     await finder.value
   }
 
-  @Test func `cancelling ends both who wait`() async throws {
+  @Test func `cancelling ends the wait of producer and consumer`() async throws {
     let empty = WatchQueue()
     let taker = Task { try await empty.next() }
     taker.cancel()
@@ -100,7 +100,7 @@ import Testing
 
   // MARK: The log in memory
 
-  @Test func `the log in memory fails as it is told`() async throws {
+  @Test func `the log in memory fails on request`() async throws {
     let server = MemoryLogServer()
     let log = MemoryLog(server)
     var head = try await log.publish(0)

@@ -90,6 +90,7 @@ final class MemoryLog: CommitLog {
   private let server: MemoryLogServer
   private let faults = Mutex<[Fault]>([])
   private let away = Mutex(false)
+  private let silent = Mutex(false)
   private let held = Mutex(false)
   private let waiting = Mutex(false)
 
@@ -97,6 +98,12 @@ final class MemoryLog: CommitLog {
 
   /// The next changes fail like this, one each.
   func fail(_ next: Fault...) { faults.withLock { $0 += next } }
+
+  /// Whether attempts to find out what became of a change fail.
+  var isSilent: Bool {
+    get { silent.withLock { $0 } }
+    set { silent.withLock { $0 = newValue } }
+  }
 
   /// Whether this host cannot reach the server.
   var isAway: Bool {
@@ -159,7 +166,11 @@ final class MemoryLog: CommitLog {
 
   // MARK: CommitLog
 
-  func head() async throws(LogError) -> LogHead? { try read { $0.head } }
+  func head() async throws(LogError) -> LogHead? {
+    // The change itself still has its fault before it.
+    if isSilent, faults.withLock({ $0.isEmpty }) { throw .unavailable }
+    return try read { $0.head }
+  }
 
   func append(
     _ commit: LoggedCommit, after head: LogHead, over occupant: LogRevision?

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -81,7 +82,7 @@ import VaultFoundation
     #expect(try await owner.store.group("team").history("name").count == 3)
   }
 
-  @Test func `without the cluster reading goes on, and sets end without a trace`() async throws {
+  @Test func `without the cluster, reading works and a failed set leaves no trace`() async throws {
     other.log.isAway = true
     await #expect(throws: VaultError.unordered(group: "team", .unreachable("no server answers"))) {
       try await other.set("lost")
@@ -92,13 +93,63 @@ import VaultFoundation
     #expect(try await other.value() == "back")
   }
 
-  @Test func `a change whose answer was lost arrives with the next commits, once`() async throws {
-    other.log.fail(.unknownAfterDoing)
-    await #expect(throws: VaultError.unordered(group: "team", .outcomeUnknown)) { try await other.set("made") }
-    #expect(try await other.value() == "first")
-    try await other.replica.catchUp()
+  @Test(arguments: [MemoryLog.Fault.unknownAfterDoing, .unknownBeforeDoing])
+  func `a change whose answer was lost is made once`(_ fault: MemoryLog.Fault) async throws {
+    other.log.fail(fault)
+    try await other.set("made")
     #expect(try await other.value() == "made")
     #expect(try await other.store.group("team").history("name").count == 2)
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "made")
+  }
+
+  @Test func `a set of unknown outcome is repeated on another host, and made once`() async throws {
+    for (round, isMade) in [true, false].enumerated() {
+      let value = "round \(round)"
+      other.log.fail(isMade ? .unknownAfterDoing : .unknownBeforeDoing)
+      other.log.isSilent = true
+      let request = try await unanswered { try await other.set(value) }
+      #expect(try await owner.value() == (round == 0 ? "first" : "round 0"))
+      for host in [owner, other, owner] {
+        try await host.replica.catchUp()
+        let version = try await Blocking.write {
+          try host.store.group("team").answering(request).set("name", to: value)
+        }
+        #expect(version == UInt64(2 + round))
+      }
+      #expect(try await other.store.group("team").history("name").count == 2 + round)
+    }
+  }
+
+  @Test func `a transaction that is repeated with its request changes nothing again`() async throws {
+    other.log.fail(.unknownAfterDoing)
+    other.log.isSilent = true
+    @Sendable func change(_ group: AccessGroup) throws {
+      try group.transaction { edit in
+        edit.set("name", to: "one")
+        edit.set("name", to: "two")
+        edit.set("fresh", to: "three")
+      }
+    }
+    let request = try await unanswered {
+      try await Blocking.write { [other] in try change(other.store.group("team")) }
+    }
+    try await Blocking.write { [owner] in try change(owner.store.group("team").answering(request)) }
+    #expect(try await owner.value() == "two")
+    #expect(try await owner.store.group("team").history("name").count == 3)
+    #expect(try await owner.store.group("team").history("fresh").count == 1)
+  }
+
+  /// The request of a change whose outcome is unknown.
+  private func unanswered(_ change: () async throws -> Void) async throws -> ChangeID {
+    defer { other.log.isSilent = false }
+    let found: VaultError?
+    do {
+      try await change()
+      found = nil
+    } catch { found = error as? VaultError }
+    guard case .unordered("team", .outcomeUnknown(let request?)) = found else { throw CancellationError() }
+    return request
   }
 
   @Test func `a commit that does not prove is passed over by the next writer`() async throws {
@@ -127,7 +178,7 @@ import VaultFoundation
     #expect(try await owner.log.head() == at)
   }
 
-  @Test func `what a cluster lost, a host pushes again`() async throws {
+  @Test func `a host sends again what the cluster has lost`() async throws {
     for value in ["second", "third"] { try await owner.set(value) }
     try await other.replica.catchUp()
     let epoch = try #require(try await owner.log.head()).epoch
@@ -139,7 +190,7 @@ import VaultFoundation
     #expect(try await owner.value() == "fourth")
   }
 
-  @Test func `two hosts that went on from the same state after a loss are told so`() async throws {
+  @Test func `two hosts that continued from the same state after a loss get an error`() async throws {
     try await owner.set("first of both")
     try await other.replica.catchUp()
     try await owner.set("second")
@@ -171,7 +222,7 @@ import VaultFoundation
     #expect(try await owner.log.head() == head)
   }
 
-  @Test func `garbage in the place of the next commit stops no writer`() async throws {
+  @Test func `garbage in place of the next commit does not stop writers`() async throws {
     let head = try #require(try await owner.log.head())
     let link = try #require(CommitLink([UInt8](repeating: 9, count: 32)))
     _ = try await owner.log.replace(
@@ -180,7 +231,7 @@ import VaultFoundation
     #expect(try await other.value() == "in its place")
   }
 
-  @Test func `a group that went on without the log can be published again`() async throws {
+  @Test func `a group that was changed without the log can be published again`() async throws {
     try await Blocking.write { [owner] in
       try owner.store.unpublishGroup("team")
       try owner.store.group("team").set("name", to: "without the log")
@@ -202,7 +253,7 @@ import VaultFoundation
     #expect(try await owner.log.head() == head)
   }
 
-  @Test func `a base with the number of a later state is replaced, and ends nothing`() async throws {
+  @Test func `a complete file with a later state's number is replaced and does no harm`() async throws {
     let link = try #require(CommitLink([UInt8](repeating: 9, count: 32)))
     let base = try await owner.log.base()
     _ = try await owner.log.putBase(epoch: .max, link: link, replacing: base, keeping: 0) { $0 == 0 ? [1] : nil }
@@ -257,7 +308,7 @@ import VaultFoundation
     #expect(try await other.value() == "and on")
   }
 
-  @Test func `a machine that is recovered from a backup goes on from the log`() async throws {
+  @Test func `a machine that is recovered from a backup continues from the log`() async throws {
     let (folder, server) = (daemon.folder, server)
     let backup = folder + "/backup"
     try await Blocking.write { [owner] in _ = try owner.store.backUp(to: backup) }
@@ -277,6 +328,31 @@ import VaultFoundation
     try await host.set("from the new machine")
     try await other.replica.catchUp()
     #expect(try await other.value() == "from the new machine")
+  }
+
+  @Test func `on a recovered machine the service's credential is written again, and needs no vaultd for that`()
+    async throws
+  {
+    let (folder, server) = (daemon.folder, server)
+    let backup = folder + "/backup"
+    try await Blocking.write { [owner] in
+      _ = try owner.store.enrollService(to: folder + "/service", .again, serving: [.init(.write, in: "team")])
+      _ = try owner.store.backUp(to: backup)
+    }
+    try await owner.set("after the backup")
+    let location = try StoreLocation(home: folder + "/new", state: folder + "/new.state")
+    try await Blocking.write {
+      let recovery = try StoreRecovery(from: backup, at: location) { _ in .keyFile(folder + "/key") }
+      let recovered = try recovery.makeStore(with: nil).store
+      // No log can be reached yet.
+      let issued = try recovered.enrollService(to: folder + "/again", .again)
+      #expect(issued.unchanged.isEmpty)
+    }
+    let host = Host(try await SecretStore.open(at: location, credential: folder + "/again"), server)
+    try await host.replica.catchUp()
+    try await host.set("from the new machine")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "from the new machine")
   }
 
   /// Waits until the owner's host has put its copy under the log.
@@ -309,7 +385,36 @@ import VaultFoundation
     #expect(try await other.value() == "third")
   }
 
-  @Test func `a published group that is removed is not followed any more`() async throws {
+  @Test(arguments: [false, true])
+  func `a writer puts a complete file where commits were rewritten together with the head`(
+    _ isWatching: Bool
+  ) async throws {
+    let replica = owner.replica
+    let following = Mutex<Task<Void, Never>?>(nil)
+    defer { following.withLock { $0?.cancel() } }
+    func follow() { following.withLock { $0 = Task { await replica.follow() } } }
+    if isWatching {
+      let before = try await owner.log.base()
+      try await owner.set("second")
+      follow()
+      // It has not seen how this commit came there.
+      while try await owner.log.base() == before { try await Task.sleep(for: .milliseconds(20)) }
+    }
+    let base = try #require(try await owner.log.base())
+    for value in ["third", "fourth"] { try await owner.set(value) }
+    let head = try #require(try await owner.log.head())
+    for stored in try await owner.log.commits(after: base.epoch, limit: 2) {
+      let junk = LoggedCommit(epoch: stored.commit.epoch, link: stored.commit.link, bytes: [1, 2, 3])
+      _ = try await owner.log.replace(junk, at: stored.revision, under: head)
+    }
+    _ = try await owner.log.replaceHead(at: head.revision, with: head.epoch, link: head.link)
+    if !isWatching { follow() }
+    while try await owner.log.base() == base { try await Task.sleep(for: .milliseconds(20)) }
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "fourth")
+  }
+
+  @Test func `a published group is no longer followed once it is removed`() async throws {
     try await Blocking.write { [owner] in try owner.store.removeGroup("team") }
     #expect(try owner.store.publishedGroups().isEmpty)
     await #expect(throws: VaultError.self) { try await owner.replica.catchUp() }

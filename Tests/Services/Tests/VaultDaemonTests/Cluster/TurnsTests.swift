@@ -5,7 +5,7 @@ import VaultFoundation
 @testable import VaultDaemon
 
 @Suite struct TurnsTests {
-  @Test func `who asks while it is being done shares the next time with all others`() async throws {
+  @Test func `callers that arrive during a run share the next run`() async throws {
     let (turns, counter) = (Turns(), Counter())
     async let first: Void = turns.take { await counter.countAndWait() }
     while await counter.count == 0 { try? await Task.sleep(for: .milliseconds(5)) }
@@ -21,7 +21,7 @@ import VaultFoundation
     #expect(await counter.count == 3)
   }
 
-  @Test func `an error reaches all who waited for it, and not the next ones`() async throws {
+  @Test func `an error reaches everyone who waited for that run, and nobody later`() async throws {
     let (turns, counter) = (Turns(), Counter())
     async let first: Void = turns.take { await counter.countAndWait() }
     while await counter.count == 0 { try? await Task.sleep(for: .milliseconds(5)) }
@@ -39,7 +39,7 @@ import VaultFoundation
     try await turns.take {}
   }
 
-  @Test func `a full disk is told from other failures of a file that is fetched`() throws {
+  @Test func `a full disk is distinguished from other failures while a file is fetched`() throws {
     let descriptor = unsafe open("/dev/full", O_WRONLY | O_CLOEXEC)
     try #require(descriptor >= 0)
     let file = NewFile(descriptor: descriptor)

@@ -1,6 +1,5 @@
-@_exported public import GroupFile
 public import KeyedArchives
-internal import Sealing
+package import Sealing
 
 /// The errors of a store. Cases may be added, so switch over it with a `default`.
 ///
@@ -37,7 +36,7 @@ public enum VaultError: Error, Sendable, Equatable {
   /// Another process has held the group for too long.
   case busy(group: String?)
   /// A wrong passphrase or key.
-  case wrongKey(Slot.Kind)
+  case wrongKey(SlotKind)
   /// A recovery code with a typing error; no key was tried.
   case mistypedCode(RecoveryCodeDefect)
   /// The file was made by a newer version; the versions needed for reading and writing it, if the file says.
@@ -87,8 +86,9 @@ public enum VaultError: Error, Sendable, Equatable {
     case overtaken
     /// The cluster cannot be reached; the payload says why, for people.
     case unreachable(String)
-    /// The cluster did not confirm the change in time: it may have been made or not.
-    case outcomeUnknown
+    /// The cluster did not confirm the change in time: it may have been made or not. If it has a request, the same change
+    /// that is made again for it is made once.
+    case outcomeUnknown(ChangeID?)
     /// The newest proved state is older than the remote permits: its changes may be withheld, or nobody makes any.
     case tooOld(seconds: UInt64, limit: UInt64)
   }
@@ -147,10 +147,10 @@ public enum VaultError: Error, Sendable, Equatable {
     /// The state folder, which holds the device key, cannot be determined.
     case noStateFolder
     /// The store has no slot of this kind.
-    case noSlot(Slot.Kind)
+    case noSlot(SlotKind)
     /// The store has these slots, and no source was named; the text says why the key file that opened it before is not
     /// known.
-    case nothingNamed([Slot.Kind], String?)
+    case nothingNamed([SlotKind], String?)
     /// Nobody can be asked for a passphrase or a code; the payload says why, for people.
     case nobodyToAsk(String)
     /// The owner's registry was not proved, because the store is only unlocked.
@@ -208,47 +208,70 @@ public enum VaultError: Error, Sendable, Equatable {
   }
 }
 
+// A group's file does not know the group's name, so its errors leave the name empty; whoever called the file adds it.
 extension VaultError {
-  /// Translates a group file's error for `group`.
-  init(_ error: GroupFileError, group: String) {
-    switch error {
-    case .damaged(let level, let detail): self = .damaged(group: group, level: level, detail: detail)
-    case .altered(let detail): self = .damaged(group: group, level: .container, detail: detail)
-    case .anotherGroup: self = .anotherGroup(group)
-    case .witnessUnavailable(let reason): self = .witnessUnavailable(group: group, reason: reason)
-    case .moved: self = .storage(.replaced)
-    case .newerFormat(let read, let write): self = .newerFormat(read: Int(read), write: Int(write))
-    case .missing: self = .notFound(.group)
-    case .notAMember: self = .denied(.notAMember)
-    case .readOnlyMember: self = .denied(.readOnly)
-    case .ownerOnly: self = .denied(.ownerOnly)
-    case .denied: self = .denied(.permissions("the group's folder"))
-    case .deniedAt(let reason): self = .denied(.permissions(reason))
-    case .exposed(let reason): self = .denied(.openToOthers(reason))
-    case .rolledBack(let found, let known, let reason):
-      self = .rolledBack(group: group, found: found, known: known, reason: reason)
-    case .busy: self = .busy(group: group)
-    case .storage(let failure): self = .storage(failure)
-    case .networkFileSystem(let kind): self = .networkFileSystem(kind)
-    case .otherDevice(let reason): self = .otherDevice(group: group, reason: reason)
-    case .noItem: self = .notFound(.item)
-    case .noVersion(let version): self = .notFound(.version(version))
-    case .conflict(let expected, let present): self = .conflict(expected: expected, present: present)
-    case .exists: self = .exists(.group)
-    case .unproved(let items, let versions): self = .unproved(group: group, items: items, versions: versions)
-    case .declined: self = .declined
-    case .superseded: self = .contradiction(.superseded)
-    case .overLimit(let limit): self = .overLimit(limit)
-    case .statesPerRoster: self = .tooManyStates
-    case .published: self = .unordered(group: group, .notHere)
-    case .behind: self = .unordered(group: group, .overtaken)
-    case .unreachable(let reason): self = .unordered(group: group, .unreachable(reason))
-    case .outcomeUnknown: self = .unordered(group: group, .outcomeUnknown)
-    case .tooOld(let seconds, let limit): self = .unordered(group: group, .tooOld(seconds: seconds, limit: limit))
+  /// The error of a file of the group `name`, with the name.
+  package func named(_ name: String) -> VaultError {
+    switch self {
+    case .damaged(nil, let level, let detail): .damaged(group: name, level: level, detail: detail)
+    case .anotherGroup(""): .anotherGroup(name)
+    case .witnessUnavailable("", let reason): .witnessUnavailable(group: name, reason: reason)
+    case .rolledBack("", let found, let known, let reason):
+      .rolledBack(group: name, found: found, known: known, reason: reason)
+    case .busy(nil): .busy(group: name)
+    case .otherDevice("", let reason): .otherDevice(group: name, reason: reason)
+    case .unproved("", let items, let versions): .unproved(group: name, items: items, versions: versions)
+    case .unordered("", let disorder): .unordered(group: name, disorder)
+    case .permissionDenied: .denied(.permissions("the group's folder"))
+    default: self
     }
   }
 
-  init(_ error: SealingError) {
+  /// Bytes that fail verification: of the store, or of a group.
+  package static func damaged(_ level: Level, _ detail: String) -> VaultError {
+    .damaged(group: nil, level: level, detail: detail)
+  }
+
+  static func witnessUnavailable(_ reason: String) -> VaultError { .witnessUnavailable(group: "", reason: reason) }
+
+  package static func otherDevice(_ reason: String) -> VaultError { .otherDevice(group: "", reason: reason) }
+
+  package static func rolledBack(found: UInt64, known: UInt64, _ reason: RollbackReason) -> VaultError {
+    .rolledBack(group: "", found: found, known: known, reason: reason)
+  }
+
+  static func unproved(items: UInt64, versions: UInt64) -> VaultError {
+    .unproved(group: "", items: items, versions: versions)
+  }
+
+  package static func unordered(_ disorder: Disorder) -> VaultError { .unordered(group: "", disorder) }
+
+  /// The system's permissions forbid something that is still to be found.
+  static let permissionDenied = VaultError.denied(.permissions(""))
+
+  /// Whether a group's own files are damaged, so that they can be rebuilt from what is still proved.
+  package var isRepairable: Bool {
+    switch self {
+    case .damaged(_, .witness, _): false
+    case .damaged, .storage(.inputOutput): true
+    default: false
+    }
+  }
+
+  /// The error for a fault of one of a group's files.
+  init(_ fault: FileFault) {
+    self =
+      switch fault {
+      case .missing: .notFound(.group)
+      case .taken: .exists(.group)
+      case .link, .wrongKind, .wrongSize: .damaged(.container, "a file of the group is not a regular file")
+      case .foreignOwner, .openToOthers, .denied: .permissionDenied
+      case .busy: .busy(group: nil)
+      case .storage(let failure): .storage(failure)
+      }
+  }
+
+  package init(_ error: SealingError) {
     self =
       switch error {
       case .overLimit: .overLimit("the costs of a passphrase, or its length")
@@ -257,15 +280,14 @@ extension VaultError {
   }
 
   /// The error for a fault of a file of the store, unless the caller knows a better one.
-  init(_ fault: FileFault, at level: Level) {
+  package init(_ fault: FileFault, at level: Level) {
     self =
       switch fault {
-      case .missing: .damaged(group: nil, level: level, detail: "it is not there")
-      case .taken: .damaged(group: nil, level: level, detail: "something else has its name")
-      case .link: .damaged(group: nil, level: level, detail: "it is a symbolic link")
-      case .wrongKind:
-        .damaged(group: nil, level: level, detail: "it is not the kind of file or folder that belongs here")
-      case .wrongSize: .damaged(group: nil, level: level, detail: "it is longer than it can be")
+      case .missing: .damaged(level, "it is not there")
+      case .taken: .damaged(level, "something else has its name")
+      case .link: .damaged(level, "it is a symbolic link")
+      case .wrongKind: .damaged(level, "it is not the kind of file or folder that belongs here")
+      case .wrongSize: .damaged(level, "it is longer than it can be")
       case .foreignOwner, .openToOthers, .denied: .denied(.file(level, fault))
       case .busy: .busy(group: nil)
       case .storage(let failure): .storage(failure)
@@ -274,31 +296,33 @@ extension VaultError {
 
   /// The error for a fault of the file that should have opened the store: the store stays locked, unless the system
   /// failed.
-  init(_ fault: FileFault, _ lock: (FileFault) -> Lock) {
+  package init(_ fault: FileFault, _ lock: (FileFault) -> Lock) {
     if case .storage(let failure) = fault { self = .storage(failure) } else { self = .locked(lock(fault)) }
-  }
-
-  /// Bytes of the store, as opposed to a group, that fail verification.
-  static func damaged(_ level: Level, _ detail: String) -> VaultError {
-    .damaged(group: nil, level: level, detail: detail)
   }
 }
 
+/// The result of `body`, which handles files of a group.
+func onDisk<Result: ~Copyable>(_ body: @autoclosure () throws(FileFault) -> Result) throws(VaultError) -> Result {
+  do { return try body() } catch { throw VaultError(error) }
+}
+
 /// Runs `body`, which handles files of one level, and translates its faults.
-func atLevel<Result: ~Copyable>(
+package func atLevel<Result: ~Copyable>(
   _ level: VaultError.Level, _ body: () throws(FileFault) -> Result
 ) throws(VaultError) -> Result {
   do { return try body() } catch { throw VaultError(error, at: level) }
 }
 
 /// The result of a call of a group's file, whose errors do not name the group.
-func inGroup<Result: ~Copyable>(
-  _ group: String, _ body: @autoclosure () throws(GroupFileError) -> Result
+package func inGroup<Result: ~Copyable>(
+  _ group: String, _ body: @autoclosure () throws(VaultError) -> Result
 ) throws(VaultError) -> Result {
-  do { return try body() } catch { throw VaultError(error, group: group) }
+  do { return try body() } catch { throw error.named(group) }
 }
 
 /// The result of `body`, whose only possible error is a lack of memory.
-func sealing<Result: ~Copyable>(_ body: @autoclosure () throws(SealingError) -> Result) throws(VaultError) -> Result {
+package func sealing<Result: ~Copyable>(_ body: @autoclosure () throws(SealingError) -> Result) throws(VaultError)
+  -> Result
+{
   do { return try body() } catch { throw VaultError(error) }
 }

@@ -1,0 +1,60 @@
+internal import KeyedArchives
+
+/// Something that the user should know although the operation succeeded.
+@nonexhaustive
+public enum Notice: Sendable, Hashable {
+  /// No state is kept outside the store, so a rollback of a group would not be noticed.
+  case witnessUnavailable(reason: String)
+  /// The witness of a group is damaged; writing to the group is refused until its state is accepted.
+  case witnessInvalid(group: String)
+  /// The group has advanced by more states than its chain keeps, so nothing shows that this state follows the last one
+  /// seen.
+  case gap(group: String, from: UInt64, to: UInt64)
+  /// A group could not be read, so an answer about all groups does not include it.
+  case groupLeftOut(group: String, reason: String)
+
+  /// A group's new key dropped rows that nobody signed, which anyone who can write the file can add. Includes the names
+  /// of those that could be opened.
+  case unsignedLeftBehind(group: String, rows: UInt64, names: [String])
+  /// A group's new key dropped signed items and older versions that could no longer be proved. Includes the names that
+  /// are known.
+  case unprovedDropped(group: String, items: UInt64, versions: UInt64, names: [String])
+  /// A group's file was too damaged to be changed in place, or another process kept it locked, so it was replaced.
+  case groupRemade(group: String, keptAside: String)
+  /// The owner's act is done, but could not be added to the record of decisions.
+  case unrecorded(reason: String)
+  /// The chain of a group's states was lost: machines that have not seen the last state must accept it.
+  case chainLost(group: String)
+}
+
+extension Notice {
+  /// The notice as text: lower case, no full stop.
+  public var message: String {
+    switch self {
+    case .witnessUnavailable(let reason):
+      "an older copy of the store would not be noticed: \(reason)"
+    case .witnessInvalid(let group):
+      "the witness of '\(group)' is damaged; nothing is written to the group until you run: vault group accept \(group)"
+    case .gap(let group, let from, let to):
+      "'\(group)' moved from epoch \(from) to \(to), too far to prove that nothing was rolled back between"
+    case .groupLeftOut(let group, let reason):
+      "'\(group)' was left out: \(reason)"
+    case .unsignedLeftBehind(let group, let rows, let names):
+      "'\(group)' held \(rows) rows that nobody signed; the new key leaves them behind" + Notice.list(names)
+    case .unprovedDropped(let group, let items, let versions, let names):
+      "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
+    case .groupRemade(let group, let keptAside):
+      "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
+    case .unrecorded(let reason):
+      "this is done, but is not in the record of decisions: \(reason)"
+    case .chainLost(let group):
+      "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
+    }
+  }
+
+  private static func list(_ names: [String]) -> String {
+    guard !names.isEmpty else { return "" }
+    let shown = names.prefix(20).map { "'\(Printable.name($0))'" }.joined(separator: ", ")
+    return ": " + shown + (names.count > 20 ? " and others" : "")
+  }
+}

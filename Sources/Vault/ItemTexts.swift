@@ -1,0 +1,111 @@
+/// One text for each item of a list, made while the item's attributes were open: a list that is only written needs no
+/// items.
+package struct ItemTexts: Sendable {
+  private var names = NameOrder()
+  private var bytes: [UInt8] = []
+  /// The end of each text in `bytes`, in the order in which the items came.
+  private var ends: [Int] = []
+
+  package init() {}
+
+  package var count: Int { ends.count }
+
+  /// Adds the text that `write` appends for `item`.
+  mutating func add(_ item: Item, _ write: (Item, inout [UInt8]) -> Void) {
+    names.append(item.name.description)
+    write(item, &bytes)
+    ends.append(bytes.count)
+  }
+
+  mutating func add(_ more: ItemTexts) {
+    names.append(more.names)
+    let start = bytes.count
+    bytes += more.bytes
+    for end in more.ends { ends.append(start + end) }
+  }
+
+  /// Passes the first `limit` texts to `body`, sorted by the bytes of the items' names.
+  package func write<Failure>(
+    first limit: Int, to body: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in
+      for index in names.sorted().prefix(limit) {
+        let start = index == 0 ? 0 : ends[index - 1]
+        try unsafe body(UnsafeRawBufferPointer(rebasing: bytes[start..<ends[index]]))
+      }
+    }
+  }
+}
+
+/// Names in the order in which they came, and the order of their bytes.
+///
+/// They stand in one buffer, because names of a long list that stand apart are in no cache when they are compared.
+struct NameOrder: Sendable {
+  private var bytes: [UInt8] = []
+  private var ends: [Int] = []
+
+  mutating func append(_ name: String) {
+    bytes += name.utf8
+    ends.append(bytes.count)
+  }
+
+  mutating func append(_ more: NameOrder) {
+    let start = bytes.count
+    bytes += more.bytes
+    for end in more.ends { ends.append(start + end) }
+  }
+
+  /// The indices of the names, sorted by their bytes. The eight bytes after the common beginning decide nearly always.
+  func sorted() -> [Int] {
+    unsafe bytes.span.withUnsafeBytes { bytes in
+      func name(_ index: Int) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]])
+      }
+      var shared = unsafe ends.isEmpty ? 0 : name(0).count
+      for index in ends.indices { shared = unsafe NameOrder.sharedCount(name(0), name(index), atMost: shared) }
+      var places = ends.indices.map { (key: unsafe NameOrder.word(of: name($0), after: shared), index: $0) }
+      places.sort {
+        guard $0.key == $1.key else { return $0.key < $1.key }
+        let (left, right) = unsafe (name($0.index), name($1.index))
+        let same = unsafe NameOrder.sharedCount(left, right, atMost: left.count)
+        return unsafe same < right.count && (same == left.count || left[same] < right[same])
+      }
+      return places.map(\.index)
+    }
+  }
+
+  /// Sorts `items`, whose names these are, by the bytes of the names.
+  func sort(_ items: inout [Item]) {
+    var places = sorted()
+    // Each item moves to its place, cycle by cycle. A copy of the array would count one more reference of each, and
+    // most are in no cache by then.
+    for start in places.indices {
+      var place = start
+      while places[place] != start {
+        let next = places[place]
+        items.swapAt(place, next)
+        places[place] = place
+        place = next
+      }
+      places[place] = place
+    }
+  }
+
+  private static func sharedCount(
+    _ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer, atMost limit: Int
+  ) -> Int {
+    let limit = min(limit, right.count)
+    for index in 0..<limit where unsafe left[index] != right[index] { return index }
+    return limit
+  }
+
+  /// The eight bytes after the first `count` as a number in the order of the bytes; zeros follow a name that ends before.
+  private static func word(of name: UnsafeRawBufferPointer, after count: Int) -> UInt64 {
+    if name.count - count >= 8 {
+      return unsafe UInt64(bigEndian: name.loadUnaligned(fromByteOffset: count, as: UInt64.self))
+    }
+    var word: UInt64 = 0
+    for index in count..<name.count { unsafe word = word << 8 | UInt64(name[index]) }
+    return word << (8 * UInt64(8 - (name.count - count)))
+  }
+}

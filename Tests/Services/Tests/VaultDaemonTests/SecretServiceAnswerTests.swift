@@ -1,0 +1,248 @@
+import Foundation
+import Synchronization
+import Testing
+import VaultFoundation
+
+@testable import Vault
+@testable import VaultDaemon
+
+/// What the Secret Service answers and tells, called as its connection calls it.
+struct SecretServiceAnswerTests {
+  private let daemon: RunningDaemon
+  private let service: SecretService
+  private let pinentry: String
+  private let signals = Signals()
+  private static let program = "/usr/bin/mail"
+
+  private final class Signals: Sendable {
+    private let sent = Mutex<[BusSignal]>([])
+
+    func add(_ signal: BusSignal) { sent.withLock { $0.append(signal) } }
+    func removeAll() { sent.withLock { $0 = [] } }
+    /// The signals that one client alone gets.
+    func told(_ client: String) -> [String] {
+      sent.withLock { $0.filter { $0.destination == client }.map(\.member) }
+    }
+  }
+
+  init() throws {
+    daemon = try RunningDaemon(binds: false, serves: false)
+    pinentry = daemon.folder + "/pinentry"
+    let owner = try daemon.owner()
+    for group in ["desktop", "team"] {
+      try owner.createGroup(group)
+      try owner.grant(.write, in: group, to: Applications.service)
+    }
+    try daemon.seal.reopen()
+    service = SecretService(
+      groups: ["desktop", "team"], seal: daemon.seal, location: daemon.configuration.location,
+      asking: Asking(pinentry: pinentry), send: { [signals] in signals.add($0) })
+  }
+
+  /// The service of the next daemon.
+  private init(after other: Self) {
+    (daemon, pinentry) = (other.daemon, other.pinentry)
+    service = SecretService(
+      groups: ["desktop", "team"], seal: other.daemon.seal, location: other.daemon.configuration.location,
+      asking: Asking(), send: { _ in })
+  }
+
+  private static let lastNumber = Mutex<UInt64>(0)
+
+  private func call(
+    _ member: String, at object: BusObject, of interface: BusInterface? = nil, _ arguments: BusValue...,
+    by client: String = ":1.1", program: BusProgram = BusProgram(executable: program)
+  ) async throws -> [BusValue] {
+    let number = Self.lastNumber.withLock { last in
+      last += 1
+      return last
+    }
+    let interface = interface ?? object.interface
+    let signature = interface?.methods.first { $0.name == member }?.signature ?? ""
+    return try await service.answer(
+      BusCall(
+        number: number, sender: client, path: object.path, interface: interface?.name, member: member,
+        signature: signature, arguments: arguments, program: program)
+    ).get()
+  }
+
+  private func rule(_ name: String, _ value: String) throws {
+    try daemon.set("settings/secret-service/" + name, in: "vault.service", to: value)
+  }
+
+  private func item(_ name: String, _ attributes: [String: String] = [:], in group: String = "desktop") async throws
+    -> BusObject
+  {
+    let opened = try daemon.owner().group(group)
+    try await opened.set(name, to: "hunter2", Details(attributes: attributes.mapValues { $0 }))
+    return .item(collection: group, BusItem.id(of: name, in: try await opened.info().id))
+  }
+
+  @Test func `a client that a rule denies now is not told any more how an item changes`() async throws {
+    let item = try await item("mail")
+    _ = try await call("GetAll", at: item, of: .properties, .text(BusInterface.item.name))
+    try daemon.set("mail", in: "desktop", to: "second")
+    await service.lookForChanges()
+    #expect(signals.told(":1.1") == ["PropertiesChanged"])
+    signals.removeAll()
+    try rule("exe" + Self.program, "deny")
+    try daemon.set("mail", in: "desktop", to: "third")
+    await service.lookForChanges()
+    _ = try await call("Lock", at: .service, .paths([item.path]), by: ":1.2", program: BusProgram(executable: "/x"))
+    #expect(signals.told(":1.1") == [])
+  }
+
+  @Test func `a program that a rule denies cannot lock, unlock or rename a collection or make it the default`()
+    async throws
+  {
+    try rule("exe" + Self.program, "deny")
+    let team = BusObject.collection("team")
+    for (member, arguments) in [
+      ("Lock", [BusValue.paths([team.path])]), ("LockService", []), ("Unlock", [.paths([team.path])]),
+      ("SetAlias", [.text("default"), .path(team.path)]),
+    ] {
+      await #expect(throws: BusFailure.denied, "\(member)") {
+        switch arguments.count {
+        case 0: try await call(member, at: .service)
+        case 1: try await call(member, at: .service, arguments[0])
+        default: try await call(member, at: .service, arguments[0], arguments[1])
+        }
+      }
+    }
+    await #expect(throws: BusFailure.denied) {
+      try await call(
+        "Set", at: team, of: .properties, .text(BusInterface.collection.name), .text("Label"), .variant(.text("x")))
+    }
+    let other = BusProgram(executable: "/usr/bin/other")
+    let isLocked = try await call(
+      "Get", at: team, of: .properties, .text(BusInterface.collection.name), .text("Locked"), by: ":1.2",
+      program: other)
+    #expect(isLocked == [.variant(.bool(false))])
+    #expect(
+      try await call("ReadAlias", at: .service, .text("default"), by: ":1.2", program: other)
+        == [.path(BusObject.collection("desktop").path)])
+    #expect(try daemon.records().allSatisfy { $0.outcome == .denied })
+  }
+
+  private func isLocked(_ collection: String, for client: String) async throws -> Bool {
+    try await call(
+      "Get", at: .collection(collection), of: .properties, .text(BusInterface.collection.name), .text("Locked"),
+      by: client) == [.variant(.bool(true))]
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a yes counts for the collections that the question names, and for the client that asked`() async throws {
+    let script = """
+      #!/bin/sh
+      echo OK
+      while read -r command rest; do echo OK; [ "$command" != BYE ] || exit 0; done
+
+      """
+    try await RunningDaemon.writeProgram(script, to: pinentry)
+    try rule("default", "ask")
+    #expect(try await isLocked("desktop", for: ":1.1"))
+    let answer = try await call("Unlock", at: .service, .paths([BusObject.collection("desktop").path]))
+    guard case .path(let path)? = answer.last, let prompt = BusObject(path: path) else { throw BusFailure.noObject }
+    _ = try await call("Prompt", at: prompt, .text(""))
+    while !signals.told(":1.1").contains("Completed") { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(try await !isLocked("desktop", for: ":1.1"))
+    #expect(try await isLocked("team", for: ":1.1"))
+    #expect(try await isLocked("desktop", for: ":1.2"))
+    // It ends with the client.
+    await service.forget(":1.1")
+    #expect(try await isLocked("desktop", for: ":1.1"))
+  }
+
+  @Test(.timeLimit(.minutes(5))) func `a search that no read follows is in the record soon`() async throws {
+    _ = try await item("mail", ["user": "jo"])
+    _ = try await call("SearchItems", at: .service, .attributes(["user": "jo"]))
+    while try !daemon.records().contains(where: { $0.action == .list && $0.group == "desktop" }) {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+  }
+
+  @Test func `a label that a program gives a collection stays when the daemon has ended, and no list shows where`()
+    async throws
+  {
+    let team = BusObject.collection("team")
+    let label = [BusValue.text(BusInterface.collection.name), .text("Label")]
+    #expect(try await call("Get", at: team, of: .properties, label[0], label[1]) == [.variant(.text("team"))])
+    try rule("label/team", "The owner's")
+    #expect(try await call("Get", at: team, of: .properties, label[0], label[1]) == [.variant(.text("The owner's"))])
+    _ = try await call("Set", at: team, of: .properties, label[0], label[1], .variant(.text("A\u{1B}program's")))
+    let next = SecretServiceAnswerTests(after: self)
+    #expect(
+      try await next.call("Get", at: team, of: .properties, label[0], label[1]) == [.variant(.text("A program's"))])
+    let items = BusValue.text("Items")
+    #expect(try await next.call("Get", at: team, of: .properties, label[0], items) == [.variant(.paths([]))])
+    #expect(try daemon.records().contains { $0.action == .write && $0.group == "team" })
+  }
+
+  // MARK: Forged answers
+
+  private static let executable = Bundle.main.executableURL?.deletingLastPathComponent().appending(path: "vaultd")
+
+  private func vaultd(on bus: ForgingBus, _ arguments: String...) throws -> Program {
+    try Program(
+      try #require(Self.executable).path, arguments,
+      environment: [
+        "DBUS_SESSION_BUS_ADDRESS": bus.address, "HOME": daemon.folder, "VAULT_HOME": daemon.folder + "/home",
+        "VAULT_STATE": daemon.folder + "/state",
+      ], isQuiet: true)
+  }
+
+  @Test(.timeLimit(.minutes(5))) func `only the bus itself says which process asks and whose the name is`() async throws
+  {
+    let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    try rule("exe" + own, "deny")
+    let search = ForgingBus.call(
+      "SearchItems", of: BusInterface.service.name, at: BusObject.root,
+      .init(signature: "a{ss}", body: [UInt8](repeating: 0, count: 8)))
+    let (number, user) = (UInt32(getpid()), getuid())
+    let bus = try #require(
+      ForgingBus(call: search) { message in
+        switch message.texts[3] {
+        case "RequestName": (.number(2), .number(1))
+        // Another process, which no rule denies.
+        case "GetConnectionUnixProcessID": (.number(1), .number(number))
+        case "GetConnectionUnixUser": (.number(user), .number(user))
+        default: (.nothing, .nothing)
+        }
+      })
+    defer { bus.end() }
+    let process = try vaultd(
+      on: bus, "--socket", daemon.folder + "/socket", "--credential", daemon.folder + "/credential",
+      "--secret-service", "desktop")
+    while bus.answerOfClient == nil, !bus.hasEnded { try await Task.sleep(for: .milliseconds(20)) }
+    kill(process.number, SIGTERM)
+    await onThread { process.wait() }
+    #expect(bus.answerOfClient?.texts[4] == BusFailure.denied.name)
+  }
+
+  @Test(.timeLimit(.minutes(5))) func `an import takes answers only from the program that has the name`() async throws {
+    let none = [UInt8](repeating: 0, count: 4)
+    let path = ForgingBus.string("/org/freedesktop/secrets/session/1")
+    // Variants: the signature of what they hold, and then that; an array of no paths.
+    let nothing = ForgingBus.Answer(signature: "v", body: [2] + Array("ao\0".utf8) + none)
+    let opened = ForgingBus.Answer(signature: "vo", body: [1] + Array("s\0".utf8) + [0] + none + [0, 0, 0, 0] + path)
+    let bus = try #require(
+      ForgingBus { message in
+        switch message.texts[3] {
+        case "StartServiceByName": (.number(2), .number(2))
+        case "GetNameOwner": (.text(":1.66"), .text(":1.7"))
+        case "OpenSession": (.nothing, opened)
+        case "Get": (.number(0), nothing)
+        case "Unlock": (.nothing, .init(signature: "aoo", body: none + ForgingBus.string("/")))
+        default: (.nothing, .nothing)
+        }
+      })
+    defer { bus.end() }
+    let process = try vaultd(on: bus, "--read-secret-service")
+    let text = await onThread { () -> String in
+      let text = process.readOutput()
+      process.wait()
+      return text
+    }
+    #expect(text == #"{"items":[]}"#)
+  }
+}
