@@ -27,6 +27,7 @@ GROUP = "team.shared"
 NODES = 3
 COMMIT = 2_048
 WATCHES = 1_000
+PROCESSES = (1, 8)
 
 
 def available():
@@ -253,6 +254,8 @@ def hosts(cluster, folder, vault, vaultd, rounds, items):
         second.environment["VAULT_CREDENTIAL"] = f"{folder}/web"
         figures.update(changes(cluster, owner, second, rounds))
         figures["many"] = at_once(owner, 16, max(4, rounds // 4))
+        for count in PROCESSES:
+            figures[f"{count} processes"] = processes(owner, count, max(4, rounds // 4))
         third.serve()
         start = time.perf_counter()
         third.run("join", "--credential", f"{folder}/batch")
@@ -307,6 +310,21 @@ def at_once(host, clients, rounds):
     return clients * rounds / (time.perf_counter() - start)
 
 
+def processes(host, count, rounds):
+    """How many sets a second `count` commands make, each set in a process of its own."""
+    def work(number):
+        for _ in range(rounds):
+            host.run("set", "-g", GROUP, f"process{number}", given=b"x" * 64)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return count * rounds / (time.perf_counter() - start)
+
+
 def run(bench):
     """Adds the lines about etcd to the table."""
     cluster = Cluster(f"{bench.folder}/cluster")
@@ -322,6 +340,8 @@ def run(bench):
         for job, name in (("vault set", "set"), ("a set over HTTP", "http")):
             bench.row(f"published group: {job}", seen[name], "ms", ("<=", 1.5), seen[name] / seen["put"], "etcdctl put")
         bench.row("published group: 16 clients over HTTP", seen["many"], "sets per s", None)
+        for count in PROCESSES:
+            bench.row(f"published group: vault set, {count} at a time", seen[f"{count} processes"], "sets per s", None)
         bench.row("published group: readable on another host after", seen["readable"], "ms", ("<=", 50))
         bench.row(f"published group: join with {items:,} items", seen["join"], "s", None)
         heard, size, used = watches(cluster, WATCHES, 5 if bench.quick else 20)
