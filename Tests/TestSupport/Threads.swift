@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Waits until other threads or processes make a condition true.
 ///
@@ -49,6 +50,15 @@ package func onThreads(_ count: Int, _ body: (Int) -> Void) {
     }
     for thread in threads { pthread_join(thread, nil) }
   }
+}
+
+/// Runs `body` on `count` threads at once, as `onThreads(_:_:)`, and returns the errors that it threw.
+package func onThreads(_ count: Int, _ body: (Int) throws -> Void) -> [any Error] {
+  let failures = Mutex<[any Error]>([])
+  onThreads(count) { (number: Int) -> Void in
+    do { try body(number) } catch { failures.withLock { $0.append(error) } }
+  }
+  return failures.withLock { $0 }
 }
 
 private final class Work {

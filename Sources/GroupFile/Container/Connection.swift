@@ -23,9 +23,6 @@ internal import Glibc
   let identity: FileIdentity
   /// Whether the file is read without log and index, because they are missing and cannot be created here.
   let isFrozen: Bool
-  // The folder and the names in it, kept once a writer is used again: looking up a name in an open folder takes a
-  // third of the time of a full path.
-  private var surroundings: Surroundings?
   private var isReused = false
   private var awaitsSnapshot = false
   /// Identifies the log and index that SQLite opened.
@@ -57,10 +54,20 @@ internal import Glibc
     location = place
     self.access = access
     identity = shape.identity
+    do throws(VaultError) {
+      try prove(shape, isResting: isResting)
+    } catch {
+      // The log or index of a file that was replaced may be gone already.
+      throw (try? place.file().identity) == identity ? error : .storage(.replaced)
+    }
+  }
+
+  /// Checks that the files found before opening are those that were opened, and takes the first snapshot.
+  private func prove(_ shape: ContainerPlace.Shape, isResting: Bool) throws(VaultError) {
     try checkHeader()
     // If the log has grown meanwhile, another process has committed; if it is new, for the first time.
-    let now = try place.shape()
-    guard now.identity == identity, isFrozen ? try place.isFrozen(now, isResting: isResting) : true, try opensPath()
+    let now = try location.shape()
+    guard now.identity == identity, isFrozen ? try location.isFrozen(now, isResting: isResting) : true, try opensPath()
     else {
       throw .storage(.replaced)
     }
@@ -90,10 +97,7 @@ internal import Glibc
     companions = try findCompanions()
   }
 
-  deinit {
-    close()
-    if let surroundings { Glibc.close(surroundings.folder) }
-  }
+  deinit { close() }
 
   /// Closes the connection; it and its statements can no longer be used.
   package func close() {
@@ -105,44 +109,21 @@ internal import Glibc
   /// Whether the pool may lend it again: open, in this process, in no transaction, and in step with other writers.
   var isReusable: Bool { !handle.isForked && !handle.isClosed && !isInTransaction && !isFrozen }
 
-  /// The folder of the file, and the names of the log and its index.
-  struct Surroundings {
-    let folder: CInt
-    let log, index: String
-  }
-
   /// Makes the connection ready for one more use. The caller has found the same file at the path.
   ///
   /// - Throws: `storage`.
   func prepareReuse() throws(VaultError) {
-    guard !isReused else { return }
+    guard !isReused, access == .reading else { return }
     isReused = true
-    switch access {
     // A reused reader profits from cached pages, so it may keep 8 MiB of them. A writer keeps more.
-    case .reading: try Statement(handle, "PRAGMA cache_size=-8192").run()
-    case .writing: surroundings = try openSurroundings()
-    }
+    try Statement(handle, "PRAGMA cache_size=-8192").run()
   }
 
-  private func openSurroundings() throws(VaultError) -> Surroundings {
-    let folder = unsafe csqlite_name(location.folder)
-    guard folder >= 0 else { throw ResultCode.error(errno: errno) }
-    do throws(VaultError) {
-      let name = String(location.path.utf8.dropFirst(location.folder.utf8.count + 1)) ?? ""
-      guard try ContainerPlace.status(name, in: folder)?.identity == identity else { throw .storage(.replaced) }
-      return Surroundings(folder: folder, log: name + "-wal", index: name + "-shm")
-    } catch {
-      Glibc.close(folder)
-      throw error
-    }
-  }
-
-  /// Identifies the log and the index of the file.
+  /// Identifies the log and the index beside the file that was opened.
   func findCompanions() throws(VaultError) -> [FileIdentity?] {
-    let folder = surroundings?.folder ?? AT_FDCWD
-    return [
-      try ContainerPlace.identity(of: surroundings?.log ?? location.logPath, in: folder),
-      try ContainerPlace.identity(of: surroundings?.index ?? location.indexPath, in: folder),
+    [
+      try ContainerPlace.identity(of: location.name + "-wal", in: handle.folder),
+      try ContainerPlace.identity(of: location.name + "-shm", in: handle.folder),
     ]
   }
 
@@ -151,10 +132,11 @@ internal import Glibc
   ) throws(VaultError) -> Handle {
     try ConnectionTable.shared.willOpen(identity)
     do throws(VaultError) {
-      return try Handle(path: place.path, writable: access == .writing, isFrozen: isFrozen)
+      return try Handle(at: place, writable: access == .writing, isFrozen: isFrozen)
     } catch {
       ConnectionTable.shared.didClose(identity)
-      throw error
+      // The file existed just now.
+      throw error == .notFound(.group) ? .storage(.replaced) : error
     }
   }
 

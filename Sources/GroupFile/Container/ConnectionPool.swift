@@ -43,19 +43,18 @@ package enum ConnectionPool {
         return idle
       } catch {
         idle.close()
-        // The folder was replaced just now.
-        guard error == .storage(.replaced) else { throw error }
+        throw error
       }
     }
     // A connection to another file of this path is never used again, because its file was replaced.
     ConnectionTable.shared.close { $0.location == place && $0.identity != identity }
-    do throws(VaultError) {
-      return try Connection(at: place, access: access)
-    } catch {
-      // The process that replaced this file has finished by now.
-      guard error == .storage(.replaced) else { throw error }
-      return try Connection(at: place, access: access)
+    for _ in 0..<4 {
+      do throws(VaultError) { return try Connection(at: place, access: access) } catch {
+        // Whoever replaced this file has finished by now.
+        guard error == .storage(.replaced) else { throw error }
+      }
     }
+    return try Connection(at: place, access: access)
   }
 }
 
@@ -99,7 +98,7 @@ package struct ConnectionLease: ~Copyable {
   /// The table of this process.
   static let shared = ConnectionTable()
 
-  /// How many idle connections are kept open; each holds three or four descriptors.
+  /// How many idle connections are kept open; each holds four or five descriptors.
   static let idleLimit = 24
 
   private init() {

@@ -70,7 +70,9 @@ extension Connection {
     try truncatingCheckpoint()
     try handle.check(unsafe csqlite_keep_log(handle.database, 0))
     close()
-    guard try findCompanions() == [nil, nil] else { throw .storage(.inputOutput) }
+    for path in [location.logPath, location.indexPath] {
+      guard try ContainerPlace.identity(of: path) == nil else { throw .storage(.inputOutput) }
+    }
   }
 
   static func makeEmptyFile(_ path: String, mode: UInt32) throws(VaultError) {
@@ -126,7 +128,7 @@ extension Connection {
     try place.checkVacant()
     try Connection.makeEmptyFile(place.path, mode: mode)
     do throws(VaultError) {
-      let copy = try Handle(path: place.path, writable: true, isFrozen: false)
+      let copy = try Handle(at: place, writable: true, isFrozen: false)
       defer { copy.close() }
       try copyPages(to: copy, progress)
       try Connection.synchronise(place.folder)

@@ -40,6 +40,8 @@ package struct ChangeTime: Equatable, Sendable {
 package final class ContainerPlace: Equatable, Sendable {
   /// The folder's path, absolute and without links.
   package let folder: String
+  /// The name of the group's file in the folder.
+  let name: String
   /// The path of the group's file.
   let path: String
   // Stored, because every read needs them.
@@ -74,6 +76,7 @@ package final class ContainerPlace: Equatable, Sendable {
 
   private init(resolved folder: String, name: String, owner: UInt32) {
     self.folder = folder
+    self.name = name
     self.owner = owner
     path = folder + "/" + name
     logPath = path + "-wal"

@@ -195,6 +195,8 @@ package import Sealing
 /// One open SQLite handle, closed when its last user releases it; a forked child leaves it alone.
 @safe final class Handle {
   let database: OpaquePointer
+  /// The folder of the file, open to look up names in it.
+  let folder: CInt
   private let watch: UnsafeMutablePointer<csqlite_watch>
   private let forkGeneration = csqlite_fork_generation()
   /// How many instructions of SQLite's virtual machine one statement may run.
@@ -204,10 +206,18 @@ package import Sealing
 
   package static let defaultStepLimit = 200_000
 
-  /// Opens `path`, which is absolute and without links, for reading or writing.
+  /// Opens the file at `place` for reading or writing.
+  ///
+  /// SQLite opens the log and index later than the file. If the folder is exchanged in between, it must not find those
+  /// of another group: it would take the locks of this process on them for nobody's, and cut that index short. So it
+  /// opens all three through one descriptor of the folder, where the system shows descriptors as files.
   ///
   /// - Parameter isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
-  init(path: String, writable: Bool, isFrozen: Bool) throws(VaultError) {
+  init(at place: ContainerPlace, writable: Bool, isFrozen: Bool) throws(VaultError) {
+    let folder = unsafe csqlite_name(place.folder)
+    guard folder >= 0 else { throw ResultCode.error(errno: errno) }
+    let lasting = "/proc/self/fd/\(folder)"
+    let path = unsafe access(lasting, F_OK) == 0 ? "\(lasting)/\(place.name)" : place.path
     let flags =
       (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
       | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW
@@ -218,8 +228,10 @@ package import Sealing
       ? unsafe csqlite_open(Handle.frozenURI(path), flags | SQLITE_OPEN_URI, &opened, &systemError)
       : unsafe csqlite_open(path, flags, &opened, &systemError)
     guard code == SQLITE_OK, let opened = unsafe opened else {
+      Glibc.close(folder)
       throw ResultCode.error(code, systemError: systemError)
     }
+    self.folder = folder
     unsafe database = opened
     unsafe watch = UnsafeMutablePointer.allocate(capacity: 1)
     unsafe watch.initialize(to: csqlite_watch(budget: Int64(stepLimit), commits: 0, log_pages: 0))
@@ -240,6 +252,7 @@ package import Sealing
     isClosed = true
     while let statement = unsafe sqlite3_next_stmt(database, nil) { _ = unsafe sqlite3_finalize(statement) }
     _ = unsafe sqlite3_close(database)
+    Glibc.close(folder)
     unsafe watch.deallocate()
   }
 

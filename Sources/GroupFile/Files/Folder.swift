@@ -1,4 +1,4 @@
-internal import Glibc
+package import Glibc
 
 /// An open folder. Its calls keep working on this folder even if its path is renamed or replaced meanwhile.
 package struct Folder: ~Copyable {

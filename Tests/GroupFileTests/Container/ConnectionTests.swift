@@ -1,5 +1,9 @@
+import CVaultSQLite
 import Dispatch
+import Foundation
 import Sealing
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -39,5 +43,53 @@ import Testing
       end.wait()
     }
     for _ in 0..<200 { _ = try Connection(folder: path, access: .reading) }
+  }
+
+  @Test func `a file that is replaced while it is opened is never mixed with the log of its successor`() throws {
+    // The successors are larger, and all that they hold is in their logs.
+    let small = try TemporaryFolder().makeGroup()
+    let large = try TemporaryFolder().makeGroup()
+    let writer = try Connection(folder: large.path, access: .writing)
+    try writer.begin(.immediate)
+    for part in 101...140 {
+      try writer.statement("INSERT INTO state VALUES(?,zeroblob(9000))").bind(1, Int64(part)).run()
+    }
+    try writer.commit()
+    writer.close()
+    let parent = TemporaryFolder()
+    let place = parent.file("group")
+    let manager = FileManager.default
+    let successors = (0..<200).map { parent.file("\($0)") }
+    for (number, successor) in successors.enumerated() {
+      try manager.copyItem(atPath: number % 2 == 0 ? large.path : small.path, toPath: successor)
+    }
+    try manager.copyItem(atPath: small.path, toPath: place)
+    let isOver = Atomic(false)
+    let failures = onThreads(4) { thread in
+      guard thread == 0 else {
+        while !isOver.load(ordering: .acquiring) {
+          let connection: Connection
+          do throws(VaultError) { connection = try Connection(folder: place, access: .reading) } catch {
+            guard error == .storage(.replaced) else { throw error }
+            continue
+          }
+          // Other threads open and close the same file and its successors meanwhile.
+          for _ in 0..<20 {
+            try connection.begin(.reading)
+            let count = try connection.value("SELECT count(*) FROM state")
+            try connection.commit()
+            guard count == 1 || count == 41 else { throw VaultError.damaged(.state, "\(count)") }
+          }
+        }
+        return
+      }
+      defer { isOver.store(true, ordering: .releasing) }
+      for successor in successors {
+        #expect(unsafe csqlite_exchange(successor, place) == 0)
+        usleep(500)
+        try manager.removeItem(atPath: successor)
+      }
+    }
+    #expect(failures.isEmpty, "\(failures)")
   }
 }

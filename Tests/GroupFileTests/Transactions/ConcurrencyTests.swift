@@ -8,15 +8,6 @@ import Testing
 
 /// Many threads of one process. Each is a real thread, because the calls block.
 @Suite(.serialized) struct ConcurrencyTests {
-  /// Runs `body` on `count` threads at once and returns the errors they threw.
-  private func onThreads(_ count: Int, _ body: (Int) throws -> Void) -> [any Error] {
-    let failures = Locked<[any Error]>([])
-    TestSupport.onThreads(count) { number in
-      do { try body(number) } catch { failures.withLock { $0.append(error) } }
-    }
-    return failures.withLock { $0 }
-  }
-
   @Test(arguments: [true, false])
   func `sixteen threads set, get, list, verify and read histories without losses or failures`(_ isShared: Bool)
     throws

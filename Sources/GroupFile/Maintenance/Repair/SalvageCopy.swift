@@ -11,7 +11,7 @@ enum SalvageCopy {
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
   @discardableResult
   static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(VaultError) -> StoredParts {
-    let original = try Handle(path: source.path, writable: false, isFrozen: false)
+    let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
     do throws(VaultError) {
       try copy(original, to: path, header)
@@ -32,7 +32,7 @@ enum SalvageCopy {
   static func duplicate(_ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape)
     throws(VaultError)
   {
-    let original = try Handle(path: source.path, writable: false, isFrozen: false)
+    let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
     if shape != .closed {
       var header = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
@@ -141,7 +141,10 @@ enum SalvageCopy {
   /// Lets SQLite merge the intact part of the log into the copy. If it cannot, the main file alone counts: an older
   /// state, which the witness reveals.
   private static func mergeLog(_ path: String) -> StoredParts {
-    guard let copy = try? Handle(path: path, writable: true, isFrozen: false) else { return StoredParts() }
+    let (folder, name) = CanonicalPath.split(path)
+    guard let copy = try? Handle(at: ContainerPlace(folder: folder, name: name), writable: true, isFrozen: false) else {
+      return StoredParts()
+    }
     defer { copy.close() }
     // The first read opens the log; this one parses no table.
     guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else {
