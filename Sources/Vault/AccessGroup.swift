@@ -50,8 +50,8 @@ public final class AccessGroup: Sendable {
     requireRecent = group.requireRecent
   }
 
-  /// This group for one request, which may be repeated: in a published group, no item is changed for it again as long as
-  /// a version that was written for it is kept. The call then returns that version's number, and compares no value.
+  /// This group for one request, which may be repeated: no item is changed for it again as long as a version that was
+  /// written for it is kept. The call then returns that version's number, and compares no value.
   public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, answering: request) }
 
   /// The group's file.

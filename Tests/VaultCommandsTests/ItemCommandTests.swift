@@ -88,6 +88,15 @@ import Testing
     #expect(store.run("set", "b", "--keep-value", "--label", "New").status == 10)
   }
 
+  @Test func `a set that is repeated for its request is made once`() {
+    for _ in 0..<2 {
+      let result = store.run("set", "a", "--request-id", "deploy-7", "--json", input: "once")
+      #expect(result.output.contains(#""version":1"#), "\(result.errors)")
+    }
+    #expect(store.run("set", "a", "--request-id", "deploy-8", "--json", input: "twice").output.contains(#""version":2"#))
+    #expect(store.run("set", "a", "--request-id", "deploy 7", input: "twice").status == 64)
+  }
+
   @Test func `if-version accepts exactly the expected version`() {
     #expect(store.run("set", "a", "--if-version", "1", input: "x").status == 18)
     #expect(store.run("set", "a", "--if-version", "0", input: "one").status == 0)

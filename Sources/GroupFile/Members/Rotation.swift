@@ -173,7 +173,7 @@ struct Rotation {
       let (row, blob) = try seal.row(
         attributes, value, token: sealed.last?.token ?? seal.keys.token(of: attributes.name),
         version: version.version, oldest: version.oldest, previous: sealed.last?.digest ?? .zero,
-        nonce: state.isPublished ? nonce.marked(version.nonce.mark) : nonce)
+        nonce: nonce.marked(version.nonce.mark))
       if let blob { try store(row, blob) }
       sealed.append(row)
     }

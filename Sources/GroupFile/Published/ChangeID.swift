@@ -2,8 +2,8 @@ import Sealing
 
 /// Identifies the request for a change, so that it can be repeated when nobody knows whether the change was made.
 ///
-/// Each version that is written in a published group carries a mark of its request. As long as one of an item's kept versions
-/// does, no change of the item is made for that request again, on any host (format article, "Requests").
+/// A version that is written for a request carries its mark. As long as one of an item's kept versions does, no change of
+/// the item is made for that request again, in a published group on any host (format article, "Requests").
 public struct ChangeID: Sendable, Hashable, CustomStringConvertible {
   /// 1 to 64 visible characters of ASCII.
   public let description: String
@@ -19,7 +19,7 @@ public struct ChangeID: Sendable, Hashable, CustomStringConvertible {
     description = text
   }
 
-  /// The mark of a version that is written for this request in a published group.
+  /// The mark of a version that is written for this request.
   func mark(in group: GroupID) -> UInt64 {
     Nonce(Hash.digest(.request, group.bytes + Array(description.utf8)).bytes[..<Nonce.byteCount])?.mark ?? 0
   }

@@ -21,7 +21,7 @@ package final class WriteTransaction: ItemReading {
   private var isChanged = false
   /// How many changes were begun.
   package private(set) var changeCount = 0
-  /// The mark of the request that the present changes are made for, if the group is published.
+  /// The mark of the request that the present changes are made for.
   private var mark: UInt64?
   /// Whether nobody can have made a change for that request before.
   private var isFirstAttempt = true
@@ -49,7 +49,7 @@ package final class WriteTransaction: ItemReading {
   ///
   /// - Parameter isNew: whether nobody else knows the request yet.
   package func answer(_ request: ChangeID?, isNew: Bool) {
-    mark = view.state.isPublished ? request?.mark(in: view.state.manifest.groupID) : nil
+    mark = request?.mark(in: view.state.manifest.groupID)
     (isFirstAttempt, marked) = (isNew, [])
   }
 

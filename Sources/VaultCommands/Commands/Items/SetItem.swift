@@ -78,7 +78,7 @@ struct SetItem: Command {
     ifVersion = try arguments.number(
       "--if-version", value: "n", "Set it only if this is the current version; 0: only if there is no item.")
     requestID = arguments.option(
-      "--request-id", value: "id", "In a published group, set it only if this request was not answered yet.")
+      "--request-id", value: "id", "Set it only if this request was not answered yet.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -218,5 +218,10 @@ struct SetItem: Command {
 
 extension VaultError {
   /// Whether nobody knows if the change of a published group was made.
-  fileprivate var leavesOutcomeOpen: Bool { if case .unordered(_, .outcomeUnknown) = self { true } else { false } }
+  fileprivate var leavesOutcomeOpen: Bool {
+    switch self {
+    case .unordered(_, .outcomeUnknown), .service(.busy, _): true
+    default: false
+    }
+  }
 }
