@@ -1,4 +1,4 @@
-package import Glibc
+internal import Glibc
 
 /// An open folder. Its calls keep working on this folder even if its path is renamed or replaced meanwhile.
 package struct Folder: ~Copyable {
@@ -25,7 +25,7 @@ package struct Folder: ~Copyable {
   private init(file: consuming OpenFile) { self.file = file }
 
   /// Opens the file `name`.
-  package func open(_ name: String, _ flags: CInt, mode: mode_t = 0) throws(FileFault) -> OpenFile {
+  package func open(_ name: String, _ flags: CInt, mode: UInt32 = 0) throws(FileFault) -> OpenFile {
     try OpenFile(name, in: file.descriptor, flags, mode: mode)
   }
 
@@ -160,7 +160,7 @@ package enum CanonicalPath {
   /// The target of the link at `path`, or `path` itself if it is not a link.
   ///
   /// - Throws: `link` for a link that anyone but root and `user` made or could replace, and for links in a circle.
-  package static func followingLinks(_ path: String, user: uid_t) throws(FileFault) -> String {
+  package static func followingLinks(_ path: String, user: UInt32) throws(FileFault) -> String {
     var path = path
     for _ in 0..<40 {
       var status = stat()
