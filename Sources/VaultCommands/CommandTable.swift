@@ -138,7 +138,7 @@ enum CommandTable {
       [
         Entry("remote add", "NAME ADDRESS", "name an etcd cluster that keeps groups", AddRemote.self),
         Entry("remote list", "", "list them, and what is published there", ListRemotes.self),
-        Entry("remote provision", "NAME", "make its users and permissions in etcd", ProvisionRemote.self),
+        Entry("remote provision", "NAME [GROUP]...", "make its users and permissions in etcd", ProvisionRemote.self),
         Entry("remote remove", "NAME", "forget one", RemoveRemote.self),
         Entry("join", "", "have vaultd fetch an application's groups", JoinApplication.self),
         Entry("sync", "[GROUP]...", "bring copies of published groups up to date", SynchronizeGroups.self),

@@ -39,7 +39,7 @@ extension Applications {
   ///   - remote: the name of the remote that the credential tells a machine without these groups; older programs report a
   ///     newer format for such a credential.
   ///   - hasOwnLogin: whether the credential gets an etcd user of its own instead of the remote's, as
-  ///     ``SecretStore/provision(_:as:password:)`` then makes it.
+  ///     ``SecretStore/provision(_:for:as:password:)`` then makes it.
   ///   - passphrase: seals the credential, which then opens only with this passphrase.
   ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as

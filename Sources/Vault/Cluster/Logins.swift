@@ -62,7 +62,7 @@ extension SecretStore {
   }
 
   /// The remote to put into the credential of `application`: with the remote's login, or with one of the application's
-  /// own, which takes effect in etcd after ``provision(_:as:password:)``.
+  /// own, which takes effect in etcd after ``provision(_:for:as:password:)``.
   ///
   /// - Parameters:
   ///   - isOwn: whether the application gets its own user.
@@ -96,29 +96,37 @@ extension SecretStore {
   ///
   /// - Parameters:
   ///   - name: the remote's name.
+  ///   - others: groups that are to be published there next, which a cluster with users does not permit otherwise.
   ///   - user: an etcd user with the role `root`.
   ///   - password: that user's password.
   /// - Returns: what each user may do now.
-  /// - Throws: ``VaultError/invalid(_:)`` if the remote has no user; ``VaultError/denied(_:)`` for anyone but the
-  ///   owner; ``VaultError/service(_:_:)`` for errors of `vaultd` and of the cluster.
+  /// - Throws: ``VaultError/invalid(_:)`` if the remote has no user; ``VaultError/notFound(_:)`` for an unknown remote
+  ///   or group; ``VaultError/exists(_:)`` for a group that is published at another remote; ``VaultError/denied(_:)``
+  ///   for anyone but the owner; ``VaultError/service(_:_:)`` for errors of `vaultd` and of the cluster.
   @discardableResult
   public func provision(
-    _ name: String, as user: String, password: consuming Secret
+    _ name: String, for others: [String] = [], as user: String, password: consuming Secret
   ) throws(VaultError) -> [EtcdPermission] {
-    let (plan, permissions) = try provisioningPlan(name, as: user, password: password)
+    let (plan, permissions) = try provisioningPlan(name, for: others, as: user, password: password)
     try carryOut(plan)
     return permissions
   }
 
   func provisioningPlan(
-    _ name: String, as user: String, password: consuming Secret
+    _ name: String, for others: [String] = [], as user: String, password: consuming Secret
   ) throws(VaultError) -> (ProvisioningPlan, [EtcdPermission]) {
     _ = try owner()
     let remote = try remote(name)
     guard let ownUser = remote.user else {
       throw .invalid("the remote has no etcd user; give it one: vault remote add --replace")
     }
-    let published = try publications().filter { $0.remote == name }
+    let all = try publications()
+    var published = all.filter { $0.remote == name }
+    for group in others where !published.contains(where: { $0.group == group }) {
+      guard all.allSatisfy({ $0.group != group }) else { throw .exists(.publication) }
+      let id = try self.group(group).verifiedState().manifest.groupID
+      published.append(Publication(group: group, remote: name, id: id))
+    }
     var plan = ProvisioningPlan(remote: try remote.loggingIn(as: user, password.opened))
     plan.users.append(
       .init(name: ownUser, password: remote.openedPassword, grants: published.map { .init(id: $0.id, access: .write) }))

@@ -57,6 +57,26 @@ import Testing
     #expect(try self.plan().1.map(\.access) == [.write, .read, .none])
   }
 
+  @Test func `a plan also covers groups that are to be published next`() throws {
+    let owner = try fixture.owner()
+    try owner.createGroup("next")
+    let next = try owner.group("next").verifiedState().manifest.groupID
+    let (plan, permissions) = try owner.provisioningPlan(
+      "office", for: ["next", "team"], as: "root", password: Secret("of the root"))
+    #expect(plan.users.map { $0.grants.map(\.id) } == [[id, next]])
+    #expect(permissions.map(\.group) == ["team", "next"])
+    for (group, error) in [("none", VaultError.notFound(.group)), ("elsewhere", .exists(.publication))] {
+      if group == "elsewhere" {
+        try owner.addRemote(RemoteFixture.full("other"))
+        try owner.createGroup(group)
+        try owner.setPublished(group, next, at: "other")
+      }
+      #expect(throws: error) {
+        try owner.provisioningPlan("office", for: [group], as: "root", password: Secret("of the root"))
+      }
+    }
+  }
+
   @Test func `only the bytes of a plan are read as a plan`() throws {
     _ = try issue("writer", own: true, .write)
     let (plan, _) = try plan()

@@ -1,13 +1,13 @@
 internal import Vault
 
-/// `vault remote provision NAME`
+/// `vault remote provision NAME [GROUP]...`
 struct ProvisionRemote: Command {
   static let about = About(
     "Make the users, roles and permissions of a remote in etcd.",
-    usage: "vault remote provision NAME [--root-user USER] [--root-password-fd N] [--json]",
+    usage: "vault remote provision NAME [GROUP]... [--root-user USER] [--root-password-fd N] [--json]",
     more: """
-      Afterwards the remote's own user can read and write the keys of all groups that are published there, and no \
-      other keys. The user of an application whose credential was issued with --own-login can read or write the keys \
+      Afterwards the remote's own user can read and write the keys of all groups that are published there and of the \
+      named groups, which you are about to publish there, and no other keys. The user of an application whose credential was issued with --own-login can read or write the keys \
       of a group if the application can do so in the group. Users who are not members of a group have no access to its \
       keys. Run the command again after each change of members; it changes only these users and roles.
 
@@ -16,10 +16,11 @@ struct ProvisionRemote: Command {
       enable' has been run.
       """,
     example: """
-      vault remote provision office
+      vault remote provision office team.shared
       """)
 
   let name: String
+  let groups: [String]
   let user: String?
   let passwordDescriptor: Int32?
   let json: Bool
@@ -27,6 +28,7 @@ struct ProvisionRemote: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The remote's name.", completes: .remotes)
+    groups = arguments.anyArguments("group", "Groups that are to be published there next.", completes: .groups)
     user = arguments.option("--root-user", value: "user", "The etcd user with the role root (else root).")
     passwordDescriptor = try arguments.number(
       "--root-password-fd", value: "n", "Read the password of that user from the first line of this descriptor.")
@@ -36,7 +38,8 @@ struct ProvisionRemote: Command {
 
   func run(in session: Session) throws {
     let user = user ?? "root"
-    let permissions = try session.openStore(key).provision(name, as: user, password: password(of: user, in: session))
+    let permissions = try session.openStore(key).provision(
+      name, for: groups, as: user, password: password(of: user, in: session))
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
