@@ -240,7 +240,7 @@ private struct RowOpener: Sendable {
     guard row.version < GroupLimits.lastVersion else { return skip("a version that no other can follow") }
     guard (row.state == .present) != listsRemoved else { return nil }
     do throws(VaultError) {
-      let attributes = try state.attributes(of: row)
+      let attributes = try state.keys.attributes(of: row)
       let prefix = query.prefix
       guard
         prefix.isEmpty || attributes.name.utf8.starts(with: prefix.utf8) || Item.Name(stored: attributes.name) == nil

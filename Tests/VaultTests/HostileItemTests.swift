@@ -81,7 +81,7 @@ struct HostileItemTests {
     let secret = try unsafe [UInt8]().withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
     let attributes = Attributes(name: other ?? name, created: 1, changed: 1, valueKind: 2)
     if let version {
-      row = try RowSeal(transaction.view.state.keys).row(
+      row = try transaction.view.state.keys.sealedRow(
         attributes, secret, token: row.token, version: version - 1, oldest: version - 1, previous: .zero
       ).row
     }

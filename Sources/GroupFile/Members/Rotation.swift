@@ -8,7 +8,7 @@ import Sealing
 /// them.
 struct Rotation {
   private let view: Snapshot
-  private let seal: RowSeal
+  private let keys: GroupKeys
   /// Proved items that are dropped on request.
   private let dropped: Set<Token>
   private var left = LeftBehind()
@@ -33,7 +33,7 @@ struct Rotation {
     _ view: Snapshot, from root: Digest, into writer: inout GroupWriter, under keys: GroupKeys,
     dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> (root: Digest, left: LeftBehind) {
-    var rotation = Rotation(view: view, seal: RowSeal(keys), dropped: dropped)
+    var rotation = Rotation(view: view, keys: keys, dropped: dropped)
     let nodeCount = try rotation.proveRows(below: root, into: &writer, progress)
     let newRoot = try writer.finish(progress)
     try rotation.countUnsigned(nodeCount, versions: writer.versionRowCount)
@@ -100,7 +100,7 @@ struct Rotation {
       let (view, target) = (view, writer.connection)
       var nonces = Nonce.random(count: versions.count)
       return try writer.add(
-        Rotation.sealed(versions, of: view.state, with: seal, &nonces) { (row) throws(VaultError) in
+        Rotation.sealed(versions, of: view.state, with: keys, &nonces) { (row) throws(VaultError) in
           try view.secret(of: row)
         } storing: { (row, blob) throws(VaultError) in
           try target.insertBlob(row.token, version: row.version, blob)
@@ -112,8 +112,8 @@ struct Rotation {
     while thread.isBusy, try writer.writeSome() {}
     if thread.isBusy { return try sealHere(into: &writer) }
     try finishBatch(into: &writer)
-    thread.begin { [waiting, seal, done, state = view.state] in
-      let result = Result { () throws(VaultError) in try Rotation.sealed(waiting, of: state, with: seal) }
+    thread.begin { [waiting, keys, done, state = view.state] in
+      let result = Result { () throws(VaultError) in try Rotation.sealed(waiting, of: state, with: keys) }
       done.withLock { $0 = result }
     }
     waiting = []
@@ -121,7 +121,7 @@ struct Rotation {
   }
 
   private mutating func sealHere(into writer: inout GroupWriter) throws(VaultError) {
-    for versions in try Rotation.sealed(waiting, of: view.state, with: seal) { try writer.add(versions) }
+    for versions in try Rotation.sealed(waiting, of: view.state, with: keys) { try writer.add(versions) }
     waiting.removeAll(keepingCapacity: true)
   }
 
@@ -135,13 +135,13 @@ struct Rotation {
   }
 
   private static func sealed(
-    _ items: [[Row]], of state: VerifiedState, with seal: RowSeal
+    _ items: [[Row]], of state: VerifiedState, with keys: GroupKeys
   ) throws(VaultError) -> [[Row]] {
     // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
     var nonces = Nonce.random(count: items.reduce(0) { $0 + $1.count })
     var sealed: [[Row]] = []
     sealed.reserveCapacity(items.count)
-    for versions in items { sealed.append(try Rotation.sealed(versions, of: state, with: seal, &nonces)) }
+    for versions in items { sealed.append(try Rotation.sealed(versions, of: state, with: keys, &nonces)) }
     return sealed
   }
 
@@ -152,26 +152,25 @@ struct Rotation {
   ///   - secret: reads a value that may be outside of its row.
   ///   - store: receives each value that is too large for its new row.
   private static func sealed(
-    _ versions: [Row], of state: VerifiedState, with seal: RowSeal, _ nonces: inout [Nonce],
+    _ versions: [Row], of state: VerifiedState, with keys: GroupKeys, _ nonces: inout [Nonce],
     secret: ((Row) throws(VaultError) -> OpenedSecret)? = nil,
     storing store: (Row, [UInt8]) throws(VaultError) -> Void = { _, _ in }
   ) throws(VaultError) -> [Row] {
-    let opener = RowSeal(state.keys)
     var sealed: [Row] = []
     for version in versions.reversed() {
-      var attributes = try opener.placedAttributes(of: version)
+      var attributes = try state.keys.attributes(of: version)
       // No value can be newer than the last state; a later epoch would hide the value from the list of exposed values.
       attributes.valueEpoch = min(attributes.valueEpoch, state.manifest.epoch)
       var value: OpenedSecret?
       if version.state == .present {
         value =
           if let secret { try secret(version) } else {
-            try opener.secret(version.encoded, in: version.secretRange, of: version)
+            try state.keys.secret(version.encoded, in: version.secretRange, of: version)
           }
       }
       let nonce = nonces.popLast() ?? Nonce()
-      let (row, blob) = try seal.row(
-        attributes, value, token: sealed.last?.token ?? seal.keys.token(of: attributes.name),
+      let (row, blob) = try keys.sealedRow(
+        attributes, value, token: sealed.last?.token ?? keys.token(of: attributes.name),
         version: version.version, oldest: version.oldest, previous: sealed.last?.digest ?? .zero,
         nonce: nonce.marked(version.nonce.mark))
       if let blob { try store(row, blob) }

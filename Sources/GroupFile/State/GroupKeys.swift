@@ -1,3 +1,4 @@
+internal import Glibc
 package import Sealing
 
 /// The keys of one group and generation, all derived from the group key (format article, "Keys").
@@ -76,6 +77,110 @@ package final class GroupKeys: Sendable {
   }
 
   private func metaBinding(_ label: Label) -> [UInt8] { label.padded + groupID.context(generation) }
+}
+
+/// Opening and sealing the rows of the generation (format article, "Rows"), from any thread.
+extension GroupKeys {
+  /// Opens the attributes of a proved row, and checks that the name in them belongs to the row's token.
+  ///
+  /// - Parameter name: the name by whose token the row was found; `nil` if it was found in another way.
+  /// - Throws: `damaged(.row, …)`.
+  package func attributes(of row: Row, named name: String? = nil) throws(VaultError) -> Attributes {
+    let attributes: Attributes
+    do {
+      let padded = try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
+        let box = unsafe UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange])
+        return try unsafe binding.withBytes(
+          token: row.token, version: row.version, state: row.state, half: .attributes
+        ) { (binding) throws(SealingError) in
+          try unsafe openAttributes(box, nonce: row.nonce, binding: binding)
+        }
+      }
+      attributes = try Attributes(decoding: padded, in: Padding.textRange(inUnguarded: padded))
+    } catch {
+      throw error as? VaultError ?? .damaged(.row, "attributes do not open")
+    }
+    // Compare bytes, as for the token: `==` treats all equivalent spellings as equal.
+    guard name.map(attributes.name.hasSameBytes) ?? (token(of: attributes.name) == row.token) else {
+      throw .damaged(.row, "a name in another's place")
+    }
+    return attributes
+  }
+
+  /// Opens `box[range]`, the sealed secret of a proved row.
+  ///
+  /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
+  func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(VaultError) -> OpenedSecret {
+    do {
+      let bytes = try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
+        let box = unsafe UnsafeRawBufferPointer(rebasing: box[range])
+        return try unsafe binding.withBytes(
+          token: row.token, version: row.version, state: row.state, half: .secret
+        ) { (binding) throws(SealingError) in
+          try unsafe openSecret(box, nonce: row.nonce, binding: binding)
+        }
+      }
+      let text = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
+      guard text.count <= GroupLimits.secretByteCount else { throw VaultError.damaged(.row, "a value too long") }
+      return OpenedSecret(bytes: bytes, range: text)
+    } catch let error as VaultError {
+      throw error
+    } catch SealingError.outOfMemory {
+      throw .storage(.memory)
+    } catch {
+      throw .damaged(.row, "a secret does not open")
+    }
+  }
+
+  /// Seals a row of `token`. Both halves are padded by the same rule and share one nonce under two keys.
+  ///
+  /// - Parameters:
+  ///   - secret: the value; `nil` makes a tombstone.
+  ///   - nonce: random, and used for no other row.
+  /// - Returns: the row, and the sealed secret if it is too large for the row.
+  func sealedRow(
+    _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest,
+    nonce: Nonce = Nonce()
+  ) throws(VaultError) -> (row: Row, blob: [UInt8]?) {
+    let state: Row.State = secret == nil ? .removed : .present
+    let padded = Padding.padUnguarded(try attributes.encoded())
+    func sealed(_ padded: UnsafeRawBufferPointer, _ half: RowBinding.Half) -> [UInt8] {
+      unsafe binding.withBytes(token: token, version: version, state: state, half: half) { binding in
+        unsafe seal(padded, half: half, nonce: nonce, binding: binding)
+      }
+    }
+    let sealedAttributes = unsafe padded.span.withUnsafeBytes { unsafe sealed($0, .attributes) }
+    var box: [UInt8] = []
+    if let secret {
+      box = try sealing(unsafe secret.withPadded { unsafe sealed($0, .secret) })
+    }
+    let place: Row.Place = secret == nil ? .none : box.count <= GroupLimits.inlineSecretByteCount ? .inline : .blob
+    let stored = place == .blob ? Hash.digest(.blob, box).bytes : box
+    let row = unsafe previous.withUnsafeBytes { previous in
+      unsafe nonce.withUnsafeBytes { nonce in
+        unsafe sealedAttributes.withUnsafeBytes { sealed in
+          unsafe stored.withUnsafeBytes { stored in
+            unsafe Row(
+              Row.Parts(
+                token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+                attributes: sealed, place: place, secret: stored))
+          }
+        }
+      }
+    }
+    return (row, place == .blob ? box : nil)
+  }
+}
+
+extension String {
+  /// Like `utf8.elementsEqual`, in a tenth of its time, because every get calls it.
+  fileprivate func hasSameBytes(as other: String) -> Bool {
+    unsafe utf8Span.span.withUnsafeBytes { own in
+      unsafe other.utf8Span.span.withUnsafeBytes { other in
+        unsafe own.count == other.count && (own.isEmpty || memcmp(own.baseAddress!, other.baseAddress!, own.count) == 0)
+      }
+    }
+  }
 }
 
 extension GroupID {

@@ -38,12 +38,6 @@ package final class VerifiedState: Sendable {
 }
 
 extension VerifiedState {
-  /// Opens the attributes of a row that this state proves, from any thread, and checks that the name in them belongs to
-  /// the row's token.
-  package func attributes(of row: Row) throws(VaultError) -> Attributes {
-    try RowSeal(keys).placedAttributes(of: row)
-  }
-
   /// The signer of this state, in the form in which attributes name a writer.
   package var signer: Writer? { roster.member(signing: manifest.writerKey)?.who }
 

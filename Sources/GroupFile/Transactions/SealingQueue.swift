@@ -22,8 +22,8 @@ final class RowDraft: Sendable {
     (self.version, self.oldest, self.old) = (version, oldest, old)
   }
 
-  func sealed(by seal: RowSeal, nonce: Nonce = Nonce()) throws(VaultError) -> SealedDraft {
-    let (row, blob) = try seal.row(
+  func sealed(by keys: GroupKeys, nonce: Nonce = Nonce()) throws(VaultError) -> SealedDraft {
+    let (row, blob) = try keys.sealedRow(
       attributes, secret, token: token, version: version, oldest: oldest, previous: old?.digest ?? .zero,
       nonce: mark.map(nonce.marked) ?? nonce)
     return SealedDraft(old: old, row: row, digest: row.digest, blob: blob)
@@ -49,7 +49,7 @@ final class SealedDraft: Sendable {
 /// Tokens are random, so in the order of the calls each row would go to a different page of each table. The first rows
 /// of a transaction are sealed and written at once, because most transactions have only one or a few.
 struct SealingQueue {
-  private let seal: RowSeal
+  private let keys: GroupKeys
   private var waiting: [RowDraft] = []
   private var done: [SealedDraft] = []
   private var doneByteCount = 0
@@ -70,7 +70,7 @@ struct SealingQueue {
   private static let doneLimit = 16_384
   private static let doneByteLimit = 16 << 20
 
-  init(_ seal: RowSeal) { self.seal = seal }
+  init(_ keys: GroupKeys) { self.keys = keys }
 
   /// Whether a row of `token` may have been added and not yet returned for writing.
   mutating func holds(_ token: Token) -> Bool {
@@ -86,7 +86,7 @@ struct SealingQueue {
   mutating func add(_ draft: RowDraft) throws(VaultError) -> [SealedDraft] {
     if atOnceCount < SealingQueue.atOnceLimit {
       atOnceCount += 1
-      return [try draft.sealed(by: seal)]
+      return [try draft.sealed(by: keys)]
     }
     waiting.append(draft)
     if !rises { tokens.insert(draft.token) }
@@ -104,7 +104,7 @@ struct SealingQueue {
   mutating func finish() throws(VaultError) -> [SealedDraft] {
     guard highest != nil else { return [] }
     try finishJob()
-    for draft in waiting { done.append(try draft.sealed(by: seal)) }
+    for draft in waiting { done.append(try draft.sealed(by: keys)) }
     waiting = []
     tokens = []
     highest = nil
@@ -122,13 +122,13 @@ struct SealingQueue {
   private mutating func begin() {
     let thread = thread ?? SecondThread()
     self.thread = thread
-    thread.begin { [drafts = waiting, seal, sealed] in
+    thread.begin { [drafts = waiting, keys, sealed] in
       let result = Result { () throws(VaultError) in
         var rows: [SealedDraft] = []
         rows.reserveCapacity(drafts.count)
         // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
         let nonces = Nonce.random(count: drafts.count)
-        for (draft, nonce) in zip(drafts, nonces) { rows.append(try draft.sealed(by: seal, nonce: nonce)) }
+        for (draft, nonce) in zip(drafts, nonces) { rows.append(try draft.sealed(by: keys, nonce: nonce)) }
         return rows
       }
       sealed.withLock { $0 = result }

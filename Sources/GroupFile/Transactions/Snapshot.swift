@@ -1,4 +1,3 @@
-internal import Glibc
 package import Sealing
 
 /// One verified state of a group and a consistent view of its rows. Every answer is proved against the signed root.
@@ -9,7 +8,6 @@ package final class Snapshot {
   /// Facts that the user should know.
   package internal(set) var notices: [Notice] = []
   private let witnessed: WitnessReading
-  private let seal: RowSeal
 
   /// - Parameter witnessed: the reading that `state` was compared with.
   init(_ connection: Connection, _ state: VerifiedState, _ cache: ProvedCache, witnessed: WitnessReading) {
@@ -20,7 +18,6 @@ package final class Snapshot {
     // No honest scan needs more steps; in a hostile file, a tree that repeats its pages would never end.
     let rows = state.manifest.itemCount + state.manifest.versionRowCount
     connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))
-    seal = RowSeal(state.keys)
   }
 
   /// Raises `witness` to `new`: this state, or a durable successor of it.
@@ -83,24 +80,14 @@ package final class Snapshot {
   }
 
   /// Opens the attributes of a proved row and checks that the name in them belongs to the row's token.
-  package func attributes(of row: Row) throws(VaultError) -> Attributes { try state.attributes(of: row) }
-
-  /// Opens the attributes of a proved row that was found by the token of `name`.
-  ///
-  /// - Throws: `damaged(.row, …)`.
-  func attributes(of row: Row, named name: String) throws(VaultError) -> Attributes {
-    let attributes = try seal.attributes(of: row)
-    // Compare bytes, as for the token: `==` treats all equivalent spellings as equal.
-    guard attributes.name.hasSameBytes(as: name) else { throw .damaged(.row, "a name in another's place") }
-    return attributes
-  }
+  package func attributes(of row: Row) throws(VaultError) -> Attributes { try state.keys.attributes(of: row) }
 
   /// Opens the secret of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
   package func secret(of row: Row) throws(VaultError) -> OpenedSecret {
     let box = try sealedSecret(of: row)
-    return try seal.secret(box.bytes, in: box.range, of: row)
+    return try state.keys.secret(box.bytes, in: box.range, of: row)
   }
 
   /// The sealed secret of a proved row: part of the row, or a blob with the digest that the row names.
@@ -117,14 +104,40 @@ package final class Snapshot {
   }
 }
 
-extension String {
-  /// Like `utf8.elementsEqual`, in a tenth of its time, because every get calls it.
-  fileprivate func hasSameBytes(as other: String) -> Bool {
-    unsafe utf8Span.span.withUnsafeBytes { own in
-      unsafe other.utf8Span.span.withUnsafeBytes { other in
-        unsafe own.count == other.count && (own.isEmpty || memcmp(own.baseAddress!, other.baseAddress!, own.count) == 0)
-      }
+/// A value's bytes while they are open: a range of guarded memory, wiped when the last reference is released.
+package struct OpenedSecret: Sendable {
+  let bytes: GuardedBytes
+  let range: Range<Int>
+
+  /// Copies `value`, at most 1 MiB; the caller wipes the original.
+  ///
+  /// - Throws: `overLimit`; `storage` if guarded memory is short.
+  package init(copying value: UnsafeRawBufferPointer) throws(VaultError) {
+    guard value.count <= GroupLimits.secretByteCount else { throw .overLimit("a value of 1 MiB") }
+    bytes = try unsafe sealing(GuardedBytes(copying: value))
+    range = 0..<value.count
+  }
+
+  init(bytes: GuardedBytes, range: Range<Int>) {
+    self.bytes = bytes
+    self.range = range
+  }
+
+  package var count: Int { range.count }
+
+  /// Lends the value.
+  package func withUnsafeBytes<Result: ~Copyable, Failure>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try unsafe bytes.withUnsafeBytes { (all) throws(Failure) in
+      try unsafe body(UnsafeRawBufferPointer(rebasing: all[range]))
     }
+  }
+
+  /// Lends the value in the padded form in which it is sealed.
+  func withPadded<Result>(_ body: (UnsafeRawBufferPointer) -> Result) throws(SealingError) -> Result {
+    let padded = try unsafe withUnsafeBytes { (value) throws(SealingError) in try unsafe Padding.pad(value) }
+    return unsafe padded.withUnsafeBytes { unsafe body($0) }
   }
 }
 
@@ -219,6 +232,6 @@ extension ItemReading {
   }
 
   private func item(_ row: Row, _ name: String) throws(VaultError) -> StoredItem {
-    StoredItem(row: row, attributes: try view.attributes(of: row, named: name))
+    StoredItem(row: row, attributes: try view.state.keys.attributes(of: row, named: name))
   }
 }

@@ -11,7 +11,6 @@ package final class WriteTransaction: ItemReading {
   /// Milliseconds since 1970-01-01 UTC, the same for everything that it writes.
   package let time: UInt64
   private let session: WriteSession
-  private let seal: RowSeal
   private var queue: SealingQueue
   let context: GroupContext
   private let witness: any Witnessing
@@ -34,8 +33,7 @@ package final class WriteTransaction: ItemReading {
     let manifest = view.state.manifest
     self.session = session
     self.view = view
-    seal = RowSeal(view.state.keys)
-    queue = SealingQueue(seal)
+    queue = SealingQueue(view.state.keys)
     self.context = context
     self.witness = witness
     self.time = time
@@ -152,7 +150,7 @@ package final class WriteTransaction: ItemReading {
     let version = old.version + 1
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
     let nonce = Nonce()
-    let (row, _) = try seal.row(
+    let (row, _) = try view.state.keys.sealedRow(
       stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero,
       nonce: mark(at: token).map(nonce.marked) ?? nonce)
     try session.note(row, nil)

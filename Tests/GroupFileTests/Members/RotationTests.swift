@@ -120,7 +120,7 @@ import Testing
       defer { rows.reset() }
       while try rows.step() {
         let row = try Row(rows)
-        #expect(failure { try RowSeal(old).attributes(of: row) }?.isDamage == true)
+        #expect(failure { try old.attributes(of: row) }?.isDamage == true)
         #expect((0..<100).allSatisfy { old.token(of: "item/\($0)") != row.token })
       }
       #expect(old.openMeta(try connection.part(.manifest), Label("vault1.meta.man")) == nil)
@@ -173,7 +173,7 @@ import Testing
     let row = try group.row(name)
     let keys = try group.fixture.forge().keys
     let secret = try unsafe Array("forged".utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
-    let (forged, _) = try RowSeal(keys).row(
+    let (forged, _) = try keys.sealedRow(
       Attributes(name: name, created: 1, changed: 1, valueKind: 2), secret, token: row.token, version: row.version,
       oldest: row.oldest, previous: row.previous)
     try group.fixture.tamper { try $0.replaceCurrent(forged) }
@@ -233,7 +233,7 @@ import Testing
     try group.set(["a": "a"])
     let keys = try group.forge().keys
     let row = try group.open().beginReading().storedRow("a")!
-    let (forged, _) = try RowSeal(keys).row(
+    let (forged, _) = try keys.sealedRow(
       Attributes(name: "a", created: 1, changed: 1, valueKind: 2, valueEpoch: 1 << 50),
       try group.open().beginReading().view.secret(of: row), token: row.token, version: row.version, oldest: row.oldest,
       previous: row.previous)

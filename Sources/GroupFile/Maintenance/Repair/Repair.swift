@@ -260,7 +260,7 @@ extension AccessGroupFile {
     var group = GroupRepair()
     group.kept = transaction.view.state.manifest.itemCount
     for name in names {
-      let (attributes, secret, version) = try value(name, RowSeal(transaction.view.state.keys), index)
+      let (attributes, secret, version) = try value(name, transaction.view.state.keys, index)
       try transaction.put(attributes, secret)
       group.unproved.append(
         UnprovedItem(name: name, version: version, changed: Timestamp(milliseconds: attributes.changed), isKept: true))
@@ -272,18 +272,18 @@ extension AccessGroupFile {
 
   /// The newest value of `name` that can be opened.
   private func value(
-    _ name: String, _ seal: RowSeal, _ index: borrowing SalvageIndex
+    _ name: String, _ keys: GroupKeys, _ index: borrowing SalvageIndex
   ) throws(VaultError) -> (Attributes, OpenedSecret, version: UInt64) {
-    for record in index.versions(of: seal.keys.token(of: name)).reversed() {
-      guard let row = index.row(record), row.state == .present, let attributes = try? seal.attributes(of: row),
-        attributes.name.utf8.elementsEqual(name.utf8)
+    for record in index.versions(of: keys.token(of: name)).reversed() {
+      guard let row = index.row(record), row.state == .present,
+        let attributes = try? keys.attributes(of: row, named: name)
       else { continue }
       var box = (bytes: row.encoded, range: row.secretRange)
       if row.place == .blob {
         guard let digest = Digest(row.encoded[row.secretRange]), let blob = index.blob(digest) else { continue }
         box = (blob, blob.indices)
       }
-      guard let secret = try? seal.secret(box.bytes, in: box.range, of: row) else { continue }
+      guard let secret = try? keys.secret(box.bytes, in: box.range, of: row) else { continue }
       return (attributes, secret, row.version)
     }
     throw .notFound(.item)

@@ -12,7 +12,7 @@ import Testing
     let view = try fixture.group.open().beginReading()
     let secret = try unsafe Array("forged".utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
     let attributes = Attributes(name: name, created: 1, changed: 2, valueKind: 2, valueEpoch: 1)
-    return try RowSeal(view.view.state.keys).row(
+    return try view.view.state.keys.sealedRow(
       attributes, secret, token: view.view.state.keys.token(of: name), version: version, oldest: version,
       previous: .zero
     ).row
