@@ -1,3 +1,5 @@
+package import Sealing
+
 /// The check that refused bytes. A reader of a group makes the checks in this order (format article, "Outcomes").
 @nonexhaustive
 public enum VerificationLevel: String, Sendable {
@@ -69,4 +71,156 @@ public enum RecoveryCodeDefect: Error, Sendable, Equatable {
   case groupLength(Int, count: Int)
   /// The text does not have 40 characters.
   case length(Int)
+}
+
+/// The exit statuses of `vault`, one for each kind of error. The errors, the help and the tests all use this table.
+///
+/// The meaning of a number never changes. Only `run` uses 126 and 127.
+public enum ExitStatus: Int32, CaseIterable, Sendable {
+  case success = 0
+  case unexpected = 1
+  case notFound = 10
+  case locked = 11
+  case denied = 12
+  case damaged = 13
+  case rolledBack = 14
+  case busy = 15
+  case wrongKey = 16
+  case newerFormat = 17
+  case conflict = 18
+  case classRefused = 19
+  case overLimit = 20
+  case noStore = 21
+  case exists = 22
+  case storage = 23
+  case expiring = 24
+  case usage = 64
+  case notExecutable = 126
+  case commandNotFound = 127
+  case interrupted = 130
+
+  /// The status's name in the JSON of an error.
+  public var name: String {
+    switch self {
+    case .success: "success"
+    case .unexpected: "unexpected"
+    case .notFound: "not-found"
+    case .locked: "locked"
+    case .denied: "denied"
+    case .damaged: "damaged"
+    case .rolledBack: "rolled-back"
+    case .busy: "busy"
+    case .wrongKey: "wrong-key"
+    case .newerFormat: "newer-format"
+    case .conflict: "conflict"
+    case .classRefused: "class-refused"
+    case .overLimit: "over-limit"
+    case .noStore: "no-store"
+    case .exists: "exists"
+    case .storage: "storage"
+    case .expiring: "expiring"
+    case .usage: "usage"
+    case .notExecutable: "not-executable"
+    case .commandNotFound: "command-not-found"
+    case .interrupted: "interrupted"
+    }
+  }
+
+  /// One line for the help and for docs/statuses.md.
+  public var meaning: String {
+    switch self {
+    case .success: "done"
+    case .unexpected: "unexpected: something that should not happen"
+    case .notFound: "not found: an item, a version, a group, an application or a member"
+    case .locked: "locked: nothing opens the store, or its key file or credential is unfit"
+    case .denied: "denied: by rights, or by the system's permissions"
+    case .damaged: "damaged or altered: not a vault file, or a proof failed"
+    case .rolledBack: "rolled back: older than what this machine has seen"
+    case .busy: "busy: another process kept the lock for too long, or a cluster does not answer"
+    case .wrongKey: "wrong passphrase or key"
+    case .newerFormat: "newer format: a newer vault wrote this"
+    case .conflict: "conflict: the version is not the expected one"
+    case .classRefused: "class refused: an archive holds a class that was not allowed"
+    case .overLimit: "over a limit"
+    case .noStore: "no store here"
+    case .exists: "exists already"
+    case .storage: "storage: disk full, read-only, or an I/O error"
+    case .expiring: "only of expiring: something has expired, or will soon"
+    case .usage: "usage: the command line is not understood"
+    case .notExecutable: "only of run: the program is not executable"
+    case .commandNotFound: "only of run: the program was not found"
+    case .interrupted: "interrupted"
+    }
+  }
+}
+
+// Errors of the modules and calls below, as errors of a store.
+extension VaultError {
+  /// The error for a fault of one of a group's files.
+  init(_ fault: FileFault) {
+    self =
+      switch fault {
+      case .missing: .notFound(.group)
+      case .taken: .exists(.group)
+      case .link, .wrongKind, .wrongSize: .damaged(.container, "a file of the group is not a regular file")
+      case .foreignOwner, .openToOthers, .denied: .permissionDenied
+      case .busy: .busy(group: nil)
+      case .storage(let failure): .storage(failure)
+      }
+  }
+
+  package init(_ error: SealingError) {
+    self =
+      switch error {
+      case .overLimit: .overLimit("the costs of a passphrase, or its length")
+      case .outOfMemory, .doesNotOpen, .wrongPadding, .wrongCount: .storage(.memory)
+      }
+  }
+
+  /// The error for a fault of a file of the store, unless the caller knows a better one.
+  package init(_ fault: FileFault, at level: Level) {
+    self =
+      switch fault {
+      case .missing: .damaged(level, "it is not there")
+      case .taken: .damaged(level, "something else has its name")
+      case .link: .damaged(level, "it is a symbolic link")
+      case .wrongKind: .damaged(level, "it is not the kind of file or folder that belongs here")
+      case .wrongSize: .damaged(level, "it is longer than it can be")
+      case .foreignOwner, .openToOthers, .denied: .denied(.file(level, fault))
+      case .busy: .busy(group: nil)
+      case .storage(let failure): .storage(failure)
+      }
+  }
+
+  /// The error for a fault of the file that should have opened the store: the store stays locked, unless the system
+  /// failed.
+  package init(_ fault: FileFault, _ lock: (FileFault) -> Lock) {
+    if case .storage(let failure) = fault { self = .storage(failure) } else { self = .locked(lock(fault)) }
+  }
+}
+
+/// The result of `body`, which handles files of a group.
+func onDisk<Result: ~Copyable>(_ body: @autoclosure () throws(FileFault) -> Result) throws(VaultError) -> Result {
+  do { return try body() } catch { throw VaultError(error) }
+}
+
+/// Runs `body`, which handles files of one level, and translates its faults.
+package func atLevel<Result: ~Copyable>(
+  _ level: VaultError.Level, _ body: () throws(FileFault) -> Result
+) throws(VaultError) -> Result {
+  do { return try body() } catch { throw VaultError(error, at: level) }
+}
+
+/// The result of a call of a group's file, whose errors do not name the group.
+package func inGroup<Result: ~Copyable>(
+  _ group: String, _ body: @autoclosure () throws(VaultError) -> Result
+) throws(VaultError) -> Result {
+  do { return try body() } catch { throw error.named(group) }
+}
+
+/// The result of `body`, whose only possible error is a lack of memory.
+package func sealing<Result: ~Copyable>(_ body: @autoclosure () throws(SealingError) -> Result) throws(VaultError)
+  -> Result
+{
+  do { return try body() } catch { throw VaultError(error) }
 }

@@ -1,5 +1,4 @@
 public import KeyedArchives
-package import Sealing
 
 /// The errors of a store. Cases may be added, so switch over it with a `default`.
 ///
@@ -257,72 +256,4 @@ extension VaultError {
     default: false
     }
   }
-
-  /// The error for a fault of one of a group's files.
-  init(_ fault: FileFault) {
-    self =
-      switch fault {
-      case .missing: .notFound(.group)
-      case .taken: .exists(.group)
-      case .link, .wrongKind, .wrongSize: .damaged(.container, "a file of the group is not a regular file")
-      case .foreignOwner, .openToOthers, .denied: .permissionDenied
-      case .busy: .busy(group: nil)
-      case .storage(let failure): .storage(failure)
-      }
-  }
-
-  package init(_ error: SealingError) {
-    self =
-      switch error {
-      case .overLimit: .overLimit("the costs of a passphrase, or its length")
-      case .outOfMemory, .doesNotOpen, .wrongPadding, .wrongCount: .storage(.memory)
-      }
-  }
-
-  /// The error for a fault of a file of the store, unless the caller knows a better one.
-  package init(_ fault: FileFault, at level: Level) {
-    self =
-      switch fault {
-      case .missing: .damaged(level, "it is not there")
-      case .taken: .damaged(level, "something else has its name")
-      case .link: .damaged(level, "it is a symbolic link")
-      case .wrongKind: .damaged(level, "it is not the kind of file or folder that belongs here")
-      case .wrongSize: .damaged(level, "it is longer than it can be")
-      case .foreignOwner, .openToOthers, .denied: .denied(.file(level, fault))
-      case .busy: .busy(group: nil)
-      case .storage(let failure): .storage(failure)
-      }
-  }
-
-  /// The error for a fault of the file that should have opened the store: the store stays locked, unless the system
-  /// failed.
-  package init(_ fault: FileFault, _ lock: (FileFault) -> Lock) {
-    if case .storage(let failure) = fault { self = .storage(failure) } else { self = .locked(lock(fault)) }
-  }
-}
-
-/// The result of `body`, which handles files of a group.
-func onDisk<Result: ~Copyable>(_ body: @autoclosure () throws(FileFault) -> Result) throws(VaultError) -> Result {
-  do { return try body() } catch { throw VaultError(error) }
-}
-
-/// Runs `body`, which handles files of one level, and translates its faults.
-package func atLevel<Result: ~Copyable>(
-  _ level: VaultError.Level, _ body: () throws(FileFault) -> Result
-) throws(VaultError) -> Result {
-  do { return try body() } catch { throw VaultError(error, at: level) }
-}
-
-/// The result of a call of a group's file, whose errors do not name the group.
-package func inGroup<Result: ~Copyable>(
-  _ group: String, _ body: @autoclosure () throws(VaultError) -> Result
-) throws(VaultError) -> Result {
-  do { return try body() } catch { throw error.named(group) }
-}
-
-/// The result of `body`, whose only possible error is a lack of memory.
-package func sealing<Result: ~Copyable>(_ body: @autoclosure () throws(SealingError) -> Result) throws(VaultError)
-  -> Result
-{
-  do { return try body() } catch { throw VaultError(error) }
 }
