@@ -148,9 +148,6 @@ package struct ByteWriter: Sendable {
   package mutating func write(_ raw: [UInt8]) { bytes.append(contentsOf: raw) }
 
   /// Appends `raw` as it is.
-  package mutating func write(_ raw: ArraySlice<UInt8>) { bytes.append(contentsOf: raw) }
-
-  /// Appends `raw` as it is.
   package mutating func write(_ raw: UnsafeRawBufferPointer) { unsafe bytes.append(contentsOf: raw) }
 
   /// Appends `count` zeros.

@@ -62,13 +62,6 @@ internal import Glibc
     defer { extendLifetime(self) }
     return try unsafe body(UnsafeMutableRawBufferPointer(start: memory, count: count))
   }
-
-  /// Whether both hold the same bytes, in a time that depends only on their number.
-  package func equals(_ other: GuardedBytes) -> Bool {
-    guard count == other.count else { return false }
-    defer { extendLifetime((self, other)) }
-    return unsafe sodium_memcmp(memory, other.memory, count) == 0
-  }
 }
 
 /// A pool of reusable slots of guarded memory, because `sodium_malloc` and its free cost 24–40 µs.

@@ -98,14 +98,6 @@ package enum SealedBox {
     unsafe binding.span.withUnsafeBytes { unsafe seal(message, key: key, nonce: nonce, binding: $0) }
   }
 
-  /// Seals `message`.
-  package static func seal(_ message: GuardedBytes, key: borrowing Key, nonce: Nonce, binding: [UInt8]) -> [UInt8] {
-    // Closures cannot capture a borrowed key, so the message's lifetime is extended manually.
-    defer { extendLifetime(message) }
-    return unsafe seal(
-      UnsafeRawBufferPointer(start: message.memory, count: message.count), key: key, nonce: nonce, binding: binding)
-  }
-
   /// Seals `message`, which need not be in guarded memory.
   package static func seal(_ message: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]) -> [UInt8] {
     unsafe message.withUnsafeBytes { unsafe seal($0, key: key, nonce: nonce, binding: binding) }

@@ -18,14 +18,6 @@ import Testing
     #expect(copy.testBytes == original)
   }
 
-  @Test func `equal means the same count and the same bytes`() throws {
-    let bytes = try GuardedBytes(testing: [1, 2, 3])
-    #expect(bytes.equals(try GuardedBytes(testing: [1, 2, 3])))
-    #expect(!bytes.equals(try GuardedBytes(testing: [1, 2, 4])))
-    #expect(!bytes.equals(try GuardedBytes(testing: [1, 2])))
-    #expect(try GuardedBytes(count: 0).equals(try GuardedBytes(count: 0)))
-  }
-
   @Test func `an error thrown by the closure is passed on`() throws {
     struct Refusal: Error {}
     let bytes = try GuardedBytes(count: 4)

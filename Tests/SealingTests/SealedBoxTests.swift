@@ -29,11 +29,11 @@ import Testing
   func `a guarded message is the same after sealing and opening`(count: Int) throws {
     let key = try Key.random()
     let nonce = Nonce()
-    let message = try GuardedBytes(testing: [UInt8](countingFrom: 3, count: count))
+    let message = [UInt8](countingFrom: 3, count: count)
     let box = SealedBox.seal(message, key: key, nonce: nonce, binding: [])
     #expect(box.count == count + SealedBox.overhead)
-    #expect(try SealedBox.open(box, key: key, nonce: nonce, binding: []).equals(message))
-    #expect(try SealedBox.openUnguarded(box, key: key, nonce: nonce, binding: []) == message.testBytes)
+    #expect(try SealedBox.open(box, key: key, nonce: nonce, binding: []).testBytes == message)
+    #expect(try SealedBox.openUnguarded(box, key: key, nonce: nonce, binding: []) == message)
   }
 
   @Test func `an empty message has a tag`() throws {

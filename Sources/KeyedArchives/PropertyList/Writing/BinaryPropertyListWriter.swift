@@ -246,8 +246,6 @@ package struct PropertyListBuilder: Sendable {
   }
   package mutating func add(real: Double) -> UInt32 { add(.real(real)) }
   package mutating func add(real: Float) -> UInt32 { add(.real(Double(real), single: true)) }
-  /// Seconds since 2001.
-  package mutating func add(date: Double) -> UInt32 { add(Node(.date, payload: date.bitPattern)) }
   package mutating func add(uid: Int) -> UInt32 { add(Node(.uid, payload: UInt64(uid))) }
 
   package mutating func add(array: [UInt32]) -> UInt32 {
