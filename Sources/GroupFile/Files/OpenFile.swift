@@ -253,6 +253,9 @@ package struct FileTrust: Equatable {
     FileTrust(owners: [user, 0], forbiddenMode: 0o022)
   }
 
+  /// For the state folder and its contents: owned by us, and writable by nobody else.
+  package static func state(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user], forbiddenMode: 0o022) }
+
   /// Checks a file's status.
   package func check(_ status: stat) throws(FileFault) {
     guard owners.contains(status.st_uid) else { throw .foreignOwner }

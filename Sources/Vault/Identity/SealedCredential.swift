@@ -111,6 +111,39 @@ struct SealedCredential: Sendable {
   }
 }
 
+/// The content of `$CREDENTIALS_DIRECTORY/vault`: a slot's key if it has 32 bytes, otherwise an application's
+/// credential (format article, "The credential").
+enum SystemdCredential {
+  case application(Credential)
+  case sealed(SealedCredential)
+  case slotKey(SlotKey)
+
+  /// A key, in a class because the payload of an enum and the captures of a closure must be copyable.
+  final class SlotKey: Sendable {
+    let key: Key
+
+    init(_ key: consuming Key) { self.key = key }
+  }
+
+  /// Reads the file; `nil` if it does not exist.
+  ///
+  /// - Throws: `locked` if the file is unsuitable, `damaged` if it is neither a key nor a credential.
+  static func read(_ path: String) throws(VaultError) -> SystemdCredential? {
+    let bytes: GuardedBytes
+    do throws(FileFault) {
+      bytes = try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit)
+    } catch {
+      if error == .missing { return nil }
+      throw VaultError(error, VaultError.Lock.credential)
+    }
+    if bytes.count == Key.byteCount {
+      return .slotKey(SlotKey(try sealing(Key(bytes))))
+    }
+    guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
+    return .sealed(try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }))
+  }
+}
+
 extension Label {
   fileprivate static let credentialCheck = Label("vault1.cred.chk")
 }

@@ -1,3 +1,5 @@
+internal import Glibc
+public import GroupFile
 internal import Sealing
 
 /// A way to open the store: a passphrase, or a key with full entropy (format article, "Slots"). It reveals nothing about
@@ -181,6 +183,73 @@ extension Passphrase.Cost {
     guard isWithinLimits else { return least }
     let raised = Passphrase.Cost(passes: max(passes, least.passes), memoryKiB: max(memoryKiB, least.memoryKiB))
     return raised.isWithinLimits ? raised : self
+  }
+}
+
+/// A file of 32 random bytes that opens the identity unattended.
+enum KeyFile {
+  /// Reads a key file.
+  ///
+  /// - Parameter store: the store's folder. A key inside it is refused, because copies of the store would contain it.
+  /// - Throws: `locked` with the reason: missing, a link, not a regular file, not owned by us or root, open to others,
+  ///   or not exactly 32 bytes long; `storage`.
+  static func read(_ path: String, outside store: String, user: uid_t = geteuid()) throws(VaultError) -> Key {
+    try refuseInside(path, store)
+    do throws(FileFault) {
+      let size = Key.byteCount...Key.byteCount
+      let bytes = try SecretFile.read(path, .secret(user: user), size: size)
+      do { return try Key(bytes) } catch { throw .wrongSize }
+    } catch {
+      throw fault(error)
+    }
+  }
+
+  /// Creates a key file, mode 0600, durably.
+  ///
+  /// - Throws: `locked(.keyFile(.taken))` if something exists at the path; `locked` also if its folder does not exist
+  ///   or is inside the store; `storage`. No new file is left then.
+  static func make(_ path: String, outside store: String) throws(VaultError) -> Key {
+    try refuseInside(path, store)
+    let key = try sealing(Key.random())
+    do throws(FileFault) {
+      try SecretFile.Draft(path).place(key)
+    } catch {
+      switch error {
+      case .missing, .wrongKind, .link: throw .locked(.keyFileFolder(error))
+      default: throw fault(error)
+      }
+    }
+    return key
+  }
+
+  /// Reads a key file, or creates it if nothing exists at the path, with all missing folders above it.
+  static func readOrMake(_ path: String, outside store: String) throws(VaultError) -> Key {
+    do throws(VaultError) {
+      return try read(path, outside: store)
+    } catch .locked(.keyFile(.missing)) {
+      do throws(FileFault) { try Folder.make(StoreLocation.absolute(CanonicalPath.split(path).folder)) } catch {
+        throw .locked(.keyFileFolder(error))
+      }
+      do throws(VaultError) {
+        return try make(path, outside: store)
+      } catch .locked(.keyFile(.taken)) {
+        // Another process made it just now.
+        return try read(path, outside: store)
+      }
+    }
+  }
+
+  private static func fault(_ fault: FileFault) -> VaultError { VaultError(fault, VaultError.Lock.keyFile) }
+
+  private static func refuseInside(_ path: String, _ store: String) throws(VaultError) {
+    let isInside: Bool
+    do throws(FileFault) {
+      let folder = try CanonicalPath.of(CanonicalPath.split(path).folder)
+      isInside = CanonicalPath.isInside(folder, try CanonicalPath.of(store))
+    } catch {
+      throw fault(error)
+    }
+    if isInside { throw .locked(.keyFileInsideStore) }
   }
 }
 

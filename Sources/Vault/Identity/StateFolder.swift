@@ -2,75 +2,6 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// A file of 32 random bytes that opens the identity unattended.
-enum KeyFile {
-  /// Reads a key file.
-  ///
-  /// - Parameter store: the store's folder. A key inside it is refused, because copies of the store would contain it.
-  /// - Throws: `locked` with the reason: missing, a link, not a regular file, not owned by us or root, open to others,
-  ///   or not exactly 32 bytes long; `storage`.
-  static func read(_ path: String, outside store: String, user: uid_t = geteuid()) throws(VaultError) -> Key {
-    try refuseInside(path, store)
-    do throws(FileFault) {
-      let size = Key.byteCount...Key.byteCount
-      let bytes = try SecretFile.read(path, .secret(user: user), size: size)
-      do { return try Key(bytes) } catch { throw .wrongSize }
-    } catch {
-      throw fault(error)
-    }
-  }
-
-  /// Creates a key file, mode 0600, durably.
-  ///
-  /// - Throws: `locked(.keyFile(.taken))` if something exists at the path; `locked` also if its folder does not exist
-  ///   or is inside the store; `storage`. No new file is left then.
-  static func make(_ path: String, outside store: String) throws(VaultError) -> Key {
-    try refuseInside(path, store)
-    let key = try sealing(Key.random())
-    do throws(FileFault) {
-      try SecretFile.Draft(path).place(key)
-    } catch {
-      switch error {
-      case .missing, .wrongKind, .link: throw .locked(.keyFileFolder(error))
-      default: throw fault(error)
-      }
-    }
-    return key
-  }
-
-  /// Reads a key file, or creates it if nothing exists at the path, with all missing folders above it.
-  static func readOrMake(_ path: String, outside store: String) throws(VaultError) -> Key {
-    do throws(VaultError) {
-      return try read(path, outside: store)
-    } catch .locked(.keyFile(.missing)) {
-      do throws(FileFault) { try Folder.make(StoreLocation.absolute(CanonicalPath.split(path).folder)) } catch {
-        throw .locked(.keyFileFolder(error))
-      }
-      do throws(VaultError) {
-        return try make(path, outside: store)
-      } catch .locked(.keyFile(.taken)) {
-        // Another process made it just now.
-        return try read(path, outside: store)
-      }
-    }
-  }
-
-  private static func fault(_ fault: FileFault) -> VaultError {
-    return VaultError(fault, VaultError.Lock.keyFile)
-  }
-
-  private static func refuseInside(_ path: String, _ store: String) throws(VaultError) {
-    let isInside: Bool
-    do throws(FileFault) {
-      let folder = try CanonicalPath.of(CanonicalPath.split(path).folder)
-      isInside = CanonicalPath.isInside(folder, try CanonicalPath.of(store))
-    } catch {
-      throw fault(error)
-    }
-    if isInside { throw .locked(.keyFileInsideStore) }
-  }
-}
-
 /// The file `device.key` in the state folder: 32 random bytes that never leave this machine.
 ///
 /// It is not backed up, because groups bound to it are meant to be lost with the machine.
@@ -130,39 +61,6 @@ enum DeviceKeyFile {
   }
 
   private static func path(in stateFolder: String) -> String { "\(stateFolder)/\(name)" }
-}
-
-/// The content of `$CREDENTIALS_DIRECTORY/vault`: a slot's key if it has 32 bytes, otherwise an application's
-/// credential (format article, "The credential").
-enum SystemdCredential {
-  case application(Credential)
-  case sealed(SealedCredential)
-  case slotKey(SlotKey)
-
-  /// A key, in a class because the payload of an enum and the captures of a closure must be copyable.
-  final class SlotKey: Sendable {
-    let key: Key
-
-    init(_ key: consuming Key) { self.key = key }
-  }
-
-  /// Reads the file; `nil` if it does not exist.
-  ///
-  /// - Throws: `locked` if the file is unsuitable, `damaged` if it is neither a key nor a credential.
-  static func read(_ path: String) throws(VaultError) -> SystemdCredential? {
-    let bytes: GuardedBytes
-    do throws(FileFault) {
-      bytes = try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit)
-    } catch {
-      if error == .missing { return nil }
-      throw VaultError(error, VaultError.Lock.credential)
-    }
-    if bytes.count == Key.byteCount {
-      return .slotKey(SlotKey(try sealing(Key(bytes))))
-    }
-    guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
-    return .sealed(try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }))
-  }
 }
 
 /// The facts other than witnesses that this machine remembers about a store: the file `settings` in the state folder.
@@ -263,11 +161,6 @@ struct Settings: Equatable, Sendable {
       throw VaultError(error, at: .settings)
     }
   }
-}
-
-extension FileTrust {
-  /// For the state folder and its contents: owned by us, and writable by nobody else.
-  static func state(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user], forbiddenMode: 0o022) }
 }
 
 extension Label {
