@@ -111,11 +111,9 @@ public final class AccessGroup: Sendable {
     _ name: String, _ version: UInt64?
   ) throws(VaultError) -> (item: StoredItem, state: VerifiedState, secret: OpenedSecret) {
     let name = try Item.Name(name).description
-    return try observed(.read) { () throws(VaultError) in
-      try readingItems { (view) throws(VaultError) in
-        let (item, secret) = try view.opened(name, version: version)
-        return (item, view.view.state, secret)
-      }
+    return try readingItems { (view) throws(VaultError) in
+      let (item, secret) = try view.opened(name, version: version)
+      return (item, view.view.state, secret)
     }
   }
 
@@ -130,9 +128,7 @@ public final class AccessGroup: Sendable {
       return item
     }
     let name = try Item.Name(name).description
-    let (item, state) = try observed(.read) { () throws(VaultError) in
-      try readingItems { (view) throws(VaultError) in (try view.present(name), view.view.state) }
-    }
+    let (item, state) = try readingItems { (view) throws(VaultError) in (try view.present(name), view.view.state) }
     return try Item(item, in: state)
   }
 
@@ -146,9 +142,7 @@ public final class AccessGroup: Sendable {
     }
     let name = try Item.Name(name).description
     var items: [Item] = []
-    let (versions, state) = try observed(.read) { () throws(VaultError) in
-      try readingItems { (view) throws(VaultError) in (try view.history(name), view.view.state) }
-    }
+    let (versions, state) = try readingItems { (view) throws(VaultError) in (try view.history(name), view.view.state) }
     for version in versions { items.append(try Item(version, in: state)) }
     return items
   }
@@ -302,6 +296,18 @@ public final class AccessGroup: Sendable {
     }
   }
 
+  /// Like `reading`, for one call on behalf of a user, which fails if the copy of a published group is too old.
+  private func readingItems<Result>(
+    _ body: (ReadTransaction) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    try observed(.read) { () throws(VaultError) in
+      try reading { (transaction) throws(VaultError) in
+        try requireRecent(transaction.view.state)
+        return try body(transaction)
+      }
+    }
+  }
+
   // `body` may be called a second time, after an error.
   func reading<Result>(_ body: (ReadTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
     let file = try file
@@ -329,15 +335,4 @@ public final class AccessGroup: Sendable {
 public struct OpenedItem: ~Copyable, Sendable {
   public let item: Item
   public let secret: Secret
-}
-
-extension OpenedSecret {
-  /// Copies `value`.
-  init(_ value: some SecretValue) throws(VaultError) {
-    do {
-      self = try unsafe value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }
-    } catch {
-      throw error as? VaultError ?? .unexpected("a value that does not lend its bytes")
-    }
-  }
 }

@@ -227,3 +227,53 @@ extension StoreLocation {
     .denied(.permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which only its owner may do"))
   }
 }
+
+extension SecretStore {
+  /// Calls `look`, and calls it again if the group may have been in the middle of being created or removed.
+  ///
+  /// A group's file, its witness and its entry in the registry cannot change at the same moment. A process that creates
+  /// or removes a group holds the lock of the folder of groups until all three agree. The second call runs under that
+  /// lock, so its result is consistent.
+  ///
+  /// - Parameter look: may be called twice.
+  /// - Returns: the result of `look`; `nil` for a group that was removed meanwhile.
+  /// - Throws: what `look` throws; ``VaultError/busy(group:)`` if another process holds the lock for too long.
+  func settled<Result>(_ name: String, _ look: () throws(VaultError) -> Result) throws(VaultError) -> Result? {
+    testOnlyWillLook(at: name)
+    do {
+      return try look()
+    } catch {
+      guard error.canPass else { throw error }
+    }
+    testOnlyWillLook(at: name)
+    do throws(VaultError) {
+      return try keepingGroups(look)
+    } catch {
+      guard case .notFound(.group) = error else { throw error }
+      return nil
+    }
+  }
+
+  func testOnlyWillLook(at name: String) { testOnlyBeforeLook.withLock { $0 }?(name) }
+
+  /// Runs `body` while no other process creates, shares or removes a group. If an application may not open the folder
+  /// of groups, `body` runs without the lock.
+  func keepingGroups<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    if !access.isOwners, (try? location.groupNames()) == nil { return try body() }
+    let groups = try location.lockedGroups()
+    defer { groups.file.unlock() }
+    return try body()
+  }
+}
+
+extension VaultError {
+  /// Whether a group that is being created or removed can cause this error.
+  fileprivate var canPass: Bool {
+    switch self {
+    case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
+    case .damaged(_, .witness, _), .damaged(_, .container, _): true
+    case .denied(.permissions), .storage(.replaced): true
+    default: false
+    }
+  }
+}

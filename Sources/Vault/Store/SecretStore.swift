@@ -88,13 +88,7 @@ public final class SecretStore: Sendable {
   }
 
   /// The group that is used if none is named: `default`, or an application's private one.
-  public var defaultGroupName: String {
-    switch access {
-    case .owner, .unlocked: AccessGroup.Name.default.description
-    case .application(let credential): credential.application
-    case .service(let service): service.caller.application
-    }
-  }
+  public var defaultGroupName: String { application ?? AccessGroup.Name.default.description }
 
   /// The id of the application that opened the store; `nil` for the owner.
   public var application: String? {
@@ -201,77 +195,133 @@ public final class SecretStore: Sendable {
   }
 }
 
+/// Collects notices from all threads until they are shown, and knows who wants to hear of each call.
+final class NoticeBoard: Sendable {
+  private let notices = Locked<[Notice]>([])
+  let observers = Locked<[@Sendable (StoreCall) -> Void]>([])
+
+  func post(_ new: [Notice]) {
+    for notice in new { post(notice) }
+  }
+
+  /// Posts what a change of the roster dropped.
+  func post(_ left: LeftBehind, of group: String, keptAside: String?) {
+    if left.unsigned > 0 {
+      post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unproved))
+    }
+    if left.lost > 0 || left.lostVersions > 0 {
+      post(.unprovedDropped(group: group, items: left.lost, versions: left.lostVersions, names: left.lostNames))
+    }
+    if let keptAside { post(.groupRemade(group: group, keptAside: keptAside)) }
+    if left.losesChain { post(.chainLost(group: group)) }
+  }
+
+  func post(_ notice: Notice) {
+    notices.withLock { if !$0.contains(notice), $0.count < 100 { $0.append(notice) } }
+  }
+
+  func take() -> [Notice] {
+    notices.withLock { notices in
+      defer { notices = [] }
+      return notices
+    }
+  }
+}
+
+/// A call of an access group that has ended, for counters, timers and logs. It contains no item's name and no value.
+public struct StoreCall: Sendable {
+  /// What the call did.
+  public enum Kind: String, Sendable, CaseIterable {
+    /// It read or listed items, or their history.
+    case read
+    /// It changed items, or tried to.
+    case write
+  }
+
+  public let kind: Kind
+  /// The group's name.
+  public let group: AccessGroup.Name
+  /// How long it took.
+  public let duration: Duration
+  /// The error that it threw. An error that the closure of a transaction threw itself is `unexpected` here.
+  public let error: VaultError?
+}
+
 extension SecretStore {
-  /// Calls `look`, and calls it again if the group may have been in the middle of being created or removed.
+  /// Calls `observer` after every call that reads or changes items of this store's groups.
   ///
-  /// A group's file, its witness and its entry in the registry cannot change at the same moment. A process that creates
-  /// or removes a group holds the lock of the folder of groups until all three agree. The second call runs under that
-  /// lock, so its result is consistent.
-  ///
-  /// - Parameter look: may be called twice.
-  /// - Returns: the result of `look`; `nil` for a group that was removed meanwhile.
-  /// - Throws: what `look` throws; ``VaultError/busy(group:)`` if another process holds the lock for too long.
-  func settled<Result>(_ name: String, _ look: () throws(VaultError) -> Result) throws(VaultError) -> Result? {
-    testOnlyWillLook(at: name)
+  /// A transaction, a bulk set and the beginning of a list are one call each. The looks of a ``GroupWatch`` are not
+  /// calls. Observers run on the thread of the call, in the order in which they were added, for as long as the store is
+  /// open. An observer must not call the store.
+  public func observe(_ observer: @escaping @Sendable (StoreCall) -> Void) {
+    notices.observers.withLock { $0.append(observer) }
+  }
+}
+
+extension AccessGroup {
+  /// Runs `body`, which does all of one call, and tells the observers how it ended.
+  func observed<Result, Failure>(
+    _ kind: StoreCall.Kind, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let observers = notices.observers.withLock { $0 }
+    guard !observers.isEmpty else { return try body() }
+    let start = SystemClock.monotonic()
+    func report(_ error: VaultError?) {
+      let call = StoreCall(kind: kind, group: name, duration: SystemClock.monotonic() - start, error: error)
+      for observer in observers { observer(call) }
+    }
     do {
-      return try look()
+      let result = try body()
+      report(nil)
+      return result
     } catch {
-      guard error.canPass else { throw error }
-    }
-    testOnlyWillLook(at: name)
-    do throws(VaultError) {
-      return try keepingGroups(look)
-    } catch {
-      guard case .notFound(.group) = error else { throw error }
-      return nil
-    }
-  }
-
-  func testOnlyWillLook(at name: String) { testOnlyBeforeLook.withLock { $0 }?(name) }
-
-  /// Runs `body` while no other process creates, shares or removes a group. If an application may not open the folder
-  /// of groups, `body` runs without the lock.
-  func keepingGroups<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
-    if !access.isOwners, (try? location.groupNames()) == nil { return try body() }
-    let groups = try location.lockedGroups()
-    defer { groups.file.unlock() }
-    return try body()
-  }
-}
-
-extension VaultError {
-  /// Whether a group that is being created or removed can cause this error.
-  fileprivate var canPass: Bool {
-    switch self {
-    case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
-    case .damaged(_, .witness, _), .damaged(_, .container, _): true
-    case .denied(.permissions), .storage(.replaced): true
-    default: false
+      report(error as? VaultError ?? .unexpected("an error of the transaction's closure"))
+      throw error
     }
   }
 }
 
-/// The owner of a store and its slots: the content of the identity file that everyone who can read it can see.
-public struct IdentityInfo: Sendable {
-  /// The owner's public key, in hexadecimal digits.
-  public let ownerKey: String
-  /// The first half of `ownerKey`, which is used in names of the owner's folders.
-  public let shortName: String
-  /// The slots that open the store, sorted by number; at least one.
-  public let slots: [Slot]
-  /// The files and folders that belong to the store.
-  public let places: [StoreLocation.Place]
+/// Limits how old the newest proved state of a published group may be when it is read.
+///
+/// The age is the time since the newest signature that this machine has proved, by the clocks of the writer and of this
+/// machine. So someone who withholds commits is noticed when the limit has passed, and not before.
+extension SecretStore {
+  /// - Throws: `unordered(.tooOld)`.
+  func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(VaultError) {
+    guard state.isPublished, let limit = maxAge(of: name.description) else { return }
+    let now = ages.now()
+    let age = now > state.manifest.time ? (now - state.manifest.time) / 1_000 : 0
+    guard age <= limit else { throw .unordered(.tooOld(seconds: age, limit: limit)) }
+  }
+
+  /// In seconds; `nil` for no limit. An application knows it from its credential. The owner and the service read it
+  /// from their group, at most every half minute.
+  private func maxAge(of group: String) -> UInt64? {
+    if case .application(let credential) = access, let remote = credential.remote {
+      return remote.maxAge.map(UInt64.init)
+    }
+    return ages.age(of: group) {
+      guard let publication = try? publications().first(where: { $0.group == group }),
+        let remote = try? remotes().first(where: { $0.name == publication.remote })
+      else { return nil }
+      return remote.maxAge.map(UInt64.init)
+    }
+  }
 }
 
-extension StoreLocation {
-  /// The content of the identity file; nothing is opened, and nobody is prompted.
-  ///
-  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/damaged(group:level:detail:)``,
-  ///   ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
-  public func identity() throws(VaultError) -> IdentityInfo {
-    let file = try identityFolder.read()
-    return IdentityInfo(
-      ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots,
-      places: try all())
+/// The age limits of groups that a store has looked up.
+final class KnownAges: Sendable {
+  private let known = Locked<[String: (age: UInt64?, until: Duration)]>([:])
+  /// The time that ages are measured by, in milliseconds since 1970; `nil` for the system's clock.
+  let testOnlyNow = Locked<UInt64?>(nil)
+
+  func now() -> UInt64 { testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds() }
+
+  func age(of group: String, _ find: () -> UInt64?) -> UInt64? {
+    let time = SystemClock.monotonic()
+    if let found = known.withLock({ $0[group] }), found.until > time { return found.age }
+    let age = find()
+    known.withLock { $0[group] = (age, time + .seconds(30)) }
+    return age
   }
 }

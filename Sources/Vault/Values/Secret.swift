@@ -57,6 +57,17 @@ public protocol SecretValue {
   func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result
 }
 
+extension OpenedSecret {
+  /// Copies `value`.
+  init(_ value: some SecretValue) throws(VaultError) {
+    do {
+      self = try unsafe value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }
+    } catch {
+      throw error as? VaultError ?? .unexpected("a value that does not lend its bytes")
+    }
+  }
+}
+
 /// The kind of an item's value. Files contain these numbers, so they never change.
 public struct SecretKind: RawRepresentable, Sendable, Hashable {
   public let rawValue: UInt8
